@@ -9,7 +9,7 @@ from typing import Any
 from mcpfactory_runtime.oauth.model import OAuthError
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.addresses import describe_private, host_port_of
-from mcpfactory_runtime.upstream.auth import lacking
+from mcpfactory_runtime.upstream.auth import unset_variables
 from mcpfactory_runtime.upstream.operation import OAuthFlow, SecurityScheme
 from mcpfactory_runtime.upstream.secrets import holds
 from mcpfactory_runtime.upstream.settings import Settings
@@ -127,7 +127,7 @@ def _scheme(row: Mapping[str, Any]) -> SecurityScheme:
 
 def _missing(scheme: SecurityScheme, base_url: str, environ: Mapping[str, str]) -> str:
     try:
-        unset = lacking(scheme, environ)
+        unset = unset_variables(scheme, environ)
         if scheme.kind != "oauth2" or not unset:
             return f"{' and '.join(unset)} not set" if unset else ""
         grants = {flow.grant for flow in scheme.flows}

@@ -15,16 +15,16 @@ class Receiver(Protocol):
     """Who is told what comes back. The methods do not block."""
 
     def received(self, message: Any, http: Json | None = None) -> None:
-        """A JSON value came (or text that is none)."""
+        """Take a JSON value that came (or text that is none)."""
 
     def failed(self, request_id: Any, error: Exception) -> None:
-        """One request will get no answer."""
+        """Note that one request will get no answer."""
 
     def delayed(self, request_id: Any, delayed: bool) -> None:
-        """A person is asked before the request can be sent (or, False, has answered): its time does not run meanwhile."""
+        """Stop the clock of a request while a person is asked; start it anew when `delayed` is False."""
 
     def lost(self, error: Exception) -> None:
-        """Nothing will come any more."""
+        """Note that nothing will come any more."""
 
 
 class ClientChannel(ABC):
@@ -35,11 +35,19 @@ class ClientChannel(ABC):
 
     @abstractmethod
     async def open(self, receiver: Receiver) -> None:
-        """Connect. Raises ConnectionLostError when that is not possible."""
+        """Connect.
+
+        Raises:
+            ConnectionLostError: that is not possible.
+        """
 
     @abstractmethod
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """Send a message; `headers` are for channels that have some. Raises ConnectionLostError."""
+        """Send a message; `headers` are for channels that have some.
+
+        Raises:
+            ConnectionLostError: the server is gone.
+        """
 
     @abstractmethod
     async def send_raw(self, data: bytes) -> None:
@@ -50,7 +58,7 @@ class ClientChannel(ABC):
         """End the connection, and what it started."""
 
     def forget(self, request_id: Any) -> bool:
-        """Nobody waits for this request any more. True when the server learns it by this alone."""
+        """Forget a request that nobody waits for; return whether the server learns it by this alone."""
         return False
 
     async def start_listening(self, headers: Mapping[str, str]) -> bool:

@@ -18,7 +18,7 @@ from mcpfactory_runtime.client.handlers import Handlers
 from mcpfactory_runtime.client.headers import annotation_fault, header_parameters, modern_headers
 from mcpfactory_runtime.client.session import ClientSession, Progress, Transcript
 from mcpfactory_runtime.client.streams import ByteStream, MemoryChannel, StdioChannel
-from mcpfactory_runtime.client.subscription import Subscription, wanted_changes
+from mcpfactory_runtime.client.subscription import Subscription, subscription_filter
 from mcpfactory_runtime.protocol.errors import (
     HEADER_MISMATCH,
     METHOD_NOT_FOUND,
@@ -197,7 +197,7 @@ class Client:
             await self._initialize_anywhere(LATEST_LEGACY.name)
 
     async def _probe(self) -> bool:
-        """Whether the server speaks the per-request lifecycle; if so, it has been discovered."""
+        """Return whether the server speaks the per-request lifecycle; if so, it has been discovered."""
         try:
             await self._discover(LATEST.name, timeout=self._probe_timeout)
         except McpError as error:
@@ -322,7 +322,7 @@ class Client:
         self, *, tools: bool = False, prompts: bool = False, resources: bool = False, uris: Iterable[str] = ()
     ) -> Subscription:
         """Be told when these lists, or the resources at `uris`, change; see `Subscription`."""
-        wanted = wanted_changes(tools, prompts, resources, uris)
+        wanted = subscription_filter(tools, prompts, resources, uris)
         listen = self._with_meta({"notifications": wanted}, None) if self.modern else None
         return Subscription(self._session, wanted, listen, self._timeout)
 

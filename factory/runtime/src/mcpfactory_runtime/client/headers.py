@@ -70,7 +70,7 @@ def header_parameters(tool: Json) -> dict[Path, str]:
 
 
 def annotation_fault(tool: Json) -> str:
-    """Why a client must leave this tool out over HTTP; "" when nothing speaks against it (Custom Headers, Schema Extension)."""
+    """Return why a client must leave this tool out over HTTP; "" when nothing speaks against it (Custom Headers, Schema Extension)."""
     seen: set[str] = set()
     for path, header, kind in _annotated(tool.get("inputSchema"), ()):
         if not isinstance(header, str) or not _TOKEN.fullmatch(header):

@@ -301,7 +301,13 @@ class SseChannel(_Http):
     _endpoint: str | None = None
 
     async def open(self, receiver: Receiver) -> None:
-        """Open the stream and wait for the endpoint. Raises ConnectionLostError, HttpError or ProtocolError."""
+        """Open the stream and wait for the endpoint.
+
+        Raises:
+            ConnectionLostError: the server is gone.
+            HttpError: the answer is no message.
+            ProtocolError: the server says what it must not.
+        """
         await super().open(receiver)
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._spawn("GET", self._listen(ready))

@@ -103,7 +103,7 @@ class OAuth:
 
     @staticmethod
     def refused(status: int, header: str) -> bool:
-        """Whether a response (status, `WWW-Authenticate`) says that another token would help."""
+        """Return whether a response (status, `WWW-Authenticate`) says that another token would help."""
         return status == 401 or (
             status == 403 and bearer_challenge(header).parameters.get("error") == "insufficient_scope"
         )
@@ -128,7 +128,11 @@ class OAuth:
                 await drive(self.steps(url, status, header), fetch, self._show)
 
     def steps(self, url: str, status: int, header: str) -> Steps[None]:
-        """Yield what `renew` does, without I/O: yields requests and pages, and keeps the token in the end. Raises OAuthError."""
+        """Yield what `renew` does, without I/O: yields requests and pages, and keeps the token in the end.
+
+        Raises:
+            OAuthError: the authorization server refuses, or cannot be understood.
+        """
         challenge = bearer_challenge(header)
         held = self._stored(url)
         if status == 403 and held is not None and set(challenge.scopes) <= set(held.granted):
@@ -296,7 +300,7 @@ def _resource(data: Json, url: str) -> _ProtectedResource:
 
 
 def _covers(identifier: str, url: str) -> bool:
-    """Whether the identifier is the URL or a place above it: a root document speaks for all paths of its host."""
+    """Return whether the identifier is the URL or a place above it: a root document speaks for all paths of its host."""
     try:
         above, here = urlsplit(identifier), urlsplit(url)
         same = (above.scheme, above.hostname, above.port) == (here.scheme, here.hostname, here.port)

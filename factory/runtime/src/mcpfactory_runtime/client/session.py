@@ -62,11 +62,11 @@ class Transcript(deque[TranscriptEntry]):
 class Watcher(Protocol):
     """Who wants to see notifications as they come. The methods do not block."""
 
-    def heard(self, method: str, params: Json) -> None:
-        """A notification came."""
+    def notified(self, method: str, params: Json) -> None:
+        """Take a notification."""
 
     def ended(self, error: Exception | None) -> None:
-        """None will come any more."""
+        """Note that none will come any more."""
 
 
 class ClientSession:
@@ -106,7 +106,11 @@ class ClientSession:
         self._lost: Exception | None = None
 
     async def open(self) -> None:
-        """Connect the channel. Raises ConnectionLostError."""
+        """Connect the channel.
+
+        Raises:
+            ConnectionLostError: the server is gone.
+        """
         await self.channel.open(self)
 
     async def aclose(self) -> None:
@@ -202,19 +206,19 @@ class ClientSession:
                 self._dispatch(one)
 
     def failed(self, request_id: Any, error: Exception) -> None:
-        """One request gets no answer."""
+        """Fail one request."""
         future = self._pending.get(request_id)
         if future is not None and not future.done():
             future.set_exception(error)
 
     def delayed(self, request_id: Any, delayed: bool) -> None:
-        """A request's time stands still, or begins anew."""
+        """Stop a request's clock, or start it anew."""
         if request_id in self._limits:
             limit, timeout = self._limits[request_id]
             limit.reschedule(None if delayed else asyncio.get_running_loop().time() + timeout)
 
     def lost(self, error: Exception) -> None:
-        """No request gets an answer any more."""
+        """Fail every request."""
         if self._lost is None:
             self._lost = error
         for future in self._pending.values():
@@ -238,7 +242,7 @@ class ClientSession:
                 if callback is not None:
                     self._spawn(_call(callback, params))
             for watcher in self.watchers:
-                watcher.heard(method, params)
+                watcher.notified(method, params)
             self._spawn(_call(self._listen, method, params))
         elif "error" in message:
             self.failed(request_id, error_of(message))

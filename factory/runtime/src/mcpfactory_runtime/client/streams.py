@@ -66,7 +66,7 @@ class _LineChannel(ClientChannel):
 
 
 def _deliver(line: Any, receiver: Receiver) -> None:
-    """A line that is no JSON is delivered as text: stdout may carry nothing but messages, and checks want to see it."""
+    """Deliver a message; a line that is no JSON as text: stdout may carry nothing but messages, and checks want to see it."""
     if not isinstance(line, bytes):
         receiver.lost(ProtocolError("the server sent a message that is too long"))
         return

@@ -12,7 +12,7 @@ from mcpfactory_runtime.client.session import ClientSession
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.peer import META_SUBSCRIPTION
 
-__all__ = ["Subscription", "wanted_changes"]
+__all__ = ["Subscription", "subscription_filter"]
 
 Json = dict[str, Any]
 
@@ -26,7 +26,7 @@ _KINDS: Final = {
 }
 
 
-def wanted_changes(tools: bool, prompts: bool, resources: bool, uris: Iterable[str]) -> Json:
+def subscription_filter(tools: bool, prompts: bool, resources: bool, uris: Iterable[str]) -> Json:
     """Return a filter for `subscriptions/listen`."""
     kinds = {"toolsListChanged": tools, "promptsListChanged": prompts, "resourcesListChanged": resources}
     found: Json = {name: True for name, wish in kinds.items() if wish}
@@ -97,7 +97,7 @@ class Subscription:
             with suppress(McpError, TimeoutError, ConnectionLostError, HttpError, ProtocolError):
                 await self._tell("resources/unsubscribe", uri)
 
-    def heard(self, method: str, params: Json) -> None:
+    def notified(self, method: str, params: Json) -> None:
         """Take a notification if it is ours."""
         if self._listen is not None:
             meta = params.get("_meta")
@@ -107,7 +107,7 @@ class Subscription:
             self._queue.put_nowait((method, params))
 
     def ended(self, error: Exception | None) -> None:
-        """Nothing comes any more."""
+        """Note that nothing comes any more."""
         self._error = self._error or error
         self._queue.put_nowait(None)
 

@@ -68,13 +68,21 @@ def authorization_code_grant(context: GrantContext, redirect_uri: str, scopes: I
 
 
 def refresh_token_grant(context: GrantContext, refresh_token: str) -> Steps[Tokens]:
-    """Yield new tokens for a refresh token; the old one stays when no other is given. Raises OAuthError."""
+    """Yield new tokens for a refresh token; the old one stays when no other is given.
+
+    Raises:
+        OAuthError: the authorization server refuses, or cannot be understood.
+    """
     tokens = yield from _token(context, {"grant_type": "refresh_token", "refresh_token": refresh_token})
     return Tokens(tokens.access_token, tokens.refresh_token or refresh_token, tokens.expires_in, tokens.scopes)
 
 
 def client_credentials_grant(context: GrantContext, scopes: Iterable[str]) -> Steps[Tokens]:
-    """Tokens for the client itself, without a person (`client_credentials`). Raises OAuthError."""
+    """Yield tokens for the client itself, without a person (`client_credentials`).
+
+    Raises:
+        OAuthError: the authorization server refuses, or cannot be understood.
+    """
     return (yield from _token(context, {"grant_type": "client_credentials", **_scope(scopes)}))
 
 

@@ -92,7 +92,11 @@ async def drive(
     fetch: Callable[[Fetch], Awaitable[HttpAnswer]],
     visit: Callable[[Visit], Awaitable[str]] | None = None,
 ) -> T:
-    """Carry a procedure out; its outcome. Raises what it raises, and OAuthError `no_browser` when a page has no `visit`."""
+    """Carry a procedure out; its outcome.
+
+    Raises:
+        OAuthError: `no_browser`.
+    """
     answer: Any = None
     try:
         while True:
@@ -168,7 +172,7 @@ def check_url(url: Any, server: str, what: str) -> str:
 
 
 def is_loopback(host: str | None) -> bool:
-    """Whether a host name means this machine."""
+    """Return whether a host name means this machine."""
     return host in ("localhost", "::1") or (host or "").startswith("127.")
 
 

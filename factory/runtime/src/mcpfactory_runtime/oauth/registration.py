@@ -101,7 +101,7 @@ def _register_anew(identity: Identity, server: AuthorizationServer) -> Steps[Reg
 
 
 def _method(secret: str, chosen: str, server: AuthorizationServer) -> str:
-    """How we authenticate: as the registration chosen, else the first way that both know."""
+    """Return how we authenticate: as the registration chosen, else the first way that both know."""
     known = (chosen,) if chosen else server.auth_methods
     for method in _METHODS if secret else ("none",):
         if method in known or not secret:

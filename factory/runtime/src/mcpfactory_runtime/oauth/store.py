@@ -31,18 +31,30 @@ _PATIENCE: Final = 60.0  # seconds; a lock is held for one exchange with an auth
 
 
 class TokenStore(Protocol):
-    """JSON objects by key; a key is a file name without suffix. `folder` holds the locks."""
+    """JSON objects by key; a key is a file name without suffix. `folder` holds the locks. All raise OAuthError `no_store`."""
 
     folder: Path
 
     def read(self, key: str) -> Json | None:
-        """Return what is stored, None when nothing is. Raises OAuthError `no_store`."""
+        """Return what is stored, None when nothing is.
+
+        Raises:
+            OAuthError: `no_store`: the store cannot be used.
+        """
 
     def write(self, key: str, value: Json) -> None:
-        """Store, in one step. Raises OAuthError `no_store`."""
+        """Store, in one step.
+
+        Raises:
+            OAuthError: `no_store`: the store cannot be used.
+        """
 
     def delete(self, key: str) -> bool:
-        """Remove; whether there was something. Raises OAuthError `no_store`."""
+        """Remove what is stored; return whether there was something.
+
+        Raises:
+            OAuthError: `no_store`: the store cannot be used.
+        """
 
 
 class FileStore:

@@ -15,7 +15,7 @@ _NAT64: Final = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an 
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is public: not loopback, private, link-local, multicast, reserved, nor one of these in disguise.
+    """Return whether an IP address is public: not loopback, private, link-local, multicast, reserved, nor one of these in disguise.
 
     Args:
         address: as the resolver gave it; a zone (`fe80::1%eth0`) is permitted.

@@ -8,13 +8,13 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, assert_never
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
 from mcpfactory_runtime.upstream.secrets import holds, secret, secret_text
 
-__all__ = ["NO_CREDENTIALS", "Credentials", "choose", "credentials_for", "gather", "lacking"]
+__all__ = ["NO_CREDENTIALS", "Credentials", "choose_schemes", "collect", "credentials_for", "unset_variables"]
 
 _SHORTEST_SECRET: Final = 6  # characters; anything shorter would be found in ordinary text
 _NOTHING: Final[Mapping[str, Sequence[str]]] = {}
@@ -52,12 +52,12 @@ def credentials_for(
     """Return the credentials of the first alternative of `operation.security` that the environment can satisfy.
 
     Raises:
-        ToolError: as `choose`.
+        ToolError: as `choose_schemes`.
     """
-    return gather(choose(operation, schemes, environ), environ)
+    return collect(choose_schemes(operation, schemes, environ), environ)
 
 
-def choose(
+def choose_schemes(
     operation: Operation,
     schemes: Mapping[str, SecurityScheme],
     environ: Mapping[str, str],
@@ -72,7 +72,7 @@ def choose(
         operation: what is to be called.
         schemes: by name.
         environ: where credentials are.
-        missing: by scheme name, in place of what `lacking` says.
+        missing: by scheme name, in place of what `unset_variables` says.
         hint: what the person who runs the server does beside setting variables.
 
     Raises:
@@ -85,7 +85,7 @@ def choose(
         without = [
             text
             for scheme in known
-            for text in (missing[scheme.name] if scheme.name in missing else lacking(scheme, environ))
+            for text in (missing[scheme.name] if scheme.name in missing else unset_variables(scheme, environ))
         ]
         if len(known) == len(alternative) and not without:
             return tuple(known)
@@ -102,10 +102,13 @@ def choose(
     )
 
 
-def lacking(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[str]:
-    """Return the unset variables of a scheme. Raises ToolError for a file that cannot be read.
+def unset_variables(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[str]:
+    """Return the unset variables of a scheme.
 
     One of the two of `basic` may be empty: some APIs want only a key there. The key of a certificate may be unset.
+
+    Raises:
+        ToolError: a file that cannot be read.
     """
     if scheme.kind == "basic":
         unset = [name for name in scheme.variables if secret_text(name, environ) is None]
@@ -114,10 +117,14 @@ def lacking(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[str]:
     return [name for name in needed if not holds(name, environ)]
 
 
-def gather(
+def collect(
     schemes: Iterable[SecurityScheme], environ: Mapping[str, str], tokens: Mapping[str, str] = _NO_TOKENS
 ) -> Credentials:
-    """Return the credentials of schemes that lack nothing; `tokens` are access tokens by scheme name. Raises ToolError."""
+    """Return the credentials of schemes that lack nothing; `tokens` are access tokens by scheme name.
+
+    Raises:
+        ToolError: a file or value cannot be used.
+    """
     headers: list[tuple[str, str]] = []
     query: list[tuple[str, str]] = []
     cookies: list[tuple[str, str]] = []
@@ -125,27 +132,33 @@ def gather(
     secrets: list[str] = []
     certificate = None
     for scheme in schemes:
-        if scheme.kind == "mutualTLS":
-            paths = [environ.get(name, "").strip() for name in scheme.variables]
-            certificate = (paths[0], paths[1] if len(paths) > 1 else "")
-            continue
-        if scheme.name in tokens:
-            values = [tokens[scheme.name]]
-        else:
-            count = 1 if scheme.kind == "oauth2" else len(scheme.variables)
-            values = [secret(name, environ) for name in scheme.variables[:count]]
+        values = _values(scheme, environ, tokens)
+        match scheme.kind:
+            case "mutualTLS":
+                certificate = (values[0], values[1] if len(values) > 1 else "")
+                continue
+            case "basic":
+                pair = b64encode(":".join(values).encode()).decode("ascii")
+                headers.append(("Authorization", f"Basic {pair}"))
+                secrets.append(pair)
+            case "bearer" | "oauth2":
+                token = values[0].removeprefix("Bearer ").strip()
+                headers.append(("Authorization", f"Bearer {token}"))
+                secrets.append(token)
+            case "apiKey":
+                by_place[scheme.place].append((scheme.parameter, values[0]))
+            case unknown:
+                assert_never(unknown)
         secrets += values
-        if scheme.kind == "basic":
-            pair = b64encode(":".join(values).encode()).decode("ascii")
-            headers.append(("Authorization", f"Basic {pair}"))
-            secrets.append(pair)
-        elif scheme.kind in ("bearer", "oauth2"):
-            token = values[0].removeprefix("Bearer ").strip()
-            headers.append(("Authorization", f"Bearer {token}"))
-            secrets.append(token)
-        else:
-            by_place[scheme.place].append((scheme.parameter, values[0]))
-    telling = sorted({value for value in secrets if len(value) >= _SHORTEST_SECRET}, key=len, reverse=True)
+    revealing = sorted({value for value in secrets if len(value) >= _SHORTEST_SECRET}, key=len, reverse=True)
     return Credentials(
-        tuple(headers), tuple(query), tuple(cookies), certificate, tuple(telling), tuple(sorted(tokens.items()))
+        tuple(headers), tuple(query), tuple(cookies), certificate, tuple(revealing), tuple(sorted(tokens.items()))
     )
+
+
+def _values(scheme: SecurityScheme, environ: Mapping[str, str], tokens: Mapping[str, str]) -> list[str]:
+    if scheme.kind == "mutualTLS":  # paths, which may have any form
+        return [environ.get(name, "").strip() for name in scheme.variables]
+    if scheme.name in tokens:
+        return [tokens[scheme.name]]
+    return [secret(name, environ) for name in scheme.variables[: 1 if scheme.kind == "oauth2" else None]]

@@ -108,7 +108,11 @@ class Upstream:
 
     @property
     def timeout(self) -> float:
-        """Seconds for one call: the user's, or those given. Raises ToolError for a value that is no number of seconds."""
+        """The seconds for one call: the user's, or those given.
+
+        Raises:
+            ToolError: a value that is no number of seconds.
+        """
         text = self._settings.value("TIMEOUT").strip()
         if not text:
             return self._timeout
@@ -314,7 +318,7 @@ class Upstream:
 
 
 def _cause(error: BaseException) -> str:
-    """Why a connection failed, in the system's words."""
+    """Return why a connection failed, in the system's words."""
     inner: BaseException | None = error
     while inner is not None:
         if isinstance(inner, socket.gaierror):

@@ -44,7 +44,11 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Any = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Return a connection to a permitted address of `host`. Raises ToolError when there is none."""
+        """Return a connection to a permitted address of `host`.
+
+        Raises:
+            ToolError: there is none.
+        """
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
         if not self._permitted(host, port):
@@ -67,7 +71,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
     def _permitted(self, host: str, port: int) -> bool:
-        """Whether a person, and not only the document, named this host, or permitted private ones."""
+        """Return whether a person, and not only the document, named this host, or permitted private ones."""
         if self._settings.value("ALLOW_PRIVATE") == "1":
             return True
         place = host_port(host, port)

@@ -94,7 +94,7 @@ def path_value(name: str, value: Any, style: str, explode: bool, allow_reserved:
 
 
 def _prefixed(prefix: str, name: str, value: Any, explode: bool, encoded: _Encoder) -> str:
-    """`simple` and `label`; the prefix of `label` also stands between exploded items."""
+    """Write `simple` and `label`; the prefix of `label` also stands between exploded items."""
     if isinstance(value, Mapping | list):
         return prefix + delimited(value, (explode and prefix) or ",", encoded, pairs=explode)
     return prefix + encoded(text_of(value))
@@ -164,6 +164,6 @@ def media_type(content_type: str) -> str:
 
 
 def is_json(content_type: str) -> bool:
-    """Whether a media type is JSON: application/json, text/json and every +json."""
+    """Return whether a media type is JSON: application/json, text/json and every +json."""
     kind = media_type(content_type)
     return kind in ("application/json", "text/json") or kind.endswith("+json")

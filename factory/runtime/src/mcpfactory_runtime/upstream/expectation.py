@@ -47,7 +47,11 @@ class RecordedRequest:
         return [(unquote(name.strip()), unquote(value)) for name, _, value in (part.partition("=") for part in parts)]
 
     def json(self) -> Any:
-        """Return the body as JSON. Raises ValueError when it is none."""
+        """Return the body as JSON.
+
+        Raises:
+            ValueError: it is none.
+        """
         return json.loads(self.body)
 
 

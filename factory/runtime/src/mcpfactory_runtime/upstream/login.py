@@ -103,13 +103,17 @@ async def log_in(
 
     tokens = await manager.exchange(steps, server, client_id, visit=visit)
     granted = asked if tokens.scopes is None else tokens.scopes
-    await manager.keep(tokens, granted, client_id)
+    await manager.save_login(tokens, granted, client_id)
     return granted
 
 
 async def log_out(manager: TokenManager) -> bool:
-    """Forget the login; whether there was one. Raises OAuthError `no_store`."""
-    return await manager.forget()
+    """Remove the login; return whether there was one.
+
+    Raises:
+        OAuthError: `no_store`: the store cannot be used.
+    """
+    return await manager.delete_login()
 
 
 async def _act(manager: TokenManager, upstream: Upstream, options: Namespace) -> str:

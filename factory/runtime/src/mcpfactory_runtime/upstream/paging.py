@@ -57,7 +57,7 @@ def continuation(
     *,
     cut: bool = False,
 ) -> Continuation | None:
-    """How to go on after an answer, or None when it is the last, or nobody knows.
+    """Return how to go on after an answer, or None when it is the last, or nobody knows.
 
     Args:
         operation: what was called.
@@ -78,7 +78,7 @@ def continuation(
                 return following
     if paging is None:
         return None
-    count = _COUNTERS.get(paging.kind)
+    count = _COUNTERS[paging.kind]
     return count(paging, arguments, value, cut) if count else None
 
 
@@ -206,7 +206,7 @@ def _by_offset(paging: Paging, arguments: Mapping[str, Any], value: Any, cut: bo
 
 
 def _flag(paging: Paging, value: Any) -> bool | None:
-    """Whether the answer says that there is more; None when it does not say."""
+    """Return whether the answer says that there is more; None when it does not say."""
     more, done = (member(value, path) if path else None for path in (paging.more, paging.done))
     return more if isinstance(more, bool) else not done if isinstance(done, bool) else None
 
@@ -220,4 +220,4 @@ def _number(value: Any, default: int | None = None) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-_COUNTERS: Final = {"last": _by_last, "page": _by_page, "offset": _by_offset}
+_COUNTERS: Final = {"link": None, "cursor": None, "last": _by_last, "page": _by_page, "offset": _by_offset}

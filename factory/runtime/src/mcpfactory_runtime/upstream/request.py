@@ -168,7 +168,7 @@ def _write_query(parts: _Parts, parameter: Parameter, value: Any) -> None:
 
 
 def _write_querystring(parts: _Parts, parameter: Parameter, value: Any) -> None:
-    """The whole query is one value (OpenAPI 3.2 §4.12.1)."""
+    """Write a value that is the whole query (OpenAPI 3.2 §4.12.1)."""
     if isinstance(value, Mapping) and media_type(parameter.content_type) == "application/x-www-form-urlencoded":
         pairs = [pair for name, item in value.items() for pair in query_pairs(str(name), item, "form", True, False)]
         parts.query += [f"{name}={text}" for name, text in pairs]

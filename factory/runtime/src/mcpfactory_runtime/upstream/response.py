@@ -355,7 +355,7 @@ def _waiting(headers: Mapping[str, str]) -> list[str]:
 
 
 def _limited(headers: Mapping[str, str]) -> bool:
-    """Whether the API says that nothing is left of a rate limit (some answer 403 then)."""
+    """Return whether the API says that nothing is left of a rate limit (some answer 403 then)."""
     return any(headers.get(name, "").strip() == "0" for name in ("x-ratelimit-remaining", "ratelimit-remaining"))
 
 
@@ -418,7 +418,7 @@ def _messages_in(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _is_text(kind: str) -> bool:
-    """Whether a media type (without parameters; "" is unknown) is read as text."""
+    """Return whether a media type (without parameters; "" is unknown) is read as text."""
     return not kind or bool(_TEXT_TYPES.match(kind))
 
 

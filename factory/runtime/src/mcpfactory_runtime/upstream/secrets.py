@@ -45,7 +45,11 @@ def secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
 
 
 def holds(variable: str, environ: Mapping[str, str]) -> bool:
-    """Whether there is a value that is not blank. Raises ToolError."""
+    """Return whether there is a value that is not blank.
+
+    Raises:
+        ToolError: a file or value cannot be used.
+    """
     return bool((secret_text(variable, environ) or "").strip())
 
 

@@ -27,7 +27,7 @@ from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer, Json, OAuthError, 
 from mcpfactory_runtime.oauth.registration import Registration
 from mcpfactory_runtime.oauth.store import TokenStore, locked, open_store
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, Credentials, choose, gather, lacking
+from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, Credentials, choose_schemes, collect, unset_variables
 from mcpfactory_runtime.upstream.operation import OAuthFlow, Operation, SecurityScheme
 from mcpfactory_runtime.upstream.secrets import secret
 
@@ -76,7 +76,11 @@ def grant_key(base_url: str, scheme: SecurityScheme) -> str:
 
 
 def has_login(base_url: str, scheme: SecurityScheme, environ: Mapping[str, str]) -> bool:
-    """Whether the store has a login for the scheme. Raises OAuthError `no_store`."""
+    """Return whether the store has a login for the scheme.
+
+    Raises:
+        OAuthError: `no_store`: the store cannot be used.
+    """
     return open_store(environ).read(grant_key(base_url, scheme)) is not None
 
 
@@ -114,11 +118,20 @@ class TokenManager:
 
     @property
     def client_id(self) -> str:
-        """The client's id; "" when it is not set. Raises ToolError."""
+        """The client's id; "" when it is not set.
+
+        Raises:
+            ToolError: a file or value cannot be used.
+        """
         return secret(self.scheme.variables[1], self._environ)
 
     async def can_serve(self) -> bool:
-        """Whether there is a login, or the client's own credentials. Raises OAuthError, ToolError."""
+        """Return whether there is a login, or the client's own credentials.
+
+        Raises:
+            OAuthError: the authorization server refuses, or cannot be understood.
+            ToolError: a file or value cannot be used.
+        """
         return self._grant is not None or self._client_flow() is not None or await self._login() is not None
 
     async def token(self, scopes: tuple[str, ...], refused: str = "") -> str:
@@ -145,14 +158,22 @@ class TokenManager:
         assert self._grant is not None
         return self._grant.access_token
 
-    async def keep(self, tokens: Tokens, scopes: tuple[str, ...], client_id: str) -> None:
-        """Store what a login gave. Raises OAuthError `no_store`."""
+    async def save_login(self, tokens: Tokens, scopes: tuple[str, ...], client_id: str) -> None:
+        """Store what a login gave.
+
+        Raises:
+            OAuthError: `no_store`: the store cannot be used.
+        """
         store = open_store(self._environ)
         async with locked(store, self._key):
             await self._write(store, self._stored(tokens, scopes, client_id))
 
-    async def forget(self) -> bool:
-        """Remove the login; whether there was one. Raises OAuthError `no_store`."""
+    async def delete_login(self) -> bool:
+        """Remove the login; return whether there was one.
+
+        Raises:
+            OAuthError: `no_store`: the store cannot be used.
+        """
         self._grant = None
         store = open_store(self._environ)
         async with locked(store, self._key):
@@ -165,7 +186,11 @@ class TokenManager:
         client_id: str,
         visit: Callable[[Visit], Awaitable[str]] | None = None,
     ) -> T:
-        """Carry out a grant; the secret travels in the header or in the form, whichever is understood. Raises OAuthError."""
+        """Carry out a grant; the secret travels in the header or in the form, whichever is understood.
+
+        Raises:
+            OAuthError: the authorization server refuses, or cannot be understood.
+        """
         value = secret(self.scheme.variables[2], self._environ)
         methods = [self._auth_method] if self._auth_method else [one for one in _METHODS if one in server.auth_methods]
         if not value:
@@ -183,7 +208,11 @@ class TokenManager:
         raise AssertionError("the last method returns or raises")
 
     async def server(self, flow: OAuthFlow) -> AuthorizationServer:
-        """Return the endpoints of a flow. Raises OAuthError."""
+        """Return the endpoints of a flow.
+
+        Raises:
+            OAuthError: the authorization server refuses, or cannot be understood.
+        """
         base = self._current_url()
         if flow.grant == "discovery":
             if self._metadata is None:
@@ -298,7 +327,7 @@ class TokenManager:
 
 
 def _mark_retrieved(task: asyncio.Task[StoredToken]) -> None:
-    """Nobody may be left to see why a renewal failed."""
+    """Retrieve the error of a renewal that nobody waits for, so that asyncio does not report it."""
     if not task.cancelled():
         task.exception()
 
@@ -350,14 +379,14 @@ class OAuthCredentials:
         """
         mine = {name for one in operation.security for name in one if name in self._managers}
         if not mine:
-            return gather(choose(operation, self._schemes, self._environ), self._environ)
-        managed = [name for name in mine if lacking(self._schemes[name], self._environ)]
+            return collect(choose_schemes(operation, self._schemes, self._environ), self._environ)
+        managed = [name for name in mine if unset_variables(self._schemes[name], self._environ)]
         try:
             missing = {
                 name: [] if await self._managers[name].can_serve() else [variables_text(self._schemes[name])]
                 for name in managed
             }
-            chosen = choose(operation, self._schemes, self._environ, missing, self._login_hint(managed))
+            chosen = choose_schemes(operation, self._schemes, self._environ, missing, self._login_hint(managed))
             tokens = {
                 scheme.name: await self._managers[scheme.name].token(
                     dict(operation.scopes).get(scheme.name, ()), (refused or {}).get(scheme.name, "")
@@ -369,12 +398,12 @@ class OAuthCredentials:
             hint = f"the person who runs this server checks its credentials{self._login_hint(managed)}"
             message = str(error) if "\nhint: " in str(error) else f"{error}\nhint: {hint}."
             raise ToolError(f"{operation.method} {operation.path}: no access token ({error.code}): {message}") from None
-        return gather(chosen, self._environ, tokens)
+        return collect(chosen, self._environ, tokens)
 
     async def after_refusal(
         self, operation: Operation, used: Credentials, status: int, headers: Mapping[str, str], *, repeatable: bool
     ) -> Credentials:
-        """Other credentials after an answer, when a call is worth repeating with them; NO_CREDENTIALS when it is not.
+        """Return other credentials after an answer, when a call is worth repeating with them; NO_CREDENTIALS when it is not.
 
         Any 401 renews a token, once; what is not repeatable is repeated only if the API says that the token was the reason
         (RFC 6750 §3.1 `invalid_token`), so that it has not acted. Else the next call has the new token.
