@@ -1,4 +1,4 @@
-"""Making a candidate: the packages of some sources, its id (the hash of their bytes), and its place on this machine."""
+"""Candidates: the packages of some sources, identified by the hash of their bytes; built, stored on this machine, published into a channel."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ class BuiltCandidate:
 def build_candidate(source: Path, work: Path, *, backend: str = "") -> BuiltCandidate:
     """Build wheel and source distribution of the server in `source` in the folder `work`, by a certain `backend` if one is named.
 
-    Raises `ProgramRefusedError` when the server does not build, `StageError` when the machinery broke.
+    Raises:
+        ProgramRefusedError: the server does not build.
+        StageError: the build cannot be run.
     """
     packages = build_packages(source, source_files(source, without=NOT_BUILT), work, backend=backend)
     files = {package.name: hash_file(package) for package in packages}
@@ -51,13 +53,13 @@ def build_candidate(source: Path, work: Path, *, backend: str = "") -> BuiltCand
     )
 
 
-def store_candidate(made: BuiltCandidate, folder: Path) -> None:
-    """Put a candidate's files into its folder, each whole or not at all; those that are there stay."""
+def store_candidate(built: BuiltCandidate, folder: Path) -> None:
+    """Copy a candidate's files into its folder, each whole or not at all; those that are there stay."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in made.files.items():
+    for name, content in built.files.items():
         if hash_file(folder / name) != content:
             temporary = folder / f".{name}.tmp"
-            shutil.copyfile(made.folder / name, temporary)
+            shutil.copyfile(built.folder / name, temporary)
             temporary.replace(folder / name)
 
 
@@ -76,16 +78,22 @@ def channels_folder(workspace: Workspace) -> Path:
 
 
 def verify_files(artifact: Artifact) -> None:
-    """Raise `StateError` when a file of a candidate is not on this machine, or not what was checked."""
+    """Check the bytes of a candidate's files.
+
+    Raises:
+        StateError: one is not on this machine, or not what was checked.
+    """
     for name, content in artifact.files.items():
         read_verified(artifact.folder / name, content)
 
 
 def publish_candidate(workspace: Workspace, channel: str, artifact: Artifact, *, build: bool = True) -> None:
-    """Put a candidate's files into a channel; the runtime's with it where no public index has that one.
+    """Copy a candidate's files into a channel; the runtime's with it where no public index has that one.
 
-    Without `build` the runtime's wheel is taken only when it was built before. Raises `StateError` when the bytes are not
-    on this machine, or not those that were checked; then the channel is as it was.
+    Without `build` the runtime's wheel is taken only when it was built before.
+
+    Raises:
+        StateError: the bytes are not on this machine, or not those that were checked; then the channel is as it was.
     """
     wheel = artifact.wheel
     runtime = runtime_wheel(workspace.artifacts, build=False)

@@ -45,11 +45,13 @@ def publish_files(
     *,
     others: Mapping[Path, str] = MappingProxyType({}),
 ) -> None:
-    """Put a wheel into a channel in place of what the channel had of that project.
+    """Copy a wheel into a channel in place of what the channel had of that project.
 
-    `expected` is the hash of the bytes that were checked; other bytes raise `StateError` and nothing is changed. `others` are
-    the other files of the same candidate with their hashes. `companions` are wheels that it needs and that no public index
-    has.
+    `expected` is the hash of the bytes that were checked. `others` are the other files of the same candidate with their hashes.
+    `companions` are wheels that it needs and that no public index has.
+
+    Raises:
+        StateError: a file has other bytes, or the channel cannot be written; then nothing is changed.
     """
     files = {file.name: read_verified(file, content) for file, content in {wheel: expected, **others}.items()}
     folder = channels / channel
@@ -104,7 +106,11 @@ def offered_wheel(channels: Path, channel: str, project: str) -> Path | None:
 
 
 def read_verified(file: Path, expected: str) -> bytes:
-    """Return the bytes of a candidate's file. Raises `StateError` when they are not there, or not those that were checked."""
+    """Return the bytes of a candidate's file.
+
+    Raises:
+        StateError: they are not there, or not those that were checked.
+    """
     try:
         data = file.read_bytes()
     except OSError as error:

@@ -112,7 +112,10 @@ async def compare_source(workspace: Workspace, server: str, against: str = "") -
 async def source_contract(server: WorkspaceServer) -> Contract:
     """Return the tools of the server as it is in its folder, all of them, whatever it offers by default; and its version.
 
-    The server is started and asked. Raises `ServerError` when it does not start, or does not say.
+    The server is started and asked.
+
+    Raises:
+        ServerError: it does not start, or does not list its tools.
     """
     from mcpfactory_pipeline.launch.connection import connect_server  # noqa: PLC0415 - only who compares sources starts a server
     from mcpfactory_runtime import McpError  # noqa: PLC0415 - as above
@@ -137,7 +140,10 @@ def contract_text(tools: Sequence[Any], version: str = "") -> str:
 def stored_contract(folder: Path, version: str = "", source: str = "", *, manifest: bool = False) -> Contract | None:
     """Return the contract of the candidate whose files are in `folder`; None when they are not there.
 
-    From what `validate` kept, else (and always with `manifest`) from the manifest in the wheel. Raises `StateError` when that cannot be read.
+    From what `validate` kept, else (and always with `manifest`) from the manifest in the wheel.
+
+    Raises:
+        StateError: that cannot be read.
     """
     kept = folder / "validate" / FILE
     try:
@@ -163,7 +169,7 @@ def wheel_manifest(wheel: zipfile.ZipFile) -> Any:
 
 
 def count_breaking_changes(tools: Sequence[Any], folder: Path, own: str) -> dict[str, int]:
-    """How many changes break callers, against each candidate below `folder` (candidate → number) and against itself (0).
+    """Return how many changes break callers, against each candidate below `folder` (candidate → number) and against itself (0).
 
     A candidate whose list is not on this machine, or cannot be read, is left out: nothing is known of it.
     """
@@ -182,8 +188,11 @@ def count_breaking_changes(tools: Sequence[Any], folder: Path, own: str) -> dict
 def find_contract(workspace: Workspace, state: ServerState, against: str = "") -> Contract:
     """Return the contract that is meant: of a channel, a candidate (the beginning of its id will do) or a file.
 
-    Without `against`, that of the last channel that offers the server. Raises `NotFoundError` when there is none,
-    `StateError` when it is not on this machine or cannot be read.
+    Without `against`, that of the last channel that offers the server.
+
+    Raises:
+        NotFoundError: there is none.
+        StateError: it is not on this machine, or cannot be read.
     """
     if not against and not state.channels:
         raise NotFoundError(
@@ -211,7 +220,11 @@ def find_contract(workspace: Workspace, state: ServerState, against: str = "") -
 
 
 def read_contract(text: bytes, source: str) -> Contract:
-    """Return the contract in a file's content: a manifest, what `validate` kept, or what tools/list answers. Raises `StateError`."""
+    """Return the contract in a file's content: a manifest, what `validate` kept, or what tools/list answers.
+
+    Raises:
+        StateError: it is none of them.
+    """
     try:
         data = json.loads(text)
         version = data.get("version") or data.get("server", {}).get("version", "") if isinstance(data, dict) else ""

@@ -1,4 +1,4 @@
-"""Taking away artifacts that nothing refers to any more: old candidates, old runtimes, leavings of runs that died."""
+"""Delete artifacts that nothing refers to any more: old candidates, old runtimes, leftovers of killed runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PATIENCE: Final = 0.05  # seconds to wait for a server that is being run; then 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """One folder below `pipeline/artifacts/` that was taken away (or with `kept`, why it was not), and its bytes."""
+    """One folder below `pipeline/artifacts/` that was deleted (or with `kept`, why it was not), and its bytes."""
 
     path: str
     bytes: int = 0
@@ -37,10 +37,14 @@ class Pruned:
 def prune(
     workspace: Workspace, names: Sequence[str] | None = None, *, keep: int = 10, dry_run: bool = False
 ) -> list[Pruned]:
-    """Take away the files of candidates that are neither among the newest `keep` nor published nor in a channel, now or before.
+    """Delete the files of candidates that are neither among the newest `keep` nor published nor in a channel, now or before.
 
     What a channel can be rolled back to stays. A server whose stages are running is left alone. State and history are not
-    touched. Raises `NotFoundError` for an unknown server.
+    touched.
+
+    Raises:
+        NotFoundError: there is no such server.
+        ConfigError: not even the newest candidate would stay.
     """
     if keep < 1:
         raise ConfigError("at least the newest candidate is kept", hint="mcpfactory pipeline prune --keep 1")
@@ -78,12 +82,12 @@ def _unreferenced(folder: Path, needed: set[str]) -> list[Path]:
 
 
 def _old_runtimes(workspace: Workspace, *, dry_run: bool) -> list[Pruned]:
-    house = workspace.artifacts / ".wheelhouse"
+    wheelhouse = workspace.artifacts / ".wheelhouse"
     current = runtime_wheel(workspace.artifacts, build=False)
-    if current is None or not house.is_dir():
+    if current is None or not wheelhouse.is_dir():
         return []
-    with file_lock(house / ".lock"):
-        old = [entry for entry in sorted(house.iterdir()) if entry.is_dir() and entry != current.parent]
+    with file_lock(wheelhouse / ".lock"):
+        old = [entry for entry in sorted(wheelhouse.iterdir()) if entry.is_dir() and entry != current.parent]
         return [_remove(workspace, entry, dry_run=dry_run) for entry in old]
 
 

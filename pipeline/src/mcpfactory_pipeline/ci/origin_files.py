@@ -34,8 +34,10 @@ def record_origin(config: Path, origin: Origin) -> bool:
 def apply_origin(root: Path, origin: Origin) -> list[str]:
     """Write what the origin needs below the root; return the paths that changed.
 
-    Raises `StageError` when a wheel cannot be had. A `pyproject.toml` that has tables of its own is left as it is;
-    `untold_project` tells.
+    A `pyproject.toml` that has tables of its own is left as it is; `unconfigured_project` says what to add.
+
+    Raises:
+        StageError: a wheel cannot be built or found.
     """
     changed = []
     folder = root / origin.place
@@ -46,7 +48,7 @@ def apply_origin(root: Path, origin: Origin) -> list[str]:
         if project.is_file() and _rewrite(project, with_uv_tables(_read(project), origin)):
             changed.append(_PROJECT)
     except ConfigError:
-        pass  # `untold_project` says what to add
+        pass  # `unconfigured_project` says what to add
     return changed
 
 
@@ -55,10 +57,12 @@ def stale_wheels(root: Path, origin: Origin) -> ConfigError | None:
     wheels = differences(root / origin.place) if origin.kind == FOLDER else []
     if not wheels:
         return None
-    told = "; ".join(" ".join(filter(None, (one.name, one.there, one.words))) for one in wheels)
+    found = "; ".join(" ".join(filter(None, (one.name, one.there, one.words))) for one in wheels)
     newer = any(one.words == NEWER for one in wheels)
-    mend = f"python -m pip install {origin.place}mcpfactory*.whl, or mcpfactory ci" if newer else "mcpfactory ci"
-    return ConfigError(f"{origin.place} has not what is at work here, mcpfactory {wheels[-1].here}: {told}", hint=mend)
+    remedy = f"python -m pip install {origin.place}mcpfactory*.whl, or mcpfactory ci" if newer else "mcpfactory ci"
+    return ConfigError(
+        f"{origin.place} has not what is at work here, mcpfactory {wheels[-1].here}: {found}", hint=remedy
+    )
 
 
 def unconfigured_project(root: Path, origin: Origin) -> ConfigError | None:
@@ -110,13 +114,13 @@ def with_origin(text: str, origin: Origin) -> str:
             lines.insert(name + 1, line)
         else:
             lines[old] = line
-    made, wanted = "\n".join(lines), _toml(text, "mcpfactory.toml")
-    if header is None or _toml(made, "mcpfactory.toml") != {
+    edited, wanted = "\n".join(lines), _toml(text, "mcpfactory.toml")
+    if header is None or _toml(edited, "mcpfactory.toml") != {
         **wanted,
         "workspace": {**wanted["workspace"], "factory": str(origin)},
     }:
         raise ConfigError("mcpfactory.toml: nowhere to put the line safely", hint=f"write below [workspace]: {line}")
-    return made
+    return edited
 
 
 def with_uv_tables(text: str, origin: Origin) -> str:
@@ -128,21 +132,21 @@ def with_uv_tables(text: str, origin: Origin) -> str:
     tables = uv_tables(origin)
     block = f"{_BEGIN}\n{tables}{_END}\n" if tables else ""
     if _BLOCK.search(text):
-        made = _BLOCK.sub(lambda found: (found[0][:1] if found[0][0] == "\n" else "") + block if block else "", text)
+        edited = _BLOCK.sub(lambda found: (found[0][:1] if found[0][0] == "\n" else "") + block if block else "", text)
     elif not block or _names_runtime(_toml(text, "pyproject.toml")):
         return text  # the person has said where it is
     else:
-        made = f"{text.rstrip()}\n\n{block}" if text.strip() else block
+        edited = f"{text.rstrip()}\n\n{block}" if text.strip() else block
     try:
-        changed = _without_runtime(_toml(made, "pyproject.toml")) != _without_runtime(_toml(text, "pyproject.toml"))
+        changed = _without_runtime(_toml(edited, "pyproject.toml")) != _without_runtime(_toml(text, "pyproject.toml"))
     except ConfigError:
         changed = True
     if changed:
-        mend = (
+        remedy = (
             f"add to them: {_one_line(tables)}" if tables else f"take the line of {_RUNTIME} out of [tool.uv.sources]"
         )
-        raise ConfigError("pyproject.toml has tables of its own for uv", hint=mend)
-    return made
+        raise ConfigError("pyproject.toml has tables of its own for uv", hint=remedy)
+    return edited
 
 
 def _toml(text: str, name: str) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def read_ci(config: Mapping[str, Any]) -> CiSettings:
     """
     table: Any = config.get("ci", {})
     if not isinstance(table, dict):
-        raise _bad("ci is not a table", "write [ci] on its own line")
+        raise _config_error("ci is not a table", "write [ci] on its own line")
     known = {
         "jobs": MOST_JOBS, "servers": 4, "branch": "main", "python": "3.12",
         "channel": "production", "environment": "release", "image": "",
@@ -51,7 +51,7 @@ def read_ci(config: Mapping[str, Any]) -> CiSettings:
     }  # fmt: skip
     origin = read_origin(config) or Origin(INDEX)
     if found := unknown_field(table, known, "[ci]"):
-        raise _bad(*found)
+        raise _config_error(*found)
     return CiSettings(
         jobs=_count(table.get("jobs", known["jobs"]), "jobs", MOST_JOBS),
         servers=_count(table.get("servers", known["servers"]), "servers", 100_000),
@@ -66,15 +66,15 @@ def read_ci(config: Mapping[str, Any]) -> CiSettings:
 
 def _count(value: object, field: str, most: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-        raise _bad(f"ci.{field} is {value!r}", f"a number from 1 to {most}")
+        raise _config_error(f"ci.{field} is {value!r}", f"a number from 1 to {most}")
     return value
 
 
 def _text(value: object, field: str, shape: str) -> str:
     if not isinstance(value, str) or not re.fullmatch(shape, value):
-        raise _bad(f"ci.{field} is {value!r}", f'{field} = "…", one line')
+        raise _config_error(f"ci.{field} is {value!r}", f'{field} = "…", one line')
     return value
 
 
-def _bad(message: str, hint: str) -> ConfigError:
+def _config_error(message: str, hint: str) -> ConfigError:
     return ConfigError(f"mcpfactory.toml: {message}", hint=hint)

@@ -60,13 +60,13 @@ def refresh(folder: Path) -> list[str]:
     """
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(len(DISTRIBUTIONS)) as pool:
         try:
-            made = list(pool.map(lambda name: distribution_wheel(name, Path(place, name)), DISTRIBUTIONS))
+            built = list(pool.map(lambda name: distribution_wheel(name, Path(place, name)), DISTRIBUTIONS))
         except StageError as error:
             raise StageError(
                 f"the wheels of this factory cannot be had: {error}",
                 hint=f"{error.hint}; or take it from a repository: --factory git+https://…@REF",
             ) from error
-        wanted = {wheel.name: wheel.read_bytes() for wheel in made}
+        wanted = {wheel.name: wheel.read_bytes() for wheel in built}
     folder.mkdir(parents=True, exist_ok=True)
     changed = []
     for name, data in wanted.items():

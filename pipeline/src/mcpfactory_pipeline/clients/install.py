@@ -167,9 +167,9 @@ def install(
     text = read_text(file)
     data = _data(file, text, config)
     form = edits.form_of(data, row.forms)
-    made = _entry(row, form, target, home, project)
+    built = _entry(row, form, target, home, project)
     before = edits.entries(data, form, config).get(target.name)
-    entry = merge_entry(before, made.value, form)
+    entry = merge_entry(before, built.value, form)
     try:
         after = edits.install(text, config, form, target.name, entry)
     except UnreadableError as error:
@@ -183,7 +183,7 @@ def install(
         outcome,
         str(kept) if kept else None,
         entry,
-        made.todo,
+        built.todo,
         target.source,
         target.version,
     )
@@ -214,8 +214,8 @@ def uninstall(
 def snippet(row: ClientProfile, target: InstallTarget, home: Home, *, project: Path | None = None) -> str:
     """Return what would stand in the client's configuration if there were nothing else in it."""
     _, config = path_of(row, home, project)
-    made = _entry(row, row.forms[0], target, home, project)
-    return edits.install(None, config, row.forms[0], target.name, made.value)
+    built = _entry(row, row.forms[0], target, home, project)
+    return edits.install(None, config, row.forms[0], target.name, built.value)
 
 
 def _entry(row: ClientProfile, form: Form, target: InstallTarget, home: Home, project: Path | None) -> ClientEntry:

@@ -134,11 +134,13 @@ class ImageRegistry:
         """
         try:
             image = self._pulled(layout, platform)
-            said, kept = len(image.config["rootfs"]["diff_ids"]), len(image.layers)
+            declared, found_layers = len(image.config["rootfs"]["diff_ids"]), len(image.layers)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise TargetError(f"{self._reference} is no image: {error!r}", hint="is the reference right?") from error
-        if said != kept:
-            raise TargetError(f"{self._reference} has {kept} layers, and says that it has {said}", hint="name another")
+        if declared != found_layers:
+            raise TargetError(
+                f"{self._reference} has {found_layers} layers, and says that it has {declared}", hint="name another"
+            )
         return image
 
     def _pulled(self, layout: Layout, platform: Mapping[str, str]) -> OciImage:
@@ -244,9 +246,9 @@ class ImageRegistry:
             return self._basic and not again
         if scheme.lower() != "bearer":
             return False
-        said = dict(re.findall(r'(\w+)="([^"]*)"', rest))
-        query = urlencode({key: said[key] for key in ("service", "scope") if key in said})
-        answer = self._wire.request("GET", f"{_safe_url(said.get('realm', ''))}?{query}", auth=self._login)
+        parameters = dict(re.findall(r'(\w+)="([^"]*)"', rest))
+        query = urlencode({key: parameters[key] for key in ("service", "scope") if key in parameters})
+        answer = self._wire.request("GET", f"{_safe_url(parameters.get('realm', ''))}?{query}", auth=self._login)
         self._expect(answer, 200, "the registry's token service gave no token")
         found = answer.json()
         token = (found.get("token") or found.get("access_token")) if isinstance(found, dict) else None

@@ -28,7 +28,7 @@ __all__ = ["PLATFORMS", "TARGET", "bundle_name", "manifest", "pyproject"]
 
 _ENTRY: Final = "server/main.py"
 _TYPES: Final = {"uv": "0.4", "python": "0.3"}  # type of the server → version of the manifest
-# What a `python` bundle can be made for: uv's name of the platform → the manifest's.
+# What a `python` bundle can be built for: uv's name of the platform → the manifest's.
 PLATFORMS: Final = {
     "x86_64-unknown-linux-gnu": "linux", "aarch64-unknown-linux-gnu": "linux", "x86_64-apple-darwin": "darwin",
     "aarch64-apple-darwin": "darwin", "x86_64-pc-windows-msvc": "win32", "aarch64-pc-windows-msvc": "win32",
@@ -148,7 +148,6 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
     }
     if picture := icon(release):
         files["icon.png"] = picture
-    made: dict[str, bytes] = {}
     if options["type"] == "uv":
         files["pyproject.toml"] = pyproject(release)
         files |= {f"wheels/{name}": data for name, data in wheels(release).items()}
@@ -158,8 +157,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
         files |= {f"server/{LIBRARY}/{path}": data for path, data in install(release, text, platform).items()}
         files["requirements.lock"] = text.encode()
     # Wheels are compressed already: stored, the bytes of a `uv` bundle depend on no compression library.
-    made[bundle_name(release, options["type"])] = zip_bytes(files, compress=options["type"] == "python")
-    return made
+    return {bundle_name(release, options["type"]): zip_bytes(files, compress=options["type"] == "python")}
 
 
 def _options(settings: TargetSettings) -> Mapping[str, str]:

@@ -40,9 +40,9 @@ def lock_requirements(release: CandidateRelease, platform: Platform, folder: Pat
         PublishError: there is no solution.
         StageError: uv cannot be run.
     """
-    house = wheels(release)
+    wheelhouse = wheels(release)
     wanted = (f"{release.metadata.name}=={release.metadata.version}", *extra)
-    inputs = {**{name: hash_bytes(data) for name, data in house.items()}, "wanted": "\n".join(wanted)}
+    inputs = {**{name: hash_bytes(data) for name, data in wheelhouse.items()}, "wanted": "\n".join(wanted)}
     first = f"# for {hash_record(inputs)}\n"
     kept = folder / f"requirements-{platform.triple}-{platform.python}.lock"
     if kept.is_file() and (text := kept.read_text(encoding="utf-8")).startswith(first):
@@ -60,7 +60,7 @@ def lock_requirements(release: CandidateRelease, platform: Platform, folder: Pat
             "--no-emit-find-links",
             "--output-file",
             "locked.txt",
-            *_options(_wheelhouse(house, work), platform),
+            *_options(_wheelhouse(wheelhouse, work), platform),
             "wanted.txt",
             cwd=work,
         )
@@ -113,17 +113,17 @@ def _work_folder() -> Iterator[Path]:
             ) from error
 
 
-def _options(house: Path, platform: Platform) -> tuple[str, ...]:
+def _options(wheelhouse: Path, platform: Platform) -> tuple[str, ...]:
     where = ("--universal",) if platform.triple == EVERY else ("--python-platform", platform.triple)
-    return ("--find-links", str(house), "--only-binary", ":all:", "--python-version", platform.python, *where)
+    return ("--find-links", str(wheelhouse), "--only-binary", ":all:", "--python-version", platform.python, *where)
 
 
 def _wheelhouse(wheels: Mapping[str, bytes], work: Path) -> Path:
-    house = work / "wheels"
-    house.mkdir(parents=True, exist_ok=True)
+    wheelhouse = work / "wheels"
+    wheelhouse.mkdir(parents=True, exist_ok=True)
     for name, data in wheels.items():
-        (house / name).write_bytes(data)
-    return house
+        (wheelhouse / name).write_bytes(data)
+    return wheelhouse
 
 
 def _is_local(path: str) -> bool:

@@ -115,14 +115,14 @@ def publish(
     with _lock_server(store, server, mode):
         release = find_release(workspace, server, channel)
         chosen = named or targets_named(_requested_targets(release), table)
-        parcels = [_prepare(workspace, release, target, given or {}, environ, mode=mode) for target in chosen]
-        if mode == "check" or any(parcel.problems for parcel in parcels):
-            return [_check_outcome(release, parcel, mode) for parcel in parcels]
+        deliveries = [_prepare(workspace, release, target, given or {}, environ, mode=mode) for target in chosen]
+        if mode == "check" or any(delivery.problems for delivery in deliveries):
+            return [_check_outcome(release, delivery, mode) for delivery in deliveries]
         _refuse_early(store, release, chosen)
-        seen = [_inspect(release, parcel) for parcel in parcels]
+        seen = [_inspect(release, delivery) for delivery in deliveries]
         if mode == "dry-run" or any(outcome.problems for outcome in seen):
             return seen
-        return [_publish_to(store, release, parcel, found) for parcel, found in zip(parcels, seen, strict=True)]
+        return [_publish_to(store, release, delivery, found) for delivery, found in zip(deliveries, seen, strict=True)]
 
 
 def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRelease:
@@ -171,17 +171,17 @@ def _lock_server(store: Store, server: str, mode: Mode) -> Iterator[None]:
 
 
 def _requested_targets(release: CandidateRelease) -> Sequence[str]:
-    wished = release.publish_table.get("targets", [])
-    if not isinstance(wished, list) or not all(isinstance(name, str) for name in wished):
+    requested = release.publish_table.get("targets", [])
+    if not isinstance(requested, list) or not all(isinstance(name, str) for name in requested):
         raise ConfigError(
             f"{CONFIG} of {release.server}: publish.targets is no list of names", hint='targets = ["pypi"]'
         )
-    if not wished:
+    if not requested:
         raise ConfigError(
             f"candidate {release.candidate} of {release.server} does not say where it is published to",
             hint=f"--target TARGET, or [publish] targets = […] in servers/{release.server}/{CONFIG}, and a new candidate",
         )
-    return wished
+    return requested
 
 
 def target_settings(
@@ -237,49 +237,49 @@ def _refuse_early(store: Store, release: CandidateRelease, chosen: Sequence[Publ
             )
 
 
-def _outcome(release: CandidateRelease, parcel: _Delivery, outcome: str, **more: Any) -> PublishOutcome:
-    files = {name: hash_bytes(data) for name, data in parcel.files.items()}
+def _outcome(release: CandidateRelease, delivery: _Delivery, outcome: str, **more: Any) -> PublishOutcome:
+    files = {name: hash_bytes(data) for name, data in delivery.files.items()}
     return PublishOutcome(
-        parcel.target.id, outcome, release.server, release.version, release.candidate, files=files, **more
+        delivery.target.id, outcome, release.server, release.version, release.candidate, files=files, **more
     )
 
 
-def _check_outcome(release: CandidateRelease, parcel: _Delivery, mode: Mode) -> PublishOutcome:
-    if parcel.problems:
-        message = f"{release.server} {release.version} cannot go to {parcel.target.id}"
-        return _outcome(release, parcel, "refused", problems=parcel.problems, message=message)
+def _check_outcome(release: CandidateRelease, delivery: _Delivery, mode: Mode) -> PublishOutcome:
+    if delivery.problems:
+        message = f"{release.server} {release.version} cannot go to {delivery.target.id}"
+        return _outcome(release, delivery, "refused", problems=delivery.problems, message=message)
     words = "fits" if mode == "check" else "fits, and waits for the others"
-    return _outcome(release, parcel, "fit", message=f"{release.server} {release.version} {words}")
+    return _outcome(release, delivery, "fit", message=f"{release.server} {release.version} {words}")
 
 
-def _inspect(release: CandidateRelease, parcel: _Delivery) -> PublishOutcome:
+def _inspect(release: CandidateRelease, delivery: _Delivery) -> PublishOutcome:
     """Return what is at the target, and so what would be done."""
-    about, target = f"{release.server} {release.version}", parcel.target
-    if target.is_file(parcel.settings) or target.inspect is None:
-        return _outcome(release, parcel, "would", message=f"{about} would be made")
-    live = target.inspect(release, parcel.settings)
+    about, target = f"{release.server} {release.version}", delivery.target
+    if target.is_file(delivery.settings) or target.inspect is None:
+        return _outcome(release, delivery, "would", message=f"{about} would be made")
+    live = target.inspect(release, delivery.settings)
     if live.other:
         hint = f"what is published stays: give {release.server} a new version, run and promote it, then publish again"
         problem = {"rule": "", "message": live.other, "hint": hint}
-        return _outcome(release, parcel, "refused", problems=(problem,), message=f"{target.id} has another {about}")
+        return _outcome(release, delivery, "refused", problems=(problem,), message=f"{target.id} has another {about}")
     if live.same is not None:
         return _outcome(
             release,
-            parcel,
+            delivery,
             "there",
             digest=live.same.digest,
             evidence=live.same.facts,
             message=f"{about} is at {target.id} already, byte for byte",
         )
     lacks = f": {', '.join(live.missing)}" if live.missing else ""
-    return _outcome(release, parcel, "would", message=f"{about} would be sent to {target.id}{lacks}")
+    return _outcome(release, delivery, "would", message=f"{about} would be sent to {target.id}{lacks}")
 
 
-def _publish_to(store: Store, release: CandidateRelease, parcel: _Delivery, found: PublishOutcome) -> PublishOutcome:
-    target, about = parcel.target, f"{release.server} {release.version}"
-    if target.is_file(parcel.settings) or target.upload is None:
-        folder = _write_files(parcel)
-        return _outcome(release, parcel, "made", folder=str(folder), message=f"{about} is made for {target.id}")
+def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, found: PublishOutcome) -> PublishOutcome:
+    target, about = delivery.target, f"{release.server} {release.version}"
+    if target.is_file(delivery.settings) or target.upload is None:
+        folder = _write_files(delivery)
+        return _outcome(release, delivery, "made", folder=str(folder), message=f"{about} is made for {target.id}")
     facts: dict[str, Any] = {
         "target": target.id, "channel": release.channel, "candidate": release.candidate, "version": release.version,
     }  # fmt: skip
@@ -296,11 +296,11 @@ def _publish_to(store: Store, release: CandidateRelease, parcel: _Delivery, foun
             _record(store, release.server, "published", **facts, digest=evidence.digest, evidence=dict(evidence.facts))
         return found
     _record(store, release.server, "publish.started", **facts)
-    evidence = target.upload(release, parcel.settings)
+    evidence = target.upload(release, delivery.settings)
     _record(store, release.server, "published", **facts, digest=evidence.digest, evidence=dict(evidence.facts))
     return _outcome(
         release,
-        parcel,
+        delivery,
         "published",
         digest=evidence.digest,
         evidence=evidence.facts,
@@ -313,10 +313,10 @@ def _record(store: Store, server: str, event: str, **facts: Any) -> None:
         transaction.append(event, **facts)
 
 
-def _write_files(parcel: _Delivery) -> Path:
+def _write_files(delivery: _Delivery) -> Path:
     """Write what was built for a target into its folder; the release's own files lie in the candidate's already."""
-    folder = parcel.settings.folder
-    for name, data in parcel.files.items():
+    folder = delivery.settings.folder
+    for name, data in delivery.files.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         if not file.is_file() or file.read_bytes() != data:

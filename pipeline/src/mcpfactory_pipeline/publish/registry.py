@@ -43,9 +43,9 @@ def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[Targe
 
 
 def _bundle(settings: TargetSettings) -> str:
-    """Return the hash of the bundle that the target `mcpb` made of this release; "" before it did."""
-    made = sorted((settings.folder.parent / "mcpb").glob("*.mcpb"))
-    return hash_bytes(made[0].read_bytes()).removeprefix("sha256:") if len(made) == 1 else ""
+    """Return the hash of the bundle that the target `mcpb` built of this release; "" before it did."""
+    bundles = sorted((settings.folder.parent / "mcpb").glob("*.mcpb"))
+    return hash_bytes(bundles[0].read_bytes()).removeprefix("sha256:") if len(bundles) == 1 else ""
 
 
 def needs(release: CandidateRelease) -> Sequence[str]:
@@ -277,7 +277,7 @@ def _hashes(release: CandidateRelease) -> Mapping[str, str]:
 def _text(release: CandidateRelease, field: str) -> str:
     value = release.publish_table.get(field, "")
     if not isinstance(value, str):
-        raise _bad(release, f"publish.{field} is not text", f'{field} = "…"')
+        raise _config_error(release, f"publish.{field} is not text", f'{field} = "…"')
     return value
 
 
@@ -285,7 +285,7 @@ def _tables(release: CandidateRelease, field: str) -> list[dict[str, Any]]:
     """Tables as they stand."""
     tables = release.publish_table.get(field, [])
     if not isinstance(tables, Sequence) or not all(isinstance(table, dict) for table in tables):
-        raise _bad(release, f"publish.{field} is no list of tables", f"[[publish.{field}]]")
+        raise _config_error(release, f"publish.{field} is no list of tables", f"[[publish.{field}]]")
     return [dict(table) for table in tables]
 
 
@@ -300,5 +300,5 @@ def _packages(release: CandidateRelease, bundle: str) -> list[dict[str, Any]]:
     return tables
 
 
-def _bad(release: CandidateRelease, message: str, hint: str) -> ConfigError:
+def _config_error(release: CandidateRelease, message: str, hint: str) -> ConfigError:
     return ConfigError(f"mcpfactory.toml of {release.server}: {message}", hint=hint)

@@ -208,8 +208,8 @@ def _calls(code: ast.Module, name: str) -> list[ast.Call]:
 
 def _schemes(code: ast.Module) -> list[tuple[str, str, tuple[str, ...]]]:
     """Name, kind and variables of each `SecurityScheme(…)`. Three literals come first, as `emit` writes them."""
-    made = [call.args for call in _calls(code, "SecurityScheme")]
-    return [tuple(ast.literal_eval(arg) for arg in args[:3]) for args in made if len(args) >= 3]
+    created = [call.args for call in _calls(code, "SecurityScheme")]
+    return [tuple(ast.literal_eval(arg) for arg in args[:3]) for args in created if len(args) >= 3]
 
 
 def _address(code: ast.Module) -> Iterator[Variable]:
@@ -238,15 +238,15 @@ def _config(sdists: list[bytes]) -> Mapping[str, Any]:
 def _variables(server: str, code: ast.Module, config: Mapping[str, Any]) -> Iterator[Variable]:
     """Yield that of the API's address where one is needed, those of its schemes, with what `[publish.environment.<NAME>]` says about them, then those that it adds."""
     publish = config.get("publish", {})
-    said = publish.get("environment", {}) if isinstance(publish, dict) else {}
-    if not isinstance(said, dict):
+    declared = publish.get("environment", {}) if isinstance(publish, dict) else {}
+    if not isinstance(declared, dict):
         raise _config_error(server, "publish.environment is not a table", "[publish.environment.NAME]")
     found = {one.name: one for one in _address(code)}
     for name, kind, variables in _schemes(code):
         for number, variable in enumerate(variables):
             words = f"{'API key' if kind == 'apiKey' else 'Credentials'} of {name}"
             found[variable] = Variable(variable, words, secret=not (kind == "oauth2" and number == _CLIENT))
-    for name, table in said.items():
+    for name, table in declared.items():
         if not _VARIABLE.fullmatch(name) or not isinstance(table, dict):
             raise _config_error(server, f"publish.environment.{name} is no variable", "[publish.environment.NAME]")
         found[name] = _declared_variable(server, found.get(name, Variable(name)), table)

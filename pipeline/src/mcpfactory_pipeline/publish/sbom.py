@@ -51,12 +51,12 @@ def sbom_document(release: CandidateRelease, packages: Sequence[LockedPackage]) 
     direct = {package.name: package.required for package in _declared(release)}
     ordered = sorted(packages, key=lambda package: package.purl)
     asked = [package.purl for package in ordered if package.name in direct]
-    told = json.dumps([release.digest, [package.purl for package in ordered]])
+    identity = json.dumps([release.digest, [package.purl for package in ordered]])
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
-        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, told)}",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, identity)}",
         "version": 1,
         "metadata": {
             "component": _root(release, root),

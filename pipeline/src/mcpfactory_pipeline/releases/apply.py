@@ -1,6 +1,6 @@
 """Carrying out a plan of releases: one commit for all of them, and a tag for each.
 
-Everything is worked out before the first file is written, and a commit that does not come about leaves the tree as it was, at once or,
+All contents are computed before the first file is written, and a commit that fails leaves the tree as it was, at once or,
 where the process was killed, when the next one begins. The commit names its releases (`Release: <server>-vX.Y.Z`), so that whoever comes next, here or in another clone, can make a tag that is
 missing because the process was killed.
 """
@@ -54,10 +54,13 @@ class Released:
 def apply_releases(
     workspace: Workspace, names: Sequence[str] | None, read: Reader, *, dry_run: bool = False, clock: Clock = utc_now
 ) -> list[Released]:
-    """Releases what is due of the named servers, or of all: version, changelog, commit, tags. All of them, or none.
+    """Release what is due of the named servers, or of all: version, changelog, commit, tags. All of them, or none.
 
-    With `dry_run` everything is worked out and nothing is written. Raises `NotFoundError` for an unknown server, `ReleaseError`
-    for what `plan_releases` refuses, for a tree that differs from its commit, and when git refuses.
+    With `dry_run` everything is computed and nothing is written.
+
+    Raises:
+        NotFoundError: there is no such server.
+        ReleaseError: `plan_releases` refuses one, the tree differs from its commit, or git refuses.
     """
     repository = Repository.around(workspace.root)
     with file_lock(workspace.pipeline / "locks" / ".release.lock"):
@@ -75,14 +78,14 @@ def apply_releases(
         due, packages = {one.server: one for one in proposals if one.status == "due"}, read_packages(workspace)
         work = {name: _files(workspace, packages, one, clock) for name, one in due.items()}
         commit = "" if dry_run or not work else _commit(workspace, repository, list(due.values()), work)
-        made = []
+        results = []
         for one in proposals:
             tagged = replace(one, commit=one.commit or commit)
             if one.status in {"due", "pending"} and not dry_run:
                 _tag(repository, tagged, "" if packages and packages.name == one.server else f"servers/{one.server}/")
             if one.status in {"due", "pending"} or names:
-                made.append(_result(tagged, work.get(one.server, {})))
-        return made
+                results.append(_result(tagged, work.get(one.server, {})))
+        return results
 
 
 def _raise_refusal(proposals: Sequence[Proposal]) -> None:
@@ -129,7 +132,11 @@ def _server_files(server: WorkspaceServer, one: Proposal, clock: Clock) -> dict[
 
 
 def _changelog(server: WorkspaceServer, news: str) -> bytes:
-    """Return the changelog with a section more, its line ends as they are. Raises `ReleaseError` when it is not in UTF-8."""
+    """Return the changelog with a section more, its line ends as they are.
+
+    Raises:
+        ReleaseError: it is not in UTF-8.
+    """
     file = server.folder / changelog.FILE
     try:
         before = file.read_bytes().decode() if file.is_file() else ""
@@ -146,7 +153,8 @@ def _changelog(server: WorkspaceServer, news: str) -> bytes:
 def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _Files:
     """Return what the machine's files become with the new version, made in a copy: the manifest states it.
 
-    Raises `ReleaseError` when others would change as well: then the contract was read from files that are out of date.
+    Raises:
+        ReleaseError: others would change as well: then the contract was read from files that are out of date.
     """
     from mcpfactory_codegen.servers.create import CreateError, regenerate  # noqa: PLC0415 - heavy, and only these servers need it
 
@@ -174,7 +182,7 @@ def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _F
 
 
 def _commit(workspace: Workspace, repository: Repository, due: Sequence[Proposal], work: Mapping[str, _Files]) -> str:
-    """Write the files and commit them; take them back when that does not come about."""
+    """Write the files and commit them; restore them when that fails."""
     files = {path: data for one in work.values() for path, data in one.items()}
     head = repository.head()
     try:
@@ -197,8 +205,8 @@ def _message(due: Sequence[Proposal]) -> str:
 
 def _tag(repository: Repository, one: Proposal, folder: str) -> None:
     log = repository.read(one.commit, f"{folder}{changelog.FILE}") or b""
-    said = changelog.section_of(log.decode(errors="replace"), one.version)
-    repository.tag(one.tag, f"{one.server} {one.version}\n\n{said}\n")
+    notes = changelog.section_of(log.decode(errors="replace"), one.version)
+    repository.tag(one.tag, f"{one.server} {one.version}\n\n{notes}\n")
 
 
 # --- the journal: what is about to be written, so that the next release takes back what a killed one left ---
@@ -215,12 +223,12 @@ def _begin_journal(workspace: Workspace, head: str, files: _Files) -> None:
 
 
 def _end_journal(workspace: Workspace) -> None:
-    """It is committed, or was taken back."""
+    """Remove the note: the release is committed, or was rolled back."""
     _journal_file(workspace).unlink(missing_ok=True)
 
 
 def _roll_back(workspace: Workspace, repository: Repository) -> None:
-    """Undoes what a release that was killed before its commit wrote; nothing where none was."""
+    """Undo what a release that was killed before its commit wrote; nothing where none was."""
     try:
         noted = json.loads(_journal_file(workspace).read_bytes())
         head, hashes = str(noted["head"]), dict(noted["files"])

@@ -33,7 +33,9 @@ class Checked:
 def check_tag(workspace: Workspace, name: str, *, branch: str = "") -> Checked:
     """Check that a tag exists, that what it names is checked out and has its version, and with `branch` that this contains it.
 
-    Raises `NotFoundError` when the workspace has no such server, `ReleaseError` for anything else.
+    Raises:
+        NotFoundError: the workspace has no such server.
+        ReleaseError: the tag is not a release that may be published from here.
     """
     repository, wanted = Repository.around(workspace.root), Tag.read(name)
     if wanted is None:
@@ -41,8 +43,8 @@ def check_tag(workspace: Workspace, name: str, *, branch: str = "") -> Checked:
             "tag", f"{name} is no tag of a release", hint="<server>-vX.Y.Z, as mcpfactory release apply makes it"
         )
     packages = read_packages(workspace)
-    together = packages if packages and packages.name == wanted.server else None
-    server = None if together else workspace.server(wanted.server)
+    shared = packages if packages and packages.name == wanted.server else None
+    server = None if shared else workspace.server(wanted.server)
     there = repository.tags().get(name)
     if there is None:
         raise ReleaseError("tag", f"there is no tag {name} here", hint="git fetch --tags")
@@ -50,10 +52,10 @@ def check_tag(workspace: Workspace, name: str, *, branch: str = "") -> Checked:
         raise ReleaseError(
             "tag", f"{name} is {there.commit[:12]}, and that is not checked out", hint=f"git checkout {name}"
         )
-    said = together.version if together else source_version(server) if server else ""
-    if said != wanted.version:
+    stated = shared.version if shared else source_version(server) if server else ""
+    if stated != wanted.version:
         raise ReleaseError(
-            "tag", f"{name} is not the version of its sources, {said}", hint="mcpfactory release apply makes tags"
+            "tag", f"{name} is not the version of its sources, {stated}", hint="mcpfactory release apply makes tags"
         )
     if branch and not repository.contains(branch, there.commit):
         raise ReleaseError("tag", f"{branch} does not contain {name}", hint=f"merge it into {branch} first")

@@ -1,4 +1,4 @@
-"""What releases ask of git, and the two things that they have it do: one commit, and tags."""
+"""What releases read from git, and the two things that they write: one commit, and tags."""
 
 from __future__ import annotations
 
@@ -54,7 +54,11 @@ class Repository:
 
     @classmethod
     def around(cls, root: Path) -> Repository:
-        """Raise `ReleaseError` when there is none, it has no commit, or only a part of its history is here."""
+        """Return the repository of a workspace.
+
+        Raises:
+            ReleaseError: there is none, it has no commit, or only a part of its history is here.
+        """
         here = cls(root, "")
         if here._ask("rev-parse", "--is-inside-work-tree") is None:
             raise ReleaseError(
@@ -126,21 +130,29 @@ class Repository:
         return self._git("rev-parse", "HEAD").strip()
 
     def commit(self, paths: Sequence[str], message: str) -> str:
-        """Commit what became of these files, and nothing else; return the commit. Raises `ReleaseError` when git refuses."""
+        """Commit what became of these files, and nothing else; return the commit.
+
+        Raises:
+            ReleaseError: git refuses.
+        """
         listed = "".join(f"{path}\0" for path in paths)
         self._git("--literal-pathspecs", "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=listed)
         self._git("commit", "--quiet", "--file=-", "--cleanup=whitespace", stdin=message)
         return self.head()
 
     def unstage(self, paths: Sequence[str]) -> None:
-        """Take these files back out of the index: what a commit that did not come about left there."""
+        """Remove these files from git's index, where a failed commit left them."""
         if paths:
             listed = "".join(f"{path}\0" for path in paths)
             words = ("reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")
             self._git("--literal-pathspecs", *words, stdin=listed)
 
     def tag(self, tag: Tag, message: str) -> None:
-        """Make an annotated tag. Raises `ReleaseError` when git refuses, as it does when the tag is there."""
+        """Create an annotated tag.
+
+        Raises:
+            ReleaseError: git refuses, as it does when the tag is there.
+        """
         self._git("tag", "--annotate", "--file=-", "--cleanup=whitespace", tag.name, tag.commit, stdin=message)
 
     def _ask(self, *words: str) -> str | None:
@@ -150,12 +162,12 @@ class Repository:
     def _git(self, *words: str, stdin: str = "") -> str:
         done = self._run(*words, stdin=stdin)
         if done.returncode != 0:
-            said = " ".join(done.stderr.decode(errors="replace").split())[:400]
-            unknown = "tell me who you are" in said or "user.email" in said
+            message = " ".join(done.stderr.decode(errors="replace").split())[:400]
+            unknown = "tell me who you are" in message or "user.email" in message
             hint = "git config user.name '…' && git config user.email '…'" if unknown else "the words are git's"
             raise ReleaseError(
                 "git",
-                f"git {next(word for word in words if word[:1] != '-')} refused: {said or f'exit code {done.returncode}'}",
+                f"git {next(word for word in words if word[:1] != '-')} refused: {message or f'exit code {done.returncode}'}",
                 hint=hint,
             )
         return done.stdout.decode(errors="surrogateescape")

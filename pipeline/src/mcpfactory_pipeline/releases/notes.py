@@ -50,14 +50,22 @@ class Note:
 
 
 def read_notes(folder: Path) -> tuple[Note, ...]:
-    """Return the fragments of the server in `folder`, by kind and file. Raises `ReleaseError` for one that cannot be used."""
+    """Return the fragments of the server in `folder`, by kind and file.
+
+    Raises:
+        ReleaseError: one cannot be used.
+    """
     order = list(KINDS)
     found = [_read(file) for file in sorted((folder / FOLDER).glob("*.md")) if file.name.lower() != "readme.md"]
     return tuple(sorted(found, key=lambda note: (order.index(note.kind), note.file)))
 
 
 def add_note(folder: Path, text: str, kind: str, step: str = "") -> Note:
-    """Write a fragment for the server in `folder`. Raises `ReleaseError` on a text that is empty or not in UTF-8, an unknown kind or step."""
+    """Write a fragment for the server in `folder`.
+
+    Raises:
+        ReleaseError: the text is empty or not in UTF-8, or there is no such kind or step.
+    """
     text, suffix = text.strip(), f".{kind}.{step}.md" if step else f".{kind}.md"
     if not text:
         raise ReleaseError("note", "a note without text is none", hint='mcpfactory release note NAME "what changed"')

@@ -37,7 +37,11 @@ class Packages:
 
     @property
     def version(self) -> str:
-        """The version that all of them state. Raises `ReleaseError` when they do not agree."""
+        """The version that all of them state.
+
+        Raises:
+            ReleaseError: they do not agree.
+        """
         stated = {folder: str(self._project(folder).get("version", "")) for folder in self.folders}
         if len(set(stated.values())) > 1 or "" in stated.values():
             shown = ", ".join(f"{folder} {version or 'none'}" for folder, version in stated.items())
@@ -50,7 +54,11 @@ class Packages:
 
     @property
     def unreleased(self) -> str:
-        """What the changelog says below `## Unreleased`; "" when nothing. Raises `ReleaseError` when it is not in UTF-8."""
+        """What the changelog says below `## Unreleased`; "" when nothing.
+
+        Raises:
+            ReleaseError: it is not in UTF-8.
+        """
         return changelog.unreleased_of(self._log())
 
     @property
@@ -92,31 +100,35 @@ class Packages:
 
 
 def read_packages(workspace: Workspace) -> Packages | None:
-    """Return the packages that `[release]` names; None when there is no such table. Raises `ConfigError` on one that cannot be used."""
+    """Return the packages that `[release]` names; None when there is no such table.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
     table: Any = workspace.config.get("release")
     if table is None:
         return None
     if not isinstance(table, dict):
-        raise _bad("release is not a table", "write [release] on its own line")
+        raise _config_error("release is not a table", "write [release] on its own line")
     if unknown := [key for key in table if key not in _FIELDS]:
-        raise _bad(f"release has an unknown field {unknown[0]!r}", f"fields: {', '.join(_FIELDS)}")
+        raise _config_error(f"release has an unknown field {unknown[0]!r}", f"fields: {', '.join(_FIELDS)}")
     name, folders = table.get("name", workspace.name), table.get("packages")
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}", name):
-        raise _bad(f"release.name is {name!r}", 'name = "…", as a tag may begin')
+        raise _config_error(f"release.name is {name!r}", 'name = "…", as a tag may begin')
     if not isinstance(folders, list) or not folders or not all(isinstance(one, str) for one in folders):
-        raise _bad("release.packages is no list of folders", 'packages = ["packages/one", "packages/two"]')
+        raise _config_error("release.packages is no list of folders", 'packages = ["packages/one", "packages/two"]')
     for folder in folders:
         if (
             Path(folder).is_absolute()
             or ".." in Path(folder).parts
             or not (workspace.root / folder / "pyproject.toml").is_file()
         ):
-            raise _bad(
+            raise _config_error(
                 f"release.packages: {folder} is no folder with a pyproject.toml",
                 "folders below the root of the workspace",
             )
     if (workspace.root / "servers" / name).is_dir():
-        raise _bad(
+        raise _config_error(
             f"release.name is {name!r}, as a server is called: both would have the same tags", "choose another name"
         )
     return Packages(workspace.root, name, tuple(folders))
@@ -130,5 +142,5 @@ def _with_pins(text: str, names: list[str], version: str) -> str:
     )
 
 
-def _bad(message: str, hint: str) -> ConfigError:
+def _config_error(message: str, hint: str) -> ConfigError:
     return ConfigError(f"mcpfactory.toml: {message}", hint=hint)

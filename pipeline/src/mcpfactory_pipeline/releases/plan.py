@@ -45,7 +45,7 @@ Reader = Callable[[WorkspaceServer], Contract]
 """Gives the tool list of a server as it is in its folder, and the version that its sources state."""
 
 Status = Literal["due", "pending", "current", "retired", "refused"]
-"""pending: its commit is made, and its tag is not; current: nothing to release; refused: `code` says why."""
+"""pending: its commit exists, and its tag does not; current: nothing to release; refused: `code` says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,9 @@ def plan_releases(
 ) -> list[Proposal]:
     """Return what is to be released of the named servers, or of all. What is wrong with one is its `refused`, and no other's.
 
-    Raises `NotFoundError` for an unknown server, `ReleaseError` when git cannot be asked.
+    Raises:
+        NotFoundError: there is no such server.
+        ReleaseError: git cannot be run.
     """
     planner, packages = _Planner(workspace, repository, read), read_packages(workspace)
     wanted = [name for name in names or () if packages is None or name != packages.name]
@@ -119,7 +121,7 @@ class _Planner:
         return found
 
     @cached_property
-    def made(self) -> dict[str, Tag]:
+    def committed(self) -> dict[str, Tag]:
         """The newest release of each server that a commit of this branch says it is, tagged or not."""
         found: dict[str, Tag] = {}
         for tag in self.repository.committed().values():
@@ -140,10 +142,10 @@ class _Planner:
     def propose(self, server: WorkspaceServer) -> Proposal:
         return self.guarded(server.name, lambda: self._proposal(server))
 
-    def guarded(self, name: str, judge: Callable[[], Proposal]) -> Proposal:
-        """Return what is wrong with one is its refusal."""
+    def guarded(self, name: str, propose_one: Callable[[], Proposal]) -> Proposal:
+        """Return a proposal; where that fails, the error as a refusal."""
         try:
-            return judge()
+            return propose_one()
         except PipelineError as error:
             code = getattr(error, "code", "broken")
             message = str(error).removeprefix(f"{code}: ")
@@ -155,12 +157,12 @@ class _Planner:
         stated, last = packages.version, self.last.get(packages.name)
         if pending := self._pending(packages.name, stated):
             return pending
-        before, said = last.version if last else "", packages.unreleased
-        if not said:
+        before, noted = last.version if last else "", packages.unreleased
+        if not noted:
             return Proposal(packages.name, "current", before=before, version=before)
         asked = stated if not before or permits(before, stated, packages.step) else next_version(before, packages.step)
         reasons = ("never released",) if last is None else ()
-        items = sum(line.startswith("- ") for line in said.splitlines())
+        items = sum(line.startswith("- ") for line in noted.splitlines())
         proposal = Proposal(
             packages.name,
             "due",
@@ -179,25 +181,25 @@ class _Planner:
 
     def _pending(self, name: str, stated: str) -> Proposal | None:
         """Return a release that was committed and not tagged, if that is what the sources still say."""
-        made, last = self.made.get(name), self.last.get(name)
-        there = self.tags.get(made.name) if made else None
-        if made is None or (there and there.commit == made.commit):
+        committed, last = self.committed.get(name), self.last.get(name)
+        there = self.tags.get(committed.name) if committed else None
+        if committed is None or (there and there.commit == committed.commit):
             return None
         if there is not None:
             raise ReleaseError(
                 "tag-elsewhere",
-                f"{made.name} is at {there.commit[:12]}, and this branch released it in {made.commit[:12]}",
-                hint=f"git tag -d {made.name}, if nobody has it yet; else release another version",
+                f"{committed.name} is at {there.commit[:12]}, and this branch released it in {committed.commit[:12]}",
+                hint=f"git tag -d {committed.name}, if nobody has it yet; else release another version",
             )
-        if Version.read(stated) != made.order:
+        if Version.read(stated) != committed.order:
             return None
         return Proposal(
             name,
             "pending",
             before=last.version if last else "",
-            version=made.version,
-            commit=made.commit,
-            reasons=(f"its commit {made.commit[:12]} has no tag yet",),
+            version=committed.version,
+            commit=committed.commit,
+            reasons=(f"its commit {committed.commit[:12]} has no tag yet",),
         )
 
     def _due(self, server: WorkspaceServer, state: ServerState) -> Proposal:
@@ -226,7 +228,11 @@ class _Planner:
         )
 
     def _free(self, proposal: Proposal) -> Proposal:
-        """Return the same. Raises `ReleaseError` when its tag is another release's."""
+        """Return the same.
+
+        Raises:
+            ReleaseError: its tag is another release's.
+        """
         if (there := self.tags.get(proposal.tag.name)) is not None:
             raise ReleaseError(
                 "tag-elsewhere",
@@ -262,7 +268,7 @@ class _Planner:
         return [path for path in inner if path.partition("/")[0] not in {*NOT_BUILT, changelog.FILE}]
 
     def _released(self, last: Tag, state: ServerState) -> Contract:
-        """Return the contract of the last release: kept in its commit; for a tag that somebody made by hand, what a channel offers."""
+        """Return the contract of the last release: kept in its commit; for a tag that somebody created by hand, what a channel offers."""
         text = self.repository.read(last.commit, f"servers/{last.server}/{CONTRACT}")
         if text is not None:
             return read_contract(text, last.name)
@@ -294,9 +300,13 @@ def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
 
 
 def _release_step(server: WorkspaceServer, found: Comparison, notes: Sequence[Note]) -> Step:
-    """Return the larger of what the contract and the notes ask for. Raises `ReleaseError` when a note states less than the contract."""
-    said, before = _largest_step(notes), found.before.version
-    if any(note.stated for note in notes) and not permits(before, next_version(before, said), found.needed):
+    """Return the larger of what the contract and the notes ask for.
+
+    Raises:
+        ReleaseError: a note states less than the contract.
+    """
+    noted, before = _largest_step(notes), found.before.version
+    if any(note.stated for note in notes) and not permits(before, next_version(before, noted), found.needed):
         change = next(
             one for one in found.changes if one.kind == ("breaking" if found.needed == "major" else "additive")
         )
@@ -306,7 +316,7 @@ def _release_step(server: WorkspaceServer, found: Comparison, notes: Sequence[No
             f"{stated.file} states {stated.stated}, and the contract asks for {found.needed}: {change.code} {change.message}",
             hint=f"state {found.needed} in its name, or take the change back; mcpfactory diff {server.name} lists all",
         )
-    return max(said, found.needed, key=STEPS.index)
+    return max(noted, found.needed, key=STEPS.index)
 
 
 def _largest_step(notes: Sequence[Note]) -> Step:

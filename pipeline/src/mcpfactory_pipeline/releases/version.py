@@ -18,25 +18,26 @@ _DYNAMIC: Final = re.compile(r"""^(?P<key>__version__\s*=\s*)(?P<quote>["'])[^"'
 def with_version(folder: Path, package: str, version: str) -> tuple[str, str]:
     """Return the file of the server in `folder` that states its version, by its path there, and its text with another version.
 
-    Raises `ReleaseError` when it is in neither place.
+    Raises:
+        ReleaseError: it is in neither.
     """
-    place = "pyproject.toml"
-    text = _text(folder / place)
+    path = "pyproject.toml"
+    text = _text(folder / path)
     if (table := _PROJECT.search(text)) and _STATIC.search(table["table"]):
         start, end = table.span("table")
-        return place, text[:start] + _put(_STATIC, table["table"], version) + text[end:]
-    place = f"src/{package.replace('.', '/')}/__init__.py"
-    text = _text(folder / place)
+        return path, text[:start] + _replace(_STATIC, table["table"], version) + text[end:]
+    path = f"src/{package.replace('.', '/')}/__init__.py"
+    text = _text(folder / path)
     if _DYNAMIC.search(text):
-        return place, _put(_DYNAMIC, text, version)
+        return path, _replace(_DYNAMIC, text, version)
     raise ReleaseError(
         "version",
-        f"neither pyproject.toml nor {place} states the version",
+        f"neither pyproject.toml nor {path} states the version",
         hint='write version = "0.1.0" below [project] of pyproject.toml',
     )
 
 
-def _put(pattern: re.Pattern[str], text: str, version: str) -> str:
+def _replace(pattern: re.Pattern[str], text: str, version: str) -> str:
     return pattern.sub(lambda found: f"{found['key']}{found['quote']}{version}{found['quote']}", text, count=1)
 
 
