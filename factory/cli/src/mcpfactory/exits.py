@@ -27,7 +27,7 @@ _MACHINE: Final = {
 
 
 def exit_of(error: BaseException) -> Exit | None:
-    """Return the code that an error meant for a person ends in; None when the error is a bug."""
+    """Return the exit code of an error with words for a person; None when the error is a bug."""
     return error.exit_code if isinstance(error, McpfactoryError) else None
 
 

@@ -121,6 +121,8 @@ def workspace_in(folder: Path | None = None) -> Workspace:
     """
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceError
 
-    if folder is not None and not folder.is_dir():  # its parents are not searched: what was meant is not there
+    if (
+        folder is not None and not folder.is_dir()
+    ):  # its parents are not searched: the folder that was named is not there
         raise WorkspaceError(f"--workspace {folder} is no folder", hint="name the folder of a workspace")
     return Workspace.find(folder or Path.cwd())

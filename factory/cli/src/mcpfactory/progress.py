@@ -22,7 +22,7 @@ _CLEAR: Final = "\r\x1b[K"
 
 @contextmanager
 def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Give the function that is told what begins now. Short work is not spoken of."""
+    """Yield the function to call with what begins now. Short work is not reported."""
     if quiet:
         yield lambda _step: None
     elif output.read_by_person(sys.stderr):

@@ -94,7 +94,10 @@ def candidates_of(state: Mapping[str, Any], history: Iterable[Event]) -> tuple[C
                     for stage, check in candidate.get("checks", {}).items()
                 ),
                 channels=tuple(offered.get(name, ())),
-                decisions=(*_said("approved", candidate, "approvals"), *_said("rejected", candidate, "rejections")),
+                decisions=(
+                    *_decisions("approved", candidate, "approvals"),
+                    *_decisions("rejected", candidate, "rejections"),
+                ),
             )
         )
         before = name
@@ -126,7 +129,7 @@ def _short(value: str) -> str:
     return value[: len("sha256:") + _SHOWN] + "…" if value.startswith("sha256:") else value
 
 
-def _said(what: str, candidate: Mapping[str, Any], key: str) -> Iterable[DecisionView]:
+def _decisions(what: str, candidate: Mapping[str, Any], key: str) -> Iterable[DecisionView]:
     for channel, people in candidate.get(key, {}).items():
         for who, why in people.items():
             yield DecisionView(what, str(channel), str(who), str(why))

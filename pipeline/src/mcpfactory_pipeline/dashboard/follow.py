@@ -154,7 +154,7 @@ def watch_workspace(reader: WorkspaceReader) -> Poll:
 
 
 class _RunWatch:
-    """Poll a run: its page is made anew when a file tells of a change, and the logs of steps at work are read each time."""
+    """Poll a run: its page is rendered again when a file has changed, and the logs of steps at work are read each time."""
 
     def __init__(self, reader: WorkspaceReader, page: Page, values: dict[str, str], number: str) -> None:
         self._library, self._page, self._values, self._number = reader, page, values, number

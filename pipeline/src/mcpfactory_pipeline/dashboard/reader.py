@@ -271,7 +271,7 @@ def _events(store: Store, name: str) -> list[Event]:
     try:
         return store.history(name)
     except PipelineError:
-        return []  # the server's own page says what mends it
+        return []  # the server's own page says what repairs it
 
 
 def _at_work(store: Store, name: str, run: str) -> str:

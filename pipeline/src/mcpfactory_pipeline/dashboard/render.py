@@ -111,7 +111,7 @@ def page_folder(page: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who looks at a page of a dashboard in which people act: `actor`, "" before the login. `message` is told once."""
+    """Who looks at a page of a dashboard in which people act: `actor`, "" before the login. `message` is shown once."""
 
     actor: str = ""
     message: str = ""

@@ -222,7 +222,7 @@ def _channels(detail: ServerDetail) -> Iterator[ChannelView]:
             version=str(offer.get("version", "")),
             candidate=str(offer.get("candidate", "")),
             since=format_time(since) if since else "",
-            asks=_asks(known[name]) if name in known else "no channel of the workspace any more",
+            asks=_requirements(known[name]) if name in known else "no channel of the workspace any more",
             held=decided_by(holds[name]) if name in holds else "",
             waits=shorten(due[0].message, _TEXT) if due else "",
             command=due[0].command if due else "",
@@ -232,21 +232,21 @@ def _channels(detail: ServerDetail) -> Iterator[ChannelView]:
 def _published(detail: ServerDetail) -> Iterator[PublishedView]:
     row = detail.facts.row
     for target, live in row.get("published", {}).items():
-        told = [event for event in detail.history if event["event"] == "published" and event.get("target") == target]
+        events = [event for event in detail.history if event["event"] == "published" and event.get("target") == target]
         offers = row.get("channels", {}).get(live["channel"], {})
         promoted = f"{live['channel']} offers {offers.get('version', 'nothing')}"
         yield PublishedView(
             target=target,
             version=live["version"],
             candidate=live["candidate"],
-            since=str(told[-1]["at"]) if told else "",
+            since=str(events[-1]["at"]) if events else "",
             actor=live["actor"],
             evidence=tuple(Fact(name, shorten(value, _TEXT)) for name, value in live["evidence"].items()),
             behind="" if offers.get("candidate") == live["candidate"] else promoted,
         )
 
 
-def _asks(channel: ChannelPolicy) -> str:
+def _requirements(channel: ChannelPolicy) -> str:
     """Return what a channel asks of a candidate, in words."""
     words = [f"{name.replace('_', ' ')} {limit:g}" for name, limit in channel.gates.items()]
     words += [f"{format_duration(channel.soak)} in {channel.source}"] if channel.soak else []

@@ -17,7 +17,7 @@ _TEXT: Final = 2_000  # characters of a description that are shown
 
 @dataclass(frozen=True, slots=True)
 class ToolView:
-    """One tool; `share` is its part of the dearest tool's tokens, 0 to 100. The schemas are those of `tools/list`."""
+    """One tool; `share` is its part of the largest tool's tokens, 0 to 100. The schemas are those of `tools/list`."""
 
     name: str
     title: str
@@ -56,11 +56,11 @@ def tools_of(detail: ServerDetail) -> tuple[ToolView, ...]:
     """Every tool of the server's own report, with what its manifest says."""
     listed = [tool for tool in detail.report.get("tools", ()) if isinstance(tool, dict)]
     shown = {tool.get("name"): tool for tool in detail.manifest.get("tools", ()) if isinstance(tool, dict)}
-    dearest = max((int(tool.get("tokens", 0)) for tool in listed), default=0) or 1
-    return tuple(_tool(tool, shown.get(tool.get("name"), {}), dearest) for tool in listed)
+    largest = max((int(tool.get("tokens", 0)) for tool in listed), default=0) or 1
+    return tuple(_tool(tool, shown.get(tool.get("name"), {}), largest) for tool in listed)
 
 
-def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], dearest: int) -> ToolView:
+def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], largest: int) -> ToolView:
     operation = tool.get("operation")
     return ToolView(
         name=str(tool.get("name", "")),
@@ -68,7 +68,7 @@ def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], dearest: int) -> To
         operation=f"{operation.get('method')} {operation.get('path')}" if isinstance(operation, dict) else "",
         arguments=tuple(f"{name} ({bound.get('in')})" for name, bound in (tool.get("arguments") or {}).items()),
         tokens=int(tool.get("tokens", 0)),
-        share=round(100 * int(tool.get("tokens", 0)) / dearest),
+        share=round(100 * int(tool.get("tokens", 0)) / largest),
         description=shorten(str(shown.get("description", "")), _TEXT),
         hints=tuple(str(key) for key, value in (shown.get("annotations") or {}).items() if value is True),
         input=shown.get("inputSchema") or {},

@@ -41,10 +41,10 @@ async def _call(job: Mapping[str, Any]) -> dict[str, Any]:
             problem = f"{mistake}\nhint: {mistake.hint}"
         except McpError as error:
             problem = f"the server answered with error {error.code}: {error}"
-        return {"requests": [_shown(one) for one in stub.requests], "result": result, "problem": problem}
+        return {"requests": [_request_json(one) for one in stub.requests], "result": result, "problem": problem}
 
 
-def _shown(request: RecordedRequest) -> dict[str, Any]:
+def _request_json(request: RecordedRequest) -> dict[str, Any]:
     target = request.path + (f"?{request.query}" if request.query else "")
     body = request.body.decode("utf-8", errors="replace")[:_TEXT]
     return {"method": request.method, "target": target, "headers": [list(one) for one in request.headers], "body": body}

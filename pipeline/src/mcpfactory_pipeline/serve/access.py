@@ -88,7 +88,7 @@ def person(ctx: Context) -> str:
 
 @contextmanager
 def as_tool_error() -> Iterator[None]:
-    """Errors that are meant for a person (they have a `hint`) become a `ToolError`; mistakes of ours stay what they are."""
+    """Turn errors with words for a person (they have a `hint`) into a `ToolError`; others pass."""
     try:
         yield
     except Exception as error:

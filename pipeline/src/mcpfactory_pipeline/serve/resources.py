@@ -108,13 +108,13 @@ class FactoryResources:
     async def _read(self, function: Any, *arguments: Any, **options: Any) -> Any:
         """Return what a function of the workspace returns; None for a server, or a report, that is not there."""
 
-        def look(workspace: Workspace) -> Any:
+        def read(workspace: Workspace) -> Any:
             try:
                 return function(workspace, *arguments, **options)
             except (NotFoundError, PromotionError):  # the latter: there is no candidate yet
                 return None
 
-        return await self._access.read(look)
+        return await self._access.read(read)
 
 
 def _servers(workspace: Workspace) -> list[str]:

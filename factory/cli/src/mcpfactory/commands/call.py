@@ -11,9 +11,9 @@ from mcpfactory import complete, output
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Mode, Name, Root, workspace_in
 
-_NEAR: Final = 5  # names that are offered for one that was mistyped
+_MAX_SUGGESTIONS: Final = 5  # names that are suggested for one that was mistyped
 _MODES: Final = ("full", "search")
-_WRONG: Final = "Invalid arguments"  # how the runtime begins what it says about them
+_INVALID: Final = "Invalid arguments"  # how the runtime begins what it says about them
 
 
 def call(
@@ -40,24 +40,26 @@ def call(
     server = space.server(name)
     refuse_among_many(space, server, os.environ)
     offer = {"MCPFACTORY_MODE": mode, "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
-    result = asyncio.run(_call(server, offer, tool, _Typed(arg or [], args), timeout))
+    result = asyncio.run(_call(server, offer, tool, _TypedArguments(arg or [], args), timeout))
     if as_json:
         output.data(result)
     else:
         for block in result.get("content", []):
-            output.line(_shown(block))
+            output.line(_block_text(block))
     if result.get("isError"):
         raise typer.Exit(Exit.NO)
 
 
-class _Typed(NamedTuple):
+class _TypedArguments(NamedTuple):
     """Arguments as they were typed: NAME=VALUE pairs, and a JSON object."""
 
     pairs: list[str]
     whole: str
 
 
-async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, timeout: float) -> dict[str, Any]:
+async def _call(
+    server: Any, offer: dict[str, str], tool: str, typed: _TypedArguments, timeout: float
+) -> dict[str, Any]:
     from mcpfactory_codegen.text import nearest
     from mcpfactory_pipeline.launch.connection import connect_server
     from mcpfactory_pipeline.launch.failure import find_tool_failure
@@ -67,7 +69,7 @@ async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, ti
         tools = {listed["name"]: listed for listed in await client.list_tools()}
         if tool not in tools:
             contained = (known for known in sorted(tools) if tool.lower() in known.lower())
-            near = [name for name in dict.fromkeys([nearest(tool, tools), *contained]) if name][:_NEAR]
+            near = [name for name in dict.fromkeys([nearest(tool, tools), *contained]) if name][:_MAX_SUGGESTIONS]
             guess = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
             output.fail(
                 f"{server.name} has no tool {tool!r}",
@@ -80,13 +82,13 @@ async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, ti
         except McpError as error:
             output.fail(f"{server.name} answered with error {error.code}: {error}", code=Exit.NO)
     if result.get("isError") and (failure := find_tool_failure(client.stderr, server.name, server.folder)) is not None:
-        output.error(str(failure), failure.hint)  # the caller is told of an internal error; the owner, where it is
-    elif result.get("isError") and str(next(iter(result.get("content") or [{}])).get("text", "")).startswith(_WRONG):
-        output.hint(f"{tool} takes {_takes(schema)}")
+        output.error(str(failure), failure.hint)  # the caller gets an internal error; the owner, where it is
+    elif result.get("isError") and str(next(iter(result.get("content") or [{}])).get("text", "")).startswith(_INVALID):
+        output.hint(f"{tool} takes {_describe_arguments(schema)}")
     return result
 
 
-def _takes(schema: dict[str, Any]) -> str:
+def _describe_arguments(schema: dict[str, Any]) -> str:
     """Return the arguments of a tool, in words."""
     required = schema.get("required", [])
     names = [f"{name} (required)" if name in required else name for name in schema.get("properties", {})]
@@ -119,7 +121,7 @@ def _value(schema: Any, text: str) -> Any:
         return [text] if kind == "array" else text  # the server says what is wrong with it
 
 
-def _shown(block: dict[str, Any]) -> str:
+def _block_text(block: dict[str, Any]) -> str:
     match block.get("type"):
         case "text":
             return str(block["text"])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
 app = typer.Typer(
-    help="Run the pipeline at a CI provider: changed servers dealt out to jobs, results folded into one state."
+    help="Run the pipeline at a CI provider: changed servers assigned to jobs, results folded into one state."
 )
 
 
@@ -115,14 +115,14 @@ def matrix(
     workspace = workspace_in()
     settings, due = read_ci(workspace.config), shards.changed(plan_servers(workspace))
     groups = shards.shards(due, settings.jobs, settings.servers)
-    dealt = shards.matrix(groups)
+    assignment = shards.matrix(groups)
     if provider == "gitlab":
         output.line(gitlab_shards(groups, settings).rstrip())
     elif provider == "github":
-        output.line(f"matrix={json.dumps(dealt)}")
+        output.line(f"matrix={json.dumps(assignment)}")
         output.line(f"jobs={len(groups)}")
     elif as_json:
-        output.data(dealt)
+        output.data(assignment)
     else:
         for number, group in enumerate(groups, 1):
             output.line(f"{number}: {' '.join(group)}")
@@ -135,7 +135,7 @@ def pack(
     names: Names = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put what this job found and built into a folder: histories, logs, and each file below the hash of its bytes."""
+    """Write what this job found and built into a folder: histories, logs, and each file below the hash of its bytes."""
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.ci import bundle
 
@@ -175,6 +175,10 @@ def fold(
         return
     for server in found:
         bad = [f"{stage} {outcome}" for stage, outcome in server.outcomes.items() if outcome != "passed"]
-        told = f"{pluralize(server.events, 'event')}, {pluralize(server.files, 'file')}, {', '.join(bad) or 'passed'}"
-        output.line(f"{server.server}: {told}{'; not here: ' if server.lacking else ''}{', '.join(server.lacking)}")
+        summary_line = (
+            f"{pluralize(server.events, 'event')}, {pluralize(server.files, 'file')}, {', '.join(bad) or 'passed'}"
+        )
+        output.line(
+            f"{server.server}: {summary_line}{'; not here: ' if server.lacking else ''}{', '.join(server.lacking)}"
+        )
     output.note(f"{pluralize(len(found), 'server')} folded")

@@ -89,7 +89,7 @@ def rollback(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring an older candidate back into a channel, and hold the channel."""
+    """Move a channel back to an older candidate, and hold the channel."""
     from mcpfactory_pipeline.promotion.promote import rollback as move
 
     moved = move(workspace_in(), name, channel, reason=reason, candidate=candidate or None, dry_run=dry_run)

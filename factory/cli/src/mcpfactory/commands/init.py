@@ -38,7 +38,7 @@ def init(
         _show(setup, as_json=as_json)
         raise typer.Exit(Exit.BAD_INPUT if setup.blocked else Exit.OK)
     if setup.others and not setup.blocked and not yes:
-        _ask(setup, as_json=as_json)
+        _confirm(setup, as_json=as_json)
     workspace = apply_setup(setup, git=git)
     lost = repository.ignored(folder, setup.written())
     if as_json:
@@ -77,7 +77,7 @@ def _origin(folder: Path, factory: str) -> Origin | None:
     return None if known and not factory else choose_origin(factory)
 
 
-def _ask(setup: Setup, *, as_json: bool) -> None:
+def _confirm(setup: Setup, *, as_json: bool) -> None:
     """Show what would be done beside the things of somebody else, and go on when a person says yes."""
     shown = ", ".join(setup.others[:5]) + (" …" if len(setup.others) > 5 else "")
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):

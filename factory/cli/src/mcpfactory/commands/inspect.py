@@ -15,7 +15,7 @@ def inspect(name: Name, as_json: AsJson = False, workspace: Root = None) -> None
     from mcpfactory_pipeline.workspace.upstream import api_addresses
 
     server = workspace_in(workspace).server(name)
-    shown = inspection_report(server.folder) or asyncio.run(_ask(server))
+    shown = inspection_report(server.folder) or asyncio.run(_report_of_running(server))
     if as_json:
         output.data(shown)
         return
@@ -23,7 +23,7 @@ def inspect(name: Name, as_json: AsJson = False, workspace: Root = None) -> None
     output.line(f"{server.name}: {len(tools)} tools, {sum(tool['tokens'] for tool in tools)} tokens in tools/list")
     output.line()
     output.table(("TOOL", "OPERATION", "ARGUMENTS", "TOKENS"), [_tool_row(tool) for tool in tools])
-    _offenders(tools)
+    _print_most_expensive(tools)
     if len(profiles := shown.get("offer", {}).get("profiles", {})) > 1:
         offer = shown["offer"]
         output.line(f"offered: mode {offer['mode']}, profile {offer['profile']}")
@@ -59,13 +59,13 @@ def inspect(name: Name, as_json: AsJson = False, workspace: Root = None) -> None
 _MOST: Final = 5
 
 
-def _offenders(tools: list[dict[str, Any]]) -> None:
+def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
     """Print the tools that cost most, when a few cost much of it all."""
-    dear = sorted(tools, key=lambda tool: -tool["tokens"])[:_MOST]
-    whole, part = sum(tool["tokens"] for tool in tools), sum(tool["tokens"] for tool in dear)
+    expensive = sorted(tools, key=lambda tool: -tool["tokens"])[:_MOST]
+    whole, part = sum(tool["tokens"] for tool in tools), sum(tool["tokens"] for tool in expensive)
     if len(tools) > 2 * _MOST and part:
         output.line()
-        shown = ", ".join(f"{tool['name']} {tool['tokens']}" for tool in dear)
+        shown = ", ".join(f"{tool['name']} {tool['tokens']}" for tool in expensive)
         output.line(f"most tokens: {shown} ({100 * part // whole} % of all)")
         output.line()
 
@@ -81,7 +81,7 @@ def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-async def _ask(server: Any) -> dict[str, Any]:
+async def _report_of_running(server: Any) -> dict[str, Any]:
     """Return the same facts for a server that is not made from a document: asked of the running server."""
     from mcpfactory_codegen.text import count_tokens
     from mcpfactory_pipeline.launch.connection import connect_server

@@ -72,9 +72,9 @@ def install(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Put a server into the configuration of MCP clients; everything else in their files stays as it is."""
+    """Add a server to the configuration of MCP clients; everything else in their files stays as it is."""
     from mcpfactory_pipeline.clients.files import this_machine
-    from mcpfactory_pipeline.clients.install import install as put_in
+    from mcpfactory_pipeline.clients.install import install as install_entry
     from mcpfactory_pipeline.clients.install import select_clients, server_target, snippet
 
     rows, home, folder = select_clients(clients), this_machine(os.environ), Path.cwd() if project else None
@@ -90,9 +90,9 @@ def install(
     if show:
         output.line("\n".join(snippet(row, target, home, project=folder).rstrip("\n") for row in rows))
         return
-    changes = [put_in(row, target, home, project=folder, dry_run=True) for row in rows]  # all of them, or none
+    changes = [install_entry(row, target, home, project=folder, dry_run=True) for row in rows]  # all of them, or none
     if not dry_run:
-        changes = [put_in(row, target, home, project=folder) for row in rows]
+        changes = [install_entry(row, target, home, project=folder) for row in rows]
     _print(changes, dry_run, as_json)
     if not as_json:
         _print_address(what, env, workspace)
@@ -142,17 +142,17 @@ def uninstall(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take a server out of the configuration of MCP clients; everything else in their files stays as it is."""
+    """Remove a server from the configuration of MCP clients; everything else in their files stays as it is."""
     from mcpfactory_pipeline.clients.files import this_machine
     from mcpfactory_pipeline.clients.install import select_clients
-    from mcpfactory_pipeline.clients.install import uninstall as take_out
+    from mcpfactory_pipeline.clients.install import uninstall as uninstall_entry
 
     home, folder = this_machine(os.environ), Path.cwd() if project else None
     changes = [
-        take_out(row, name, home, project=folder, dry_run=True) for row in select_clients(clients)
+        uninstall_entry(row, name, home, project=folder, dry_run=True) for row in select_clients(clients)
     ]  # all, or none
     if not dry_run:
-        changes = [take_out(row, name, home, project=folder) for row in select_clients(clients)]
+        changes = [uninstall_entry(row, name, home, project=folder) for row in select_clients(clients)]
     _print(changes, dry_run, as_json)
     if all(change.outcome == "absent" for change in changes):
         output.hint("mcpfactory installed --all lists what clients have")
@@ -165,7 +165,7 @@ def installed(
 ) -> None:
     """Show which clients have which servers of this workspace, for the user and in this folder, and which are stale."""
     from mcpfactory_pipeline.clients.files import this_machine
-    from mcpfactory_pipeline.clients.installed import installed as look
+    from mcpfactory_pipeline.clients.installed import installed as read_installed
     from mcpfactory_pipeline.workspace.workspace import WorkspaceError
 
     try:
@@ -174,7 +174,11 @@ def installed(
         if not everything:
             raise
         workspace = None
-    rows = [row for row in look(workspace, this_machine(os.environ), Path.cwd()) if everything or row.state != "other"]
+    rows = [
+        row
+        for row in read_installed(workspace, this_machine(os.environ), Path.cwd())
+        if everything or row.state != "other"
+    ]
     if as_json:
         output.data([row.to_json() for row in rows])
     elif rows:

@@ -195,19 +195,19 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Derive every state file from its history again and compare."""
-    from mcpfactory_pipeline.state.verify import mend as write_anew
+    from mcpfactory_pipeline.state.verify import mend as repair_states
     from mcpfactory_pipeline.state.verify import verify as compare
 
     workspace = workspace_in()
-    found = write_anew(workspace, names or None) if repair else compare(workspace, names or None)
+    found = repair_states(workspace, names or None) if repair else compare(workspace, names or None)
     left = [entry for entry in found if not entry.get("mended")]
     if as_json:
         output.data(found)
     else:
         for entry in found:
             _print_difference(entry)
-        told = "state is what history says" if not left else f"{len(left)} servers differ"
-        output.note(f"{len(found) - len(left)} mended; {told}" if repair and found else told)
+        verdict = "state is what history says" if not left else f"{len(left)} servers differ"
+        output.note(f"{len(found) - len(left)} mended; {verdict}" if repair and found else verdict)
     if left:
         raise typer.Exit(Exit.NO)
 
@@ -237,7 +237,7 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Restore the folders of the channels as the state has them; build wheels again that are missing."""
-    from mcpfactory_pipeline.promotion.restore import restore as bring_back
+    from mcpfactory_pipeline.promotion.restore import restore as restore_channels
     from mcpfactory_pipeline.promotion.restore import restore_candidate
 
     workspace = workspace_in()
@@ -246,7 +246,7 @@ def restore(
             output.fail("--candidate needs one NAME and no --channel", "mcpfactory pipeline history NAME", Exit.USAGE)
         found = [restore_candidate(workspace, (names or [""])[0], candidate, dry_run=dry_run)]
     else:
-        found = bring_back(workspace, names or None, channel=channel or None, dry_run=dry_run)
+        found = restore_channels(workspace, names or None, channel=channel or None, dry_run=dry_run)
     missing = [entry for entry in found if entry.outcome == "missing"]
     if as_json:
         output.data([entry.to_json() for entry in found])
@@ -271,11 +271,11 @@ def prune(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take away the files of old candidates; what is in a channel, or can be rolled back to, stays."""
+    """Delete the files of old candidates; what is in a channel, or can be rolled back to, stays."""
     from mcpfactory_pipeline.base.text import pluralize
-    from mcpfactory_pipeline.channels.prune import prune as take_away
+    from mcpfactory_pipeline.channels.prune import prune as prune_files
 
-    found = take_away(workspace_in(), names or None, keep=keep, dry_run=dry_run)
+    found = prune_files(workspace_in(), names or None, keep=keep, dry_run=dry_run)
     if as_json:
         output.data([entry.to_json() for entry in found])
         return

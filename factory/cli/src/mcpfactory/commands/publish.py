@@ -37,16 +37,16 @@ def publish(
     as_json: AsJson = False,
 ) -> None:
     """Publish what a channel offers of a server: the bytes that were checked, never a rebuild."""
-    from mcpfactory_pipeline.publish.publish import publish as bring
+    from mcpfactory_pipeline.publish.publish import publish as publish_release
 
     if dry_run and check:
         output.fail("give either --dry-run or --check", "--check needs no network", Exit.USAGE)
-    found = bring(
+    found = publish_release(
         workspace_in(),
         name,
         targets or (),
         channel=channel,
-        given=_given(options or []),
+        given=_parse_options(options or []),
         mode="check" if check else "dry-run" if dry_run else "send",
     )
     if as_json:
@@ -58,7 +58,7 @@ def publish(
         raise typer.Exit(Exit.NO)
 
 
-def _given(options: list[str]) -> dict[str, dict[str, str]]:
+def _parse_options(options: list[str]) -> dict[str, dict[str, str]]:
     given: dict[str, dict[str, str]] = {}
     for option in options:
         place, equals, value = option.partition("=")

@@ -37,12 +37,12 @@ def remove(
 ) -> None:
     """Remove a server: its folder, and what channels offer of it; its history is closed and stays."""
     from mcpfactory_pipeline.clients.files import this_machine
-    from mcpfactory_pipeline.lifecycle.remove import remove as take
+    from mcpfactory_pipeline.lifecycle.remove import remove as remove_server
 
     workspace, home = workspace_in(), this_machine(os.environ)
 
-    def done(rehearsal: bool) -> Removal:
-        return take(
+    def perform(rehearsal: bool) -> Removal:
+        return remove_server(
             workspace,
             name,
             home,
@@ -54,13 +54,13 @@ def remove(
         )
 
     if not dry_run and not yes:
-        planned = done(True)
+        planned = perform(True)
         if as_json or not sys.stdin.isatty():
             output.fail(f"{name} is removed only after a yes", f"mcpfactory remove {name} --yes", Exit.USAGE)
         _print_removal(planned)
         if not typer.confirm("remove it?", err=True):
             raise typer.Exit(Exit.NO)
-    removal = done(dry_run)
+    removal = perform(dry_run)
     if as_json:
         output.data(removal.to_json())
     else:
@@ -98,10 +98,10 @@ def rename(
 ) -> None:
     """Give a server another name: folder, package, imports, variables; its history is closed, and another one begins."""
     from mcpfactory_pipeline.clients.files import this_machine
-    from mcpfactory_pipeline.lifecycle.rename import rename as move
+    from mcpfactory_pipeline.lifecycle.rename import rename as rename_server
 
     with progress(quiet=as_json) as tell:
-        renamed = move(
+        renamed = rename_server(
             workspace_in(),
             old,
             new,
@@ -128,8 +128,8 @@ def _print_rename(renamed: ServerRename) -> None:
     for was, becomes in renamed.variables.items():
         output.line(f"  environment variable {was} {'would become' if would else 'is now'} {becomes}")
     for channel in renamed.channels:
-        told = f"goes on offering {renamed.previous}" if renamed.kept else f"{would}without {renamed.previous}"
-        output.line(f"  {channel}: {told}")
+        becomes = f"goes on offering {renamed.previous}" if renamed.kept else f"{would}without {renamed.previous}"
+        output.line(f"  {channel}: {becomes}")
     for channel in renamed.holds:
         output.line(f"  {channel}: {'would stay' if would else 'stays'} held")
     for mention in renamed.mentions[:_SHOWN]:

@@ -73,8 +73,8 @@ def _print_outcomes(found: Sequence[DeclaredOutcome]) -> None:
     for one in found:
         word, style = ("failed", "bad") if one.faults else ("skipped", "warn") if one.skipped else ("passed", "good")
         output.line(f"{output.styled(word.ljust(8), style)} {one.test.file.name}: {one.test.name}")
-        for told in (*one.faults, *filter(None, [one.skipped])):
-            output.line(f"         {told}")
+        for reason in (*one.faults, *filter(None, [one.skipped])):
+            output.line(f"         {reason}")
     bad, skipped = sum(bool(one.faults) for one in found), sum(bool(one.skipped) for one in found)
     output.line(f"{len(found) - bad - skipped} passed, {bad} failed, {skipped} skipped")
 

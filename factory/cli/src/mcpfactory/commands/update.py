@@ -22,7 +22,7 @@ def update(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a server anew after its API document or template changed: your edits are merged, and what changes for callers is told."""
+    """Update a server after its API document or template changed: your edits are merged, and what changes for callers is reported."""
     from mcpfactory_codegen.servers.update import update_server
 
     server = workspace_in().server(name)

@@ -93,9 +93,9 @@ def _report_start_failure(report: Report) -> None:
     from mcpfactory_pipeline.launch.failure import read_failure
 
     starts = [finding for finding in report.findings if finding.rule == "startup.starts"]
-    told = next(filter(None, (read_failure(str((one.evidence or {}).get("stderr", ""))) for one in starts)), None)
-    if told is not None:
-        output.fail(str(told), told.hint, Exit.SERVER)
+    failure = next(filter(None, (read_failure(str((one.evidence or {}).get("stderr", ""))) for one in starts)), None)
+    if failure is not None:
+        output.fail(str(failure), failure.hint, Exit.SERVER)
 
 
 def _limits(words: Sequence[str]) -> dict[str, float]:

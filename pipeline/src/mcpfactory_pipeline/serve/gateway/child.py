@@ -44,8 +44,8 @@ class Child:
         command: gives what starts it on stdio, and makes its environment where it must; called beside the event loop.
         environ: on top of ours.
         idle: seconds without a call after which it is stopped.
-        on_started: is told of each start, with the client; beside the calls.
-        on_log: is told the log messages of the server, with the calls in flight.
+        on_started: called with each start and its client, beside the calls.
+        on_log: called with each log message of the server, and the calls in flight.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class Child:
         self._spawn(client.aclose())
 
     def _tool_error(self, error: Exception) -> ToolError:
-        """Return what a caller is told: what its owner is to mend where the server does not start, else that it is started again."""
+        """Return what a caller gets: what the owner has to repair where the server does not start, else that it is started again."""
         self.errors += 1
         failure = error if isinstance(error, PipelineError) else read_failure(str(error))
         self.last_error = str(failure or error)[:_MAX_ERROR]

@@ -112,7 +112,7 @@ class Gateway:
         """Ask those of whom nothing is recorded, before anybody is served; at the end, end all."""
         gate = asyncio.Semaphore(_STARTS_AT_ONCE)
 
-        async def ask(child: Child) -> None:
+        async def probe(child: Child) -> None:
             async with gate:
                 try:
                     await child.probe()
@@ -120,7 +120,9 @@ class Gateway:
                     sys.stderr.write(f"{printable(str(error))}\n")
 
         try:
-            await asyncio.gather(*(ask(child) for name, child in self._children.items() if name not in self._listings))
+            await asyncio.gather(
+                *(probe(child) for name, child in self._children.items() if name not in self._listings)
+            )
             yield
         finally:
             await asyncio.gather(*(child.aclose() for child in self._children.values()), return_exceptions=True)
@@ -173,7 +175,7 @@ class Gateway:
     # -- what is listed --------------------------------------------------------------------------------------------
 
     def _refresh_registry(self) -> None:
-        """List anew what all servers offer."""
+        """List again what all servers offer."""
         registry = self.server.registry
         for collection in (registry.tools, registry.resources, registry.templates, registry.prompts):
             collection.clear()
