@@ -64,7 +64,7 @@ class _KnownServer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Recognised:
+class _EntryTarget:
     """What an entry names: a server (None when it is not of this workspace), a source, a version, and for a channel the file."""
 
     one: _KnownServer | None
@@ -128,7 +128,7 @@ def _classify(entry: Mapping[str, Any], known: tuple[_KnownServer, ...]) -> tupl
     return found.one.server.name, found.source, found.version, state, message
 
 
-def _state(found: _Recognised, one: _KnownServer) -> tuple[str, str]:
+def _state(found: _EntryTarget, one: _KnownServer) -> tuple[str, str]:
     """Whether what an entry starts is still what is here, and why not."""
     if found.source == SOURCE:
         return "current", ""
@@ -146,24 +146,24 @@ def _state(found: _Recognised, one: _KnownServer) -> tuple[str, str]:
     return "current", ""
 
 
-def _recognised(words: list[str], known: tuple[_KnownServer, ...]) -> _Recognised:
+def _recognised(words: list[str], known: tuple[_KnownServer, ...]) -> _EntryTarget:
     for word in words:
         if match := _CHANNEL.fullmatch(word):
             file = Path(url2pathname(unquote(urlsplit(match[1]).path)))
-            return _Recognised(_named(wheel_name(file.name), known), match[2], wheel_version(file.name), file)
+            return _EntryTarget(_named(wheel_name(file.name), known), match[2], wheel_version(file.name), file)
         if match := _PINNED.fullmatch(word):
-            return _Recognised(_named(canonicalize_name(match[1]), known), INDEX, match[2])
+            return _EntryTarget(_named(canonicalize_name(match[1]), known), INDEX, match[2])
     if len(words) >= 5 and (words[-4], words[-2]) == _SOURCE:
         return _from_source(words[-3], words[-1], known)
-    return _Recognised(None)
+    return _EntryTarget(None)
 
 
-def _from_source(name: str, folder: str, known: tuple[_KnownServer, ...]) -> _Recognised:
+def _from_source(name: str, folder: str, known: tuple[_KnownServer, ...]) -> _EntryTarget:
     """Return a folder that is not absolute is that of a project, as the client names it."""
     for one in known:
         if one.server.name == name and (not Path(folder).is_absolute() or Path(folder) == one.workspace.root):
-            return _Recognised(one, SOURCE, one.package.version)
-    return _Recognised(None)
+            return _EntryTarget(one, SOURCE, one.package.version)
+    return _EntryTarget(None)
 
 
 def _named(project: str, known: tuple[_KnownServer, ...]) -> _KnownServer | None:

@@ -21,7 +21,7 @@ from mcpfactory_pipeline.base.events import (
 from mcpfactory_pipeline.run.run import RunOutcome, run_pipeline
 from mcpfactory_pipeline.serve.access import WorkspaceAccess, agent, in_stoppable_thread
 from mcpfactory_pipeline.serve.read_tools import SomeServers
-from mcpfactory_pipeline.serve.results import RunResult, ServerResult, StepRun
+from mcpfactory_pipeline.serve.results import GenerationResult, RunResult, StepRun
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime import Context, Server, ToolError
 
@@ -55,7 +55,7 @@ class PipelineTools:
         mode: Literal["", "full", "search"] = "",
         strict: bool = False,
         dry_run: bool = False,
-    ) -> ServerResult:
+    ) -> GenerationResult:
         """Make a server from an OpenAPI document, or from a template. Give exactly one of the two.
 
         Args:
@@ -93,9 +93,9 @@ class PipelineTools:
                 dry_run=dry_run,
             ).to_json(dry_run=dry_run)
 
-        return _server_result(await in_stoppable_thread(make), dry_run=dry_run)
+        return _generation_result(await in_stoppable_thread(make), dry_run=dry_run)
 
-    async def update_server(self, server: str, document: str = "", dry_run: bool = False) -> ServerResult:
+    async def update_server(self, server: str, document: str = "", dry_run: bool = False) -> GenerationResult:
         """Make a server anew after its API document or template changed: edits are merged, and what changes for callers is told.
 
         Files in which both sides changed the same lines are listed as conflicts: somebody must decide in them.
@@ -112,7 +112,7 @@ class PipelineTools:
             source = self._access.document(document) if document else None
             return update_server(folder, source=source, dry_run=dry_run).to_json(dry_run=dry_run)
 
-        return _server_result(await in_stoppable_thread(make), dry_run=dry_run)
+        return _generation_result(await in_stoppable_thread(make), dry_run=dry_run)
 
     async def run(self, ctx: Context, servers: SomeServers, until: str = "", force: bool = False) -> RunResult:
         """Run what is due: generate, build, test, validate, and into the first channel. It takes minutes, and tells each step.
@@ -144,13 +144,13 @@ class PipelineTools:
         return RunResult(not bad, dict(outcome.servers), reporter.steps, reporter.troubles)
 
 
-def _server_result(data: dict[str, Any], *, dry_run: bool) -> ServerResult:
+def _generation_result(data: dict[str, Any], *, dry_run: bool) -> GenerationResult:
     from mcpfactory_pipeline.workspace.upstream import api_addresses  # noqa: PLC0415 - as in new_server
 
     found = api_addresses(data["address"], os.environ, server=data["server"]) if data.get("address") else []
     addresses = ["\nhint: ".join(filter(None, (one.message, one.hint))) for one in found]
     addresses += filter(None, [data.get("moved", "")])
-    return ServerResult(
+    return GenerationResult(
         data["server"],
         data["path"],
         data["tools"],

@@ -10,12 +10,12 @@ __all__ = [
     "Examination",
     "FindingList",
     "FindingRow",
+    "GenerationResult",
     "InboxResult",
     "InboxRow",
     "PlanResult",
     "RunResult",
     "ServerList",
-    "ServerResult",
     "ServerRow",
     "SourceDiff",
     "StageLog",
@@ -176,7 +176,7 @@ class StageLog:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerResult:
+class GenerationResult:
     """A server that was made or updated. `problems` are those of its API document, `files` those that changed.
 
     `addresses` say where its API lives. An agent names a document, but permits no private address: that is a person's to do.
