@@ -1,0 +1,106 @@
+"""Which client we are to an authorization server, and what its metadata has to say before anything is sent there."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from mcpfactory_runtime.oauth.metadata import AuthorizationServer, read_metadata
+from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer, OAuthError, Steps
+from mcpfactory_runtime.oauth.registration import Identity, Registration, register
+
+ISSUER = "https://as.example"
+METADATA = {
+    "issuer": ISSUER,
+    "authorization_endpoint": f"{ISSUER}/authorize",
+    "token_endpoint": f"{ISSUER}/token",
+    "device_authorization_endpoint": f"{ISSUER}/device",
+    "scopes_supported": ["openid", 1],
+}
+
+
+def run(steps: Steps[Any], *answers: Any) -> tuple[Any, list[Fetch]]:
+    """The outcome after these JSON answers, and the requests."""
+    asked: list[Fetch] = []
+    sent = None
+    remaining = [HttpAnswer(200, {}, json.dumps(data).encode()) for data in answers]
+    while True:
+        try:
+            step = steps.send(sent)
+        except StopIteration as end:
+            return end.value, asked
+        assert isinstance(step, Fetch)
+        asked.append(step)
+        sent = remaining.pop(0)
+
+
+def server(**changes: Any) -> AuthorizationServer:
+    known: dict[str, Any] = {"registration_endpoint": f"{ISSUER}/register", "auth_methods": ("client_secret_post",)}
+    return AuthorizationServer(ISSUER, f"{ISSUER}/authorize", f"{ISSUER}/token", **known | changes)
+
+
+def test_metadata_of_openid_connect_is_found_below_its_issuer() -> None:
+    found, (asked,) = run(read_metadata(f"{ISSUER}/", "https://api.example"), METADATA)
+    assert asked.url == f"{ISSUER}/.well-known/openid-configuration"
+    assert (found.token_endpoint, found.device_endpoint, found.scopes) == (
+        f"{ISSUER}/token",
+        f"{ISSUER}/device",
+        ("openid",),
+    )
+    assert found.auth_methods == ("client_secret_basic",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"issuer": "https://other.example"}, "issuer_mismatch"),
+        ({"token_endpoint": None}, "bad_metadata"),
+        ({"token_endpoint": "http://as.example/token"}, "unsafe_url"),
+        ({"device_authorization_endpoint": "https://127.0.0.1/device"}, "unsafe_url"),
+    ],
+)
+def test_metadata_that_cannot_be_trusted_is_refused(changes: dict[str, Any], code: str) -> None:
+    with pytest.raises(OAuthError) as failed:
+        run(read_metadata(f"{ISSUER}/.well-known/x", "https://api.example"), {**METADATA, **changes})
+    assert failed.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("identity", "changes", "expected"),
+    [
+        ({"client_id": "me", "client_secret": "s"}, {}, Registration("me", "s", "client_secret_post")),
+        ({"client_id": "me"}, {}, Registration("me")),
+        ({"document": "https://me.example/id"}, {"takes_documents": True}, Registration("https://me.example/id")),
+    ],
+)
+def test_what_is_known_beforehand_is_not_registered_anew(
+    identity: dict[str, str], changes: dict[str, Any], expected: Registration
+) -> None:
+    found, asked = run(register(Identity("test", "http://127.0.0.1:1/callback", **identity), server(**changes)))
+    assert (found, asked) == (expected, [])
+
+
+def test_a_client_that_nobody_knows_is_registered_as_a_native_one() -> None:
+    identity = Identity("test", "http://127.0.0.1:1/callback", document="https://me.example/id")
+    found, (asked,) = run(register(identity, server()), {"client_id": "new", "client_secret": "s"})
+    assert found == Registration("new", "s", "client_secret_post")
+    sent = json.loads(asked.content or b"")
+    assert (sent["application_type"], sent["token_endpoint_auth_method"]) == ("native", "client_secret_post")
+
+
+@pytest.mark.parametrize(
+    ("identity", "changes", "code"),
+    [
+        ({"client_id": "me", "issuer": "https://other.example"}, {}, "issuer_mismatch"),
+        ({}, {"registration_endpoint": ""}, "no_registration"),
+        ({"client_id": "me", "client_secret": "s"}, {"auth_methods": ("private_key_jwt",)}, "unsupported_method"),
+    ],
+)
+def test_a_client_that_cannot_be_known_there_is_refused(
+    identity: dict[str, str], changes: dict[str, Any], code: str
+) -> None:
+    with pytest.raises(OAuthError) as failed:
+        run(register(Identity("test", "http://127.0.0.1:1/callback", **identity), server(**changes)))
+    assert failed.value.code == code
