@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, StateError
 from mcpfactory_pipeline.base.locks import file_lock
+from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
@@ -22,16 +23,12 @@ _PATIENCE: Final = 0.05  # seconds to wait for a server that is being run; then 
 
 
 @dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(JsonRecord):
     """One folder below `pipeline/artifacts/` that was deleted (or with `kept`, why it was not), and its bytes."""
 
     path: str
     bytes: int = 0
     kept: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 def prune(

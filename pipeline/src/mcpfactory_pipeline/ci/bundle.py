@@ -15,13 +15,14 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Final
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
+from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.channels.channel import read_verified
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
@@ -35,16 +36,12 @@ _UNSURE: Final = "take nothing from this folder; fold what the job itself upload
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class Packed(JsonRecord):
     """One server: how many files of it are in the bundle, and how many bytes they are."""
 
     server: str
     files: int
     bytes: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Packed]:

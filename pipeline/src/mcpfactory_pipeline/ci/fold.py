@@ -6,12 +6,12 @@ The files that the states name come along (`bundle`), when their bytes are those
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mcpfactory_pipeline.base.errors import NotFoundError, StateError
 from mcpfactory_pipeline.base.hashing import hash_file
+from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.base.text import escape_markdown, pluralize
 from mcpfactory_pipeline.channels.candidate import artifact_of
 from mcpfactory_pipeline.ci.bundle import unpack, write_files
@@ -24,7 +24,7 @@ __all__ = ["Folded", "fold_in", "summary"]
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class Folded(JsonRecord):
     """One server: how many events and files were new, and where it stands now: its version, and the outcome of each stage.
 
     `lacking` are files of the newest candidate that are not on this machine.
@@ -42,10 +42,6 @@ class Folded:
     def passed(self) -> bool:
         """Whether every stage that ran has passed."""
         return all(outcome == "passed" for outcome in self.outcomes.values())
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 def fold_in(workspace: Workspace, folders: Sequence[Path]) -> list[Folded]:

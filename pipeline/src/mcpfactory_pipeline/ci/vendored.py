@@ -6,17 +6,18 @@ import tempfile
 import zipfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.canonical_wheel import read_wheel
 from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS, distribution_wheel
@@ -27,17 +28,13 @@ NEWER: Final = "is newer"
 
 
 @dataclass(frozen=True, slots=True)
-class WheelDifference:
+class WheelDifference(JsonRecord):
     """A wheel of the folder that is not what is at work: its version there ("" when there is none) and here, and how they differ."""
 
     name: str
     there: str
     here: str
     words: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 def differences(folder: Path) -> list[WheelDifference]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError
+from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.clients import edits
 from mcpfactory_pipeline.clients.entry import ClientEntry, Launch, Remote, build_entry, merge_entry
 from mcpfactory_pipeline.clients.errors import ClientError, UnreadableError
@@ -46,7 +47,7 @@ class InstallTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class ClientChange:
+class ClientChange(JsonRecord):
     """What was done with one client's file, or would be.
 
     `outcome`: installed, updated, unchanged, removed or absent. `kept` is where the earlier text is, None when nothing was
@@ -62,10 +63,6 @@ class ClientChange:
     todo: tuple[str, ...] = ()
     source: str = ""
     version: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """For machines."""
-        return asdict(self)
 
 
 def select_clients(names: Sequence[str]) -> list[ClientProfile]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -12,6 +12,7 @@ from urllib.request import url2pathname
 
 from packaging.utils import canonicalize_name
 
+from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.build.wheels import wheel_name, wheel_version
 from mcpfactory_pipeline.clients import edits
 from mcpfactory_pipeline.clients.errors import ClientError, UnreadableError
@@ -30,7 +31,7 @@ _URLS: Final = ("url", "serverUrl", "httpUrl", "uri")
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
+class Installed(JsonRecord):
     """One server in one configuration.
 
     `server` is "" for one that is not of this workspace. `state`: current; stale, another version is here; broken, it cannot
@@ -46,10 +47,6 @@ class Installed:
     version: str
     state: str
     message: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """For machines."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,14 @@ import io
 import json
 import tarfile
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
+from mcpfactory_pipeline.base.records import JsonRecord
 
 __all__ = ["CONFIG", "INDEX", "LAYER", "MANIFEST", "Descriptor", "Layout", "OciImage", "canonical_json"]
 
@@ -32,16 +33,12 @@ def canonical_json(data: Any) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Descriptor:
+class Descriptor(JsonRecord):
     """What points to a blob: its type, hash (`sha256:…`) and size in bytes."""
 
     mediaType: str  # noqa: N815 - the fields are those of the specification
     digest: str
     size: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Descriptor:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -20,6 +20,7 @@ from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import file_lock
+from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.build.distributions import RUNTIME, runtime_wheel
 from mcpfactory_pipeline.channels.candidate import artifact_of, channels_folder, verify_files
 from mcpfactory_pipeline.channels.channel import offered_wheel
@@ -39,7 +40,7 @@ _PATIENCE: Final = 900.0  # seconds that a publish waits for another one of the 
 
 
 @dataclass(frozen=True, slots=True)
-class PublishOutcome:
+class PublishOutcome(JsonRecord):
     """What became of a release at one target.
 
     `outcome` is `published`, `there` (it was already), `made` (a target that is a file), `would` (dry run: it would be sent),
@@ -58,10 +59,6 @@ class PublishOutcome:
     evidence: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Mapping[str, str], ...] = ()
     message: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

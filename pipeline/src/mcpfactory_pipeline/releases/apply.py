@@ -11,9 +11,9 @@ import json
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from mcpfactory_codegen.servers.lock import LOCK
 from mcpfactory_pipeline.base.errors import ReleaseError
@@ -21,6 +21,7 @@ from mcpfactory_pipeline.base.files import remove_temporaries, replace_file
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file, source_files
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import file_lock
+from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.channels.contract import contract_text
 from mcpfactory_pipeline.releases import changelog
@@ -36,7 +37,7 @@ _SHOWN: Final = 5  # dirty files, and releases in the title of a commit, that ar
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class Released(JsonRecord):
     """What was done about one server: `released`, `continued` (it had its commit, and got its tag) or `current`."""
 
     server: str
@@ -45,10 +46,6 @@ class Released:
     tag: str = ""
     commit: str = ""
     files: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 def apply_releases(

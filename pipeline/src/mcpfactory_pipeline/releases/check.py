@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from mcpfactory_pipeline.base.errors import ReleaseError
+from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.channels.contract import source_version
 from mcpfactory_pipeline.releases.git import Repository, Tag
 from mcpfactory_pipeline.releases.packages import read_packages
@@ -16,7 +16,7 @@ __all__ = ["Checked", "check_tag"]
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(JsonRecord):
     """A tag that is a release: of which server, which version; `candidate` is what was built of it here, "" before that."""
 
     tag: str
@@ -24,10 +24,6 @@ class Checked:
     version: str
     commit: str
     candidate: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 def check_tag(workspace: Workspace, name: str, *, branch: str = "") -> Checked:
