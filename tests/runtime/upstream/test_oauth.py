@@ -15,7 +15,7 @@ import pytest
 from mcpfactory_runtime.oauth import Loopback, OAuthError, Visit
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream import OAuthFlow, Operation, SecurityScheme, Upstream
-from mcpfactory_runtime.upstream.login import log_in, log_out
+from mcpfactory_runtime.upstream.login import log_in
 from tests.runtime.upstream.provider import Provider, agree, provider
 
 pytestmark = pytest.mark.anyio
@@ -212,8 +212,8 @@ async def test_logging_out_forgets_the_login(at: Provider, tokens: Path) -> None
     async with api(at, CODE, MCPFACTORY_TOKEN_STORE=str(tokens), **APP) as upstream:
         await login(upstream)
         await upstream.send(READ, {})
-        assert await log_out(upstream.token_managers["oauth"])
-        assert not await log_out(upstream.token_managers["oauth"])
+        assert await upstream.token_managers["oauth"].delete_login()
+        assert not await upstream.token_managers["oauth"].delete_login()
         await refused(upstream)
 
 

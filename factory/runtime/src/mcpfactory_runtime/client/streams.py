@@ -138,11 +138,6 @@ class StdioChannel(_LineChannel):
         self._stderr_task: asyncio.Task[None] | None = None
 
     @property
-    def pid(self) -> int | None:
-        """The process, once started."""
-        return self._process.pid if self._process else None
-
-    @property
     def returncode(self) -> int | None:
         """How it ended, if it has."""
         return self._process.returncode if self._process else None

@@ -14,7 +14,7 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from hashlib import sha256
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.metadata import version
@@ -378,17 +378,23 @@ def _store_file(folder: Path, content: bytes, kind: str) -> str:
 
 
 class _Body(httpx.AsyncByteStream):
-    """A response body of the pool as the client wants it."""
+    """The body of a response; closing it gives the connection back, once."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, release: Callable[[], Awaitable[None]]) -> None:
         self._stream = stream
+        self._release: Callable[[], Awaitable[None]] | None = release
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in self._stream:
             yield chunk
 
     async def aclose(self) -> None:
-        await self._stream.aclose()
+        release, self._release = self._release, None
+        try:
+            await self._stream.aclose()
+        finally:
+            if release is not None:
+                await release()
 
 
 class _Transport(httpx.AsyncBaseTransport):
@@ -401,13 +407,16 @@ class _Transport(httpx.AsyncBaseTransport):
         url = httpcore.URL(
             scheme=request.url.raw_scheme, host=request.url.raw_host, port=request.url.port, target=request.url.raw_path
         )
-        response = await self._pool.send(
+        response, release = await self._pool.send(
             httpcore.Request(
                 request.method, url, headers=request.headers.raw, content=request.stream, extensions=request.extensions
             )
         )
         return httpx.Response(
-            response.status, headers=response.headers, stream=_Body(response.stream), extensions=response.extensions
+            response.status,
+            headers=response.headers,
+            stream=_Body(response.stream, release),
+            extensions=response.extensions,
         )
 
     async def aclose(self) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import ssl
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Final
 
 import httpcore
@@ -134,8 +134,8 @@ class ConnectionPool:
         self._slots = asyncio.Semaphore(limit)
         self._free: defaultdict[_Origin, list[httpcore.AsyncHTTPConnection]] = defaultdict(list)
 
-    async def send(self, request: httpcore.Request) -> httpcore.Response:
-        """Return the response, whose stream has to be closed. Raises what httpcore raises."""
+    async def send(self, request: httpcore.Request) -> tuple[httpcore.Response, Callable[[], Awaitable[None]]]:
+        """Return the response, and what gives its connection back once its stream is closed. Raises what httpcore raises."""
         await self._slots.acquire()
         try:
             free = self._free[request.url.origin.scheme, request.url.origin.host, request.url.origin.port]
@@ -154,8 +154,7 @@ class ConnectionPool:
                 if sum(map(len, self._free.values())) > self._limit:
                     await next(filter(None, self._free.values())).pop(0).aclose()
 
-        response.stream = _Stream(response.stream, release)
-        return response
+        return response, release
 
     async def aclose(self) -> None:
         """Close the connections that are free."""
@@ -172,23 +171,3 @@ async def _first_usable(free: list[httpcore.AsyncHTTPConnection]) -> httpcore.As
             return connection
         await connection.aclose()
     return None
-
-
-class _Stream:
-    """A response's body; closing it gives the connection back, once."""
-
-    def __init__(self, stream: Any, release: Callable[[], Awaitable[None]]) -> None:
-        self._stream = stream
-        self._release: Callable[[], Awaitable[None]] | None = release
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for chunk in self._stream:
-            yield chunk
-
-    async def aclose(self) -> None:
-        release, self._release = self._release, None
-        try:
-            await self._stream.aclose()
-        finally:
-            if release is not None:
-                await release()

@@ -17,7 +17,7 @@ from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.client import Upstream
 from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS, TokenManager
 
-__all__ = ["log_in", "log_out", "run"]
+__all__ = ["log_in", "run"]
 
 _PORT: Final = 33418
 
@@ -107,19 +107,10 @@ async def log_in(
     return granted
 
 
-async def log_out(manager: TokenManager) -> bool:
-    """Remove the login; return whether there was one.
-
-    Raises:
-        OAuthError: `no_store`: the store cannot be used.
-    """
-    return await manager.delete_login()
-
-
 async def _act(manager: TokenManager, upstream: Upstream, options: Namespace) -> str:
     scheme = manager.scheme.name
     if options.command == "logout":
-        return f"logged out of {scheme}" if await log_out(manager) else f"there was no login for {scheme}"
+        return f"logged out of {scheme}" if await manager.delete_login() else f"there was no login for {scheme}"
     loopback = Loopback(options.port, _printed if options.no_browser else _opened)
 
     async def visit(page: Visit) -> str:
