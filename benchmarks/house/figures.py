@@ -20,6 +20,7 @@ class Figures:
     Attributes:
         modules: source files of the four wheels.
         lines: lines of them, by wheel.
+        statements: of all of them, without docstrings.
         median: the median of lines of a module.
         circles: groups of modules that import each other, the largest first; `TYPE_CHECKING` imports count.
         one_importer: modules, packages aside, that exactly one other module imports.
@@ -28,6 +29,7 @@ class Figures:
 
     modules: int
     lines: dict[str, int]
+    statements: int
     median: float
     circles: tuple[tuple[str, ...], ...]
     one_importer: tuple[str, ...]
@@ -41,6 +43,7 @@ def figures(modules: Sequence[Module]) -> Figures:
     return Figures(
         modules=len(modules),
         lines={wheel: sum(each.lines for each in modules if each.wheel == wheel) for wheel in WHEELS.values()},
+        statements=sum(each.statements for each in modules),
         median=statistics.median(module.lines for module in modules) if modules else 0,
         circles=tuple(tuple(sorted(circle)) for circle in graph.circles(imports)),
         one_importer=tuple(

@@ -14,6 +14,7 @@ from typing import Final
 from benchmarks.house import way
 from benchmarks.house.figures import Figures, figures
 from benchmarks.house.modules import read_tree
+from benchmarks.house.recipes import read_recipes
 
 __all__ = ["ROOT", "Measured", "commit_tree", "measure"]
 
@@ -39,7 +40,8 @@ class Measured:
 
 def measure(root: Path, name: str) -> Measured:
     """Measure the tree below a folder that has the layout of this repository."""
-    return Measured(name, figures(read_tree(root)), {}, _ways(root))
+    recipes = {recipe.name.lower(): len(recipe.files) for recipe in read_recipes(root).values()}
+    return Measured(name, figures(read_tree(root)), recipes, _ways(root))
 
 
 @contextmanager

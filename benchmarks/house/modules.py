@@ -26,6 +26,7 @@ class Module:
         name: its dotted name; a package has the name of its folder.
         path: where it stands, from the root of the repository.
         lines: all of them, comments and blank ones too.
+        statements: without docstrings; how they are laid out does not change their number.
         imports: the modules of ours that it imports anywhere, below `TYPE_CHECKING` and inside functions too.
         classes: each class that it defines, with its line.
     """
@@ -33,6 +34,7 @@ class Module:
     name: str
     path: str
     lines: int
+    statements: int
     imports: frozenset[str]
     classes: tuple[tuple[str, int], ...]
 
@@ -75,7 +77,8 @@ def parse(files: Mapping[str, str]) -> list[Module]:
         package = names[path] if path.endswith("/__init__.py") else names[path].rpartition(".")[0]
         imports = {name for node in ast.walk(tree) for name in _imports(node, package, known)} - {names[path]}
         classes = tuple((node.name, node.lineno) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
-        modules.append(Module(names[path], path, text.count("\n"), frozenset(imports), classes))
+        statements = sum(isinstance(node, ast.stmt) and not _is_text(node) for node in ast.walk(tree))
+        modules.append(Module(names[path], path, text.count("\n"), statements, frozenset(imports), classes))
     return modules
 
 
@@ -83,6 +86,11 @@ def _name(path: str) -> str:
     """Return the dotted name of the module that stands at a path."""
     inner = next(path.removeprefix(f"{folder}/") for folder in WHEELS if path.startswith(f"{folder}/"))
     return inner.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """Whether a statement is a docstring."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def _imports(node: ast.AST, package: str, known: frozenset[str]) -> Iterator[str]:

@@ -18,6 +18,7 @@ _FIGURES: Final[tuple[tuple[str, Callable[[Measured], float]], ...]] = (
     ("… of mcpfactory_codegen", lambda it: it.figures.lines["mcpfactory_codegen"]),
     ("… of mcpfactory_pipeline", lambda it: it.figures.lines["mcpfactory_pipeline"]),
     ("… of mcpfactory", lambda it: it.figures.lines["mcpfactory"]),
+    ("statements", lambda it: it.figures.statements),
     ("median lines of a module", lambda it: it.figures.median),
     ("circles of modules that import each other", lambda it: len(it.figures.circles)),
     ("modules in the largest circle", lambda it: max(map(len, it.figures.circles), default=0)),

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from benchmarks.house import graph, table
+from benchmarks.house.__main__ import main
 from benchmarks.house.figures import figures
-from benchmarks.house.measure import ROOT, Measured
-from benchmarks.house.modules import parse
+from benchmarks.house.measure import Measured, commit_tree
+from benchmarks.house.modules import parse, read_tree
 
 RUNTIME = "factory/runtime/src/mcpfactory_runtime"
 PIPELINE = "pipeline/src/mcpfactory_pipeline"
@@ -73,6 +72,7 @@ def test_figures_of_a_small_tree():
     assert found.lines == {
         "mcpfactory_runtime": 10, "mcpfactory_codegen": 0, "mcpfactory_pipeline": 6, "mcpfactory": 0,
     }  # fmt: skip
+    assert found.statements == 16
     assert found.circles == (("mcpfactory_runtime.server.core", "mcpfactory_runtime.server.session"),)
     assert found.one_importer == ("mcpfactory_runtime.server.session",)
     assert found.classes == {"Core": (f"{RUNTIME}/server/core.py:4", f"{PIPELINE}/run.py:6")}
@@ -95,26 +95,21 @@ def test_a_figure_that_one_tree_lacks_is_a_dash():
     ]
 
 
-def test_the_command_measures_this_tree_and_a_commit():
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks", "house", "--against", "HEAD", "--json"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found = json.loads(done.stdout)
-    assert list(found) == ["HEAD", "here"]
-    assert all(tree["figures"]["modules"] > 100 for tree in found.values())
+def test_the_command_measures_this_tree(capsys):
+    main(["--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert list(found) == ["here"]
+    assert found["here"]["figures"]["modules"] > 100
+    assert len(found["here"]["recipes"]) == 8
+    assert 0 < found["here"]["ways"]["one operation"] <= 25
+
+
+def test_a_commit_is_read_as_it_was():
+    with commit_tree("HEAD") as root:
+        assert len(read_tree(root)) > 100
+    assert not root.exists()
 
 
 def test_an_unknown_commit_ends_with_a_hint():
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.house", "--against", "no-such-commit"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert "hint: git log --oneline" in done.stderr
+    with pytest.raises(SystemExit, match="hint: git log --oneline"), commit_tree("no-such-commit"):
+        pass

@@ -105,7 +105,7 @@ def _document(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _edited(case: _DriftInputs) -> Iterator[Drift]:
-    """Generated files that somebody edited; the lock is read only when they are not as `generate` left them."""
+    """Find generated files that somebody edited; the lock is read only when they are not as `generate` left them."""
     record, now = case.state.stages.get("generate"), case.now("generated")
     if now == ABSENT or (record is not None and record.inputs.get("generated") == now):
         return
