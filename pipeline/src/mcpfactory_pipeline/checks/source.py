@@ -17,11 +17,11 @@ from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
 from mcpfactory_pipeline.workspace.waivers import read_waivers
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["FULL_OFFER", "tool_locations", "validate_source", "with_locations"]
+__all__ = ["FULL_TOOL_SET", "tool_locations", "validate_source", "with_locations"]
 
 
-# There are cases for every tool, in the words of the standard.
-FULL_OFFER: Final = {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
+# All tools, in the standard dialect: there are cases for every one.
+FULL_TOOL_SET: Final = {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
 _MANIFEST: Final = re.compile(r'^\{"name": ?"([^"]{1,200})"')  # one tool a line
 _FUNCTION: Final = re.compile(r"^\s*(?:async\s+)?def\s+(\w+)\s*\(")
 _LARGEST: Final = 2_000_000  # bytes of a hand-written module that is searched
@@ -46,7 +46,7 @@ async def validate_source(
     server = workspace.server(name)
     target = ValidationTarget(
         command=tuple(await asyncio.to_thread(server_command, server)),
-        environ=server_environ(server) | FULL_OFFER,
+        environ=server_environ(server) | FULL_TOOL_SET,
         cases=server.cases if server.cases.exists() else None,
         package=server.folder,
         api_timeout=api_timeout,

@@ -34,7 +34,7 @@ def available_slots() -> int:
 class LocalExecutor:
     """Processes on this machine, one for each job. They never write state: what they found comes back as data.
 
-    A job that dies takes nothing else with it. `gone` says that a job is no longer wanted; it is asked a few times a second.
+    A job that dies takes nothing else with it. `abandoned` says that a job is no longer wanted; it is called a few times a second.
     """
 
     def __init__(self, jobs: int | None = None, *, abandoned: Callable[[], bool] = lambda: False) -> None:

@@ -53,7 +53,7 @@ class Setup:
         return tuple(change for change in self.changes if change.action == BLOCKED)
 
     def written(self) -> list[str]:
-        """Return the files below the folder that were written, once the setup was carried out."""
+        """Return the files below the folder that were written, once the setup was applied."""
         found = [change.path for change in self.changes if change.action == WRITE]
         for change in self.changes:
             if change.action == WHEELS:

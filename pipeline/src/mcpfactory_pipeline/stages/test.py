@@ -74,10 +74,7 @@ def _run_declared(inputs: StageInputs, python: Path, declared: Sequence[Declared
     """Return the outcomes of the declared tests, against the wheel and the recordings; the API is not asked."""
     if not declared:
         return []
-    from mcpfactory_pipeline.checks.calls import (  # noqa: PLC0415 - heavy, and only this job needs it
-        required_variables,
-        variable_prefix,
-    )
+    from mcpfactory_pipeline.checks.calls import required_variables, variable_prefix  # noqa: PLC0415 - heavy, and only this job needs it
     from mcpfactory_pipeline.declared import ServerSetup, run_tests  # noqa: PLC0415 - as above
 
     dummies = dict.fromkeys(required_variables(inputs.folder), "dummy")

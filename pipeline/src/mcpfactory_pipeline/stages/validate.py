@@ -32,7 +32,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
     from mcpfactory_pipeline.checks import ValidationTarget, validate  # noqa: PLC0415 - heavy, and only this job needs it
     from mcpfactory_pipeline.checks.formats import FORMATS  # noqa: PLC0415 - as above
-    from mcpfactory_pipeline.checks.source import FULL_OFFER, with_locations  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.checks.source import FULL_TOOL_SET, with_locations  # noqa: PLC0415 - as above
 
     cases = inputs.folder / "tests" / "_generated" / "cases.json"
     empty = inputs.work / "empty"  # no source tree in sight: what is started is what was installed
@@ -40,7 +40,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     target = ValidationTarget(
         command=(str(python), "-m", inputs.package),
         cwd=empty,
-        environ=clean_environ(inputs.work / "home") | FULL_OFFER,
+        environ=clean_environ(inputs.work / "home") | FULL_TOOL_SET,
         cases=cases if cases.exists() else None,
         package=inputs.folder,
         wheel=candidate.wheel,

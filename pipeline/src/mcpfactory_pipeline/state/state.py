@@ -41,7 +41,7 @@ __all__ = [
     "parse",
     "repair_hint",
     "to_text",
-]  # fmt: skip
+]
 
 SCHEMA: Final = 2
 _KEPT: Final = 10
