@@ -12,7 +12,7 @@ from typing import Any, Final
 from mcpfactory_codegen.text import listed, unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import KINDS as RUN_KINDS
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 __all__ = ["DECISIONS", "DEFAULT_KINDS", "KINDS", "EventSettings", "read_events"]
 
@@ -70,7 +70,7 @@ def read_events(workspace: Workspace) -> EventSettings:
     if not isinstance(table, dict):
         raise _bad("is not a table", '[pipeline.events]\nlog = "pipeline/artifacts/events.jsonl"')
     if found := unknown_field(table, _FIELDS, "pipeline.events"):
-        raise ConfigError(f"{CONFIG}: {found[0]}", found[1])
+        raise setting_error(*found)
     url, secret, problem = _target(table)
     return EventSettings(
         _kinds(table),
@@ -133,4 +133,4 @@ def _number(table: Mapping[str, Any], field: str, default: float, most: float) -
 
 
 def _bad(message: str, hint: str) -> ConfigError:
-    return ConfigError(f"{CONFIG}: pipeline.events {message}", hint=hint)
+    return setting_error(f"pipeline.events {message}", hint)

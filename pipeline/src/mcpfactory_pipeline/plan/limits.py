@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcpfactory_codegen.text import listed, unknown_field
-from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.workspace.workspace import CONFIG
+from mcpfactory_pipeline.workspace.workspace import setting_error
 
 __all__ = ["apply_limits", "read_memory", "read_timeout"]
 
@@ -25,16 +24,16 @@ def apply_limits(stages: Sequence[Stage], table: object) -> tuple[Stage, ...]:
         ConfigError: for unknown stages and fields.
     """
     if not isinstance(table, dict) or not all(isinstance(entry, dict) for entry in table.values()):
-        raise _bad("pipeline.limits is not a table of tables", "[pipeline.limits.test]\ntimeout = 1800")
+        raise setting_error("pipeline.limits is not a table of tables", "[pipeline.limits.test]\ntimeout = 1800")
     names = [stage.name for stage in stages]
     if unknown := [name for name in table if name not in names]:
-        raise _bad(f"pipeline.limits: there is no stage {unknown[0]!r}", listed(unknown[0], names, "stages"))
+        raise setting_error(f"pipeline.limits: there is no stage {unknown[0]!r}", listed(unknown[0], names, "stages"))
     return tuple(_limited(stage, table[stage.name]) if stage.name in table else stage for stage in stages)
 
 
 def _limited(stage: Stage, table: Mapping[str, Any]) -> Stage:
     if found := unknown_field(table, _FIELDS, f"pipeline.limits.{stage.name}"):
-        raise _bad(*found)
+        raise setting_error(*found)
     return replace(
         stage,
         timeout=read_timeout(table.get("timeout", stage.timeout), stage.name),
@@ -49,7 +48,7 @@ def read_timeout(value: object, stage: str) -> float:
         ConfigError: for anything but a positive number.
     """
     if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
-        raise _bad(f"stage {stage}: timeout is not a number of seconds", "timeout = 600")
+        raise setting_error(f"stage {stage}: timeout is not a number of seconds", "timeout = 600")
     return float(value)
 
 
@@ -63,9 +62,5 @@ def read_memory(value: object, stage: str) -> int:
         return value
     found = re.fullmatch(r"(\d{1,6})\s*([MG]i?B)", value) if isinstance(value, str) else None
     if found is None or not int(found[1]):
-        raise _bad(f"stage {stage}: memory is {value!r}", 'memory = "2GB"; units: MB, GB, MiB, GiB')
+        raise setting_error(f"stage {stage}: memory is {value!r}", 'memory = "2GB"; units: MB, GB, MiB, GiB')
     return int(found[1]) * _UNITS[found[2]]
-
-
-def _bad(message: str, hint: str) -> ConfigError:
-    return ConfigError(f"{CONFIG}: {message}", hint=hint)

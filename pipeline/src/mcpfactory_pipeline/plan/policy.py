@@ -12,13 +12,13 @@ from datetime import datetime
 from typing import Any, Final
 
 from mcpfactory_codegen.text import listed, unknown_field
-from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
+from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.text import format_duration, pluralize
 from mcpfactory_pipeline.plan.gates import COSTS, GATES, closed_gates
 from mcpfactory_pipeline.state.state import Candidate, Event, ServerState
 from mcpfactory_pipeline.state.timeline import seconds_in_channel
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 __all__ = [
     "AGENT_ACTIONS",
@@ -71,7 +71,9 @@ def read_channels(workspace: Workspace) -> tuple[ChannelPolicy, ...]:
     if tables is None:
         return DEFAULT
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
-        raise _bad("pipeline.channels is not a list of tables", "write [[pipeline.channels]] before each channel")
+        raise setting_error(
+            "pipeline.channels is not a list of tables", "write [[pipeline.channels]] before each channel"
+        )
     channels: list[ChannelPolicy] = []
     for table in tables:
         channels.append(_channel(table, [channel.name for channel in channels]))
@@ -105,26 +107,28 @@ def find_channel(channels: Sequence[ChannelPolicy], name: str) -> ChannelPolicy:
 def _channel(table: Mapping[str, Any], known: Sequence[str]) -> ChannelPolicy:
     name = table.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise _bad(f"channel name {name!r}: lower-case letters, digits, - and _", 'name = "production"')
+        raise setting_error(f"channel name {name!r}: lower-case letters, digits, - and _", 'name = "production"')
     if name in known:
-        raise _bad(f"there are two channels {name}", "give one of them another name")
+        raise setting_error(f"there are two channels {name}", "give one of them another name")
     if found := unknown_field(table, _FIELDS, f"channel {name}"):
-        raise _bad(*found)
+        raise setting_error(*found)
     source = table.get("from")
     if known and source not in known:
-        raise _bad(f"channel {name}: from is {source!r}, which is no channel before it", f'from = "{known[-1]}"')
+        raise setting_error(
+            f"channel {name}: from is {source!r}, which is no channel before it", f'from = "{known[-1]}"'
+        )
     approvals, approvers = table.get("approvals", 0), table.get("approvers", [])
     if not isinstance(approvals, int) or isinstance(approvals, bool) or not 0 <= approvals <= 20:
-        raise _bad(f"channel {name}: approvals is {approvals!r}", "approvals = 1")
+        raise setting_error(f"channel {name}: approvals is {approvals!r}", "approvals = 1")
     if not isinstance(approvers, list) or not all(isinstance(one, str) and one for one in approvers):
-        raise _bad(f"channel {name}: approvers is not a list of names", 'approvers = ["Ada", "Grace"]')
+        raise setting_error(f"channel {name}: approvers is not a list of names", 'approvers = ["Ada", "Grace"]')
     if approvers and len(set(approvers)) < approvals:
-        raise _bad(
+        raise setting_error(
             f"channel {name} wants {approvals} approvals and names {len(set(approvers))} approvers", "name more of them"
         )
     soak = _seconds(name, table.get("soak", "0s"))
     if not known and (source is not None or approvals or approvers or soak):
-        raise _bad(
+        raise setting_error(
             f"channel {name} is the first, which the run fills: it has gates only",
             "give a channel behind it the fields from, soak and approvals",
         )
@@ -136,33 +140,29 @@ def _agents(channel: str, value: object) -> tuple[str, ...]:
     if isinstance(value, bool):
         return AGENT_ACTIONS if value else ()
     if not isinstance(value, list) or not all(one in AGENT_ACTIONS for one in value):
-        raise _bad(f"channel {channel}: agents is {value!r}", f"true, or a list of {', '.join(AGENT_ACTIONS)}")
+        raise setting_error(f"channel {channel}: agents is {value!r}", f"true, or a list of {', '.join(AGENT_ACTIONS)}")
     return tuple(one for one in AGENT_ACTIONS if one in value)
 
 
 def _gates(channel: str, table: object) -> dict[str, float]:
     if not isinstance(table, dict):
-        raise _bad(f"channel {channel}: gates is not a table", "gates = { min_score = 90 }")
+        raise setting_error(f"channel {channel}: gates is not a table", "gates = { min_score = 90 }")
     for name, limit in table.items():
         if name not in GATES:
-            raise _bad(f"channel {channel}: there is no gate {name!r}", listed(name, GATES, "gates"))
+            raise setting_error(f"channel {channel}: there is no gate {name!r}", listed(name, GATES, "gates"))
         if GATES[name].switch:
             if limit is not True:
-                raise _bad(f"channel {channel}: gate {name} is {limit!r}", f"{name} = true, or leave it out")
+                raise setting_error(f"channel {channel}: gate {name} is {limit!r}", f"{name} = true, or leave it out")
         elif not isinstance(limit, int | float) or isinstance(limit, bool) or limit < 0:
-            raise _bad(f"channel {channel}: gate {name} is {limit!r}", f"{name} = 90")
+            raise setting_error(f"channel {channel}: gate {name} is {limit!r}", f"{name} = 90")
     return {name: table[name] for name in GATES if name in table}
 
 
 def _seconds(channel: str, value: object) -> float:
     found = re.fullmatch(r"(\d{1,6})([smhd])", value) if isinstance(value, str) else None
     if found is None:
-        raise _bad(f"channel {channel}: soak is {value!r}", 'soak = "24h"; units: s, m, h, d')
+        raise setting_error(f"channel {channel}: soak is {value!r}", 'soak = "24h"; units: s, m, h, d')
     return float(int(found[1]) * _UNITS[found[2]])
-
-
-def _bad(message: str, hint: str) -> ConfigError:
-    return ConfigError(f"{CONFIG}: {message}", hint=hint)
 
 
 # --- judging ---

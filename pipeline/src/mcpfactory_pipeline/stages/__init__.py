@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Final
 
 from mcpfactory_codegen.text import listed
-from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
+from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.plan.limits import apply_limits
 from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
 from mcpfactory_pipeline.plan.stage import Artifact, Built, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import build, generate, staging, test, validate
 from mcpfactory_pipeline.stages.own import own_stages
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 __all__ = ["STAGES", "Artifact", "Built", "Stage", "StageInputs", "StageOutputs", "stages_until", "workspace_stages"]
 
@@ -45,11 +45,11 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
     for stage in (*before, *own, promotion):
         names = [known.name for known in stages]
         if stage.name in names or (stage.name == promotion.name and stage in own):
-            raise ConfigError(f"{CONFIG}: there is a stage {stage.name} already", hint="give it another name")
+            raise setting_error(f"there is a stage {stage.name} already", "give it another name")
         if missing := [name for name in stage.needs if name not in names]:
-            raise ConfigError(
-                f"{CONFIG}: stage {stage.name} needs {missing[0]!r}, which is not before it",
-                hint=f"needs may name: {', '.join(names)}",
+            raise setting_error(
+                f"stage {stage.name} needs {missing[0]!r}, which is not before it",
+                f"needs may name: {', '.join(names)}",
             )
         stages.append(stage)
     return apply_limits(stages, workspace.settings.get("limits", {}))

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.text import listed, unknown_field
-from mcpfactory_pipeline.base.errors import ConfigError, StageError
+from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import hash_file, hash_files, source_files
 from mcpfactory_pipeline.build.programs import run_program
 from mcpfactory_pipeline.plan.limits import read_memory, read_timeout
 from mcpfactory_pipeline.plan.stage import MEMORY, OUTCOMES, Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 __all__ = ["hash_sources", "own_stages", "run_command", "run_entry"]
 
@@ -37,22 +37,22 @@ def own_stages(workspace: Workspace) -> list[Stage]:
     """
     tables = workspace.settings.get("stages", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise _bad("pipeline.stages is not a list of tables", "write [[pipeline.stages]] before each stage")
+        raise setting_error("pipeline.stages is not a list of tables", "write [[pipeline.stages]] before each stage")
     return [_stage(workspace, table) for table in tables]
 
 
 def _stage(workspace: Workspace, table: Mapping[str, Any]) -> Stage:
     name = table.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise _bad(f"stage name {name!r}: lower-case letters, digits and dashes", 'name = "licences"')
+        raise setting_error(f"stage name {name!r}: lower-case letters, digits and dashes", 'name = "licences"')
     if found := unknown_field(table, _FIELDS, f"stage {name}"):
-        raise _bad(*found)
+        raise setting_error(*found)
     reads, needs = _texts(table, name, "reads", ("candidate",)), _texts(table, name, "needs", ("build",))
     if wrong := [one for one in reads if one not in _READS]:
-        raise _bad(f"stage {name} reads {wrong[0]!r}, which is no input", listed(wrong[0], _READS, "inputs"))
+        raise setting_error(f"stage {name} reads {wrong[0]!r}, which is no input", listed(wrong[0], _READS, "inputs"))
     version = table.get("version", 1)
     if not isinstance(version, int):
-        raise _bad(f"stage {name}: version is not a whole number", "version = 2")
+        raise setting_error(f"stage {name}: version is not a whole number", "version = 2")
     return Stage(
         name=name,
         needs=needs,
@@ -70,19 +70,21 @@ def _stage(workspace: Workspace, table: Mapping[str, Any]) -> Stage:
 def _settings(workspace: Workspace, name: str, table: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of the stage, which count as an input: also the hash of the workspace's code that it runs."""
     if "entry" in table and "command" in table:
-        raise _bad(f"stage {name} has a command and an entry", "give it one of the two")
+        raise setting_error(f"stage {name} has a command and an entry", "give it one of the two")
     if "entry" in table:
         where, own = table["entry"], table.get("settings", {})
         if not isinstance(where, str) or not _ENTRY.fullmatch(where):
-            raise _bad(f"stage {name}: entry is {where!r}", 'entry = "tools.licences:stage"')
+            raise setting_error(f"stage {name}: entry is {where!r}", 'entry = "tools.licences:stage"')
         if not isinstance(own, dict) or not _is_json(own):
-            raise _bad(f"stage {name}: settings is not a table of plain values", "settings = { most = 10 }")
+            raise setting_error(f"stage {name}: settings is not a table of plain values", "settings = { most = 10 }")
         return {"entry": where, "settings": own, "sources": hash_sources(workspace.root, where)}
     words = table.get("command")
     if not isinstance(words, list) or not words or not all(isinstance(part, str) for part in words):
-        raise _bad(f"stage {name}: command is not a list of texts", 'command = ["python", "tools/licences.py"]')
+        raise setting_error(
+            f"stage {name}: command is not a list of texts", 'command = ["python", "tools/licences.py"]'
+        )
     if "settings" in table:
-        raise _bad(f"stage {name}: settings are for an entry", "give a command its settings as arguments")
+        raise setting_error(f"stage {name}: settings are for an entry", "give a command its settings as arguments")
     scripts = {part: content for part in words if (content := hash_file(workspace.root / part)) != "none"}
     return {"command": words, "scripts": scripts}
 
@@ -98,12 +100,8 @@ def _is_json(value: object) -> bool:
 def _texts(table: Mapping[str, Any], stage: str, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
     value = table.get(key, default)
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
-        raise _bad(f"stage {stage}: {key} is not a list of texts", f'{key} = ["{default[0]}"]')
+        raise setting_error(f"stage {stage}: {key} is not a list of texts", f'{key} = ["{default[0]}"]')
     return tuple(value)
-
-
-def _bad(message: str, hint: str) -> ConfigError:
-    return ConfigError(f"{CONFIG}: {message}", hint=hint)
 
 
 def run_command(inputs: StageInputs) -> StageOutputs:

@@ -24,6 +24,7 @@ __all__ = [
     "WorkspaceError",
     "WorkspaceServer",
     "read_toml",
+    "setting_error",
 ]
 
 CONFIG: Final = "mcpfactory.toml"
@@ -234,6 +235,11 @@ def _text(file: Path, table: Mapping[str, Any], key: str) -> str | None:
 
 def _suggest_package(name: str) -> str:
     return re.sub(r"\W+", "_", name.lower()) + "_mcp"
+
+
+def setting_error(message: str, hint: str) -> ConfigError:
+    """Return the error for a setting of the root `mcpfactory.toml`."""
+    return ConfigError(f"{CONFIG}: {message}", hint=hint)
 
 
 def read_toml(file: Path) -> dict[str, Any]:
