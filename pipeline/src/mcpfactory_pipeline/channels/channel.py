@@ -86,22 +86,15 @@ def has_project(channels: Path, channel: str, project: str) -> bool:
 
 def offered_digest(channels: Path, channel: str, project: str) -> str | None:
     """Return the `sha256:…` of the wheel that a project's page offers on this machine; None when it has no page."""
-    try:
-        text = (channels / channel / "simple" / project / "index.html").read_text(encoding="utf-8")
-    except OSError:
-        return None
-    digest = text.partition("#sha256=")[2].partition('"')[0]
+    digest = _page(channels / channel / "simple" / project).partition("#sha256=")[2].partition('"')[0]
     return f"sha256:{digest}" if digest else None
 
 
 def offered_wheel(channels: Path, channel: str, project: str) -> Path | None:
     """Return the wheel that a project's page offers, on this machine; None when there is none."""
-    page = channels / channel / "simple" / project / "index.html"
-    try:
-        found = re.search(r'"(\.\./\.\./files/[0-9a-f]+/[^"#/]+\.whl)#', page.read_text(encoding="utf-8"))
-    except OSError:
-        return None
-    wheel = (page.parent / found[1]).resolve() if found else None
+    folder = channels / channel / "simple" / project
+    found = re.search(r'"(\.\./\.\./files/[0-9a-f]+/[^"#/]+\.whl)#', _page(folder))
+    wheel = (folder / found[1]).resolve() if found else None
     return wheel if wheel and wheel.is_file() else None
 
 
@@ -153,13 +146,17 @@ def _unwritable(channel: str, error: OSError) -> StateError:
     return StateError(f"channel {channel} cannot be written: {error}", hint="make pipeline/channels/ writable")
 
 
-def _linked_folders(page: Path) -> set[str]:
+def _linked_folders(folder: Path) -> set[str]:
     """Return the folders of the files that a project's page offers."""
+    return set(re.findall(r'"\.\./\.\./files/([0-9a-f]+)/', _page(folder)))
+
+
+def _page(folder: Path) -> str:
+    """Return a project's page; "" when it has none."""
     try:
-        text = (page / "index.html").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return set()
-    return set(re.findall(r'"\.\./\.\./files/([0-9a-f]+)/', text))
+        return (folder / "index.html").read_text(encoding="utf-8")
+    except OSError:
+        return ""
 
 
 def _write_page(folder: Path, title: str, links: list[tuple[str, str]]) -> None:

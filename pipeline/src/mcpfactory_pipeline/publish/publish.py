@@ -277,37 +277,25 @@ def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, fo
     if target.is_file(delivery.settings) or target.upload is None:
         folder = _write_files(delivery)
         return _outcome(release, delivery, "made", folder=str(folder), message=f"{about} is made for {target.id}")
-    facts: dict[str, Any] = {
-        "target": target.id, "channel": release.channel, "candidate": release.candidate, "version": release.version,
-    }  # fmt: skip
+    evidence = PublishEvidence(found.digest, found.evidence)
+
+    def record(event: str, **facts: Any) -> None:
+        facts = {"channel": release.channel, "candidate": release.candidate, "version": release.version, **facts}
+        with store.transaction(release.server) as transaction:
+            transaction.append(event, target=target.id, **facts)
+
     if found.outcome == "there":
-        evidence = PublishEvidence(found.digest, found.evidence)
         state = store.state(release.server)
         known = state.published.get(target.id)
-        found_before = known and (known.candidate, known.digest, known.evidence) == (
-            release.candidate,
-            evidence.digest,
-            evidence.facts,
-        )
-        if not found_before or target.id in state.publishing:
-            _record(store, release.server, "published", **facts, digest=evidence.digest, evidence=dict(evidence.facts))
+        recorded = known and (known.candidate, known.digest, known.evidence)
+        if recorded != (release.candidate, evidence.digest, evidence.facts) or target.id in state.publishing:
+            record("published", digest=evidence.digest, evidence=dict(evidence.facts))
         return found
-    _record(store, release.server, "publish.started", **facts)
+    record("publish.started")
     evidence = target.upload(release, delivery.settings)
-    _record(store, release.server, "published", **facts, digest=evidence.digest, evidence=dict(evidence.facts))
-    return _outcome(
-        release,
-        delivery,
-        "published",
-        digest=evidence.digest,
-        evidence=evidence.facts,
-        message=f"{about} is at {target.id}",
-    )
-
-
-def _record(store: Store, server: str, event: str, **facts: Any) -> None:
-    with store.transaction(server) as transaction:
-        transaction.append(event, **facts)
+    record("published", digest=evidence.digest, evidence=dict(evidence.facts))
+    facts = {"digest": evidence.digest, "evidence": evidence.facts}
+    return _outcome(release, delivery, "published", **facts, message=f"{about} is at {target.id}")
 
 
 def _write_files(delivery: _Delivery) -> Path:

@@ -114,20 +114,12 @@ class _Planner:
     @cached_property
     def last(self) -> dict[str, Tag]:
         """The last release of each server."""
-        found: dict[str, Tag] = {}
-        for tag in self.repository.tags(merged=True).values():
-            if tag.server not in found or tag.order > found[tag.server].order:
-                found[tag.server] = tag
-        return found
+        return _newest(self.repository.tags(merged=True))
 
     @cached_property
     def committed(self) -> dict[str, Tag]:
         """The newest release of each server that a commit of this branch says it is, tagged or not."""
-        found: dict[str, Tag] = {}
-        for tag in self.repository.committed().values():
-            if tag.server not in found or tag.order > found[tag.server].order:
-                found[tag.server] = tag
-        return found
+        return _newest(self.repository.committed())
 
     @cached_property
     def dirty(self) -> list[str]:
@@ -280,6 +272,11 @@ class _Planner:
                 f"{last.name} does not say what its tools were, and no channel offers {last.server}",
                 hint=f"check out {last.name}, mcpfactory pipeline run {last.server}, come back and run it again",
             ) from error
+
+
+def _newest(tags: Mapping[str, Tag]) -> dict[str, Tag]:
+    """Return the newest tag of each server."""
+    return {tag.server: tag for tag in sorted(tags.values(), key=lambda tag: tag.order)}
 
 
 def _promoted(workspace: Workspace, state: ServerState) -> str:
