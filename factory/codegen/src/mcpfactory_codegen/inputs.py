@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding, JsonSchema, lookup
+from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding, JsonSchema, is_json, lookup
 
 __all__ = ["FORMS", "PLACES", "Input", "Inputs", "Place", "inputs"]
 
@@ -89,7 +89,11 @@ def _of_body(
     media = body.content_type.split(";")[0].strip().lower()
     form = media in FORMS
     place: Place = "form" if form else "body"
-    flat = _flatten(body.schema, schemas, 0, [_PARTS]) if form or _is_json(media) or body.xml is not None else None
+    flat = (
+        _flatten(body.schema, schemas, 0, [_PARTS])
+        if form or (not media or is_json(media)) or body.xml is not None
+        else None
+    )
     closed = flat is not None and (form or flat.get("additionalProperties", False) is False)
     if flat is None or not flat["properties"] or not closed or "" in flat["properties"]:  # "" names the whole body
         encoding = Encoding(content_type=body.content_type, file=True) if _is_file(body, media) else None
@@ -107,13 +111,14 @@ def _of_body(
     return items, tuple(flat.get("choices", ())), needed
 
 
-def _is_json(media: str) -> bool:
-    return media in {"application/json", "text/json", ""} or media.endswith("+json")
-
-
 def _is_file(body: ApiBody, media: str) -> bool:
     """Whether a whole body is raw bytes rather than text: no text, JSON or XML media type and no schema of structure."""
-    if media in FORMS or _is_json(media) or media.startswith("text/") or media.endswith(("xml", "yaml", "ndjson")):
+    if (
+        media in FORMS
+        or (not media or is_json(media))
+        or media.startswith("text/")
+        or media.endswith(("xml", "yaml", "ndjson"))
+    ):
         return False
     schema = body.schema
     return not (isinstance(schema, dict) and ("properties" in schema or "$ref" in schema or "items" in schema))

@@ -65,7 +65,7 @@ MARK_PREFIXES: Final = ("x-mcp", "x-speakeasy-mcp")
 class Problem:
     """Something wrong with, or left out of, an API document. A value, never raised.
 
-    `error`: what the pointer names was left out. `warning`: it is there, but something about it was assumed or mended.
+    `error`: what the pointer names was left out. `warning`: it is there, but something about it was assumed or repaired.
     `code` is stable and documented in docs/reference/problems.md; `pointer` is a JSON pointer into the document (RFC 6901),
     into another of its files `file#pointer`. `line` is where that stands in the file, 0 when that is not known.
     """
@@ -339,7 +339,7 @@ CODES: Final[dict[str, Level]] = {
 }
 
 _MOST: Final[dict[Level, int]] = {"error": 1000, "warning": 50}
-"""Problems listed per code. A document with one habit a thousand times is told once a page, not a thousand times."""
+"""Problems listed per code. A document with one habit a thousand times is reported once a page, not a thousand times."""
 
 
 def unescape(token: str) -> str:
@@ -353,7 +353,7 @@ def escape(token: str) -> str:
 
 
 class Problems:
-    """Gathers problems in the order in which they are met; each (code, pointer) once, each code a bounded number of times."""
+    """Gathers problems in the order in which they are found; each (code, pointer) once, each code a bounded number of times."""
 
     def __init__(self) -> None:
         self._listed: list[Problem] = []
@@ -372,7 +372,7 @@ class Problems:
         self._listed.append(Problem(level, code, pointer, message, hint))
 
     def extend(self, problems: tuple[Problem, ...]) -> None:
-        """Take over problems that another part has found."""
+        """Add the problems that another part has found."""
         for problem in problems:
             self.add(problem.code, problem.pointer, problem.message, problem.hint)
 

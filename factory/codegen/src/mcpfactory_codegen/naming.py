@@ -359,7 +359,7 @@ def _shortened(name: str, item: Input, room: int = 0) -> str:
 
 # --- Module names: one module a group of operations, by first tag or else by first word of the path ---
 #
-# A group of more than `MOST` operations is divided by the next words of its paths, and where those do not tell enough
+# A group of more than `MOST_OPERATIONS` operations is divided by the next words of its paths, and where those do not tell enough
 # apart by digests of method and path, so that a module stays readable and no operation moves because of the order.
 
 

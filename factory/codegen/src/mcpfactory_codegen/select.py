@@ -71,7 +71,7 @@ def select(api: Api, selection: Selection) -> Api:
 
 
 def _hint(api: Api, kind: str, term: str) -> str:
-    """Return what there is of a kind, and what was probably meant."""
+    """Return what there is of a kind, the closest first."""
     known = {
         "tag": {tag for one in api.operations for tag in one.tags},
         "path": {one.path for one in api.operations},
@@ -82,7 +82,7 @@ def _hint(api: Api, kind: str, term: str) -> str:
 
 
 def _rules(selection: Selection) -> list[tuple[str, str, Callable[[ApiOperation], bool]]]:
-    """(kind, wish, test) for everything that adds operations."""
+    """Return (kind, term, test) for everything that adds operations."""
     return [
         *(("tag", term, _by_tag(term)) for term in selection.include_tags),
         *(("path", term, _by_path(term)) for term in selection.include_paths),

@@ -1,4 +1,4 @@
-"""Texts: words of names, names that were probably meant, prose as models read it, and what JSON costs them in tokens. Pure."""
+"""Texts: words of names, the closest known name, prose as models read it, and what JSON costs them in tokens. Pure."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def identifier(text: str, *, prefix: str, reserved: frozenset[str] = frozenset()
     return name + "_" if keyword.iskeyword(name) or name in reserved else name
 
 
-# --- Names that were probably meant: for hints about a mistyped name, and for keys that nobody reads. Pure ---
+# --- the closest known name: for hints about a mistyped name, and for keys that nobody reads ---
 
 
 _SHOWN: Final = 20
@@ -113,7 +113,7 @@ _LONGEST: Final = 100  # characters of a name that are compared and shown
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the known name that was most likely meant by the word: close to it, its letters in another order, or begun; else ""."""
+    """Return the known name that is closest to the word: similar, with its letters in another order, or beginning with it; else ""."""
     by_fold = {name.casefold(): name for name in known}
     asked = word.casefold()[:_LONGEST]
     close = get_close_matches(asked, by_fold, 1)
@@ -123,7 +123,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def listed(word: str, known: Collection[str], what: str) -> str:
-    """Return a hint: the name that was probably meant, and those that there are, as `did you mean 'shop'? servers: books, shop`."""
+    """Return a hint: the closest name, and all that there are, as `did you mean 'shop'? servers: books, shop`."""
     names = list(known)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     there = f"{what}: {', '.join(names[:_SHOWN])}{more}" if names else f"{what}: none"
@@ -235,7 +235,7 @@ def one_line(text: str, limit: int) -> str:
 # --- What a tool costs a model to read, estimated without a tokenizer ---
 #
 # The estimate is the UTF-8 length of the tool's compact JSON divided by four, rounded up. For English descriptions and
-# JSON Schema that is within about 15 % of what current tokenizers count; it is meant for budgets and comparisons.
+# JSON Schema that is within about 15 % of what current tokenizers count; it is for budgets and comparisons.
 
 
 _BYTES_A_TOKEN: Final = 4

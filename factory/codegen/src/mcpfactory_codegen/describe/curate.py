@@ -170,7 +170,7 @@ def _merged(
     required: list[str],
     context: _MergeContext,
 ) -> tuple[dict[str, MergedArgument], dict[str, Binding]]:
-    """Put one property in the place of several; changes `properties` and `required`."""
+    """Replace several properties by one; changes `properties` and `required`."""
     merged: dict[str, MergedArgument] = {}
     bindings = dict(tool.bindings)
     for name, one in merge.items():

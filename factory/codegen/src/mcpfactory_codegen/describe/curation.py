@@ -114,7 +114,7 @@ def read_responses(table: Mapping[str, Any]) -> ResponseOptions:
         raise ValueError(first_wrong(error, "responses", ResponseOptions)) from None
 
 
-# --- What pydantic says about a person's table, as one sentence: where it is, what is wrong, and which field was probably meant ---
+# --- what pydantic says about a person's table, as one sentence ---
 
 
 def first_wrong(error: ValidationError, table: str, *models: type[BaseModel]) -> str:

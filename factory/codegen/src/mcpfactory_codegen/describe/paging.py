@@ -1,4 +1,4 @@
-"""Recognise, from an operation's inputs and its answer, how a list goes on; the runtime then tells the model how to ask for more.
+"""Recognise, from an operation's inputs and its answer, how a list goes on; the runtime then says to the model how to get more.
 
 The tables say which words mean what; names are compared without case and punctuation (`page[number]` is `pagenumber`). An
 argument that looks like a cursor and an answer that says nothing of one is reported, not guessed.

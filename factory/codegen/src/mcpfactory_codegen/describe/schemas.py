@@ -1,6 +1,6 @@
 """Schemas as a model should read them: without what only documentation needs, and with few definitions.
 
-`Library.close` makes a schema stand alone: definitions that are used once, or are tiny, are put in their place; the
+`Library.close` makes a schema stand alone: definitions that are used once, or are tiny, replace their references; the
 rest goes to `$defs`; what would exceed the budget is left open, outermost definitions first to stay.
 """
 
@@ -13,7 +13,17 @@ from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.ir import LISTS, MAPS, SINGLE, ApiOperation, JsonSchema, definition, references
+from mcpfactory_codegen.ir import (
+    LISTS,
+    MAPS,
+    SINGLE,
+    ApiOperation,
+    JsonSchema,
+    definition,
+    essence,
+    is_json,
+    references,
+)
 from mcpfactory_codegen.text import compact, one_line
 
 __all__ = ["BUDGET", "OUTPUT_TOKENS", "Library", "Output", "OutputMode", "Outputs"]
@@ -35,7 +45,7 @@ _MOST_DEFAULT: Final = 200
 
 
 class Library:
-    """The shared definitions of an API, cleaned once each and then handed out to every tool that needs them."""
+    """The shared definitions of an API, cleaned once each and shared by every tool that needs them."""
 
     def __init__(self, schemas: dict[str, JsonSchema]) -> None:
         self._schemas = schemas
@@ -159,7 +169,7 @@ def _mapped(schema: dict[str, Any], change: Any) -> dict[str, Any]:
 
 
 def _merged_single(schema: dict[str, Any]) -> dict[str, Any]:
-    """`allOf` of one, as OpenAPI 3.0 writes a described reference, put into the schema itself where nothing clashes."""
+    """Merge an `allOf` of one, as OpenAPI 3.0 writes a described reference, into the schema itself where nothing clashes."""
     parts = schema.get("allOf")
     if not isinstance(parts, list) or len(parts) != 1 or not isinstance(parts[0], dict):
         return schema
@@ -376,8 +386,7 @@ def _size(value: Any, most: int) -> int:
 
 
 def _is_json(content_type: str) -> bool:
-    name = content_type.partition(";")[0].strip().lower()
-    return name in {"", "application/json", "text/json", "*/*"} or name.endswith("+json")
+    return essence(content_type) in {"", "*/*"} or is_json(content_type)
 
 
 def _kinds(schema: dict[str, Any], values: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""Texts of a document that speak to the model instead of describing: they are taken out of what models see, and told.
+"""Texts of a document that speak to the model instead of describing: they are removed from what models see, and reported.
 
 A document is untrusted. Whoever can edit one of its descriptions could otherwise write into every conversation that uses
 the server. Each pattern is an order about the conversation, not about the tool; `validate` looks for the same ones.

@@ -35,7 +35,7 @@ _NOQA: Final = "# Argument names, and sentences longer than a line, are the API'
 class Options:
     """What the document does not say: the server's name, its import package and its version, and the bound of one answer.
 
-    `offer` is put into the manifest as it is. `workflows` are the tools that are made of others. `private` are the hosts that
+    `offer` is copied into the manifest. `workflows` are the tools that consist of others. `private` are the hosts that
     the person permits although they are private.
     """
 

@@ -48,7 +48,7 @@ TYPE_FORMATS: Final[dict[str, str]] = {
     "datetime": "date-time", "date-time": "date-time", "time": "time", "uuid": "uuid", "uri": "uri", "url": "uri",
     "email": "email", "binary": "binary", "file": "binary", "byte": "byte", "base64": "byte",
 }  # fmt: skip
-"""What a mended type says about the format."""
+"""What a repaired type says about the format."""
 
 INPLACE: Final = frozenset({"$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
 """Keywords that apply a schema to the same value: a cycle of only these never ends."""
@@ -60,9 +60,9 @@ DROPPED: Final = frozenset(
     {
         # said elsewhere, or by us
         "$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$recursiveAnchor", "$schema", "$vocabulary", "definitions", "id",
-        # of OpenAPI only; handled in schemas.py where they have an equivalent
+        # of OpenAPI only; handled in translate.py where they have an equivalent
         "discriminator", "example", "externalDocs", "nullable", "readOnly", "writeOnly", "xml", "collectionFormat",
-        # of older drafts; handled in schemas.py
+        # of older drafts; handled by `older_drafts`
         "additionalItems", "dependencies",
         # of an example object that was taken for a schema; of code generators
         "allowEmptyValue", "links",
@@ -254,7 +254,7 @@ def allow_null(out: Object) -> Object:
 
 
 def normalize_type(out: Object, node: Object, report: Report, *, nullable: bool) -> None:
-    """Judge `type`, and bring `enum` into line with it. `nullable`: null will be added to the type anyway."""
+    """Keep the valid types of `type`, and make `enum` and `default` agree with them. `nullable`: null will be added to the type anyway."""
     if "type" in out:
         if isinstance(node["type"], str) and "|" in node["type"]:
             report(

@@ -192,7 +192,7 @@ def _read(reading: Reading, security: Security, servers: tuple[str, ...], writte
 
 
 def _path(reading: Reading, path: str, found: list[LocatedNode], location: Location) -> str:
-    """Return the path with its templates in braces; what else is unusual about it is told."""
+    """Return the path with its templates in braces; what else is unusual about it is reported."""
     plain = plain_path(path, frozenset(target.node["name"] for target in found if target.node["in"] == "path"))
     odd = ""
     if plain != path:

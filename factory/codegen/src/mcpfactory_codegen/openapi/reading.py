@@ -40,7 +40,7 @@ class SpecVersion:
     schemas: str  # pointer of the named schemas
     schemes: str  # pointer of the security schemes
     siblings: bool  # do keywords beside a schema's `$ref` count?
-    objects: Literal["3.0", "3.1"]  # which models of openapi-pydantic judge Info, Server, Security Scheme and Parameter
+    objects: Literal["3.0", "3.1"]  # which models of openapi-pydantic check Info, Server, Security Scheme and Parameter
     xml_nodes: bool = False  # is a property that only refers to a schema written under that schema's name in XML?
 
 
@@ -160,7 +160,7 @@ class Reading:
         return None
 
 
-# --- Judges the small objects of a document (Info, Server, Security Scheme, Parameter) by the models of openapi-pydantic ---
+# --- the small objects of a document (Info, Server, Security Scheme, Parameter), checked by the models of openapi-pydantic ---
 #
 # What we read, we read leniently; the models say precisely what else is wrong there. Schemas never go through them: that
 # would cost more than all the rest.

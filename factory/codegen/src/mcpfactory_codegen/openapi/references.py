@@ -1,6 +1,6 @@
 """Where things stand in a document, and what a `$ref` leads to. Pure: all parts were loaded before.
 
-A place is a part and a JSON pointer into it. References are never expanded here, so a document cannot make itself
+A location is a part and a JSON pointer into it. References are never expanded here, so a document cannot make itself
 bigger by referring: each distinct reference is resolved once, and each chain is followed at most `MAX_HOPS` far.
 """
 
@@ -37,7 +37,7 @@ class Location(NamedTuple):
     pointer: str
 
     def down(self, *tokens: str | int) -> Location:
-        """Return the place of a child."""
+        """Return the location of a child."""
         return Location(self.part, self.pointer + "".join(f"/{escape(str(token))}" for token in tokens))
 
     def __str__(self) -> str:
@@ -151,7 +151,7 @@ class References:
             return self._descend(base, _tokens(fragment), reference)  # a key that holds "%" as it stands
 
     def _base(self, name: str, reference: str, at: Location) -> Location:
-        """Return the top of the part, or the place of the schema, that the file or address of a reference means."""
+        """Return the top of the part, or the location of the schema, that the file or address of a reference means."""
         whole = join_reference(at.part or self._document.main, name)
         if whole == self._document.main:
             return Location("", "")
@@ -264,7 +264,7 @@ def _objects(data: Any, location: Location) -> list[tuple[dict[str, Any], Locati
     return found
 
 
-# --- References that lead nowhere as they are written, and where they were meant to lead. Pure: only texts ---
+# --- where references that lead nowhere were probably intended to lead ---
 
 
 _GROUP: Final = "schemas|parameters|responses|requestBodies|headers|securitySchemes|examples|pathItems"
@@ -276,7 +276,7 @@ _OLD: Final = {"definitions": "schemas", "parameters": "parameters", "responses"
 
 
 def candidates(reference: str, data: Any) -> Iterator[list[str]]:
-    """Where a reference that leads nowhere may have been meant to lead, as tokens of a pointer from the top."""
+    """Yield where a reference that leads nowhere may have been intended to lead, as tokens of a pointer from the top."""
     text = reference.strip()
     old = isinstance(data, dict) and "swagger" in data
     if _BARE.fullmatch(text) and text != "#":

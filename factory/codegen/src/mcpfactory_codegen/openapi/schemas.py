@@ -35,7 +35,7 @@ class Schemas:
         self._inline: dict[tuple[Location, Direction], JsonSchema] = {}
 
     def translate(self, node: Any, location: Location, direction: Direction) -> JsonSchema:
-        """Return the schema of a parameter, body or response. One place gives one (shared, not to be changed) result."""
+        """Return the schema of a parameter, body or response. One location gives one (shared, not to be changed) result."""
         key = (location, direction)
         if key not in self._inline:
             self._inline[key] = self._translator.schema(node, Spot(location, direction))
@@ -71,7 +71,7 @@ class Schemas:
 
 
 Variant = str
-""""" for a schema as it stands, "request" without read-only, "response" without write-only properties, "base" see cycles.py."""
+""""" for a schema as it stands, "request" without read-only, "response" without write-only properties, "base" see `break_cycles`."""
 
 _GENERIC: Final = frozenset(
     {
@@ -82,7 +82,7 @@ _GENERIC: Final = frozenset(
 
 
 class SchemaNames:
-    """Gives every (place, variant) a name, once."""
+    """Names every (location, variant) once."""
 
     def __init__(self, named: Any, pointer: str) -> None:
         """`named` is the document's own map of schemas, which stands at `pointer`: their names are taken first."""
@@ -137,7 +137,7 @@ Definitions = dict[str, JsonSchema]
 
 
 def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: Callable[[str], None]) -> None:
-    """Change `schemas` in place. `new_name` names the base of a schema; `report` is told the schema that lost a reference."""
+    """Change `schemas` in place. `new_name` names the base of a schema; `report` takes the name of the schema that lost a reference."""
     _separate_bases(schemas, new_name)
     for name, use in _back_references(schemas):
         use.holder.pop("$ref", None)  # a base shares parts with the schema that it was made from

@@ -22,7 +22,7 @@ _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 
 def root_servers(reading: Reading) -> tuple[str, ...]:
-    """Return the document's servers. None at all means the place where the document came from."""
+    """Return the document's servers. None at all means the address that the document came from."""
     if reading.spec.shape == "2":
         urls = swagger2.server_urls(reading)
     else:

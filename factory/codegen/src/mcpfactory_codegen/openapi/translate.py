@@ -34,7 +34,7 @@ Object = dict[str, Any]
 
 
 class Spot(NamedTuple):
-    """Where the translator is: the place in the document, the direction, and what the schemas around it say."""
+    """Where the translator is: the location in the document, the direction, and what the schemas around it say."""
 
     location: Location
     direction: Direction
@@ -173,7 +173,7 @@ class Translator:
             elif key in MAPS:
                 self._map(out, key, value, spot)
             elif key == "type":
-                out["type"] = None  # keeps its place in the order; judged below, for it depends on the rest
+                out["type"] = None  # keeps its position; normalized below, as it depends on the rest
             elif key not in DROPPED and not key.startswith("x-"):
                 self._report(
                     "schema-unknown-keyword",
@@ -205,7 +205,7 @@ class Translator:
 
     def _scalar(self, out: Object, key: str, value: Any, location: Location) -> None:
         if isinstance(value, bool) and key in {"exclusiveMinimum", "exclusiveMaximum"}:
-            return  # the boolean of drafts before 6 says how minimum and maximum are meant; see older_drafts
+            return  # the boolean of drafts before 6 says what minimum and maximum mean; see older_drafts
         if key in {"title", "description"} and isinstance(value, dict):
             value = self._text_elsewhere(value, location.down(key))
         try:

@@ -186,7 +186,7 @@ def _read(path: Path, max_bytes: int) -> bytes:
 
 
 class _Loading:
-    """One document and, as they are met, its parts."""
+    """One document and, as they are found, its parts."""
 
     def __init__(self, origin: _Local | _Remote, max_bytes: int) -> None:
         self._origin = origin

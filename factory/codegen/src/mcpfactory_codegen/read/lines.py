@@ -141,7 +141,7 @@ def _yaml(text: str) -> Iterator[Event]:
             elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
                 yield "}", "", line
     except yaml.YAMLError:
-        return  # it was read before, by way of a mended text: the lines from here on are not known
+        return  # it was read before, by way of a repaired text: the lines from here on are not known
     finally:
         loader.dispose()
 

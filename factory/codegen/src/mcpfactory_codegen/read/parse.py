@@ -389,7 +389,7 @@ def finite(text: str) -> float | str:
 
 
 class WrittenInt(int):
-    """A whole number that knows how it was written: where a text is meant, 01234 is not 1234."""
+    """A whole number that knows how it was written: where the schema wants text, 01234 is not 1234."""
 
     text: str
 
@@ -398,7 +398,7 @@ class WrittenInt(int):
 
 
 class WrittenFloat(float):
-    """A number that knows how it was written: where a text is meant, 1.10 is not 1.1."""
+    """A number that knows how it was written: where the schema wants text, 1.10 is not 1.1."""
 
     text: str
 

@@ -99,8 +99,8 @@ def generate(
 ) -> BuiltServer:
     """Everything that follows from the document; with `scaffold` the person's files, too.
 
-    `source` is the private address that a person named for the document just now: the API may be called there. `notify` is
-    told what begins.
+    `source` is the private address that a person named for the document just now: the API may be called there. `notify` takes
+    a line whenever a step begins.
     """
     notify("reading the operations of the document")
     read = read_api(_with_source(config, document))

@@ -50,7 +50,7 @@ class ServerConfig:
     `allow_private` are hosts (`host` or `host:port`) that may be called although their addresses are private. `names` maps operations ("GET /books/{id}") to the tool names that they must have; `tools` has what
     was decided about each tool, by its name; `responses` what was decided about all answers, `workflows` the tools
     that are made of others. `overlays` are paths of
-    files in the server's folder. `mode`, `profile` and `dialect` say what the server offers unless it is told otherwise, "" the
+    files in the server's folder. `mode`, `profile` and `dialect` say what the server offers by default, "" the
     runtime's default; `profiles` are the profiles that the person defined.
     """
 

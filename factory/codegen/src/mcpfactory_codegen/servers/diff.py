@@ -117,7 +117,7 @@ def _tool(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator
 
 
 def _output(name: str, old: Any, new: Any) -> Iterator[Change]:
-    """Members that are gone or of another type break those who read them; what is no longer told in full does not."""
+    """Members that are gone or of another type break those who read them; what is no longer described in full does not."""
     if old == new:
         return
     if new is None:

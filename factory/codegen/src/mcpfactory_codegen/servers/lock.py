@@ -24,7 +24,7 @@ Owner = Literal["machine", "person", "document"]
 
 
 class LockError(McpfactoryError):
-    """The lock cannot be read. `hint` says how to mend it."""
+    """The lock cannot be read. `hint` says how to repair it."""
 
 
 @dataclass(frozen=True, slots=True)

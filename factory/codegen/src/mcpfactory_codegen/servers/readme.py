@@ -1,4 +1,4 @@
-"""What templates are told about a server that is made from a document; Markdown is escaped here, where it is made."""
+"""What templates know about a server that is generated from a document; Markdown is escaped here."""
 
 from __future__ import annotations
 

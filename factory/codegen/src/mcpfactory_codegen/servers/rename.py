@@ -5,7 +5,7 @@ person's file     what the template writes differently under the new name is mer
                   and of the old distribution, which nothing else can mean, are replaced in texts of the person's
 API document      as it is
 
-What still has the old name in it is told and not touched: in prose nobody knows what it means.
+What still has the old name in it is reported and not changed: in prose nobody knows what it means.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class _Names:
 
 
 def rename_server(folder: Path, name: str, *, notify: Notify = no_notice) -> Renaming:
-    """Return what it takes to give the server in `folder` another name. Reads the folder, changes nothing; `notify` is told what begins.
+    """Return what it takes to give the server in `folder` another name. Reads the folder, changes nothing; `notify` takes a line whenever a step begins.
 
     Raises:
         CreateError: it cannot have that name, or the folder cannot be used.

@@ -103,7 +103,7 @@ class Updated:
 
 @dataclass(slots=True)
 class _Plan:
-    """What will be written (None: removed), what the lock will say, and what is told about it.
+    """What will be written (None: removed), what the lock will say, and what is reported about it.
 
     `merged`: what is new in the template is in all of the person's files, if only between conflict marks.
     """
@@ -204,7 +204,7 @@ def _source_document(folder: Path, config: ServerConfig, source: str | Path | No
 def _take_document(
     folder: Path, config: ServerConfig, document: Document, lock: Lock, plan: _Plan, *, renew: bool
 ) -> ServerConfig:
-    """Plan to put the document into the folder; gives the configuration that names it."""
+    """Plan to copy the document into the folder; return the configuration that names it."""
     layout = document_files(document)
     for path, content in layout.files.items():
         target = tree.locate(folder, path)
