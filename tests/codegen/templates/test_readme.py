@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_codegen.servers.readme import markdown
+from mcpfactory_codegen.servers.build import markdown
 
 
 @pytest.mark.parametrize(

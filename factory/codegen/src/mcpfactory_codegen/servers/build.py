@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+import socket
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -23,15 +24,14 @@ from mcpfactory_codegen.read.lines import located
 from mcpfactory_codegen.read.overlay import Overlay, apply_overlays, load_overlay
 from mcpfactory_codegen.select import select
 from mcpfactory_codegen.servers import tree
-from mcpfactory_codegen.servers.config import CONFIG, NAME, ServerConfig, ServerConfigError, render_config
+from mcpfactory_codegen.servers.config import CONFIG, NAME, ServerConfig, ServerConfigError, quoted, render_config
 from mcpfactory_codegen.servers.errors import CreateError
-from mcpfactory_codegen.servers.permission import permitted
 from mcpfactory_codegen.servers.profiles import resolve
-from mcpfactory_codegen.servers.readme import template_data
-from mcpfactory_codegen.servers.report import REPORT, render_report, report
+from mcpfactory_codegen.servers.report import REPORT, environment, render_report, report
 from mcpfactory_codegen.servers.scaffold import find_template, render, template_version
 from mcpfactory_codegen.servers.style import formatted
-from mcpfactory_codegen.text import clean, snake
+from mcpfactory_codegen.text import clean, one_line, snake
+from mcpfactory_runtime.upstream.addresses import describe_private, host_port_of, is_public
 
 __all__ = [
     "FIRST_VERSION",
@@ -42,15 +42,20 @@ __all__ = [
     "from_template",
     "generate",
     "is_url",
+    "markdown",
     "no_notice",
     "overlays_of",
     "package_of",
+    "permitted",
+    "private_source",
     "public_source",
     "refuse_empty",
     "server_name",
     "stated_version",
     "stored_document",
+    "template_data",
 ]
+
 
 FIRST_VERSION: Final = "0.1.0"
 HIDDEN: Final = "hidden in mcpfactory.toml"
@@ -326,3 +331,90 @@ def file_tampered(step: tree.FileStep) -> Problem:
         f"{step.path} belongs to the machine, was changed by hand, and was {what}",
         "put changes into server.py; what was there is in version control",
     )
+
+
+# --- Which private address a person means: the one that the document was fetched from because the person named it ---
+#
+# An address that only stands in a document is never permitted here: whoever writes the document is not who makes the server.
+
+
+def private_source(source: str) -> str:
+    """Return the URL that a document was fetched from, when its host is private; "" when it is public, or a file. Resolves the host."""
+    host = host_port_of(source)
+    if not host or describe_private(source):
+        return source if host else ""
+    host, _, port = host.rpartition(":")
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+    except OSError:  # it was fetched by way of a proxy, which knows the name
+        return ""
+    return "" if all(is_public(str(one[4][0])) for one in found) else source
+
+
+def permitted(source: str, base_url: str) -> tuple[str, ...]:
+    """Return the API's host and port, when the document came from there.
+
+    Args:
+        source: as `private_source` gave it.
+        base_url: the API's.
+    """
+    source_host, api_host = host_port_of(source), host_port_of(base_url)
+    here = (
+        describe_private(source) == describe_private(base_url) == "this machine"
+    )  # localhost is 127.0.0.1, at the same port
+    if not source_host or not (
+        source_host == api_host or (here and source_host.rpartition(":")[2] == api_host.rpartition(":")[2])
+    ):
+        return ()
+    return (api_host,)
+
+
+# --- What templates know about a server that is generated from a document; Markdown is escaped here ---
+
+
+_ROWS: Final = 60
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
+
+
+def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
+    """Answers to the questions of the template `openapi`. `*_quoted` are literals of Python and TOML; `*_markdown`, `*_table` Markdown."""
+    title = one_line(api.title, 80) or config.name
+    description = f"MCP server for {title}"
+    instructions = one_line(api.description, 400)
+    return {
+        "name": config.name,
+        "package": config.package,
+        "distribution": distribution_of(config.name),
+        "title": title,
+        "description": description,
+        "title_quoted": quoted(title),
+        "description_quoted": quoted(description),
+        "instructions_quoted": quoted(instructions),
+        "document": config.document,
+        "title_markdown": markdown(title),
+        "about_markdown": markdown(one_line(api.description, 600)),
+        "tools_count": len(tools),
+        "tools_table": _tools_table(tools),
+        "environment_table": _environment_table(environment(api, names, tools)),
+        "base_url": api.base_url,
+        "address_variable": f"{names.prefix}_BASE_URL",
+        "example_tool": next((tool.name for tool in tools if not tool.input_schema.get("required")), ""),
+    }
+
+
+def markdown(text: str) -> str:
+    """Text that Markdown shows as it is, on one line, also inside a table."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def _tools_table(tools: Sequence[ApiTool]) -> str:
+    rows = [f"| `{tool.name}` | {markdown(one_line(tool.title, 80))} |" for tool in tools[:_ROWS]]
+    more = f"\n\nand {len(tools) - _ROWS} more" if len(tools) > _ROWS else ""
+    return "\n".join(["| tool | what it does |", "|---|---|", *rows]) + more if rows else ""
+
+
+def _environment_table(rows: Sequence[dict[str, Any]]) -> str:
+    lines = [
+        f"| `{row['name']}` | {'yes' if row['required'] else 'no'} | {markdown(row['description'])} |" for row in rows
+    ]
+    return "\n".join(["| variable | required | what it holds |", "|---|---|---|", *lines]) if lines else ""

@@ -28,6 +28,7 @@ from mcpfactory_codegen.servers.build import (
     generate,
     no_notice,
     package_of,
+    private_source,
     public_source,
     refuse_empty,
     server_name,
@@ -37,7 +38,6 @@ from mcpfactory_codegen.servers.build import (
 from mcpfactory_codegen.servers.config import ServerConfig, read_config
 from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.layout import as_kept, document_files
-from mcpfactory_codegen.servers.permission import private_source
 from mcpfactory_codegen.servers.report import published_names
 from mcpfactory_codegen.text import snake
 

@@ -29,6 +29,7 @@ from mcpfactory_codegen.servers.build import (
     is_url,
     no_notice,
     overlays_of,
+    private_source,
     public_source,
     refuse_empty,
     stated_version,
@@ -40,7 +41,6 @@ from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.lock import Lock, LockEntry, Owner, fingerprint
 from mcpfactory_codegen.servers.merge import has_marks, merge
-from mcpfactory_codegen.servers.permission import private_source
 from mcpfactory_codegen.servers.report import REPORT, published_names
 
 __all__ = ["FileAction", "FileUpdate", "Updated", "update_server"]
