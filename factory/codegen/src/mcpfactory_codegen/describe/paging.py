@@ -102,7 +102,7 @@ def recognise(
         if not any("link" in one.headers for one in operation.responses):
             cursor = inputs.first(_CURSOR - _LAST | _PAGE | _OFFSET, whole=False)
             return None, f"nothing in its answer says what `{found[cursor].name}` is next" if cursor else ""
-        paging = _Recognised("link", min(candidates, key=lambda name: name in _LAST))
+        paging = _PagingMatch("link", min(candidates, key=lambda name: name in _LAST))
     size = next((name for name in found if name in _SIZE and name != paging.argument), "")
     first = lookup(found[paging.argument].schema, api.schemas)
     return Paging(
@@ -137,7 +137,7 @@ class _Inputs:
 
 
 @dataclass(frozen=True, slots=True)
-class _Recognised:
+class _PagingMatch:
     kind: Literal["link", "cursor", "last", "page", "offset"]
     argument: str  # its plain name
     next: Path = ()
@@ -186,7 +186,7 @@ class _AnswerMembers:
         return max(paths, key=lambda path: len([*takewhile(bool, map(eq, path, ours))]), default=())
 
 
-def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _Recognised | None:
+def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
     """Return a cursor in the answer, or a URL that has it, and an argument that takes it."""
     names = (inputs.first(words, whole=False) for words in (_CURSOR - _LAST, _LAST, _PAGE, _OFFSET))
     name = next((one for one in names if one), "")
@@ -195,22 +195,22 @@ def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _Recognised | None:
         return None
     if name in _LAST and _plain(place[-1]) == "cursor":  # both could be the page that was asked for
         return None
-    return _Recognised("cursor", name, place)
+    return _PagingMatch("cursor", name, place)
 
 
-def _by_number(inputs: _Inputs, seen: _AnswerMembers) -> _Recognised | None:
+def _by_number(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
     """Return a page's number, or the number of items before it. A URL or number of the next one in the answer is believed first."""
     if name := inputs.first(_PAGE, whole=True):
-        return _Recognised("page", name, seen.at(_URLS))
+        return _PagingMatch("page", name, seen.at(_URLS))
     if name := inputs.first(_OFFSET, whole=True):
-        return _Recognised("offset", name, seen.at(_URLS)) if seen.items is not None else None
+        return _PagingMatch("offset", name, seen.at(_URLS)) if seen.items is not None else None
     return None
 
 
-def _by_last(inputs: _Inputs, seen: _AnswerMembers) -> _Recognised | None:
+def _by_last(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
     """Return an argument that takes the id of the last item, and a flag that says whether that was the last of all."""
     name = inputs.first(_LAST, whole=False) or inputs.first(_LAST, whole=True)
-    return _Recognised("last", name) if name and seen.items is not None and seen.ending(_MORE, "boolean") else None
+    return _PagingMatch("last", name) if name and seen.items is not None and seen.ending(_MORE, "boolean") else None
 
 
 @lru_cache(maxsize=4096)
