@@ -73,7 +73,8 @@ _MESSAGES: Final[tuple[dict[str, Any], ...]] = (
 class Way:
     """The files in the order in which they are first entered, and how often one calls another.
 
-    `back` counts the calls into a file that was entered before the file that calls.
+    `back` counts the calls into a file that was entered before the file that calls: most ask what all share (records, texts).
+    `circles` are what is wrong: files whose calls lead back to themselves.
     """
 
     files: tuple[str, ...]
@@ -84,6 +85,23 @@ class Way:
         """Return how many calls go against the order of the files."""
         place = {name: index for index, name in enumerate(self.files)}
         return sum(count for (caller, callee), count in self.calls.items() if place[callee] < place[caller])
+
+    @property
+    def circles(self) -> list[tuple[str, ...]]:
+        """Return the groups of files whose calls lead back to them: where the way is not one direction."""
+        reached: dict[str, set[str]] = {
+            name: {callee for caller, callee in self.calls if caller == name} for name in self.files
+        }
+        for middle in self.files:
+            for name in self.files:
+                if middle in reached[name]:
+                    reached[name] |= reached[middle]
+        groups = {
+            tuple(other for other in self.files if other in reached[name] and name in reached[other])
+            for name in self.files
+            if name in reached[name]
+        }
+        return sorted(groups)
 
 
 def trace(subject: str, tree: Path | None = None) -> Way:
@@ -210,6 +228,8 @@ def _print(ways: dict[str, Way], write: Callable[[str], Any]) -> None:
     for subject, way in ways.items():
         calls = sum(way.calls.values())
         write(f"one {subject}: {len(way.files)} files, {calls} calls between files, {way.back} against their order\n")
+        for circle in way.circles:
+            write(f"  in a circle: {', '.join(circle)}\n")
         for name in way.files:
             write(f"  {name}\n")
 
