@@ -125,7 +125,7 @@ def _scheme(scheme: ApiSecurityScheme, api: Api, names: Names) -> str:
     if scheme.kind == "apiKey":
         keywords = {"place": literal(scheme.place), "parameter": literal(scheme.parameter)}
     if scheme.flows:
-        keywords["flows"] = sequence(_flow(flow) for flow in scheme.flows)
+        keywords["flows"] = sequence([_flow(flow) for flow in scheme.flows])
         asked = {one for operation in api.operations for one in dict(operation.scopes).get(scheme.name, ())}
         keywords["scopes"] = literal(tuple(sorted(asked)))
     variables = literal(names.variables[scheme.name])

@@ -36,7 +36,7 @@ def constant(one: Function) -> str:
     keywords: dict[str, str] = {}
     parameters = [item for item in one.items if item.parameter is not None]
     if parameters:
-        keywords["parameters"] = sequence(_parameter(item, one.named) for item in parameters)
+        keywords["parameters"] = sequence([_parameter(item, one.named) for item in parameters])
     if operation.body is not None:
         fields = [item for item in one.items if item.parameter is None]
         keywords["body"] = _body(operation.body, fields, one.named)
@@ -93,15 +93,15 @@ def _body(body: ApiBody, fields: Sequence[Input], named: OperationNames) -> str:
     if body.xml is not None:
         keywords["xml"] = _xml(body.xml)
     if body.shapes:
-        keywords["shapes"] = sequence(sequence([literal(name), _xml(shape)]) for name, shape in body.shapes)
-    return call("Body", literal(body.content_type), sequence(_field(item, named) for item in fields), **keywords)
+        keywords["shapes"] = sequence([sequence([literal(name), _xml(shape)]) for name, shape in body.shapes])
+    return call("Body", literal(body.content_type), sequence([_field(item, named) for item in fields]), **keywords)
 
 
 def _xml(xml: Xml) -> str:
     given = {one.name: getattr(xml, one.name) for one in fields_of(xml) if getattr(xml, one.name) != one.default}
     keywords = {name: literal(value) for name, value in given.items() if name not in {"members", "items"}}
     if xml.members:
-        keywords["members"] = sequence(sequence([literal(name), _xml(member)]) for name, member in xml.members)
+        keywords["members"] = sequence([sequence([literal(name), _xml(member)]) for name, member in xml.members])
     if xml.items is not None:
         keywords["items"] = _xml(xml.items)
     return call("Xml", **keywords)

@@ -16,7 +16,7 @@ from mcpfactory_codegen.openapi.references import Location, References
 from mcpfactory_codegen.openapi.schemas import Schemas
 from mcpfactory_codegen.openapi.security import Security
 from mcpfactory_codegen.openapi.servers import root_servers
-from mcpfactory_codegen.openapi.translate import Visibility
+from mcpfactory_codegen.openapi.sharing import Visibility
 from mcpfactory_codegen.read.document import Document
 
 __all__ = ["read_api"]

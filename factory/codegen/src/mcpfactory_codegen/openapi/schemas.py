@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
-from urllib.parse import unquote
 
-from mcpfactory_codegen.ir import JsonSchema, Problems, unescape
+from mcpfactory_codegen.ir import JsonSchema, Problems
 from mcpfactory_codegen.openapi.keywords import INPLACE
 from mcpfactory_codegen.openapi.reading import Direction, SpecVersion
-from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
-from mcpfactory_codegen.openapi.translate import Spot, Translator, Visibility
+from mcpfactory_codegen.openapi.references import Location, References, UnresolvedError
+from mcpfactory_codegen.openapi.sharing import SchemaNames, SharedSchemas, Visibility
+from mcpfactory_codegen.openapi.translate import Spot, Translator
 
-__all__ = ["SchemaNames", "Schemas", "Variant", "break_cycles"]
+__all__ = ["Schemas", "break_cycles"]
 
 
 class Schemas:
@@ -26,12 +25,10 @@ class Schemas:
         except UnresolvedError:
             named = {}  # a document may well have none
         self._names = SchemaNames(named, spec.schemas)
-        self._visibility = visibility
         self._problems = problems
-        self._translator = Translator(spec, references, visibility, problems, self._share)
-        self._waiting: list[tuple[str, LocatedNode, Direction]] = []
+        self._named = SharedSchemas(self._names, visibility)
+        self._translator = Translator(spec, references, visibility, problems, self._named)
         self._shared: dict[str, JsonSchema] = {}
-        self._places: dict[str, Location] = {}
         self._inline: dict[tuple[Location, Direction], JsonSchema] = {}
 
     def translate(self, node: Any, location: Location, direction: Direction) -> JsonSchema:
@@ -43,85 +40,20 @@ class Schemas:
 
     def shared(self) -> dict[str, JsonSchema]:
         """Every schema that was referred to, by name, in the order of the names. Call it once, when all is translated."""
-        while self._waiting:
-            name, target, direction = self._waiting.pop()
+        while self._named.waiting:
+            name, target, direction = self._named.waiting.pop()
             self._shared[name] = self._translator.schema(target.node, Spot(target.location, direction))
         break_cycles(self._shared, lambda name: self._names.variant_of(name, "base"), self._report_cycle)
         return dict(sorted(self._shared.items()))
 
-    def _share(self, target: LocatedNode, direction: Direction) -> str:
-        variant: Direction = direction if self._visibility.differs(target, direction) else ""
-        name = self._names.claim(target.location, variant)
-        if name not in self._places:
-            self._places[name] = target.location
-            self._waiting.append((name, target, variant))
-        return name
-
     def _report_cycle(self, name: str) -> None:
-        location = self._places.get(name)
+        location = self._named.locations.get(name)
         message = (
             f"the schema {name!r} is defined by itself without end; the reference that closes the circle was dropped"
         )
         self._problems.add(
             "schema-cycle", str(location) if location else "", message, "one of the schemas has to be written out"
         )
-
-
-# --- Names for shared schemas: unique, made of `[A-Za-z0-9._-]`, and the document's own wherever it has one ---
-
-
-Variant = str
-""""" for a schema as it stands, "request" without read-only, "response" without write-only properties, "base" see `break_cycles`."""
-
-_GENERIC: Final = frozenset(
-    {
-        "allOf", "anyOf", "oneOf", "items", "properties", "schema", "schemas", "content", "components", "definitions", "$defs",
-        "paths", "parameters", "responses", "requestBody", "requestBodies", "headers", "additionalProperties",
-    }
-)  # fmt: skip
-
-
-class SchemaNames:
-    """Names every (location, variant) once."""
-
-    def __init__(self, named: Any, pointer: str) -> None:
-        """`named` is the document's own map of schemas, which stands at `pointer`: their names are taken first."""
-        self._names: dict[tuple[Location, Variant], str] = {}
-        self._taken: set[str] = set()
-        if isinstance(named, dict):
-            for key in named:
-                location = Location("", pointer).down(key)
-                self._names[location, ""] = self._unique(str(key))
-
-    def claim(self, location: Location, variant: Variant) -> str:
-        """Return the name of a schema; the same one each time."""
-        if (known := self._names.get((location, variant))) is not None:
-            return known
-        wanted = f"{self.claim(location, '')}_{variant}" if variant else _wanted_name(location)
-        name = self._names[location, variant] = self._unique(wanted)
-        return name
-
-    def variant_of(self, name: str, variant: Variant) -> str:
-        """Return a new name that says what it was made from."""
-        return self._unique(f"{name}_{variant}")
-
-    def _unique(self, wanted: str) -> str:
-        name = wanted = re.sub(r"[^A-Za-z0-9._-]+", "_", wanted).strip("_")[:100] or "schema"
-        number = 2
-        while name in self._taken:
-            name = f"{wanted}_{number}"
-            number += 1
-        self._taken.add(name)
-        return name
-
-
-def _wanted_name(location: Location) -> str:
-    tokens = [unescape(token) for token in location.pointer.split("/")[1:]]
-    telling = [token for token in tokens if token not in _GENERIC and "/" not in token and not token.isdigit()]
-    if telling:
-        return "_".join(telling[-2:]) if tokens[0] == "paths" else telling[-1]
-    file = unquote(location.part).rstrip("/").rpartition("/")[2]
-    return file.partition("?")[0].rpartition(".")[0] or file or "schema"
 
 
 # --- References that apply schemas to the same value in a circle: no validator would ever finish with them ---

@@ -1,12 +1,11 @@
 """One schema of a document → JSON Schema 2020-12: OpenAPI's own keywords are replaced, invalid ones dropped and reported.
 
-The result always satisfies the metaschema, and every `$ref` in it is what `name` answered. Nothing is expanded: the cost
+The result always satisfies the metaschema, and every `$ref` in it is a name of `SharedSchemas`. Nothing is expanded: the cost
 is that of the schema as it is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_codegen.ir import LISTS, MAPS, SINGLE, JsonSchema, Problems
@@ -21,8 +20,9 @@ from mcpfactory_codegen.openapi.keywords import (
 )
 from mcpfactory_codegen.openapi.reading import Direction, SpecVersion
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
+from mcpfactory_codegen.openapi.sharing import SharedSchemas, Visibility
 
-__all__ = ["Direction", "Spot", "Translator", "Visibility", "tag_branches"]
+__all__ = ["Direction", "Spot", "Translator", "tag_branches"]
 
 
 _DEEP: Final = 100
@@ -48,7 +48,7 @@ class Spot(NamedTuple):
 
 
 class Translator:
-    """Translates for one document. `name` gives the `$defs` name of a shared schema in a direction."""
+    """Translates for one document. `shared` names what schemas refer to."""
 
     def __init__(
         self,
@@ -56,13 +56,13 @@ class Translator:
         references: References,
         visibility: Visibility,
         problems: Problems,
-        name: Callable[[LocatedNode, Direction], str],
+        shared: SharedSchemas,
     ) -> None:
         self._spec = spec
         self._references = references
         self._visibility = visibility
         self._problems = problems
-        self._name = name
+        self._shared = shared
         self._left = _BUDGET
 
     def schema(self, node: Any, spot: Spot) -> JsonSchema:
@@ -119,7 +119,7 @@ class Translator:
         except UnresolvedError as error:
             self._report(error.code, spot.location.down(keyword), f"{error}; anything is accepted here", error.hint)
         else:
-            result = {"$ref": f"#/$defs/{self._name(target, spot.direction)}"}
+            result = {"$ref": f"#/$defs/{self._shared.name(target, spot.direction)}"}
         if not beside:
             return result
         if not self._spec.siblings:
@@ -309,131 +309,6 @@ def _read_elsewhere(required: Any, location: Location) -> bool:
 def _nullable(node: Object) -> bool:
     """3.0's `nullable`; Swagger 2.0 writes `x-nullable`, and documents of 3.1 that were converted often keep the old word."""
     return node.get("nullable") is True or node.get("x-nullable") is True
-
-
-# --- Read-only and write-only properties: which are hidden in which direction, and which schemas therefore have two forms ---
-#
-# `readOnly` properties are not sent (they go from request schemas), `writeOnly` ones do not come back (OpenAPI 3.1
-# section 4.8.24, JSON Schema validation 9.4). A shared schema has a form of its own for a direction only if it, or
-# something that it refers to, hides a property in that direction; that is decided once per schema, in linear time.
-
-
-_FLAGS: Final[dict[Direction, str]] = {"request": "readOnly", "response": "writeOnly"}
-_FLAG_LEVELS: Final = 10  # references and allOf levels to look through for the flag of a property
-
-
-class Visibility:
-    """Answers for one document."""
-
-    def __init__(self, references: References, raws: Iterator[bytes]) -> None:
-        """`raws`: the bytes of all parts. A document that never says `readOnly` needs no scan for it."""
-        self._references = references
-        text = list(raws)
-        self._used: frozenset[Direction] = frozenset(
-            direction for direction, flag in _FLAGS.items() if any(flag.encode() in raw for raw in text)
-        )
-        self._differs: dict[Location, set[Direction]] = {}
-
-    def hides(self, schema: Any, location: Location, direction: Direction) -> bool:
-        """Is a property with this schema left out in this direction?"""
-        return direction in self._used and self._flagged(schema, location, _FLAGS[direction], _FLAG_LEVELS)
-
-    def hidden_in(self, schema: Any, location: Location, direction: Direction) -> frozenset[str]:
-        """Return the names of properties that a schema hides, also by way of its `allOf` and references."""
-        if direction not in self._used:
-            return frozenset()
-        names: set[str] = set()
-        self._collect(schema, location, direction, names, _FLAG_LEVELS)
-        return frozenset(names)
-
-    def differs(self, target: LocatedNode, direction: Direction) -> bool:
-        """Do this shared schema look different in this direction from what is written?"""
-        if direction not in self._used:
-            return False
-        if target.location not in self._differs:
-            self._scan(target)
-        return direction in self._differs[target.location]
-
-    def _flagged(self, schema: Any, location: Location, flag: str, levels: int) -> bool:
-        if not isinstance(schema, dict) or levels == 0:
-            return False
-        if schema.get(flag) is True:
-            return True
-        if isinstance(schema.get("$ref"), str):
-            target = self._target(schema, location)
-            return target is not None and self._flagged(*target, flag, levels - 1)
-        return any(self._flagged(*part, flag, levels - 1) for part in LocatedNode(schema, location).parts("allOf"))
-
-    def _collect(self, schema: Any, location: Location, direction: Direction, names: set[str], levels: int) -> None:
-        if not isinstance(schema, dict) or levels == 0:
-            return
-        if isinstance(schema.get("$ref"), str):
-            if (target := self._target(schema, location)) is not None and self.differs(target, direction):
-                self._collect(*target, direction, names, levels - 1)
-            return
-        properties, at = self._references.mapping(schema.get("properties"), location.down("properties"))
-        if isinstance(properties, dict):
-            for name, value in properties.items():
-                if self._flagged(value, at.down(name), _FLAGS[direction], _FLAG_LEVELS):
-                    names.add(name)
-        for part in LocatedNode(schema, location).parts("allOf"):
-            self._collect(*part, direction, names, levels - 1)
-
-    def _scan(self, first: LocatedNode) -> None:
-        """Look at everything that `first` reaches and was not looked at, then let "differs" flow back along references."""
-        users: dict[Location, list[Location]] = {}
-        flowing: list[tuple[Location, Direction]] = []
-        waiting = [first]
-        while waiting:
-            target = waiting.pop()
-            if target.location in self._differs:
-                continue
-            self._differs[target.location] = set()
-            for kind, found in self._walk(target):
-                if kind != "":
-                    flowing.append((target.location, kind))
-                    continue
-                users.setdefault(found.location, []).append(target.location)
-                flowing.extend((target.location, direction) for direction in self._differs.get(found.location, ()))
-                if found.location not in self._differs:
-                    waiting.append(found)
-        while flowing:
-            location, direction = flowing.pop()
-            if direction not in self._differs[location]:
-                self._differs[location].add(direction)
-                flowing.extend((user, direction) for user in users.get(location, ()))
-
-    def _walk(self, target: LocatedNode) -> Iterator[tuple[Direction, LocatedNode]]:
-        """Inside one schema: (direction, _) for each hidden property, ("", target) for each reference."""
-        stack: list[LocatedNode] = [target]
-        while stack:
-            node, location = stack.pop()
-            if not isinstance(node, dict):
-                continue
-            if isinstance(node.get("$ref"), str) and (found := self._target(node, location)) is not None:
-                yield "", found
-            for key, value in node.items():
-                if key in SINGLE:
-                    stack.append(LocatedNode(value, location.down(key)))
-                elif key in LISTS:
-                    stack.extend(LocatedNode(node, location).parts(key))
-                elif key in MAPS and isinstance(value, dict):
-                    schemas, at = self._references.mapping(value, location.down(key))
-                    for name, one in schemas.items() if isinstance(schemas, dict) else ():
-                        child = at.down(name)
-                        stack.append(LocatedNode(one, child))
-                        if key == "properties":
-                            yield from (
-                                (way, target)
-                                for way in self._used
-                                if self._flagged(one, child, _FLAGS[way], _FLAG_LEVELS)
-                            )
-
-    def _target(self, node: dict[str, Any], location: Location) -> LocatedNode | None:
-        try:
-            return self._references.resolve(node["$ref"], location)
-        except UnresolvedError:
-            return None  # reported where the schema is converted
 
 
 # --- `discriminator` (OpenAPI 3.1 section 4.8.25) in the words of JSON Schema: each branch of a choice says which value it has ---

@@ -1,0 +1,209 @@
+"""Schemas that others refer to: which of them have a form of their own for a direction, and the name of each form.
+
+`readOnly` properties are not sent (they go from request schemas), `writeOnly` ones do not come back (OpenAPI 3.1
+section 4.8.24, JSON Schema validation 9.4). A shared schema has a form of its own for a direction only if it, or
+something that it refers to, hides a property in that direction; that is decided once per schema, in linear time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import unquote
+
+from mcpfactory_codegen.ir import LISTS, MAPS, SINGLE, unescape
+from mcpfactory_codegen.openapi.reading import Direction
+from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
+
+__all__ = ["SchemaNames", "SharedSchemas", "Visibility"]
+
+_FLAGS: Final[dict[Direction, str]] = {"request": "readOnly", "response": "writeOnly"}
+_FLAG_LEVELS: Final = 10  # references and allOf levels to look through for the flag of a property
+
+
+class Visibility:
+    """Says for one document which properties are hidden in which direction."""
+
+    def __init__(self, references: References, raws: Iterator[bytes]) -> None:
+        """`raws`: the bytes of all parts. A document that never says `readOnly` needs no scan for it."""
+        self._references = references
+        text = list(raws)
+        self._used: frozenset[Direction] = frozenset(
+            direction for direction, flag in _FLAGS.items() if any(flag.encode() in raw for raw in text)
+        )
+        self._differs: dict[Location, set[Direction]] = {}
+
+    def hides(self, schema: Any, location: Location, direction: Direction) -> bool:
+        """Is a property with this schema left out in this direction?"""
+        return direction in self._used and self._flagged(schema, location, _FLAGS[direction], _FLAG_LEVELS)
+
+    def hidden_in(self, schema: Any, location: Location, direction: Direction) -> frozenset[str]:
+        """Return the names of properties that a schema hides, also by way of its `allOf` and references."""
+        if direction not in self._used:
+            return frozenset()
+        names: set[str] = set()
+        self._collect(schema, location, direction, names, _FLAG_LEVELS)
+        return frozenset(names)
+
+    def differs(self, target: LocatedNode, direction: Direction) -> bool:
+        """Do this shared schema look different in this direction from what is written?"""
+        if direction not in self._used:
+            return False
+        if target.location not in self._differs:
+            self._scan(target)
+        return direction in self._differs[target.location]
+
+    def _flagged(self, schema: Any, location: Location, flag: str, levels: int) -> bool:
+        if not isinstance(schema, dict) or levels == 0:
+            return False
+        if schema.get(flag) is True:
+            return True
+        if isinstance(schema.get("$ref"), str):
+            target = self._target(schema, location)
+            return target is not None and self._flagged(*target, flag, levels - 1)
+        return any(self._flagged(*part, flag, levels - 1) for part in LocatedNode(schema, location).parts("allOf"))
+
+    def _collect(self, schema: Any, location: Location, direction: Direction, names: set[str], levels: int) -> None:
+        if not isinstance(schema, dict) or levels == 0:
+            return
+        if isinstance(schema.get("$ref"), str):
+            if (target := self._target(schema, location)) is not None and self.differs(target, direction):
+                self._collect(*target, direction, names, levels - 1)
+            return
+        properties, at = self._references.mapping(schema.get("properties"), location.down("properties"))
+        if isinstance(properties, dict):
+            for name, value in properties.items():
+                if self._flagged(value, at.down(name), _FLAGS[direction], _FLAG_LEVELS):
+                    names.add(name)
+        for part in LocatedNode(schema, location).parts("allOf"):
+            self._collect(*part, direction, names, levels - 1)
+
+    def _scan(self, first: LocatedNode) -> None:
+        """Look at everything that `first` reaches and was not looked at, then let "differs" flow back along references."""
+        users: dict[Location, list[Location]] = {}
+        flowing: list[tuple[Location, Direction]] = []
+        waiting = [first]
+        while waiting:
+            target = waiting.pop()
+            if target.location in self._differs:
+                continue
+            self._differs[target.location] = set()
+            for kind, found in self._walk(target):
+                if kind != "":
+                    flowing.append((target.location, kind))
+                    continue
+                users.setdefault(found.location, []).append(target.location)
+                flowing.extend((target.location, direction) for direction in self._differs.get(found.location, ()))
+                if found.location not in self._differs:
+                    waiting.append(found)
+        while flowing:
+            location, direction = flowing.pop()
+            if direction not in self._differs[location]:
+                self._differs[location].add(direction)
+                flowing.extend((user, direction) for user in users.get(location, ()))
+
+    def _walk(self, target: LocatedNode) -> Iterator[tuple[Direction, LocatedNode]]:
+        """Inside one schema: (direction, _) for each hidden property, ("", target) for each reference."""
+        stack: list[LocatedNode] = [target]
+        while stack:
+            node, location = stack.pop()
+            if not isinstance(node, dict):
+                continue
+            if isinstance(node.get("$ref"), str) and (found := self._target(node, location)) is not None:
+                yield "", found
+            for key, value in node.items():
+                if key in SINGLE:
+                    stack.append(LocatedNode(value, location.down(key)))
+                elif key in LISTS:
+                    stack.extend(LocatedNode(node, location).parts(key))
+                elif key in MAPS and isinstance(value, dict):
+                    schemas, at = self._references.mapping(value, location.down(key))
+                    for name, one in schemas.items() if isinstance(schemas, dict) else ():
+                        child = at.down(name)
+                        stack.append(LocatedNode(one, child))
+                        if key == "properties":
+                            yield from (
+                                (way, target)
+                                for way in self._used
+                                if self._flagged(one, child, _FLAGS[way], _FLAG_LEVELS)
+                            )
+
+    def _target(self, node: dict[str, Any], location: Location) -> LocatedNode | None:
+        try:
+            return self._references.resolve(node["$ref"], location)
+        except UnresolvedError:
+            return None  # reported where the schema is converted
+
+
+Variant = str
+""""" for a schema as it stands, "request" without read-only, "response" without write-only properties, "base" see `break_cycles`."""
+
+_GENERIC: Final = frozenset(
+    {
+        "allOf", "anyOf", "oneOf", "items", "properties", "schema", "schemas", "content", "components", "definitions", "$defs",
+        "paths", "parameters", "responses", "requestBody", "requestBodies", "headers", "additionalProperties",
+    }
+)  # fmt: skip
+
+
+class SchemaNames:
+    """Names every (location, variant) once."""
+
+    def __init__(self, named: Any, pointer: str) -> None:
+        """`named` is the document's own map of schemas, which stands at `pointer`: their names are taken first."""
+        self._names: dict[tuple[Location, Variant], str] = {}
+        self._taken: set[str] = set()
+        if isinstance(named, dict):
+            for key in named:
+                location = Location("", pointer).down(key)
+                self._names[location, ""] = self._unique(str(key))
+
+    def claim(self, location: Location, variant: Variant) -> str:
+        """Return the name of a schema; the same one each time."""
+        if (known := self._names.get((location, variant))) is not None:
+            return known
+        wanted = f"{self.claim(location, '')}_{variant}" if variant else _wanted_name(location)
+        name = self._names[location, variant] = self._unique(wanted)
+        return name
+
+    def variant_of(self, name: str, variant: Variant) -> str:
+        """Return a new name that says what it was made from."""
+        return self._unique(f"{name}_{variant}")
+
+    def _unique(self, wanted: str) -> str:
+        name = wanted = re.sub(r"[^A-Za-z0-9._-]+", "_", wanted).strip("_")[:100] or "schema"
+        number = 2
+        while name in self._taken:
+            name = f"{wanted}_{number}"
+            number += 1
+        self._taken.add(name)
+        return name
+
+
+def _wanted_name(location: Location) -> str:
+    tokens = [unescape(token) for token in location.pointer.split("/")[1:]]
+    telling = [token for token in tokens if token not in _GENERIC and "/" not in token and not token.isdigit()]
+    if telling:
+        return "_".join(telling[-2:]) if tokens[0] == "paths" else telling[-1]
+    file = unquote(location.part).rstrip("/").rpartition("/")[2]
+    return file.partition("?")[0].rpartition(".")[0] or file or "schema"
+
+
+class SharedSchemas:
+    """Names each form of a schema that others refer to, once; what was named waits to be translated."""
+
+    def __init__(self, names: SchemaNames, visibility: Visibility) -> None:
+        self._names = names
+        self._visibility = visibility
+        self.waiting: list[tuple[str, LocatedNode, Direction]] = []
+        self.locations: dict[str, Location] = {}
+
+    def name(self, target: LocatedNode, direction: Direction) -> str:
+        """Return the `$defs` name of a schema in a direction."""
+        variant: Direction = direction if self._visibility.differs(target, direction) else ""
+        name = self._names.claim(target.location, variant)
+        if name not in self.locations:
+            self.locations[name] = target.location
+            self.waiting.append((name, target, variant))
+        return name
