@@ -10,9 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcpfactory_runtime.auth.bearer import MAX_TOKEN, BearerChallenge, read_token
 from mcpfactory_runtime.auth.jwks import FAMILIES
-from mcpfactory_runtime.auth.tokens import REASONS, ClaimRules, TokenError, check_claims, read_header
+from mcpfactory_runtime.auth.tokens import (
+    MAX_TOKEN,
+    REASONS,
+    BearerChallenge,
+    ClaimRules,
+    TokenError,
+    check_claims,
+    read_header,
+    read_token,
+)
 from tests.runtime.auth.issuer import b64
 
 JSON = st.recursive(

@@ -1,8 +1,8 @@
 """Authorization, the side of the protected server (basic/authorization): who may call, and what.
 
 Requests come in with an access token that somebody else issued. `Authorization` says whose tokens are believed;
-everything between the header and the decision is pure (`bearer`, `tokens`, `scopes`, `jwks`, `metadata`), and `gate`
-is the edge that a transport asks. Only `jose` knows a cryptographic library, and only requests with a JWT load it.
+everything between the header and the decision is pure (`tokens`, `scopes`, `jwks`, `metadata`); the edge is the gate of
+the HTTP transport (`transports/http/gate.py`). Only `jose` knows a cryptographic library, and only requests with a JWT load it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one module that knows a JWT library. It is loaded by the first request that brings a JWT, never before."""
+"""The one module that knows a JWT library. It is loaded by the first request with a JWT, never before."""
 
 from __future__ import annotations
 

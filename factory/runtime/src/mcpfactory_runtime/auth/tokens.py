@@ -1,4 +1,6 @@
-"""Claims of a token → the principal, or why not (RFC 9068 §4; basic/authorization, Token Handling).
+"""A request's header → token or challenge; claims of the token → the principal, or why not.
+
+RFC 6750; RFC 9728 §5.1; RFC 9068 §4; basic/authorization, Token Handling.
 
 Pure: the clock is an argument, signatures are checked elsewhere (`jose`), and what is read before that check is used for
 one thing only: to choose the keys for it.
@@ -9,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import urlsafe_b64decode
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from types import MappingProxyType
@@ -19,7 +21,19 @@ from pydantic_core import from_json
 
 from mcpfactory_runtime.auth.scopes import expand, read_granted
 
-__all__ = ["REASONS", "ClaimRules", "Header", "Principal", "TokenError", "check_claims", "read_claims", "read_header"]
+__all__ = [
+    "MAX_TOKEN",
+    "REASONS",
+    "BearerChallenge",
+    "ClaimRules",
+    "Header",
+    "Principal",
+    "TokenError",
+    "check_claims",
+    "read_claims",
+    "read_header",
+    "read_token",
+]
 
 Json = dict[str, Any]
 
@@ -42,6 +56,57 @@ REASONS: Final = {
 
 _COMPACT: Final = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.[A-Za-z0-9_-]+")
 _TYPES: Final = {"jwt", "at+jwt", "application/at+jwt"}  # RFC 9068 §2.1; plain JWT is what most issuers write
+
+
+MAX_TOKEN: Final = 16_384
+"""Characters of the longest token that is looked at."""
+
+_BEARER_TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # RFC 6750 §2.1, b64token
+
+
+@dataclass(frozen=True, slots=True)
+class BearerChallenge:
+    """Why a request is refused, as status and `WWW-Authenticate`.
+
+    Attributes:
+        status: 400 for a malformed header, 401 for no or a bad token, 403 for missing scopes.
+        error: the code of RFC 6750 §3.1; None when no token was sent, for then there is nothing wrong yet.
+        description: for developers; printable ASCII without quotes.
+        scopes: everything that the request needs, in one go.
+    """
+
+    status: int
+    error: str | None = None
+    description: str | None = None
+    scopes: tuple[str, ...] = ()
+
+    def header(self, metadata_url: str) -> str:
+        """Return the value of `WWW-Authenticate`."""
+        fields: Iterable[tuple[str, str | None]] = (
+            ("error", self.error),
+            ("error_description", self.description),
+            ("scope", " ".join(self.scopes) or None),
+            ("resource_metadata", metadata_url),
+        )
+        return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in fields if value is not None)
+
+
+def read_token(header: str | None, scopes: tuple[str, ...] = ()) -> str | BearerChallenge:
+    """Return the token of an `Authorization` header.
+
+    Args:
+        header: its value; repeated headers joined by commas, which makes them malformed. None: there was none.
+        scopes: named in the challenge to a client that has no token yet.
+    """
+    if header is None:
+        return BearerChallenge(401, scopes=scopes)
+    scheme, _, token = header.strip(" \t").partition(" ")
+    if scheme.lower() != "bearer":  # another scheme is no token of ours
+        return BearerChallenge(401, scopes=scopes)
+    token = token.strip(" \t")
+    if len(token) > MAX_TOKEN or not _BEARER_TOKEN.fullmatch(token):
+        return BearerChallenge(400, "invalid_request", "The Authorization header must be Bearer and one token", scopes)
+    return token
 
 
 class TokenError(Exception):

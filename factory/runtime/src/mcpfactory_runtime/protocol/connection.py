@@ -1,9 +1,9 @@
 """One side of a message stream (a stdio process, an HTTP session) as a state machine without I/O.
 
-Theory of operation: messages (decoded JSON) go into `receive`, events come out. What the application wants to say goes
+Theory of operation: messages (decoded JSON) go into `receive`, events come out. What the application wants to send goes
 through `answer`, `request` and `notify`, which return bytes to send. Two connections can be piped into each other.
 
-Rules for whoever edits:
+Rules for editors:
 1. What decides about lifecycles and states stands in the tables below, and only there.
 2. The lifecycle is chosen per request: metadata with a protocol version is served as the per-request lifecycle without
    looking at the state or touching it; everything else belongs to the handshake (basic/versioning, Backward
@@ -102,7 +102,7 @@ class Answer(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """The message was wrong: send `message`. It is None where nothing may be said."""
+    """The message was wrong: send `message`. It is None where nothing may be sent."""
 
     error: McpError
     message: Json | None

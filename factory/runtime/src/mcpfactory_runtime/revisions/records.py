@@ -1,6 +1,6 @@
 """The released revisions: the first in full, the others as deltas on the one before. `RELEASED`, at the end, is the list.
 
-Rules for whoever edits:
+Rules for editors:
 1. Only this package names a revision; everybody else asks a record.
 2. A line says what changed, once. What is not mentioned stayed as it was.
 3. Methods are rows of `protocol/methods.py`. One that a revision calls otherwise has its new name in `wire_names`.

@@ -256,7 +256,7 @@ class Context(Injected):
         """Ask the client's model; see `Sample`.
 
         Raises:
-            McpError: MISSING_CAPABILITY when the client offers no model; the client's own error when the user refused.
+            McpError: MISSING_CAPABILITY when the client has no model; the client's own error when the user refused.
         """
         answer: Sampled = await self._ask_one(Sample(messages, max_tokens=max_tokens, **options), key)
         return answer
@@ -355,7 +355,7 @@ class Context(Injected):
 
 
 def recorded_answers(server: Host, call: Call, principal: str) -> Json:
-    """Return what a repeated request brings: the answers sealed in `requestState`, then those of `inputResponses`.
+    """Return what a repeated request contains: the answers sealed in `requestState`, then those of `inputResponses`.
 
     Raises:
         McpError: INVALID_PARAMS when either is malformed or the seal is broken.

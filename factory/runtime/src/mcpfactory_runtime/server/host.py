@@ -137,7 +137,7 @@ class ReplyChannel(Protocol):
     allowance: Allowance
 
     @property
-    def lasting(self) -> ReplyChannel | None:
+    def persistent(self) -> ReplyChannel | None:
         """What outlives the request: its session; None where there is none."""
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:

@@ -29,7 +29,7 @@ KINDS: Final[dict[str, str]] = {
 """What has a rate, and the messages that it counts."""
 
 DEFAULT: Final = "10000000/m"
-"""Of every kind: several times what one process can answer, so that nobody meets it who did not choose a rate of their own.
+"""Of every kind: several times what one process can answer, so that only a rate that somebody chose is ever reached.
 
 Over HTTP all clients behind one proxy count as one, so anything lower would refuse honest work."""
 

@@ -1,4 +1,4 @@
-"""What a server offers: tools, resources, resource templates, prompts, each as one record with its wire form."""
+"""The tools, resources, resource templates and prompts of a server, each as one record with its wire form."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class Server:
         self.extensions = Extensions(self, tasks)
         self._dispatcher = Dispatcher(self, self.extensions)
 
-    # -- what the server offers ----------------------------------------------------------------------------------
+    # -- registration --------------------------------------------------------------------------------------------
 
     @overload
     def tool(self, function: Function, /) -> Function: ...
@@ -399,7 +399,7 @@ class Server:
 
     @property
     def rates(self) -> Rates:
-        """How often one client may call and be notified; MCPFACTORY_RATES goes before what the author said.
+        """How often one client may call and be notified; MCPFACTORY_RATES overrides the author's rates.
 
         Raises:
             ValueError: the variable cannot be read.

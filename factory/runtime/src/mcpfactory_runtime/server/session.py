@@ -165,7 +165,7 @@ class Session:
     # -- the way back: this is the ReplyChannel of every request -------------------------------------------------------
 
     @property
-    def lasting(self) -> ReplyChannel | None:
+    def persistent(self) -> ReplyChannel | None:
         """The session itself."""
         return self
 

@@ -117,7 +117,7 @@ class _StdioSession(Session):
 
 
 class _StdinReader(asyncio.Protocol):
-    """Takes bytes from the input and hands lines to the session."""
+    """Passes the lines of the input to the session."""
 
     def __init__(self, session: Session, max_size: int, ended: asyncio.Event) -> None:
         self._lines = LineReader(max_size)

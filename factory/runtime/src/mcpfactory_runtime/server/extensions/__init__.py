@@ -1,1 +1,1 @@
-"""Extensions of the protocol that a server may offer: skills and apps, loaded at their first use."""
+"""Extensions of the protocol that a server may have: skills and apps, loaded at their first use."""

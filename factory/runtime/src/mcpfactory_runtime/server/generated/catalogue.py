@@ -1,7 +1,7 @@
-"""Which of a server's generated tools are offered, and how: all in the list, or by way of search; by profile; in which dialect.
+"""Which of a server's generated tools are listed, and how: all in the list, or by way of search; by profile; in which dialect.
 
 A *profile* is a named choice of tools: `full`, `read-only` (those that only read), and those that the manifest defines. A
-*mode* is how they are offered: `full` lists each, `search` lists three tools that find, describe and call them. A *dialect* is
+*mode* is how they are listed: `full` lists each, `search` lists three tools that find, describe and call them. A *dialect* is
 what their names and schemas look like, for clients with limits (`dialects`). All are chosen by the manifest, by MCPFACTORY_MODE,
 MCPFACTORY_PROFILE and MCPFACTORY_DIALECT, or by `--mode`, `--profile` and `--dialect`, the last of these winning.
 """
@@ -33,10 +33,10 @@ class Catalogue:
 
     Attributes:
         title: what the API is called, for the model; "" until a manifest is mounted.
-        mode: the mode that is offered.
-        profile: the profile that is offered.
-        dialect: the dialect that it is offered in.
-        complaint: why what the environment asks for is not offered; "" when it is.
+        mode: the selected mode.
+        profile: the selected profile.
+        dialect: the selected dialect.
+        environment_error: why what the environment selects does not exist; "" when it does.
     """
 
     def __init__(self, registry: Registry) -> None:

@@ -104,7 +104,7 @@ class _Compiler:
         self._waiting: list[tuple[str, Any, bool]] = []
         self._owner: str | None = None  # the definition that applies to the same value as what is being compiled
         self._branched = False  # whether what is being compiled applies several schemas
-        self._leads: dict[str, set[str]] = {}  # definition → those that it hands the same value on to; never a cycle
+        self._leads: dict[str, set[str]] = {}  # definition → those that it applies to the same value; never a cycle
 
     def root(self) -> CoreSchema:
         body = self._root if "type" in self._root else {**self._root, "type": "object"}
@@ -213,7 +213,7 @@ class _Compiler:
         return core_schema.definition_reference_schema(name)
 
     def _leads_to(self, start: str, end: str) -> bool:
-        """Whether the definition `start` hands its value on to `end`, or is it."""
+        """Whether the definition `start` applies `end` to the same value, or is it."""
         open_, seen = [start], {start}
         while open_:
             name = open_.pop()

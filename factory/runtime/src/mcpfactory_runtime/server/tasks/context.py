@@ -27,7 +27,7 @@ class TaskChannel:
     """The way back of a task: notifications travel apart from the request that created it, and name the task.
 
     Args:
-        lasting: what outlives the request; None where the revision has no such thing (notifications are dropped).
+        persistent: what outlives the request; None where the revision has no such thing (notifications are dropped).
         principal: who created the task.
         task_id: the task.
         allowance: of the client that created it.
@@ -36,17 +36,17 @@ class TaskChannel:
     private = False
     subscriptions: set[str] = set()  # noqa: RUF012 - never written: requests of a handler subscribe to nothing
 
-    def __init__(self, lasting: ReplyChannel | None, principal: str, task_id: str, allowance: Allowance) -> None:
-        self.lasting = lasting
+    def __init__(self, persistent: ReplyChannel | None, principal: str, task_id: str, allowance: Allowance) -> None:
+        self.persistent = persistent
         self.allowance = allowance
         self.principal = principal
         self._task_id = task_id
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
         """Send a notification with the task's id (basic/utilities/tasks, Related Task Metadata)."""
-        if self.lasting is not None:
+        if self.persistent is not None:
             meta = {**params.get("_meta", {}), **related(self._task_id)}
-            self.lasting.notify(method, {**params, "_meta": meta}, revision)
+            self.persistent.notify(method, {**params, "_meta": meta}, revision)
 
     async def request(self, method: str, params: Json) -> Json:
         """Refused: a task asks by its record.
@@ -80,8 +80,8 @@ class TaskContext(Context):
     def attach(self, run: TaskRun) -> None:
         """From now on the call is this task."""
         self._run = run
-        lasting = None if self._call.peer.revision.modern else self._channel.lasting
-        self._channel = TaskChannel(lasting, self._channel.principal, run.id, self._channel.allowance)
+        persistent = None if self._call.peer.revision.modern else self._channel.persistent
+        self._channel = TaskChannel(persistent, self._channel.principal, run.id, self._channel.allowance)
 
     @property
     def task_id(self) -> str | None:

@@ -156,8 +156,8 @@ class TaskMethods:
 
     def _notify_session(self, task: Task, call: Call, channel: ReplyChannel) -> None:
         """Notify the session that created a task of its status (basic/utilities/tasks, Task Status Notification)."""
-        lasting = channel.lasting
-        if call.peer.revision.modern or lasting is None:
+        persistent = channel.persistent
+        if call.peer.revision.modern or persistent is None:
             return
         known = [core_form(task, self._poll)]
 
@@ -165,7 +165,7 @@ class TaskMethods:
             form = known[0] if now is None else core_form(now, self._poll)
             if (form["status"], form.get("statusMessage")) != (known[0]["status"], known[0].get("statusMessage")):
                 known[0] = form
-                lasting.notify("notifications/tasks/status", form)
+                persistent.notify("notifications/tasks/status", form)
             if now is None or now.terminal:
                 self._manager.unwatch(task.id, watch)
 

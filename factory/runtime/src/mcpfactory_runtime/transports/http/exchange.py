@@ -33,7 +33,7 @@ class Exchange:
 
     subscriptions: set[str] = set()  # noqa: RUF012 - never written: this lifecycle has no resources/subscribe
     private = False
-    lasting = None
+    persistent = None
 
     def __init__(
         self, server: Host, call: Call, receive: Receive, send: Send, *, principal: str, allowance: Allowance

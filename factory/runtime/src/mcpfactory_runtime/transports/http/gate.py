@@ -12,11 +12,18 @@ from urllib.parse import urlsplit
 
 from pydantic_core import from_json
 
-from mcpfactory_runtime.auth.bearer import BearerChallenge, read_token
 from mcpfactory_runtime.auth.jwks import Key, KeyCache
 from mcpfactory_runtime.auth.metadata import SERVER_WELL_KNOWN, document, metadata_paths, metadata_url, server_url
 from mcpfactory_runtime.auth.scopes import missing, union
-from mcpfactory_runtime.auth.tokens import Principal, TokenError, check_claims, read_claims, read_header
+from mcpfactory_runtime.auth.tokens import (
+    BearerChallenge,
+    Principal,
+    TokenError,
+    check_claims,
+    read_claims,
+    read_header,
+    read_token,
+)
 from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
 from mcpfactory_runtime.revisions import wire_names

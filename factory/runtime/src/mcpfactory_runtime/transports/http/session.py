@@ -234,7 +234,7 @@ class _PostChannel:
         self.allowance = session.allowance
 
     @property
-    def lasting(self) -> HttpSession:
+    def persistent(self) -> HttpSession:
         return self._session
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
