@@ -12,10 +12,10 @@ Json = dict[str, Any]
 
 
 class Receiver(Protocol):
-    """Who is told what comes back. The methods do not block."""
+    """What a channel delivers to. The methods do not block."""
 
     def received(self, message: Any, http: Json | None = None) -> None:
-        """Take a JSON value that came (or text that is none)."""
+        """Take a JSON value that was received (or text that is none)."""
 
     def failed(self, request_id: Any, error: Exception) -> None:
         """Note that one request will get no answer."""
@@ -31,7 +31,7 @@ class ClientChannel(ABC):
     """A connection to one server."""
 
     http = False
-    """Whether messages travel as HTTP requests, so that a failure can be told per request."""
+    """Whether messages travel as HTTP requests, so that a failure can be reported per request."""
 
     @abstractmethod
     async def open(self, receiver: Receiver) -> None:

@@ -52,11 +52,11 @@ class Client:
     Args:
         channel: where the server is; `connect_stdio`, `connect_http` and `connect_memory` make one.
         mode: which lifecycle; "auto" finds out.
-        revision: the revision wished for; "" is the newest of the lifecycle. It decides `mode` when that is "auto".
+        revision: the revision to ask for; "" is the newest of the lifecycle. It decides `mode` when that is "auto".
         elicitation: answers `elicitation/create`: params → result, or an awaitable of it. Likewise `sampling`.
         roots: answers `roots/list`: a list of roots, or a function that returns one.
         capabilities: what is declared, in place of what follows from the handlers.
-        notified: is told every notification: (method, params).
+        notified: receives every notification: (method, params).
         info: our `Implementation` object.
         timeout: seconds for an answer; None waits for ever.
         probe_timeout: seconds that a process has to start and answer `server/discover` before `initialize` is tried.
@@ -96,8 +96,8 @@ class Client:
         self.instructions = ""
         self.log_level = log_level
         self._mode = mode
-        self._wish = revision
-        self._version = revision or LATEST.name  # what messages say; a wish may be one that no record has
+        self._requested = revision
+        self._version = revision or LATEST.name  # what messages say; the revision asked for may have no record
         self._handlers = Handlers(elicitation, sampling, roots)
         self._declared = capabilities
         self._notified = notified
@@ -185,14 +185,14 @@ class Client:
 
     async def _choose(self) -> None:
         """Find the lifecycle and the revision."""
-        wish = self._wish
+        requested = self._requested
         mode = self._mode
-        if mode == "auto" and wish:
-            mode = "modern" if wish in MODERN else "legacy"
+        if mode == "auto" and requested:
+            mode = "modern" if requested in MODERN else "legacy"
         if mode == "legacy":
-            await self._initialize_anywhere(wish or LATEST_LEGACY.name)
+            await self._initialize_anywhere(requested or LATEST_LEGACY.name)
         elif mode == "modern":
-            await self._discover(wish or LATEST.name)
+            await self._discover(requested or LATEST.name)
         elif not await self._probe():
             await self._initialize_anywhere(LATEST_LEGACY.name)
 
@@ -218,9 +218,9 @@ class Client:
         self._speak(version, MODERN.get(version, LATEST))
         result = await self.request("server/discover", timeout=timeout or self._timeout)
         self._introduce(result, (result.get("_meta") or {}).get(META_SERVER))
-        offered = [name for name in result.get("supportedVersions") or [] if name in MODERN]
-        if not self._wish and offered and version not in offered:
-            self._speak(max(offered), MODERN[max(offered)])
+        supported = [name for name in result.get("supportedVersions") or [] if name in MODERN]
+        if not self._requested and supported and version not in supported:
+            self._speak(max(supported), MODERN[max(supported)])
 
     async def _initialize_anywhere(self, version: str) -> None:
         """`initialize`, also over the oldest transport when the URL does not take the newer one."""
@@ -277,17 +277,17 @@ class Client:
         method: str,
         params: Json | None = None,
         *,
-        timeout: float | None = -1,  # noqa: ASYNC109 - the server is told when nobody waits any more
+        timeout: float | None = -1,  # noqa: ASYNC109 - the server is notified when nobody waits any more
         progress: Progress | None = None,
         cancellable: bool = True,
     ) -> Json:
-        """Send one request and return its result as it came (`input_required` too).
+        """Send one request and return its result unchanged (`input_required` too).
 
         Args:
             method: any method.
             params: `_meta` is filled in as the lifecycle wants it; what it holds already stays.
             timeout: seconds; -1 is the client's, None waits for ever.
-            progress: is told the params of progress notifications for this request.
+            progress: receives the params of progress notifications for this request.
             cancellable: tell the server when the wait ends early.
         """
         request_id = self._session.next_id()
@@ -321,7 +321,7 @@ class Client:
     def listen(
         self, *, tools: bool = False, prompts: bool = False, resources: bool = False, uris: Iterable[str] = ()
     ) -> Subscription:
-        """Be told when these lists, or the resources at `uris`, change; see `Subscription`."""
+        """Subscribe to changes of these lists, and of the resources at `uris`; see `Subscription`."""
         wanted = subscription_filter(tools, prompts, resources, uris)
         listen = self._with_meta({"notifications": wanted}, None) if self.modern else None
         return Subscription(self._session, wanted, listen, self._timeout)

@@ -6,7 +6,7 @@ __all__ = ["ConnectionLostError", "HttpError", "ProtocolError"]
 
 
 class ConnectionLostError(Exception):
-    """The server is gone, or never came: it ended, closed its output, or refused the connection."""
+    """The server is gone, or never answered: it ended, closed its output, or refused the connection."""
 
 
 class HttpError(Exception):
@@ -16,8 +16,8 @@ class HttpError(Exception):
         self.status = status
         self.body = body
         self.headers = headers or {}
-        told = " ".join(body.split())[:200]
-        super().__init__(f"the server answered with HTTP status {status}" + (f": {told}" if told else ""))
+        text = " ".join(body.split())[:200]
+        super().__init__(f"the server answered with HTTP status {status}" + (f": {text}" if text else ""))
 
 
 class ProtocolError(Exception):

@@ -141,8 +141,8 @@ class _Http(ClientChannel):
 
     def _unreachable(self, error: Exception, url: str = "") -> ConnectionLostError:
         parts = urlsplit(url or self.url)
-        told = str(error) or type(error).__name__
-        return ConnectionLostError(f"no connection to {parts.hostname}:{parts.port or parts.scheme}: {told}")
+        reason = str(error) or type(error).__name__
+        return ConnectionLostError(f"no connection to {parts.hostname}:{parts.port or parts.scheme}: {reason}")
 
     def _spawn(self, key: Any, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

@@ -75,7 +75,7 @@ class ClientSession:
     Args:
         channel: opened by `open`.
         answer: makes the result for a request of the server; raises McpError.
-        listen: is told every notification.
+        listen: receives every notification.
         headers: what a message needs as HTTP headers.
         revision: the revision that is spoken now; it knows what methods are called on the wire.
         kept: how many messages the transcript keeps.
@@ -114,7 +114,7 @@ class ClientSession:
         await self.channel.open(self)
 
     async def aclose(self) -> None:
-        """Close the channel; whoever still waits is told."""
+        """Close the channel; fail whatever still waits."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -147,8 +147,8 @@ class ClientSession:
             method: the method.
             params: None leaves the member out.
             timeout: seconds; None waits for ever.
-            progress: is told the params of the request's progress notifications.
-            cancel: tell the server when nobody waits any more.
+            progress: receives the params of the request's progress notifications.
+            cancel: notify the server when nobody waits any more.
 
         Raises:
             McpError: the server answered with an error.
@@ -171,14 +171,14 @@ class ClientSession:
                 return await future
         except (TimeoutError, asyncio.CancelledError) as error:
             known = self.channel.forget(request_id)
-            tell = cancel and not known and self._lost is None
+            notify = cancel and not known and self._lost is None
             if isinstance(error, TimeoutError):
-                if tell:  # before anything else is said
+                if notify:  # before anything else is said
                     with suppress(ConnectionLostError, HttpError):
-                        await self._tell_cancelled(request_id)
+                        await self._notify_cancelled(request_id)
                 raise TimeoutError(f"no answer to {method} within {timeout:g} seconds") from None
-            if tell:
-                self._spawn(self._tell_cancelled(request_id))
+            if notify:
+                self._spawn(self._notify_cancelled(request_id))
             raise
         finally:
             self._pending.pop(request_id, None)
@@ -268,7 +268,7 @@ class ClientSession:
             message = {"jsonrpc": "2.0", "id": request_id, "result": result}
         await self.send(message)
 
-    async def _tell_cancelled(self, request_id: int) -> None:
+    async def _notify_cancelled(self, request_id: int) -> None:
         await self.notify("notifications/cancelled", {"requestId": request_id, "reason": "the client no longer waits"})
 
     def _spawn(self, work: Any) -> None:
@@ -279,7 +279,7 @@ class ClientSession:
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # a lost connection is told to whoever waits, not to the event loop
+            task.exception()  # a lost connection is reported to whoever waits, not to the event loop
 
 
 async def _call(function: Callable[..., Any], *arguments: Any) -> None:

@@ -1,4 +1,4 @@
-"""Being told of changes, the same in both lifecycles: `subscriptions/listen`, or `resources/subscribe` and what comes anyway."""
+"""Notifications of changes, the same in both lifecycles: `subscriptions/listen`, or `resources/subscribe` and what is sent anyway."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _KINDS: Final = {
 def subscription_filter(tools: bool, prompts: bool, resources: bool, uris: Iterable[str]) -> Json:
     """Return a filter for `subscriptions/listen`."""
     kinds = {"toolsListChanged": tools, "promptsListChanged": prompts, "resourcesListChanged": resources}
-    found: Json = {name: True for name, wish in kinds.items() if wish}
+    found: Json = {name: True for name, wanted in kinds.items() if wanted}
     listed = list(uris)
     return {**found, "resourceSubscriptions": listed} if listed else found
 
 
 class Subscription:
-    """Change notifications as they come; made by `Client.listen`.
+    """Change notifications in their order; returned by `Client.listen`.
 
     >>> async with client.listen(tools=True) as changes:
     ...     async for method, params in changes:
     ...         print(method)
 
     The loop ends when the server ends the subscription, and raises what ended it otherwise. Entering raises what a
-    request does. `honoured` is the part of the wish that the server agreed to (handshake lifecycle: the whole).
+    request does. `honoured` is the part of the filter that the server agreed to (handshake lifecycle: the whole).
     """
 
     def __init__(self, session: ClientSession, wanted: Json, listen: Json | None, timeout: float | None) -> None:
@@ -64,7 +64,7 @@ class Subscription:
             if self._listen is not None:
                 await self._start(self._listen)
             for uri in self._uris if self._listen is None else ():
-                await self._tell("resources/subscribe", uri)
+                await self._request_for("resources/subscribe", uri)
         except BaseException:
             await self.aclose()
             raise
@@ -95,7 +95,7 @@ class Subscription:
             await asyncio.gather(self._request, return_exceptions=True)
         for uri in self._uris if self._listen is None else ():
             with suppress(McpError, TimeoutError, ConnectionLostError, HttpError, ProtocolError):
-                await self._tell("resources/unsubscribe", uri)
+                await self._request_for("resources/unsubscribe", uri)
 
     def notified(self, method: str, params: Json) -> None:
         """Take a notification if it is ours."""
@@ -132,5 +132,5 @@ class Subscription:
             error = request.exception()
             self.ended(error if isinstance(error, Exception) else None)
 
-    async def _tell(self, method: str, uri: str) -> None:
+    async def _request_for(self, method: str, uri: str) -> None:
         await self._session.request(self._session.next_id(), method, {"uri": uri}, timeout=self._timeout)

@@ -61,8 +61,8 @@ def authorization_code_grant(context: GrantContext, redirect_uri: str, scopes: I
         **_resource(context),
     }
     page = context.server.authorization_endpoint
-    came_back = yield Visit(f"{page}{'&' if urlsplit(page).query else '?'}{urlencode(asked)}")
-    code = _code(str(came_back), state, context.server)
+    returned_url = yield Visit(f"{page}{'&' if urlsplit(page).query else '?'}{urlencode(asked)}")
+    code = _code(str(returned_url), state, context.server)
     form = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri, "code_verifier": verifier}
     return (yield from _token(context, form))
 

@@ -26,7 +26,7 @@ class Loopback:
 
     Args:
         port: where browsers come back to, on 127.0.0.1. It is part of what is registered at authorization servers.
-        show: brings a URL before the person; it does not block.
+        show: shows a URL to the person; it does not block.
         timeout: seconds that the person has.
     """
 
@@ -39,13 +39,13 @@ class Loopback:
         self._timeout = timeout
 
     async def __call__(self, url: str) -> str:
-        """Show `url`; the URL that the browser came back with.
+        """Show `url` and return the URL that the browser came back with.
 
         Raises:
-            OAuthError: `no_browser`: the port is taken, or nobody came in time.
+            OAuthError: `no_browser`: the port is taken, or nobody agreed in time.
         """
         state = parse_qs(urlsplit(url).query).get("state")
-        came: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        redirected: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             target = await _target(reader)
@@ -59,8 +59,8 @@ class Loopback:
             writer.close()
             with suppress(ConnectionError):  # a connection that was opened in advance, and not used
                 await writer.wait_closed()
-            if ours and not came.done():
-                came.set_result(self.redirect_uri + target.removeprefix(_PATH))
+            if ours and not redirected.done():
+                redirected.set_result(self.redirect_uri + target.removeprefix(_PATH))
 
         try:
             server = await asyncio.start_server(serve, "127.0.0.1", self._port, limit=_HEAD)
@@ -71,7 +71,7 @@ class Loopback:
         with closing(server):  # browsers open connections in advance: leaving does not wait for those
             self._show(url)
             try:
-                return await asyncio.wait_for(came, self._timeout)
+                return await asyncio.wait_for(redirected, self._timeout)
             except TimeoutError:
                 raise OAuthError("no_browser", f"nobody agreed within {self._timeout:g} seconds") from None
 

@@ -365,10 +365,12 @@ def _store_file(folder: Path, content: bytes, kind: str) -> str:
     path = folder.absolute() / f"{sha256(content).hexdigest()[:24]}{guess_extension(kind) or '.bin'}"
     try:
         if not path.is_file():
-            made = path.with_name(f".{path.name}.{os.getpid()}")
-            with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
+            temporary = path.with_name(f".{path.name}.{os.getpid()}")
+            with os.fdopen(
+                os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb"
+            ) as file:
                 file.write(content)
-            made.replace(path)
+            temporary.replace(path)
     except OSError as error:
         raise ToolError(
             f"The answer could not be kept as a file: {error.strerror}.\n"

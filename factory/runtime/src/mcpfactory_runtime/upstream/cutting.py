@@ -1,4 +1,4 @@
-"""A JSON value made shorter and still JSON: lists lose items from their end, long texts their end, and it is told which.
+"""A JSON value made shorter and still JSON: lists lose items from their end, long texts their end; what was cut is reported.
 
 Room is shared fairly: what is small stays whole, and what is large is cut, so that the outline of an answer survives.
 """

@@ -3,7 +3,7 @@
 The rules:
 
 1. Everything that comes out of an argument is percent-encoded, all but the unreserved characters; the delimiters between the
-   items of an array or object are not, so that they can be told from the same characters inside an item.
+   items of an array or object are not, so that they differ from the same characters inside an item.
 2. With `allowReserved` the reserved characters and triples such as %2F pass, except those that would end the place
    they stand in: `/ ? #` in a path, `# [ ] & +` in a query or form.
 3. Null is RFC 6570's undefined: such items and members are left out.

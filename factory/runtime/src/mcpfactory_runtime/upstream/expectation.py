@@ -1,4 +1,4 @@
-"""What a request lacks, or has otherwise, for a case to fit: the judgement of `stub.StubUpstream`, without any I/O.
+"""What a request lacks, or has otherwise, for a case to fit: what `stub.StubUpstream` compares, without any I/O.
 
 It shares no code with `request` and `body`, which make requests: a mistake of theirs must be seen here.
 """
@@ -23,7 +23,7 @@ _PREFIXES: Final = {"apiKey": "", "basic": "Basic ", "bearer": "Bearer "}  # of 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """A request as it came. `path` and `query` are as on the wire; header names are in lower case."""
+    """A request as received. `path` and `query` are as on the wire; header names are in lower case."""
 
     method: str
     path: str

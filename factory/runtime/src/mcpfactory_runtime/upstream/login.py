@@ -73,7 +73,7 @@ async def log_in(
         device: by device code, where the scheme has both ways.
 
     Returns:
-        The scopes that the token has, as far as that was told.
+        The scopes that the token has, as far as the server said.
 
     Raises:
         OAuthError: there is no token.
