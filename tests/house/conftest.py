@@ -19,6 +19,14 @@ class Module(NamedTuple):
     tree: ast.Module
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All rules about the tree run in one worker, which reads the tree once."""
+    for item in items:
+        if item.path.is_relative_to(ROOT / "tests/house") and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group("house"))
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     return ROOT
