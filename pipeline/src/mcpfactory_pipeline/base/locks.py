@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from mcpfactory_pipeline.base.errors import StateError
 
-__all__ = ["Holder", "active_runs", "file_lock", "is_locked", "read_holder", "register_run", "run_lock"]
+__all__ = ["active_runs", "file_lock", "is_locked", "read_holder", "register_run", "run_lock"]
 
 _TIMEOUT: Final = 60.0  # seconds; a state lock is held for milliseconds
 _POLL: Final = 0.02

@@ -22,20 +22,7 @@ from mcpfactory_pipeline.build.canonical_wheel import canonical_name, canonical_
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import build_packages, build_wheel
 
-__all__ = [
-    "DISTRIBUTIONS",
-    "RUNTIME",
-    "build_files",
-    "check_imported",
-    "content_hash",
-    "describe_runtime",
-    "distribution_wheel",
-    "installed_files",
-    "package_files",
-    "runtime_wheel",
-    "write_packages",
-    "write_wheel",
-]
+__all__ = ["DISTRIBUTIONS", "RUNTIME", "describe_runtime", "distribution_wheel", "runtime_wheel"]
 
 RUNTIME: Final = "mcpfactory-runtime"
 DISTRIBUTIONS: Final = (

@@ -23,7 +23,6 @@ from mcpfactory_runtime.upstream.settings import SHARED
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
 __all__ = [
-    "MAX_CALLS",
     "PlannedCall",
     "plan_calls",
     "read_cases",

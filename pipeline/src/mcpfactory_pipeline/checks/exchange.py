@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["MAX_DEPTH", "TRIM", "Json", "WireExchange", "is_nested_deeper", "mask", "trim"]
+__all__ = ["MAX_DEPTH", "Json", "WireExchange", "is_nested_deeper", "mask", "trim"]
 
 Json = dict[str, Any]
 TRIM: Final = 2_000  # characters of one message that a report shows; whole tool lists would make reports unreadable

@@ -17,7 +17,7 @@ from referencing.jsonschema import DRAFT202012
 
 from mcpfactory_pipeline.checks.exchange import is_nested_deeper
 
-__all__ = ["MAX_DEPTH", "broken_references", "instance_error", "known_dialect", "schema_error"]
+__all__ = ["broken_references", "instance_error", "known_dialect", "schema_error"]
 
 MAX_DEPTH: Final = 80  # deeper than any schema a model could read; jsonschema needs some five Python frames a level
 

@@ -17,7 +17,7 @@ from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
 from mcpfactory_pipeline.workspace.waivers import read_waivers
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["FULL_TOOL_SET", "tool_locations", "validate_source", "with_locations"]
+__all__ = ["FULL_TOOL_SET", "validate_source", "with_locations"]
 
 
 # All tools, in the standard dialect: there are cases for every one.

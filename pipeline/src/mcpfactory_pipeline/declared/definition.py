@@ -12,7 +12,7 @@ from mcpfactory_codegen.read.parse import ParseError, parse
 from mcpfactory_codegen.text import unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 
-__all__ = ["CHECKS", "DeclaredTest", "read_tests"]
+__all__ = ["DeclaredTest", "read_tests"]
 
 _FIELDS: Final = ("name", "tool", "arguments", "status", "contains", "expect", "snapshot", "upstream")
 CHECKS: Final = ("equals", "exists", "count", "matches", "schema")

@@ -24,7 +24,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.executors.local import LocalExecutor, available_slots
 from mcpfactory_pipeline.plan.stage import StageOutputs
 
-__all__ = ["DaskExecutor", "run_remotely"]
+__all__ = ["DaskExecutor"]
 
 _dask: Any = distributed  # its classes have no types
 _POLL: Final = 0.5  # seconds between two checks of a job

@@ -17,7 +17,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.plan.stage import StageOutputs
 
-__all__ = ["LocalExecutor", "available_slots", "memory_available", "memory_used"]
+__all__ = ["LocalExecutor", "available_slots"]
 
 _ROOM: Final = 512 * 2**20  # bytes of free memory that a job is counted with
 _POLL: Final = 0.25  # seconds between two checks of a job

@@ -25,7 +25,7 @@ from mcpfactory_pipeline.init.files import ATTRIBUTES, IGNORED, PYPROJECT, works
 from mcpfactory_pipeline.init.repository import main_branch, root_of
 from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml
 
-__all__ = ["ADD", "BLOCKED", "NOTE", "WHEELS", "WRITE", "Setup", "SetupChange", "project_changes", "read_setup"]
+__all__ = ["ADD", "WHEELS", "WRITE", "Setup", "read_setup"]
 
 _HARMLESS: Final = re.compile(r"\.git|LICEN[CS]E.*|README.*")  # what may lie in a folder that becomes a workspace
 _OURS: Final = ("pipeline/state", "pipeline/history", "pipeline/artifacts", "pipeline/channels", "pipeline/locks")

@@ -21,7 +21,7 @@ from mcpfactory_pipeline.launch.requirements import RUNTIME, Requirements, read_
 from mcpfactory_pipeline.launch.venv import is_ready, venv_python
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
-__all__ = ["environments_folder", "find_python", "server_python"]
+__all__ = ["find_python", "server_python"]
 
 _FORMAT: Final = 1
 _WEB: Final = f"{RUNTIME}[http,auth]"  # what a server needs besides, to serve over HTTP

@@ -24,15 +24,7 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = [
-    "Removal",
-    "client_entries",
-    "close_history",
-    "describe_published",
-    "exclusive_access",
-    "remove",
-    "uncommitted",
-]
+__all__ = ["Removal", "client_entries", "close_history", "describe_published", "exclusive_access", "remove"]
 
 
 _PATIENCE: Final = 0.2  # seconds to wait for a run lock: a server that is worked on is left alone

@@ -14,7 +14,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import KINDS as RUN_KINDS
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
-__all__ = ["DECISIONS", "DEFAULT_KINDS", "KINDS", "EventSettings", "read_events"]
+__all__ = ["DECISIONS", "KINDS", "EventSettings", "read_events"]
 
 DECISIONS: Final = (
     "approved",

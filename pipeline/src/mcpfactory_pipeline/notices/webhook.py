@@ -16,7 +16,7 @@ import httpx
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.notices.settings import EventSettings
 
-__all__ = ["Webhook", "signature"]
+__all__ = ["Webhook"]
 
 _WAITING: Final = 1000  # events that may wait; more are dropped
 _LEFT: Final = 10.0  # seconds that the end of a command waits for what is left

@@ -9,7 +9,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.semver import permits
 from mcpfactory_pipeline.state.state import Candidate, Release
 
-__all__ = ["COSTS", "GATES", "PromotionGate", "closed_gates"]
+__all__ = ["COSTS", "GATES", "closed_gates"]
 
 
 @dataclass(frozen=True, slots=True)

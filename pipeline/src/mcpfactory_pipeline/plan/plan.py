@@ -24,7 +24,7 @@ from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
 
-__all__ = ["BLOCKED", "BROKEN", "HELD", "RUN", "UP_TO_DATE", "PlanStep", "broken_step", "plan"]
+__all__ = ["BLOCKED", "BROKEN", "RUN", "UP_TO_DATE", "PlanStep", "broken_step", "plan"]
 
 RUN: Final = "run"
 UP_TO_DATE: Final = "up-to-date"

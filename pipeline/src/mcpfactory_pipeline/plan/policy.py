@@ -21,18 +21,15 @@ from mcpfactory_pipeline.state.timeline import seconds_in_channel
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 __all__ = [
-    "AGENT_ACTIONS",
     "DEFAULT",
     "Blocker",
     "ChannelPolicy",
-    "approved_by",
     "cost_limits",
     "describe_decision",
     "failed_checks",
     "find_blockers",
     "find_channel",
     "read_channels",
-    "soak_left",
 ]
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")

@@ -13,7 +13,7 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
-__all__ = ["OrphanedServer", "find_orphans", "leftover_projects"]
+__all__ = ["find_orphans", "leftover_projects"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-__all__ = ["Restored", "restore", "restore_candidate"]
+__all__ = ["restore", "restore_candidate"]
 
 _COMMITS: Final = 200  # so many commits of a server are searched for the sources of a candidate
 

@@ -20,7 +20,7 @@ from mcpfactory_pipeline.plan.limits import read_memory, read_timeout
 from mcpfactory_pipeline.plan.stage import MEMORY, OUTCOMES, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
-__all__ = ["hash_sources", "own_stages", "run_command", "run_entry"]
+__all__ = ["own_stages"]
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _ENTRY: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")

@@ -31,7 +31,6 @@ __all__ = [
     "SCHEMA",
     "Candidate",
     "Event",
-    "Publication",
     "Release",
     "ServerState",
     "StageRecord",

@@ -27,7 +27,7 @@ from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.state import Event, ServerState, apply, fold, parse, repair_hint, to_text
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["OLDER", "Store", "Transaction", "matches_older", "older_data", "unfinished_starts", "verified_state"]
+__all__ = ["Store", "Transaction", "unfinished_starts", "verified_state"]
 
 OLDER: Final = (1,)
 # A thousand files are asked before one is read whole.

@@ -27,7 +27,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 
-__all__ = ["FILE", "SOON", "Waiver", "add_waiver", "expiring", "in_force", "read_waivers", "waiver_rows"]
+__all__ = ["FILE", "Waiver", "add_waiver", "expiring", "in_force", "read_waivers", "waiver_rows"]
 
 FILE: Final = "waivers.toml"
 SOON: Final = 14  # days before the end at which the inbox begins to list a waiver

@@ -12,7 +12,7 @@ from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.families.schemas import each_tool, tools_or_reason
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, rule_outcome
 
-__all__ = ["RULES", "TOOL_BUDGET", "TOTAL_BUDGET", "tokens"]
+__all__ = ["RULES"]
 
 TOOL_BUDGET: Final = 1_000
 TOTAL_BUDGET: Final = 20_000

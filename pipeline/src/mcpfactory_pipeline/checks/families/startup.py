@@ -8,7 +8,7 @@ from typing import Final
 from mcpfactory_pipeline.checks.evidence import Evidence, ServerProcess
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 
-__all__ = ["END_WITHIN", "RULES", "START_WITHIN"]
+__all__ = ["RULES"]
 
 START_WITHIN: Final = (
     10_000  # milliseconds; the shortest start-up limit of a common client (ecosystem: Codex CLI, 10 s)

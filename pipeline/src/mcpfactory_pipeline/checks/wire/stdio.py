@@ -17,7 +17,7 @@ from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_pipeline.checks.wire.conversation import MAX_MESSAGE, client_reply, decode, is_answer
 from mcpfactory_runtime.protocol.framing import LineReader
 
-__all__ = ["StdioConversation", "peak_memory", "server_environment"]
+__all__ = ["StdioConversation", "peak_memory"]
 
 _CHUNK: Final = 64 * 1024
 _MAX_STDERR: Final = 1024 * 1024  # bytes kept
