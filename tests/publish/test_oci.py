@@ -205,6 +205,13 @@ def test_a_base_that_does_not_say_which_python_it_has_is_refused(shelf, images, 
         ship(base=images.base(env=("PATH=/usr/bin",)))
 
 
+def test_an_image_for_a_processor_that_has_none_is_refused(shelf, ship, monkeypatch):
+    shelf.put()
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+    with pytest.raises(ConfigError, match="the processor of this machine, riscv64"):
+        ship()
+
+
 @pytest.mark.parametrize(
     ("text", "host", "name", "wanted"),
     [
