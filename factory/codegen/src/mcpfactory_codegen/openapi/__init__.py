@@ -1,7 +1,7 @@
 """From an API document to the intermediate form: OpenAPI 3.0, 3.1 and 3.2, and Swagger 2.0.
 
-`spec` says what differs between versions, `references` where things stand, `translate` what becomes of a schema;
-`operations` reads paths with `parameters`, `bodies`, `responses`, `security` and `servers`. All pure.
+`reading` says what differs between versions, `references` where things stand, `translate` what becomes of a schema;
+`operations` reads paths with `parameters`, `content`, `security` and `servers`. All pure.
 """
 
 from __future__ import annotations
