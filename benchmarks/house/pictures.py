@@ -21,7 +21,7 @@ from benchmarks.house.measure import ROOT
 from benchmarks.house.modules import WHEELS, Module, read_tree
 from benchmarks.house.way import Way, trace
 
-__all__ = ["FOLDER", "PICTURES", "summaries", "way", "wheels"]
+__all__ = ["FOLDER", "PICTURES", "summaries", "way", "ways_picture", "wheels"]
 
 FOLDER: Final = ROOT / "docs" / "pictures"
 _MARGIN: Final = 16.0
@@ -34,6 +34,7 @@ _FILE: Final = 380.0
 _ARCS: Final = 64.0
 _SAID: Final = 60  # letters of a summary that a box holds
 _LETTER: Final = 7.25  # the width of a letter of the font below
+_WAYS: Final = {"One tool call over stdio": "call", "One operation, from document to Python": "operation"}
 _ABOUT: Final = {
     "mcpfactory": "the command line",
     "mcpfactory_pipeline": "stages, state, promotion",
@@ -269,14 +270,14 @@ def _shortened(sentence: str) -> str:
     return sentence[: parts[-1]] if parts else sentence[:_SAID].rpartition(" ")[0].rstrip(",") + " …"
 
 
-def _ways() -> str:
-    ways = {"One tool call over stdio": trace("call"), "One operation, from document to Python": trace("operation")}
-    return way(ways, summaries(ROOT))
+def ways_picture(trace: Callable[[str], Way] = trace) -> str:
+    """Draw the ways of one call and one operation, as a tracer gives them."""
+    return way({title: trace(subject) for title, subject in _WAYS.items()}, summaries(ROOT))
 
 
 PICTURES: Final[dict[str, Callable[[], str]]] = {
     "wheels.svg": lambda: wheels(read_tree(ROOT), _contracts(ROOT)),
-    "way.svg": _ways,
+    "way.svg": ways_picture,
 }
 
 

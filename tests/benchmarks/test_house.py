@@ -10,7 +10,7 @@ from benchmarks.house import graph, table
 from benchmarks.house.__main__ import main
 from benchmarks.house.figures import figures
 from benchmarks.house.measure import Measured, commit_tree
-from benchmarks.house.modules import parse, read_tree
+from benchmarks.house.modules import parse
 
 RUNTIME = "factory/runtime/src/mcpfactory_runtime"
 PIPELINE = "pipeline/src/mcpfactory_pipeline"
@@ -106,7 +106,7 @@ def test_the_command_measures_this_tree(capsys):
 
 def test_a_commit_is_read_as_it_was():
     with commit_tree("HEAD") as root:
-        assert len(read_tree(root)) > 100
+        assert (root / "pyproject.toml").is_file()
     assert not root.exists()
 
 

@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 import pytest
 
+from benchmarks.house.figures import Figures, figures
+from benchmarks.house.modules import read_tree
+
 ROOT = Path(__file__).resolve().parents[2]
 MEMBERS = ("factory/runtime/src", "factory/codegen/src", "factory/cli/src", "pipeline/src")
 
@@ -39,6 +42,12 @@ def modules() -> list[Module]:
         file for member in MEMBERS for file in sorted((ROOT / member).rglob("*.py")) if "_templates" not in file.parts
     )
     return _read(files)
+
+
+@pytest.fixture(scope="session")
+def tree() -> Figures:
+    """What is counted of the members: circles, class names."""
+    return figures(read_tree(ROOT))
 
 
 @pytest.fixture(scope="session")

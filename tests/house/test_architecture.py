@@ -7,7 +7,9 @@ from importlib import import_module
 
 import pytest
 
-from benchmarks.house.way import trace
+from benchmarks.house.folders import folders_page
+from benchmarks.house.pictures import FOLDER, PICTURES, ways_picture
+from benchmarks.house.way import Way, trace
 from tests.house.pages import read_pages
 
 PACKAGES = {"call": "mcpfactory_runtime", "operation": "mcpfactory_codegen"}
@@ -16,6 +18,11 @@ PACKAGES = {"call": "mcpfactory_runtime", "operation": "mcpfactory_codegen"}
 @pytest.fixture(scope="module")
 def text(root) -> str:
     return (root / "docs/architecture.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def ways() -> dict[str, Way]:
+    return {subject: trace(subject) for subject in PACKAGES}
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +48,8 @@ def test_every_step_of_a_trace_exists(traces, subject):
 
 
 @pytest.mark.parametrize("subject", PACKAGES)
-def test_the_steps_of_a_trace_are_entered_in_this_order(traces, subject):
-    entered = trace(subject).files
+def test_the_steps_of_a_trace_are_entered_in_this_order(traces, ways, subject):
+    entered = ways[subject].files
     steps = [f"{PACKAGES[subject]}/{file}" for file, _ in traces[subject] if not file.startswith("servers/")]
     assert set(steps) <= set(entered), "python benchmarks/house/way.py prints the files"
     assert steps == sorted(steps, key=entered.index), "python benchmarks/house/way.py prints the files in their order"
@@ -58,6 +65,17 @@ def test_every_word_of_the_glossary_is_used(root, text, modules):
         for where, texts in (("docs", pages), ("code", code)):
             used = sum(bool(re.search(rf"\b{word.lower()}s?\b", each)) for each in texts)
             assert used > 1, f"“{word}” is in the glossary of docs/architecture.md, and {where} do not use it"
+
+
+def test_the_pictures_are_drawn_from_this_code(ways):
+    drawn = {**PICTURES, "way.svg": lambda: ways_picture(ways.__getitem__)}
+    stale = [name for name, draw in drawn.items() if (FOLDER / name).read_text(encoding="utf-8") != draw()]
+    assert not stale, "run: make diagrams"
+
+
+def test_the_list_of_folders_is_what_their_docstrings_say(root):
+    page = (root / "docs/reference/folders.md").read_text(encoding="utf-8")
+    assert page == folders_page(root), "run: python -m benchmarks.house.folders > docs/reference/folders.md"
 
 
 def test_the_page_is_two_pages(text):

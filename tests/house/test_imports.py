@@ -8,9 +8,6 @@ import sys
 
 import pytest
 
-from benchmarks.house.figures import figures
-from benchmarks.house.modules import read_tree
-
 # One heavy library, one place that imports it.
 HOMES = {
     "copier": ("factory/codegen/src/mcpfactory_codegen/servers/scaffold.py",),
@@ -63,10 +60,9 @@ def test_import_directions_hold(root):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_no_modules_import_each_other_in_a_circle(root):
+def test_no_modules_import_each_other_in_a_circle(tree):
     """Imports for types count, too; lazy ones as well."""
-    circles = figures(read_tree(root)).circles
-    assert not circles, f"move what both need below both: {circles}"
+    assert not tree.circles, f"move what both need below both: {tree.circles}"
 
 
 def loaded(code: str) -> set[str]:

@@ -6,8 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from benchmarks.house.figures import repeated_classes
-from benchmarks.house.modules import read_tree
 from tests.house.conftest import Module
 
 _CONSTANT = re.compile(r"_{0,2}[A-Z][A-Z0-9_]*")
@@ -38,12 +36,11 @@ def test_every_constant_of_a_module_is_final(modules):
     assert not changeable, "\n".join(changeable)
 
 
-def test_no_class_name_stands_for_two_things(root):
+def test_no_class_name_stands_for_two_things(tree):
     """Private and nested classes as well: who searches for a name finds one class."""
-    repeated = repeated_classes(read_tree(root))
-    new = {name: where for name, where in repeated.items() if name not in REMAINING}
+    new = {name: where for name, where in tree.classes.items() if name not in REMAINING}
     assert not new, f"give all but the most general of them a qualified name, such as PublishTarget: {new}"
-    gone = sorted(REMAINING - set(repeated))
+    gone = sorted(REMAINING - set(tree.classes))
     assert not gone, f"take these out of REMAINING, so that they do not come back: {gone}"
 
 
