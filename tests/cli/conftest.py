@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from mcpfactory.main import main
 from tests.patience import PATIENCE
@@ -67,7 +70,8 @@ class Inside(Shell):
         return Inside(folder)
 
     def __call__(self, *command: str, timeout: float = PATIENCE) -> Done:
-        del timeout
+        if command[:1] in (("run",), ("login",), ("logout",)):  # whose streams become those of the server's process
+            return Shell(self.folder, self.environ)(*command, timeout=timeout)
         before, here, words = dict(os.environ), Path.cwd(), sys.argv
         out, err = io.StringIO(), io.StringIO()
         for name in [name for name in os.environ if name.startswith("MCPFACTORY_")]:
@@ -85,6 +89,37 @@ class Inside(Shell):
             os.environ.update(before)
         assert "Traceback" not in out.getvalue() + err.getvalue()
         return Done(int(ended.value.code or 0), out.getvalue(), err.getvalue())
+
+
+class Prepared:
+    """Workspaces that commands make: each is made once in a run of the suite, by whichever worker needs it first, and copied."""
+
+    def __init__(self, kept: Path) -> None:
+        self._kept = kept
+
+    def copy(self, folder: Path, init: tuple[str, ...], *commands: tuple[str, ...]) -> Path:
+        """Make `folder` what `mcpfactory init …` and the commands after it make of a folder of that name."""
+        words = repr((folder.name, init, commands))
+        place = self._kept / hashlib.sha256(words.encode()).hexdigest()[:16]
+        place.mkdir(parents=True, exist_ok=True)
+        with FileLock(place / "lock"):
+            if not (place / "made").exists():
+                shutil.rmtree(place / folder.name, ignore_errors=True)
+                for words, at in (
+                    (("init", folder.name, *init), place),
+                    *((one, place / folder.name) for one in commands),
+                ):
+                    done = Inside(at)(*words)
+                    assert done.code == 0, done.err
+                (place / "made").touch()
+        shutil.copytree(place / folder.name, folder, symlinks=True)
+        return folder
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    base = tmp_path_factory.getbasetemp()
+    return Prepared((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "prepared")
 
 
 @pytest.fixture(scope="session")
@@ -109,17 +144,14 @@ def inside(tmp_path: Path) -> Inside:
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+def empty(tmp_path: Path) -> Inside:
+    """An empty folder; what is typed there runs in this process, as the words matter and not the process."""
+    return Inside(tmp_path)
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory, document: str, service: str) -> Shell:
-    """A workspace with the server `bookshop`, shared by the tests that only read it."""
+def shop(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared, document: str, service: str) -> Inside:
+    """A workspace with the server `bookshop`, shared by the tests that only read it; what is typed runs in this process."""
     folder = tmp_path_factory.mktemp("cli") / "ws"
-    outside = Shell(folder.parent)
-    assert outside("init", str(folder), "--factory", "index").code == 0
-    shell = Shell(folder, {"BOOKSHOP_BASE_URL": service, "BOOKSHOP_API_KEY": "bookworm"})
-    made = shell("new", "--from-openapi", document, "--name", "bookshop", "--json")
-    assert made.code == 0, made.err
-    return shell
+    prepared.copy(folder, ("--factory", "index"), ("new", "--from-openapi", document, "--name", "bookshop"))
+    return Inside(folder, {"BOOKSHOP_BASE_URL": service, "BOOKSHOP_API_KEY": "bookworm"})

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.client import connect_stdio
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Inside, Prepared, Shell
 from tests.patience import PATIENCE
 
 KEY = {"one": "key-of-one-c0ffee", "two": "key-of-two-5eed"}
@@ -75,11 +75,11 @@ def apis() -> Iterator[dict[str, Api]]:
 
 
 @pytest.fixture(scope="module")
-def space(tmp_path_factory: pytest.TempPathFactory, apis: dict[str, Api]) -> Shell:
+def space(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared, apis: dict[str, Api]) -> Shell:
     """A workspace with a server for each API, made from its URL, and the keys of both in the environment."""
     folder = tmp_path_factory.mktemp("address") / "ws"
-    assert Shell(folder.parent)("init", str(folder), "--no-git").code == 0
-    shell = Shell(folder, {f"{name.upper()}_API_KEY": key for name, key in KEY.items()})
+    prepared.copy(folder, ("--no-git",))
+    shell = Inside(folder, {f"{name.upper()}_API_KEY": key for name, key in KEY.items()})
     for name, api in apis.items():
         made = shell("new", "--from-openapi", f"{api.url}/openapi.json", "--name", name)
         assert made.code == 0, made.err
@@ -159,13 +159,13 @@ def test_one_address_for_several_servers_is_refused_before_a_key_is_sent(
 
 
 def test_an_address_that_only_the_document_names_is_not_called_and_that_is_said_at_once(
-    tmp_path, apis: dict[str, Api]
+    tmp_path, prepared: Prepared, apis: dict[str, Api]
 ) -> None:
     place = apis["one"].url.removeprefix("http://")
     document = {**apis["one"].document, "servers": [{"url": apis["one"].url}]}
     (tmp_path / "api.json").write_text(json.dumps(document))
-    Shell(tmp_path)("init", "ws", "--no-git")
-    shell = Shell(tmp_path / "ws", {"ONE_API_KEY": KEY["one"]})
+    prepared.copy(tmp_path / "ws", ("--no-git",))
+    shell = Inside(tmp_path / "ws", {"ONE_API_KEY": KEY["one"]})
     told = (
         f"the API is at {apis['one'].url}, on this machine, and only the API document says so: calls to it are refused"
     )
@@ -184,9 +184,9 @@ def test_an_address_that_only_the_document_names_is_not_called_and_that_is_said_
     assert "permitted by allow_private" in shell("doctor", "one").out
 
 
-def test_two_servers_that_read_the_same_variable_are_told(tmp_path, apis: dict[str, Api]) -> None:
-    Shell(tmp_path)("init", "ws", "--no-git")
-    shell = Shell(tmp_path / "ws")
+def test_two_servers_that_read_the_same_variable_are_told(tmp_path, prepared: Prepared, apis: dict[str, Api]) -> None:
+    prepared.copy(tmp_path / "ws", ("--no-git",))
+    shell = Inside(tmp_path / "ws")
     document = apis["one"].document
     (scheme,) = document["components"]["securitySchemes"].values()
     for name, called in (("shop", "eu"), ("shop-eu", "apiKey")):
@@ -198,11 +198,13 @@ def test_two_servers_that_read_the_same_variable_are_told(tmp_path, apis: dict[s
     assert told == ["warning workspace: shop and shop-eu both read SHOP_EU_API_KEY"]
 
 
-def test_a_document_that_moves_its_api_takes_no_permission_along(tmp_path, apis: dict[str, Api]) -> None:
+def test_a_document_that_moves_its_api_takes_no_permission_along(
+    tmp_path, prepared: Prepared, apis: dict[str, Api]
+) -> None:
     """The permission is for a host: what a document says later is not what a person typed."""
     with Api("one").running() as moved:
-        Shell(tmp_path)("init", "ws", "--no-git")
-        shell = Shell(tmp_path / "ws", {"ONE_API_KEY": KEY["one"]})
+        prepared.copy(tmp_path / "ws", ("--no-git",))
+        shell = Inside(tmp_path / "ws", {"ONE_API_KEY": KEY["one"]})
         assert shell("new", "--from-openapi", f"{moved.url}/openapi.json", "--name", "one").code == 0
         moved.document["servers"] = [{"url": apis["two"].url}]
         updated = shell("update", "one")
@@ -210,5 +212,5 @@ def test_a_document_that_moves_its_api_takes_no_permission_along(tmp_path, apis:
         assert "calls to it are refused" in updated.err
         assert "private or local address" in shell("call", "one", "who").out
         assert apis["two"].asked == []
-        allowed = Shell(shell.folder, {**shell.environ, "ONE_ALLOW_PRIVATE": "1"})
+        allowed = Inside(shell.folder, {**shell.environ, "ONE_ALLOW_PRIVATE": "1"})
         assert json.loads(allowed("call", "one", "who").out) == {"name": "two"}

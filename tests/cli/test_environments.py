@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_runtime.revisions import LATEST_LEGACY
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Prepared, Shell
 from tests.cli.fruit import NAME, declare, fruit_wheel, write_server
 from tests.patience import PATIENCE
 
@@ -21,14 +21,13 @@ USES_FRUIT = "\n\n@server.tool\ndef fruit() -> str:\n    from fruit_of_tests imp
 
 
 @pytest.fixture
-def space(tmp_path: Path) -> Shell:
+def space(tmp_path: Path, prepared: Prepared) -> Shell:
     """A workspace with the server `notes`, and a folder of environments in which there is none."""
     fruit_wheel(tmp_path / "links")
     shell = Shell(
         tmp_path / "ws", {"MCPFACTORY_CACHE_DIR": str(tmp_path / "cache"), "UV_FIND_LINKS": str(tmp_path / "links")}
     )
-    assert Shell(tmp_path)("init", "ws").code == 0
-    assert shell("new", "notes", "--template", "minimal").code == 0
+    prepared.copy(tmp_path / "ws", (), ("new", "notes", "--template", "minimal"))
     write_server(shell.folder / "servers/notes")
     return shell
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Inside, Prepared, Shell
 from tests.patience import PATIENCE
 from tests.runtime.upstream.provider import Provider, agree, provider
 from tests.runtime.upstream.test_oauth import free_port
@@ -27,7 +27,7 @@ def at() -> Iterator[Provider]:
 
 
 @pytest.fixture(scope="module")
-def things(at: Provider, tmp_path_factory: pytest.TempPathFactory) -> Shell:
+def things(at: Provider, prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Shell:
     """A workspace with the server `things`, whose API wants a login."""
     folder = tmp_path_factory.mktemp("login") / "ws"
     code = {"authorizationUrl": "/authorize", "tokenUrl": "/token", "scopes": {}}
@@ -41,16 +41,16 @@ def things(at: Provider, tmp_path_factory: pytest.TempPathFactory) -> Shell:
         "components": {"securitySchemes": {"auth": scheme}},
     }
     (folder.parent / "things.json").write_text(json.dumps(document))
-    assert Shell(folder.parent)("init", str(folder), "--factory", "index").code == 0
+    prepared.copy(folder, ("--factory", "index"))
     environ = {"MCPFACTORY_BASE_URL": at.url, "MCPFACTORY_TOKEN_STORE": str(folder.parent / "tokens")}
-    shell = Shell(folder, environ)
+    shell = Inside(folder, environ)
     made = shell("new", "--from-openapi", str(folder.parent / "things.json"), "--name", "things")
     assert made.code == 0, made.err
     return shell
 
 
 def with_client(shell: Shell) -> Shell:
-    return Shell(shell.folder, {**shell.environ, "THINGS_CLIENT_ID": "app"})
+    return Inside(shell.folder, {**shell.environ, "THINGS_CLIENT_ID": "app"})
 
 
 def log_in(shell: Shell) -> tuple[int, str]:

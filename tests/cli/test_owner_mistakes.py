@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from mcpfactory_runtime.client import connect_stdio
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Inside, Prepared, Shell
 from tests.cli.fruit import write_server
 from tests.patience import PATIENCE
 
@@ -27,12 +27,9 @@ TOLD = {
 
 
 @pytest.fixture(scope="module")
-def space(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+def space(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Inside:
     folder = tmp_path_factory.mktemp("mistakes") / "ws"
-    shell = Shell(folder)
-    assert Shell(folder.parent)("init", "ws").code == 0
-    assert shell("new", "notes", "--template", "minimal").code == 0
-    return shell
+    return Inside(prepared.copy(folder, (), ("new", "notes", "--template", "minimal")))
 
 
 @pytest.mark.parametrize("mistake", [IMPORT, SYNTAX], ids=["import", "syntax"])

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Inside
+
 
 @pytest.fixture
-def shop(empty, document):
-    assert empty("init", "ws", "--no-git", "--factory", "index").code == 0
-    shell = empty.at(empty.folder / "ws")
-    assert shell("new", "--from-openapi", document, "--name", "shop").code == 0
-    return shell
+def shop(tmp_path, prepared, document):
+    new = ("new", "--from-openapi", document, "--name", "shop")
+    return Inside(prepared.copy(tmp_path / "ws", ("--no-git", "--factory", "index"), new))
 
 
 @pytest.fixture
