@@ -109,7 +109,7 @@ def test_generated_code_passes_type_checker_and_linter(tmp_path: Path) -> None:
         place = tmp_path / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, "utf-8")
-    (tmp_path / "src/bookshop_mcp/__init__.py").touch()
+    (tmp_path / "src/bookshop_mcp/__init__.py").write_text('"""A package."""\n', "utf-8")
     check_types(tmp_path, "src")
     for command in (
         ["ruff", "check", f"--config={ROOT / 'pyproject.toml'}", "--no-cache", "--ignore=TID252", "src"],
@@ -237,7 +237,7 @@ def test_a_hostile_document_becomes_data_and_nothing_else(text: str, tmp_path: P
         place = tmp_path / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(content, "utf-8")
-    (tmp_path / "src/bookshop_mcp/__init__.py").touch()
+    (tmp_path / "src/bookshop_mcp/__init__.py").write_text('"""A package."""\n', "utf-8")
     modules = [f"bookshop_mcp._generated.tools.{path.stem}" for path in (tmp_path / "src").rglob("tools/*.py")]
     program = "import importlib, sys\nfor name in sys.argv[1:]: importlib.import_module(name)\nprint('imported')"
     ran = subprocess.run(
