@@ -153,6 +153,11 @@ def test_what_is_wrong_beside_comments_and_trailing_commas_is_refused(text):
         jsonc.parse(text)
 
 
+def test_a_comment_of_many_pages_is_read_at_once():
+    text = '{\n/*' + " more of it\n" * 200_000 + '*/ "a": [1 , ], }'
+    assert jsonc.parse(text) == {"a": [1]}
+
+
 @pytest.mark.parametrize("quotes", ['"""', "'''"])
 def test_what_looks_like_a_table_within_a_text_is_none(quotes):
     client = BY_FORMAT["toml"]

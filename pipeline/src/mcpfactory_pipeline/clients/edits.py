@@ -167,7 +167,7 @@ def _expected(data: Any, config: ConfigFile, form: Form, name: str, entry: Mappi
 
 def _verify(found: Any, expected: Any) -> None:
     if _without_empty(found) != _without_empty(expected):
-        raise UnreadableError("it is written in a way that cannot be changed in config")
+        raise UnreadableError("it is written in a way that cannot be changed in place")
 
 
 def _without_empty(data: Any) -> Any:

@@ -19,9 +19,10 @@ _DEEPEST: Final = 100
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _STRING: Final = r'"(?:\\.|[^"\\])*"'
 _COMMENT: Final = re.compile(rf"{_STRING}|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
-# A comma before a closing bracket; behind an opening one, a colon or another comma it ends no value, and stays wrong.
+# A comma before a closing bracket; behind an opening one, a colon or another comma it ends no value, and stays wrong. Blanks
+# that no comma follows are passed over at once: a comment of many pages is blanks, too.
 _TRAILING: Final = re.compile(
-    rf"{_STRING}|(?P<no_value>[\[{{,:]?)[ \t\r\n]*(?P<comma>,)(?=[ \t\r\n]*[\]}}])", re.DOTALL
+    rf"{_STRING}|[ \t\r\n]++(?!,)|(?P<no_value>[\[{{,:]?)[ \t\r\n]*+(?P<comma>,)(?=[ \t\r\n]*+[\]}}])", re.DOTALL
 )
 
 
