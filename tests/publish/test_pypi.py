@@ -97,6 +97,30 @@ def test_a_process_that_is_killed_between_two_uploads_is_continued(shelf, index,
     assert kinds(shelf) == ["publish.started", "publish.started", "published"]
 
 
+@pytest.mark.parametrize(
+    ("status", "body", "error", "end"),
+    [
+        (400, b"bad\n\n  <b>metadata</b>\n", PublishError, "it answered 400: bad <b>metadata</b>"),
+        (403, b"", PublishError, "it answered 403"),
+        (503, b"", TargetError, "it answered 503"),
+    ],
+)
+def test_what_an_index_answers_is_one_line(shelf, index, send, status, body, error, end):
+    shelf.put()
+    index.answer = (status, body)
+    with pytest.raises(error) as raised:
+        send()
+    assert str(raised.value).endswith(f": {end}")
+
+
+def test_settings_of_uv_for_a_project_do_not_reach_an_upload(shelf, index, send, tmp_path, monkeypatch):
+    shelf.put()
+    monkeypatch.setenv("UV_WORKING_DIR", str(tmp_path))
+    monkeypatch.setenv("UV_PROJECT", str(tmp_path / "absent"))
+    monkeypatch.setenv("UV_PUBLISH_TOKEN", "another")
+    assert send().outcome == "published"
+
+
 def test_an_index_that_is_away_ends_in_another_code_than_one_that_refuses(shelf, index, send):
     shelf.put()
 

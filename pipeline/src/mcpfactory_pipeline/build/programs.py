@@ -15,7 +15,7 @@ import uv
 
 from mcpfactory_pipeline.base.errors import StageError
 
-__all__ = ["EPOCH", "ProgramRefusedError", "clean_environ", "last_lines", "run_program", "run_uv"]
+__all__ = ["EPOCH", "ProgramRefusedError", "clean_environ", "last_lines", "run_program", "run_uv", "uv_environ"]
 
 EPOCH: Final = "1580601600"  # the time stamp of files in wheels, so that equal sources give equal bytes: 2020, February 2nd, as hatchling
 
@@ -72,6 +72,13 @@ def run_program(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]
         ) from error
 
 
+def uv_environ() -> dict[str, str]:
+    """Return the environment for uv: what programs need, where packages come from, and how to get there."""
+    return {
+        k: v for k, v in os.environ.items() if k in _PLAIN or (_FETCHING.fullmatch(k) and not _NOT_FOR_UV.fullmatch(k))
+    }
+
+
 def run_uv(
     *arguments: str,
     cwd: Path,
@@ -86,16 +93,13 @@ def run_uv(
             met).
         StageError: when it could not do its work (no network, no space).
     """
-    inherited = {
-        k: v for k, v in os.environ.items() if k in _PLAIN or (_FETCHING.fullmatch(k) and not _NOT_FOR_UV.fullmatch(k))
-    }
     command = [uv.find_uv_bin(), *arguments, "--no-progress", "--color", "never", "--python", str(python)]
     if log:
         print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
     done = subprocess.run(
         command,
         cwd=cwd,
-        env={**inherited, **(environ or {})},
+        env={**uv_environ(), **(environ or {})},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -6,7 +6,6 @@ one that is there with other bytes ends it: an index keeps the first.
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import tempfile
@@ -24,7 +23,7 @@ from packaging.version import InvalidVersion, Version
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.distributions import RUNTIME
-from mcpfactory_pipeline.build.programs import last_lines
+from mcpfactory_pipeline.build.programs import last_lines, uv_environ
 from mcpfactory_pipeline.publish.http import HttpClient, HttpResponse, open_client, require_url
 from mcpfactory_pipeline.publish.identity import exchange_token, job_identity, text_field
 from mcpfactory_pipeline.publish.release import CandidateRelease
@@ -309,7 +308,7 @@ def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -
         TargetError: the index cannot be reached, or fails.
     """
     url = settings["url"]
-    inherited = {key: value for key, value in os.environ.items() if not key.startswith("UV_PUBLISH_")}
+    inherited = {key: value for key, value in uv_environ().items() if not key.startswith("UV_PUBLISH_")}
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as folder:
         Path(folder, name).write_bytes(data)
         command = [uv.find_uv_bin(), "publish", "--no-config", "--color", "never", "--trusted-publishing", "never"]
@@ -324,6 +323,7 @@ def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -
             ],
             cwd=folder,
             env={**inherited, "UV_PUBLISH_PASSWORD": token, "UV_HTTP_RETRIES": "0"},
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors="replace",
@@ -333,7 +333,8 @@ def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -
         return
     found = _ANSWER.search(done.stderr)
     status = int(found["status"]) if found else 0
-    message = f"it answered {status}: {found['text']}" if found else last_lines(done.stderr, limit=300)
+    text = " ".join((found["text"] or "").split()) if found else ""
+    message = f"it answered {status}" + (f": {text}" if text else "") if found else last_lines(done.stderr, limit=300)
     if status in {401, 403}:
         raise PublishError(
             f"{url} does not let this token upload {name}: {message}",
