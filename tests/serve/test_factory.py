@@ -94,8 +94,8 @@ async def test_with_a_policy_a_person_is_asked_and_the_history_has_both(space, r
     async with connect(make_factory(space.root)) as client:
         (page,) = await client.read_resource("factory://servers/notes/history.md")
     assert "| agent:robot, confirmed by Ada | promoted |" in page["text"]
-    as_tool_error = [(e["event"], e["actor"], e["confirmed"]) for e in Store(space).history("notes")[-2:]]
-    assert as_tool_error == [("approved", "agent:robot", "Ada"), ("promoted", "agent:robot", "Ada")]
+    noted = [(e["event"], e["actor"], e["confirmed"]) for e in Store(space).history("notes")[-2:]]
+    assert noted == [("approved", "agent:robot", "Ada"), ("promoted", "agent:robot", "Ada")]
     assert Store(space).state("notes").channels["production"].candidate == candidate
 
 
@@ -163,8 +163,8 @@ async def test_an_agent_makes_a_server_and_runs_it_and_hears_of_each_step(tmp_pa
         assert "exactly one" in text(refused)
         made = await client.call_tool("new_server", {"document": str(DOCUMENT), "name": "books"})
         assert made["structuredContent"]["tools"] == 11, text(made)
-        (as_tool_error,) = made["structuredContent"]["addresses"]
-        assert "only the API document says so: calls to it are refused\nhint: " in as_tool_error
+        (address,) = made["structuredContent"]["addresses"]
+        assert "only the API document says so: calls to it are refused\nhint: " in address
         arguments = {"servers": ["books"], "until": "generate"}
         ran = (await client.call_tool("run", arguments, progress=heard.append))["structuredContent"]
         assert ran["passed"], ran

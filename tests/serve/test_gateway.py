@@ -172,19 +172,19 @@ async def test_a_client_that_cannot_answer_is_not_asked(space):
 
 
 async def test_a_server_that_dies_is_started_anew_and_calls_in_flight_are_told(space, tmp_path):
-    waiting, as_tool_error = anyio.Event(), []
+    waiting, results = anyio.Event(), []
     async with through(space) as (gateway, client):
         before = await text(client, "able_pid")
         async with anyio.create_task_group() as group:
 
             async def wait() -> None:
                 arguments = {"file": str(tmp_path / "x")}
-                as_tool_error.append(await client.call_tool("able_wait", arguments, progress=lambda _: waiting.set()))
+                results.append(await client.call_tool("able_wait", arguments, progress=lambda _: waiting.set()))
 
             group.start_soon(wait)
             await waiting.wait()
-            as_tool_error.append(await client.call_tool("able_die"))
-        for result in as_tool_error:
+            results.append(await client.call_tool("able_die"))
+        for result in results:
             assert result["isError"]
             assert "The server able cannot answer: the server ended with exit code 3" in result["content"][0]["text"]
             assert "that was it" in result["content"][0]["text"]

@@ -166,7 +166,7 @@ def _started(state: ServerState, _event: Event) -> ServerState:
 
 
 def _unchanged(state: ServerState, _event: Event) -> ServerState:
-    """Return what it is about stands in a file of its own: waivers.toml."""
+    """Return the state as it is: what the event is about stands in a file of its own, waivers.toml."""
     return state
 
 

@@ -245,7 +245,7 @@ class StdioConversation:
 def peak_memory(pid: int) -> int | None:
     """Return the most memory that a living process ever had, in kilobytes; None where the system does not say (proc(5))."""
     try:
-        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")), None)
