@@ -98,17 +98,17 @@ def test_a_process_that_is_killed_between_two_uploads_is_continued(shelf, index,
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "error", "end"),
+    ("answer", "end"),
     [
-        (400, b"bad\n\n  <b>metadata</b>\n", PublishError, "it answered 400: bad <b>metadata</b>"),
-        (403, b"", PublishError, "it answered 403"),
-        (503, b"", TargetError, "it answered 503"),
+        ((400, b"bad\n\n  <b>metadata</b>\n"), "it answered 400: bad <b>metadata</b>"),
+        ((403, b""), "it answered 403"),
+        ((503, b""), "it answered 503"),
     ],
 )
-def test_what_an_index_answers_is_one_line(shelf, index, send, status, body, error, end):
+def test_what_an_index_answers_is_one_line(shelf, index, send, answer, end):
     shelf.put()
-    index.answer = (status, body)
-    with pytest.raises(error) as raised:
+    index.answer = answer
+    with pytest.raises(TargetError if answer[0] == 503 else PublishError) as raised:
         send()
     assert str(raised.value).endswith(f": {end}")
 

@@ -180,7 +180,7 @@ class Store:
 
     @contextmanager
     def writing_state(self, server: str, state: ServerState | None) -> Iterator[None]:
-        """Yield the state file is written beside the old one before the block, and takes its place after it; None: nothing to write.
+        """Write the state file beside the old one before the block, and move it into its place after it; None: nothing to write.
 
         The caller holds the state lock.
 
