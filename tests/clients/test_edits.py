@@ -154,7 +154,7 @@ def test_what_is_wrong_beside_comments_and_trailing_commas_is_refused(text):
 
 
 def test_a_comment_of_many_pages_is_read_at_once():
-    text = '{\n/*' + " more of it\n" * 200_000 + '*/ "a": [1 , ], }'
+    text = "{\n/*" + " more of it\n" * 200_000 + '*/ "a": [1 , ], }'
     assert jsonc.parse(text) == {"a": [1]}
 
 

@@ -39,7 +39,7 @@ def test_completion_knows_every_target():
     from mcpfactory.complete import targets
     from mcpfactory_pipeline.publish.table import TARGETS
 
-    assert targets("") == list(TARGETS), "write the names into _TARGETS of factory/cli/src/mcpfactory/complete.py"
+    assert targets("") == list(TARGETS), "write the names into targets of factory/cli/src/mcpfactory/complete.py"
 
 
 def test_every_stage_is_documented(root):
