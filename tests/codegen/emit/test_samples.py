@@ -36,6 +36,10 @@ from mcpfactory_codegen.cases.samples import NOTHING, sample
         ({"properties": {"a": {"type": "integer"}}}, {"a": 1}),
         ({"oneOf": [{"type": "null"}, {"type": "integer"}]}, 1),
         ({"allOf": [{"properties": {"a": {"enum": ["x", "y"]}}}, {"properties": {"a": {"enum": ["y"]}}}]}, {"a": "y"}),
+        (
+            {"type": "object", "required": ["b", "c", "a"], "properties": {"a": {"type": "integer"}}},
+            {"a": 1, "b": "value", "c": "value"},
+        ),
         (True, "value"),
         (False, NOTHING),
     ],

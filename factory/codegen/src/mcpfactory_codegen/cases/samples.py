@@ -191,11 +191,12 @@ def _kind(schema: dict[str, Any]) -> str:
 
 
 def _object(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
-    required = set(schema.get("required", ()))
+    # In the document's order: that of a set is another one in each process.
+    required = dict.fromkeys(schema.get("required", ()))
     properties: dict[str, JsonSchema] = dict(schema.get("properties", {}))
     extra = schema.get("additionalProperties")
-    for name in required - properties.keys():
-        properties[name] = extra if isinstance(extra, dict) else {"type": "string"}
+    for name in required:
+        properties.setdefault(name, extra if isinstance(extra, dict) else {"type": "string"})
     built = {}
     for name, inner in properties.items():
         if name not in required and depth >= _OPTIONAL_DEPTH:
