@@ -99,12 +99,8 @@ def promoted(workspace: Workspace, server: WorkspaceServer) -> dict[str, str]:
         StateError: the state of the server cannot be read.
         ConfigError: the channels of the workspace cannot.
     """
-    offered_digest = Store(workspace).state(server.name).channels
-    return {
-        row.name: offered_digest[row.name].version
-        for row in reversed(read_channels(workspace))
-        if row.name in offered_digest
-    }
+    offered = Store(workspace).state(server.name).channels
+    return {row.name: offered[row.name].version for row in reversed(read_channels(workspace)) if row.name in offered}
 
 
 def promoted_wheel(workspace: Workspace, server: WorkspaceServer, channel: str) -> Path | None:

@@ -307,10 +307,12 @@ _text_rule(
     fits=lambda text: re.fullmatch(r"[a-zA-Z0-9_./-]+", text) and not {"", ".", ".."} & set(text.split("/")),
     message="{text!r} is no clean relative path",
 )  # fmt: skip
-_text_rule(
-    "icon-source", "registry", "icon", "src", "An icon is an https URL of 255 characters at most.",
-    fits=lambda text: _is_https(text) and len(text) <= 255, message="it is no https URL of 255 characters at most",
-)  # fmt: skip
+
+
+@_rule("icon-source", "registry", "icon", "An icon is an https URL of 255 characters at most.")
+def _icon_source(node: _Node) -> Iterator[tuple[str, str]]:
+    if not _is_https(node.text("src")) or len(node.text("src")) > 255:
+        yield "src", "it is no https URL of 255 characters at most"
 
 
 @_rule("icon-fields", "schema", "icon", "An icon's type, theme and sizes are among those known.")
