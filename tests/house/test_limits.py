@@ -18,7 +18,7 @@ WAITS: Final = {
 """Functions that wait, with the place of their limit."""
 BOUNDED: Final = {"Client", "HTTPConnection", "check_output", "post", "run", "urlopen", "Stage", *WAITS}
 CLOCKS: Final = {"monotonic", "perf_counter", "process_time"}
-APART: Final = ("tests/browser/", "tests/codegen/cases/", "tests/patience.py", "tests/house/test_limits.py")
+APART: Final = ("tests/browser/", "tests/patience.py", "tests/house/test_limits.py")
 
 
 def number(node: ast.expr | None) -> float | None:

@@ -149,9 +149,8 @@ def _yaml(text: str) -> Iterator[Event]:
 def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
     """Follow the containers that are on the way to something wanted, and count through the others."""
     found: dict[str, int] = {}
-    outer: list[
-        tuple[_Wanted, bool, int]
-    ] = []  # the containers around: what is wanted in it, whether it is a mapping, the index
+    # The containers around: what is wanted in each, whether it is a mapping, the index.
+    outer: list[tuple[_Wanted, bool, int]] = []
     node, mapping, index = _NOTHING, False, 0
     current: _Wanted | None = root
     key_line = depth = 0
