@@ -1,7 +1,8 @@
 """`mcpfactory …` that dies: `python -m benchmarks.trials.publish_child KILL ROOT COMMAND…`.
 
 `KILL` is the number of the moment at which this process kills itself with SIGKILL, 0 for never. Moments are before each operation
-that changes a file, and before and after each request. Where KILL is not 0, the last line on stderr says how many there were.
+that changes a file, before each program is started (uv uploads packages), and before and after each request. Where KILL is not 0, the
+last line on stderr says how many there were.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from mcpfactory.main import main as mcpfactory
 from mcpfactory_pipeline.publish.http import HttpClient, HttpResponse
 
-_CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate"}
+_CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "subprocess.Popen"}
 
 
 class Death:
