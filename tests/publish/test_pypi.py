@@ -53,6 +53,17 @@ def test_publishing_again_says_that_it_is_there_and_writes_nothing(shelf, index,
     assert kinds(shelf) == ["publish.started", "published"]
 
 
+def test_a_kill_between_history_and_state_makes_no_second_record(shelf, index, send):
+    shelf.put()
+    file = shelf.workspace.pipeline / "state" / "books.json"
+    before = file.read_bytes()
+    send()
+    file.write_bytes(before)  # so a process leaves it that dies before it replaced the state
+    assert send().outcome == "there"
+    assert kinds(shelf) == ["publish.started", "published"]
+    assert list(shelf.state.published) == ["pypi"]
+
+
 def test_other_bytes_of_the_same_version_are_refused_and_nothing_is_sent(shelf, index, send):
     shelf.put()
     send()

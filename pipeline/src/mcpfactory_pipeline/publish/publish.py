@@ -224,7 +224,7 @@ def _refuse_early(store: Store, release: CandidateRelease, chosen: Sequence[Publ
     Raises:
         PublishError: one has not, and is not among those chosen.
     """
-    live = store.state(release.server).published
+    live = store.derived(release.server).published  # after a kill the state file may lack what the history has
     there = {name for name, known in live.items() if known.candidate == release.candidate}
     for target in chosen:
         if missing := [name for name in target.needs(release) if name not in {*there, *(one.id for one in chosen)}]:
@@ -279,17 +279,23 @@ def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, fo
         return _outcome(release, delivery, "made", folder=str(folder), message=f"{about} is made for {target.id}")
     evidence = PublishEvidence(found.digest, found.evidence)
 
+    common = {"channel": release.channel, "candidate": release.candidate, "version": release.version}
+
     def record(event: str, **facts: Any) -> None:
-        facts = {"channel": release.channel, "candidate": release.candidate, "version": release.version, **facts}
         with store.transaction(release.server) as transaction:
-            transaction.append(event, target=target.id, **facts)
+            transaction.append(event, target=target.id, **common, **facts)
 
     if found.outcome == "there":
-        state = store.state(release.server)
-        known = state.published.get(target.id)
-        recorded = known and (known.candidate, known.digest, known.evidence)
-        if recorded != (release.candidate, evidence.digest, evidence.facts) or target.id in state.publishing:
-            record("published", digest=evidence.digest, evidence=dict(evidence.facts))
+        # Read within the transaction: after a kill the history may have the event that the state file lacks.
+        with store.transaction(release.server) as transaction:
+            known = transaction.state.published.get(target.id)
+            recorded = known and (known.candidate, known.digest, known.evidence)
+            if (
+                recorded != (release.candidate, evidence.digest, evidence.facts)
+                or target.id in transaction.state.publishing
+            ):
+                facts = {**common, "digest": evidence.digest, "evidence": dict(evidence.facts)}
+                transaction.append("published", target=target.id, **facts)
         return found
     record("publish.started")
     evidence = target.upload(release, delivery.settings)
