@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import subprocess
-import tarfile
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -52,9 +52,9 @@ def commit_tree(commit: str) -> Iterator[Path]:
         SystemExit: when there is no such commit.
     """
     with tempfile.TemporaryDirectory(prefix="mcpfactory-house-") as folder:
-        archive = Path(folder, "tree.tar")
+        archive = Path(folder, "tree.zip")
         done = subprocess.run(
-            ["git", "archive", f"--output={archive}", "--end-of-options", commit],
+            ["git", "archive", "--format=zip", f"--output={archive}", "--end-of-options", commit],
             cwd=ROOT,
             capture_output=True,
             text=True,
@@ -63,8 +63,9 @@ def commit_tree(commit: str) -> Iterator[Path]:
         if done.returncode:
             raise SystemExit(f"error: no tree of {commit}: {done.stderr.strip()}\nhint: git log --oneline")
         root = Path(folder, "tree")
-        with tarfile.open(archive) as tar:
-            tar.extractall(root, filter="data")
+        # A zip: how a tar is unpacked safely differs between releases of Python 3.11.
+        with zipfile.ZipFile(archive) as files:
+            files.extractall(root)
         yield root
 
 
