@@ -52,7 +52,7 @@ pictures: $(READY) diagrams ## the pictures of README and docs anew, in docs/pic
 	@$(BIN)/python -m tests.browser.pictures
 
 test: lint ## style, types, import directions, then every test
-	@$(BIN)/python -m pytest -n 3 --dist loadgroup -q
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q
 
 browser: $(READY) ## the dashboard in Chromium, which must be installed; python -m tests.browser --install gets it on Debian
 	@$(BIN)/python -m pytest -q -m browser tests/dashboard
