@@ -94,7 +94,7 @@ def test_outside_of_a_workspace_and_where_its_file_is_broken_a_key_press_does_no
     monkeypatch.chdir(tmp_path / "ws")
     assert complete.channels("") == ["staging", "production"]
     (tmp_path / "ws/mcpfactory.toml").write_text("[pipeline]\nstages = 5\nchannels = 5\n")
-    assert complete.stages("") == ["generate", "build", "test", "validate", "staging"]
+    assert complete.stages("") == [stage.name for stage in STAGES]
 
 
 def test_names_that_are_written_down_for_completion_are_those_that_exist() -> None:

@@ -104,3 +104,16 @@ def test_every_keyword_and_method_of_a_server_and_its_context_is_documented(root
     public = {name for name in names if not name.startswith("_")} - between_parts
     assert len(public) > 40
     assert {name for name in public if not re.search(rf"`[^`]*\b{name}\b", page)} == set()
+
+
+def test_every_module_of_commands_is_reached_from_the_command_line(root):
+    folder = root / "factory/cli/src/mcpfactory"
+    files = [folder / "main.py", *sorted((folder / "commands").glob("*.py"))]
+    texts = {file: file.read_text(encoding="utf-8") for file in files}
+    forgotten = [
+        file.name
+        for file in files[1:]
+        if file.stem != "__init__"
+        and not any(re.search(rf"\b{file.stem}\.\w", text) for other, text in texts.items() if other != file)
+    ]
+    assert forgotten == [], "import each in factory/cli/src/mcpfactory/main.py, and register it there"
