@@ -7,6 +7,7 @@
   python -m benchmarks soak --minutes 10   ten minutes at 80 % of the measured maximum (see benchmarks/soak.py)
   python -m benchmarks instructions        instructions per call, counted by callgrind (see benchmarks/instructions.py)
   python -m benchmarks house               the source tree in figures (see benchmarks/house)
+  python -m benchmarks staging             which API documents arrive in staging (see benchmarks/staging)
 Everything measured is saved in benchmarks/results/.
 """
 
@@ -20,6 +21,7 @@ from collections import defaultdict
 from benchmarks import instructions, report, soak
 from benchmarks.house import __main__ as house
 from benchmarks.peers import PEERS, prepare
+from benchmarks.staging import __main__ as staging
 from benchmarks.workloads import ECHO, OURS, PARTS
 
 Samples = dict[str, dict[str, list[float]]]
@@ -30,6 +32,8 @@ def main() -> None:
     if sys.argv[1:2] == ["house"]:
         house.main(sys.argv[2:])
         return
+    if sys.argv[1:2] == ["staging"]:
+        sys.exit(staging.main(sys.argv[2:]))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; or soak; or instructions")
     parser.add_argument("--rounds", type=int, default=5)

@@ -28,6 +28,8 @@ class Document:
         sha256: of the document.
         openapi: the version of OpenAPI or Swagger that it says.
         operations: how many it has.
+        kind: what it is an example of; `hostile`: no server can be made of it.
+        set: `tuning` for those that may be looked at while something is mended, `apart` for those that judge it.
     """
 
     name: str
@@ -38,6 +40,8 @@ class Document:
     sha256: str
     openapi: str
     operations: int
+    kind: str = "rest"
+    set: Literal["tuning", "apart"] = "tuning"
 
     @property
     def file(self) -> str:

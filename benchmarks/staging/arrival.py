@@ -1,0 +1,85 @@
+"""What became of one document: a record that is printed, kept and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Arrival", "Obstacle", "Source"]
+
+HOSTILE = "hostile"  # the kind of documents of which no server can be made
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A document that is to arrive.
+
+    Attributes:
+        name: of the document, and of its server.
+        file: where it is.
+        kind: what it is an example of; `HOSTILE` when no server can be made of it.
+        operations: how many it has, by the list; 0 when nobody counted.
+        digest: the SHA-256 of what it says.
+    """
+
+    name: str
+    file: Path
+    kind: str
+    operations: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """One reason why a document does not arrive.
+
+    Attributes:
+        stage: that failed; `new` when no server was made.
+        rule: of validate, or the test, or the code of a problem.
+        text: what was found.
+        place: `line N` of the document and the pointer there, when one operation or schema is the reason.
+    """
+
+    stage: str
+    rule: str
+    text: str
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What became of one document.
+
+    Attributes:
+        name, kind, operations: as in its `Source`.
+        tools: of the server.
+        seconds: of `new` and `pipeline run` together.
+        stages: the seconds of each step.
+        arrived: whether its server is in staging.
+        obstacles: the reasons why not; the first of each rule.
+    """
+
+    name: str
+    kind: str
+    operations: int
+    tools: int = 0
+    seconds: float = 0.0
+    stages: Mapping[str, float] = field(default_factory=dict)
+    arrived: bool = False
+    obstacles: tuple[Obstacle, ...] = ()
+
+    @property
+    def expected(self) -> bool:
+        """Whether it is as it should be: in staging, or hostile."""
+        return self.arrived or self.kind == HOSTILE
+
+    def as_json(self) -> dict[str, Any]:
+        """The record for a program."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Arrival:
+        """The record that `as_json` wrote."""
+        return cls(**{**record, "obstacles": tuple(Obstacle(**one) for one in record["obstacles"])})
