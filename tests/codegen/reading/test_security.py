@@ -91,3 +91,49 @@ def test_swagger_2_flows_are_read_under_their_new_names(reader: Reader) -> None:
         "clientCredentials",
     ]
     assert api.operations[0].scopes == (("o", ("read",)),)
+
+
+IMPLICIT = oauth(implicit={"authorizationUrl": A})
+CODE = oauth(authorizationCode={"authorizationUrl": A, "tokenUrl": T})
+ELSEWHERE = oauth(implicit={"authorizationUrl": "https://b.test/authorize"})
+CLIENT = oauth(clientCredentials={"tokenUrl": T})
+BASIC, BEARER = {"type": "http", "scheme": "basic"}, {"type": "http", "scheme": "bearer"}
+KEY = {"type": "apiKey", "in": "header", "name": "X-Key"}
+HEADER = {"type": "apiKey", "in": "header", "name": "authorization"}
+
+
+@pytest.mark.parametrize(
+    ("schemes", "security", "alternatives", "names"),
+    [
+        ({"o": IMPLICIT, "c": CODE}, [{"o": ["r"], "c": ["r"]}], (("o",),), ["o oauth2"]),
+        ({"o": IMPLICIT, "c": CODE}, [{"o": ["r"]}, {"c": ["r"]}], (("o",),), ["o oauth2"]),
+        ({"c": CODE, "o": IMPLICIT}, [{"c": ["r"], "o": ["r"]}], (("c",),), ["c oauth2"]),
+        ({"o": IMPLICIT, "p": IMPLICIT}, [{"o": [], "p": []}], (("o",),), ["o bearer"]),
+        ({"o": ELSEWHERE, "c": CODE}, [{"o": []}, {"c": []}], (("o",), ("c",)), ["o bearer", "c oauth2"]),
+        ({"c": CODE, "d": CLIENT}, [{"c": []}, {"d": []}], (("c",), ("d",)), ["c oauth2", "d oauth2"]),
+        ({"a": BASIC, "b": BEARER}, [{"a": [], "b": []}], (("a",), ("b",)), ["a basic", "b bearer"]),
+        ({"a": BASIC, "h": HEADER}, [{"a": [], "h": []}], (("a",), ("h",)), ["a basic", "h apiKey"]),
+        ({"a": BASIC, "k": KEY}, [{"a": [], "k": []}], (("a", "k"),), ["a basic", "k apiKey"]),
+        ({"a": BASIC, "b": BEARER, "k": KEY}, [{"a": [], "k": [], "b": []}], (("a", "k"), ("b", "k")), ["a basic", "b bearer", "k apiKey"]),
+    ],
+)  # fmt: skip
+def test_schemes_that_write_the_same_header_satisfy_each_other(
+    reader: Reader, schemes: dict[str, Any], security: list[Any], alternatives: Any, names: list[str]
+) -> None:
+    api = reader.parts(
+        paths={"/a": {"get": {"security": security, "responses": {}}}}, components={"securitySchemes": schemes}
+    )
+    assert api.operations[0].security == alternatives
+    assert [f"{one.name} {one.kind}" for one in api.security_schemes] == names
+    together = len(alternatives) > len(security)
+    assert [one.code for one in api.problems if one.code == "security-shared"] == ["security-shared"] * together
+
+
+def test_the_scopes_of_schemes_that_are_one_are_asked_for(reader: Reader) -> None:
+    security = [{"o": ["read"], "c": ["read"]}]
+    api = reader.parts(
+        paths={"/a": {"get": {"security": security, "responses": {}}}},
+        components={"securitySchemes": {"o": IMPLICIT, "c": CODE}},
+    )
+    assert api.operations[0].scopes == (("o", ("read",)),)
+    assert [flow.grant for flow in api.security_schemes[0].flows] == ["authorizationCode"]

@@ -167,6 +167,14 @@ class ApiSecurityScheme:
     flows: tuple[ApiOAuthFlow, ...] = ()
     links: tuple[str, ...] = ()
 
+    @property
+    def sends(self) -> tuple[str, str]:
+        """Where the credential travels: the place and the name there. A request has each once."""
+        if self.kind == "mutualTLS":
+            return "connection", ""
+        place, name = (self.place or "header", self.parameter) if self.kind == "apiKey" else ("header", "Authorization")
+        return place, name.lower() if place == "header" else name
+
 
 @dataclass(frozen=True, slots=True)
 class ApiOperation:
@@ -329,6 +337,7 @@ CODES: Final[dict[str, Level]] = {
     "security-unsupported": "error",
     "security-shape": "warning",
     "security-unapplied": "warning",
+    "security-shared": "warning",
     # overlays
     "overlay-invalid": "error",
     "overlay-unmatched": "warning",

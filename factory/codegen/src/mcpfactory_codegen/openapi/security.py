@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import product
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from mcpfactory_codegen.ir import ApiOAuthFlow, ApiSecurityScheme
 from mcpfactory_codegen.openapi import swagger2
@@ -25,6 +28,8 @@ class Security:
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._schemes: dict[str, ApiSecurityScheme | None] = {}
+        self._origins: dict[str, frozenset[str]] = {}
+        self._same: Mapping[str, str] = {}
         self._asked = reading.document.data.get("security") is not None
         location = Location("", reading.spec.schemes)
         try:
@@ -37,12 +42,13 @@ class Security:
         for name, scheme in node.items():
             if not name.startswith("x-"):
                 self._schemes[name] = self._read(name, scheme, location.down(name))
+        self._same = self._merge()
         self._root = self._alternatives(reading.document.data.get("security"), Location("", "/security"))
 
     @property
     def schemes(self) -> tuple[ApiSecurityScheme, ...]:
         """All schemes that can be used, in the order of the document."""
-        return tuple(scheme for scheme in self._schemes.values() if scheme is not None)
+        return tuple(one for name, one in self._schemes.items() if one is not None and name not in self._same)
 
     @property
     def unapplied(self) -> tuple[tuple[str, ...], ...]:
@@ -63,9 +69,9 @@ class Security:
         found: dict[str, tuple[str, ...]] = {}
         for one in node if isinstance(node, list) else (node,):
             for name, scopes in one.items() if isinstance(one, dict) else ():
-                scheme = self._schemes.get(name)
+                scheme = self._schemes.get(self._same.get(name, name))
                 if scheme is not None and scheme.kind == "oauth2":
-                    found.setdefault(name, read_scopes(scopes))
+                    found.setdefault(scheme.name, read_scopes(scopes))
         return tuple((name, scopes) for name, scopes in found.items() if scopes)
 
     def _alternatives(self, node: Any, location: Location) -> tuple[tuple[str, ...], ...]:
@@ -84,9 +90,47 @@ class Security:
         found: list[tuple[str, ...]] = []
         for index, one in enumerate(node):
             alternative = self._alternative(one, location.down(index))
-            if alternative is not None and alternative not in found:
-                found.append(alternative)
-        return tuple(found)
+            if alternative is not None:
+                found += self._apart(alternative)
+        return tuple(dict.fromkeys(found))
+
+    def _apart(self, alternative: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """Return what is left to choose where several schemes of an alternative write the same header: a request has it once."""
+        by_place: dict[object, list[str]] = {}
+        for name in alternative:
+            scheme = self._schemes[name]
+            by_place.setdefault(scheme.sends if scheme is not None else name, []).append(name)
+        for names in by_place.values():
+            if len(names) > 1:
+                message = f"{' and '.join(repr(name[:80]) for name in names)} are asked for together, and write the same header"
+                self._reading.report(
+                    "security-shared",
+                    Location("", self._reading.spec.schemes).down(names[0]),
+                    f"{message}; either is enough",
+                    "name them as alternatives: `- a: []` and `- b: []`",
+                )
+        return list(product(*by_place.values()))
+
+    def _merge(self) -> Mapping[str, str]:
+        """Let the ways to one token be one scheme; return the names that are gone, each with the one that stays.
+
+        Google describes the implicit flow and the one with a code as two schemes. A scheme without a flow that can be gone
+        is one with the first other that has an address in common with it: both want an access token of that provider.
+        """
+        same: dict[str, str] = {}
+        for name, origins in self._origins.items():
+            scheme = self._schemes[name]
+            if scheme is None or not origins or name in same:
+                continue
+            for other, theirs in self._origins.items():
+                twin = self._schemes[other]
+                if other == name or other in same or twin is None or not origins & theirs:
+                    continue
+                if not scheme.flows or not twin.flows:
+                    scheme = _joined(scheme, twin)
+                    same[other] = name
+            self._schemes[name] = scheme
+        return same
 
     def _alternative(self, node: Any, location: Location) -> tuple[str, ...] | None:
         """Return the schemes that are needed together; None when one of them cannot be satisfied."""
@@ -110,8 +154,8 @@ class Security:
                 return None
             if self._schemes[name] is None:
                 return None  # reported with the scheme
-            names.append(name)
-        return tuple(names)
+            names.append(self._same.get(name, name))
+        return tuple(dict.fromkeys(names))
 
     def _by_reference(self, name: str) -> bool:
         """3.2: the name of a requirement may be a reference to the scheme."""
@@ -139,6 +183,7 @@ class Security:
         node = _normalized_scheme(self._reading, node, location)
         check_object(self._reading, "SecurityScheme", node, location)
         reduced = self._reduce(name, node, location)
+        self._origins[name] = _origins(node)
         if reduced is None:
             said = f"{node.get('type')!s} {node.get('scheme', '')!s}".strip()[:80]
             message = f"the security scheme {name[:80]!r} ({said}) is not supported; left out"
@@ -174,6 +219,27 @@ class Security:
             note = f"{_NAMES[kind]}: {ways(flows)}"
             return ApiSecurityScheme(name, "oauth2" if flows else "bearer", **common, note=note, flows=flows)
         return None
+
+
+def _joined(one: ApiSecurityScheme, other: ApiSecurityScheme) -> ApiSecurityScheme:
+    flows = one.flows or other.flows
+    return replace(
+        one,
+        kind="oauth2" if flows else "bearer",
+        note=f"{_NAMES['oauth2']}: {ways(flows)}",
+        flows=flows,
+        description=one.description or other.description,
+        links=one.links or other.links,
+    )
+
+
+def _origins(scheme: dict[str, Any]) -> frozenset[str]:
+    """Return the hosts that give and take the tokens of an oauth2 scheme, also those of flows that cannot be gone."""
+    flows = _object(scheme, "flows") if scheme.get("type") == "oauth2" else {}
+    urls = (
+        _url(flow, key) for flow in flows.values() if isinstance(flow, dict) for key in ("tokenUrl", "authorizationUrl")
+    )
+    return frozenset(urlsplit(url).netloc.lower() for url in urls) - {""}
 
 
 # --- OAuth flows and OpenID Connect: the ways to a token that a server can go (OpenAPI 3.2 §4.29, §4.30). Pure ---
