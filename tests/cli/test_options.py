@@ -37,7 +37,7 @@ MEANINGS = {
     "--force": "although something speaks against it",
     "--format": "the form of a report",
     "--from": "where a client takes a server from",
-    "--from-openapi": "an OpenAPI document",
+    "--from-openapi": "an API document",
     "--git": "run git init",
     "--host": "the address to listen on",
     "--http": "Streamable HTTP instead of stdio",

@@ -18,7 +18,6 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "pipeline run": {"--no-force": ""},
     "pipeline verify": {"--mend": "--repair"},
     "publish": {"--to": "--target"},
-    "update": {"--from": "--from-openapi"},
     "new": {"--no-strict": ""},
     "waive": {"--until": "--expires"},
     "serve": {"--servers": "--server", "--url": "--public-url"},

@@ -12,10 +12,20 @@ from mcpfactory.options import AsJson, DryRun, Mode, workspace_in
 from mcpfactory.progress import progress
 from mcpfactory.summaries import print_addresses, print_groups, print_problems
 
+_Source = Annotated[
+    str,
+    typer.Option(
+        "--from-openapi",
+        "--from",
+        metavar="FILE|URL",
+        help="An API document: OpenAPI, or another kind that docs/how-to/other-sources.md lists.",
+    ),
+]
+
 
 def new(
     name: Annotated[str, typer.Argument(help="Name of the server; made from the document's title by default.")] = "",
-    from_openapi: Annotated[str, typer.Option("--from-openapi", metavar="FILE|URL", help="An OpenAPI document.")] = "",
+    source: _Source = "",
     template: Annotated[str, typer.Option(help="A template's name or folder.", autocompletion=complete.templates)] = "",
     name_option: Annotated[str, typer.Option("--name", help="The same as NAME.")] = "",
     include_tag: Annotated[
@@ -39,17 +49,17 @@ def new(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not say what is going on.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a server from an OpenAPI document or from a template."""
+    """Make a server from an API document or from a template."""
     from mcpfactory_codegen.select import Selection
     from mcpfactory_codegen.servers.create import create_server
 
-    _refuse(from_openapi, template, (name, name_option), mode, overlay)
+    _refuse(source, template, (name, name_option), mode, overlay)
     workspace = workspace_in()
     with progress(quiet=as_json or quiet) as tell:
         created = create_server(
             workspace.root / "servers",
             name=name or name_option or None,
-            source=from_openapi or None,
+            source=source or None,
             template=template or None,
             selection=Selection(
                 include_tags=tuple(include_tag or ()),
@@ -102,6 +112,8 @@ def _refuse(document: str, template: str, names: tuple[str, str], mode: str, ove
 def _print_text(created: Any, origin: str, *, dry_run: bool, earlier: bool) -> None:
     print_problems(created.problems)
     what = origin or f"{created.tools} tools from {created.operations} operations"
+    if created.recognised:
+        output.line(f"read {created.recognised}")
     output.line(f"{'would make' if dry_run else 'made'} server {created.server}: {what}")
     output.line(f"  in {created.path}")
     if dry_run:

@@ -15,9 +15,14 @@ _QUIET: Final = ("same", "keep", "deleted")  # nothing happens to these files
 
 def update(
     name: Name,
-    from_openapi: Annotated[
+    source: Annotated[
         str,
-        typer.Option(metavar="FILE|URL", help="The OpenAPI document; by default it is read from where it came from."),
+        typer.Option(
+            "--from-openapi",
+            "--from",
+            metavar="FILE|URL",
+            help="The API document; by default it is read from where it came from.",
+        ),
     ] = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -27,7 +32,7 @@ def update(
 
     server = workspace_in().server(name)
     with progress(quiet=as_json) as tell:
-        updated = update_server(server.folder, source=from_openapi or None, permit=True, dry_run=dry_run, notify=tell)
+        updated = update_server(server.folder, source=source or None, permit=True, dry_run=dry_run, notify=tell)
     if as_json:
         output.data(updated.to_json(dry_run=dry_run))
     else:

@@ -17,6 +17,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from mcpfactory_codegen.ir import Problem, Problems
 from mcpfactory_codegen.read.fetch import FetchError, fetch, host_of
 from mcpfactory_codegen.read.parse import ParseError, parse
+from mcpfactory_codegen.sources import SOURCES, recognise
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 __all__ = ["MAX_BYTES", "Document", "DocumentError", "Part", "join_reference", "load"]
@@ -80,7 +81,7 @@ def load(
         max_bytes: Limit for all files together.
 
     Raises:
-        DocumentError: nothing there, not JSON or YAML, not an object, too big, or neither `openapi` nor `swagger` in it.
+        DocumentError: nothing there, not JSON or YAML, not an object, too big, or none of the kinds that `sources` knows.
     """
     text = str(source)
     if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", text):
@@ -208,12 +209,13 @@ class _Loading:
             raise DocumentError(
                 f"{origin.source} is no API document: it holds {kind}, not an object", "is it the right file?"
             )
-        if "openapi" not in data and "swagger" not in data and isinstance(data.get("paths"), dict):
+        if recognise(data) is None and isinstance(data.get("paths"), dict):
             data = {**_assumed(data, self._problems), **data}
-        if "openapi" not in data and "swagger" not in data:
+        if recognise(data) is None:
+            known = ", ".join(source.noun for source in SOURCES)
             raise DocumentError(
                 f"{origin.source} is no API document: it has neither `openapi` nor `swagger` at the top",
-                "is it the right file? Other API descriptions (RAML, WSDL, GraphQL, Postman) have to be converted first",
+                f"is it the right file? What can be read: {known}; others (RAML, WSDL) have to be converted first",
             )
         self._parts[origin.main] = Part(data, raw, form)
         self._gather(origin.main)

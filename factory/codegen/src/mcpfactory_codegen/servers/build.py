@@ -18,7 +18,6 @@ from mcpfactory_codegen.describe.workflows import Workflow, checked
 from mcpfactory_codegen.emit import Options, emit
 from mcpfactory_codegen.ir import Api, Problem, Skipped
 from mcpfactory_codegen.naming import Names, name_api
-from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.lines import located
 from mcpfactory_codegen.read.overlay import Overlay, apply_overlays, load_overlay
@@ -30,6 +29,7 @@ from mcpfactory_codegen.servers.profiles import resolve
 from mcpfactory_codegen.servers.report import REPORT, environment, render_report, report
 from mcpfactory_codegen.servers.scaffold import find_template, render, template_version
 from mcpfactory_codegen.servers.style import formatted
+from mcpfactory_codegen.source import kind_of, read_source
 from mcpfactory_codegen.text import clean, one_line, snake
 from mcpfactory_runtime.upstream.addresses import describe_private, host_port_of, is_public
 
@@ -73,7 +73,10 @@ def no_notice(_step: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BuiltServer:
-    """A server in memory: its files by owner; `template` is the version that the person's come from, `address` as in the report."""
+    """A server in memory: its files by owner; `template` is the version that the person's come from, `address` as in the report.
+
+    `recognised` says in words what kind of document they were made from.
+    """
 
     machine: dict[str, str] = field(default_factory=dict)
     person: dict[str, str] = field(default_factory=dict)
@@ -85,6 +88,7 @@ class BuiltServer:
     groups: tuple[Group, ...] = ()
     address: Mapping[str, Any] = field(default_factory=dict)
     template: str = ""
+    recognised: str = ""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -108,7 +112,7 @@ def generate(
     a line whenever a step begins.
     """
     notify("reading the operations of the document")
-    read = read_api(_with_source(config, document))
+    read = read_source(_with_source(config, document))
     config = _with_permitted_hosts(config, permitted(source, read.base_url))
     api = select(read, config.selection)
     notify(f"naming and describing {len(api.operations)} operations")
@@ -147,7 +151,15 @@ def generate(
         groups=groups,
         address=data["address"],
         template=template_version(config.template) if scaffold else "",
+        recognised=recognised(document, read),
     )
+
+
+def recognised(document: Document, read: Api) -> str:
+    """Return in words what kind of document it is, and how much is in it."""
+    source = kind_of(document)
+    count = len(read.operations) + len(read.skipped)
+    return f"{source.noun}, {count} {source.counted if count != 1 else source.counted.removesuffix('s')}"
 
 
 def _with_source(config: ServerConfig, document: Document) -> Document:

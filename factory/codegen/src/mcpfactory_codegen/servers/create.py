@@ -39,6 +39,7 @@ from mcpfactory_codegen.servers.config import ServerConfig, read_config
 from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.report import published_names
+from mcpfactory_codegen.source import title_of
 from mcpfactory_codegen.text import snake
 
 __all__ = ["CreateError", "Created", "create_server", "regenerate"]
@@ -51,7 +52,7 @@ class Created:
     """What was made. `operations` counts those of the document; `files` are the paths of the server's folder.
 
     `steps` says what happened to each file; empty for a dry run. `groups` are suggested when the tools are too much for a list.
-    `address` says where the API lives, as in the report; empty for servers that are not made from a document.
+    `address` says where the API lives, as in the report; empty for servers that are not made from a document. `recognised` says in words what kind of document it was.
     """
 
     server: str
@@ -65,6 +66,7 @@ class Created:
     groups: tuple[Group, ...] = ()
     steps: tuple[tree.FileStep, ...] = ()
     address: Mapping[str, Any] = field(default_factory=dict)
+    recognised: str = ""
 
     def to_json(self, *, dry_run: bool = False) -> dict[str, Any]:
         """Plain data for programs; after a dry run with the files that would be made."""
@@ -77,6 +79,7 @@ class Created:
             "tokens": self.tokens,
             "groups": [asdict(group) for group in self.groups],
             "address": dict(self.address),
+            "recognised": self.recognised,
             "problems": [{field: getattr(problem, field) for field in fields} for problem in self.problems],
             **({"files": sorted(self.files), "dry_run": True} if dry_run else {}),
         }
@@ -166,6 +169,7 @@ def _created(name: str, target: Path, built: BuiltServer, steps: tuple[tree.File
         groups=built.groups,
         steps=steps,
         address=built.address,
+        recognised=built.recognised,
     )
 
 
@@ -192,8 +196,7 @@ def _from_document(
     layout = document_files(loaded)
     document = apply_overlays(as_kept(loaded, layout), tuple(overlays.values()))
     selection = request.selection
-    title = str(document.data.get("info", {}).get("title", "")) if isinstance(document.data.get("info"), dict) else ""
-    name = server_name(name, title or Path(str(source)).stem)
+    name = server_name(name, name or title_of(document) or Path(str(source)).stem)
     config = ServerConfig(
         name=name,
         package=package_of(name),

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from mcpfactory_codegen.read.document import Document, DocumentError, load
 from mcpfactory_codegen.servers import tree
+from mcpfactory_codegen.source import kind_of
 
 __all__ = ["DocumentFiles", "as_kept", "document_files"]
 
@@ -22,13 +23,13 @@ class DocumentFiles:
 
 
 def document_files(document: Document) -> DocumentFiles:
-    """One file becomes `api/openapi.yaml` or `.json`; several keep their places relative to each other.
+    """One file becomes `api/openapi.yaml` or `.json`, of another kind `api/<kind>.<format>`; several keep their places relative to each other.
 
     Raises:
         DocumentError: the files come from several hosts, so that their references cannot be kept in a folder.
     """
     if len(document.parts) <= 1:
-        main = f"api/openapi.{document.format}"
+        main = f"api/{kind_of(document).file}.{document.format}"
         return DocumentFiles(main, {main: document.raw})
     paths = {key: _relative(key) for key in document.parts}
     if len({host for host, _ in paths.values()}) > 1:

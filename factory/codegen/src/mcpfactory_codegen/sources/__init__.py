@@ -1,0 +1,49 @@
+"""Documents that a server can be made from: OpenAPI, and other descriptions of an API that are translated into it.
+
+A source is a row of `SOURCES`: how its data are recognised, what people call it, and how it becomes OpenAPI. All pure; the
+translation keeps where each part stands in the source (`translation`), so that problems point there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcpfactory_codegen.sources.discovery import is_discovery, translate_discovery
+from mcpfactory_codegen.sources.translation import Translation
+
+__all__ = ["SOURCES", "Source", "recognise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A kind of document. `file` is its stem in a server's folder; `counted` what people count in it.
+
+    `translate` is None for what needs no translation.
+    """
+
+    name: str
+    noun: str
+    counted: str
+    file: str
+    recognises: Callable[[dict[str, Any]], bool]
+    translate: Callable[[dict[str, Any]], Translation] | None = None
+
+
+def _is_openapi(data: dict[str, Any]) -> bool:
+    return "openapi" in data or "swagger" in data
+
+
+SOURCES: Final = (
+    Source("openapi", "an OpenAPI document", "operations", "openapi", _is_openapi),
+    Source("discovery", "a Google discovery document", "methods", "discovery", is_discovery, translate_discovery),
+)
+"""In the order in which they are tried."""
+
+
+def recognise(data: Any) -> Source | None:
+    """Return the kind of a document; None when it is none of them."""
+    if not isinstance(data, dict):
+        return None
+    return next((source for source in SOURCES if source.recognises(data)), None)

@@ -1,0 +1,322 @@
+"""Google API discovery documents (`discovery#restDescription`, version 1): methods below resources, schemas by id.
+
+Parameters of all methods that concern the transport (alt, prettyPrint, quotaUser, …) are not for a model and are left out;
+`key`, `access_token` and `oauth_token` are credentials. Many methods of one API share a path such as `v1/{+name}`, so a path
+with reserved expansion carries the method's id as a fragment, which is never sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcpfactory_codegen.sources.translation import Draft, Translation, entries, pointer_of, table, text, texts
+
+__all__ = ["is_discovery", "translate_discovery"]
+
+_GOOGLE: Final = ("googleapis.com", "google.com", "youtube.com")
+_AUTHORIZE: Final = "https://accounts.google.com/o/oauth2/v2/auth"
+_TOKEN: Final = "https://oauth2.googleapis.com/token"  # noqa: S105 - an address
+_OAUTH: Final = "Oauth2"
+_KEY: Final = "ApiKey"
+_TEMPLATE: Final = re.compile(r"\{([+/#.;?&]?)([^{}]*?)\*?\}")
+_OF_ALL: Final = frozenset({"fields"})
+"""The parameters of all methods that a model can use: `fields` makes answers shorter."""
+_PLAIN_PLACES: Final = frozenset({"projects", "locations", "organizations", "folders", "customers", "accounts"})
+_QUIET: Final = frozenset({"path-odd"})  # fragments, and the fixed query of uploads
+_NUMBERS: Final = {"integer": int, "number": float}
+
+
+def is_discovery(data: dict[str, Any]) -> bool:
+    """Whether the data is a discovery document."""
+    if data.get("kind") == "discovery#restDescription":
+        return True
+    return "discoveryVersion" in data and bool(table(data, "resources") or table(data, "methods"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Method:
+    """A method: its node, where it stands, and the names of the resources around it."""
+
+    node: dict[str, Any]
+    origin: str
+    resources: tuple[str, ...]
+    name: str
+
+    @property
+    def id(self) -> str:
+        return text(self.node, "id") or ".".join((*self.resources, self.name))
+
+
+def translate_discovery(data: dict[str, Any]) -> Translation:
+    """Return a discovery document as OpenAPI."""
+    title = data.get("title") or data.get("canonicalName") or data.get("name")
+    draft = Draft(title, data.get("version") or data.get("revision"), data.get("description"))
+    root = text(data, "rootUrl") or _root_of(text(data, "baseUrl"))
+    if root:
+        draft.servers.append({"url": root.rstrip("/")})
+        draft.origins["/servers"] = "/rootUrl"
+    _schemes(draft, data, root)
+    schemas = table(data, "schemas")
+    for name, schema in schemas.items():
+        draft.schemas[name] = _schema(schema)
+        draft.origins[pointer_of("components", "schemas", name)] = pointer_of("schemas", name)
+    draft.origins["/info"] = ""
+    required = _required(schemas)
+    for method in _methods(data):
+        _add(draft, data, method, required)
+    return draft.done(_QUIET)
+
+
+def _root_of(base: str) -> str:
+    found = re.match(r"https?://[^/]+", base)
+    return found[0] if found else ""
+
+
+def _prefix(data: dict[str, Any]) -> str:
+    """Return what stands between the root and the path of a method."""
+    path = data.get("servicePath")
+    if not isinstance(path, str):
+        path = text(data, "basePath") or text(data, "baseUrl").removeprefix(_root_of(text(data, "baseUrl")))
+    return f"/{path.strip('/')}" if path.strip("/") else ""
+
+
+def _schemes(draft: Draft, data: dict[str, Any], root: str) -> None:
+    scopes = table(table(table(data, "auth"), "oauth2"), "scopes")
+    host = root.rstrip("/").partition("://")[2].partition("/")[0]
+    if scopes and host.endswith(_GOOGLE):
+        described = {name: text(one, "description") for name, one in scopes.items()}
+        flow = {"authorizationUrl": _AUTHORIZE, "tokenUrl": _TOKEN, "scopes": described}
+        draft.schemes[_OAUTH] = {"type": "oauth2", "flows": {"authorizationCode": flow}}
+    elif scopes:
+        draft.schemes[_OAUTH] = {"type": "http", "scheme": "bearer"}
+    if "key" in table(data, "parameters"):
+        description = text(table(data, "parameters")["key"], "description")
+        draft.schemes[_KEY] = {"type": "apiKey", "in": "query", "name": "key", "description": description}
+    draft.origins[pointer_of("components", "securitySchemes", _OAUTH)] = "/auth/oauth2"
+    draft.origins[pointer_of("components", "securitySchemes", _KEY)] = "/parameters/key"
+
+
+def _methods(node: dict[str, Any], origin: str = "", resources: tuple[str, ...] = ()) -> Iterator[_Method]:
+    """Yield the methods of a document or a resource, also of the resources in it."""
+    for name, method in table(node, "methods").items():
+        if isinstance(method, dict):
+            yield _Method(method, origin + pointer_of("methods", name), resources, name)
+    for name, resource in table(node, "resources").items():
+        if isinstance(resource, dict):
+            yield from _methods(resource, origin + pointer_of("resources", name), (*resources, name))
+
+
+def _add(draft: Draft, data: dict[str, Any], method: _Method, required: dict[str, dict[str, list[str]]]) -> None:
+    node = method.node
+    verb = text(node, "httpMethod").lower()
+    written = text(node, "path") if isinstance(node.get("path"), str) else text(node, "flatPath")
+    if not re.fullmatch(r"[a-z]{3,10}", verb):
+        reason = "it has no HTTP method"
+        draft.problems.add("operation-invalid", method.origin, f"{method.id[:200]}: {reason}; left out")
+        draft.leave_out(verb, written, method.id, method.origin, reason)
+        return
+    path = _prefix(data) + f"/{written.lstrip('/')}"
+    operation = _operation(data, method, path)
+    request = text(table(node, "request"), "$ref")
+    if request:
+        operation["requestBody"] = {"required": True, "content": _json(_request(request, required, method.id))}
+    shown = _TEMPLATE.sub(r"{\2}", path)
+    if "{+" in path:
+        shown += f"#{method.id}"
+    draft.add(verb, shown, operation, method.origin)
+    for index, name in enumerate(operation.pop("x-origins")):
+        draft.origins[pointer_of("paths", shown, verb, "parameters", index)] = name
+        draft.origins[pointer_of("paths", shown, verb, "parameters", index, "schema")] = name
+    draft.origins[pointer_of("paths", shown, verb, "requestBody")] = f"{method.origin}/request"
+    draft.origins[pointer_of("paths", shown, verb, "responses")] = f"{method.origin}/response"
+    _add_upload(draft, method, operation, verb)
+
+
+def _add_upload(draft: Draft, method: _Method, operation: dict[str, Any], verb: str) -> None:
+    """Add an operation that uploads the content alone: the same method with another path and the file as its body."""
+    upload = table(method.node, "mediaUpload")
+    path = text(table(table(upload, "protocols"), "simple"), "path")
+    if not path:
+        return
+    kinds = texts(upload, "accept")
+    kind = kinds[0] if len(kinds) == 1 and "*" not in kinds[0] else "application/octet-stream"
+    content = {kind: {"schema": {"type": "string", "contentMediaType": kind}}}
+    described = operation.get("description")
+    words = f"Uploads the content of a file. {described}" if isinstance(described, str) else "Uploads the content."
+    uploading = {
+        **operation,
+        "operationId": f"{method.id}.upload",
+        "description": words,
+        "requestBody": {"required": True, "content": content},
+    }
+    shown = "/" + _TEMPLATE.sub(r"{\2}", path).lstrip("/") + "?uploadType=media"
+    draft.add(verb, shown, uploading, method.origin)
+
+
+def _operation(data: dict[str, Any], method: _Method, path: str) -> dict[str, Any]:
+    node = method.node
+    parameters, origins = _parameters(data, method, path)
+    response = text(table(node, "response"), "$ref")
+    answer: dict[str, Any] = {"description": "The answer"}
+    if response:
+        answer["content"] = _json({"$ref": pointer_ref(response)})
+    operation: dict[str, Any] = {
+        "operationId": method.id,
+        "tags": _tags(method.resources),
+        "parameters": parameters,
+        "responses": {"200": answer},
+        "security": _security(data, node),
+        "x-origins": origins,
+    }
+    if node.get("description") is not None:
+        operation["description"] = node["description"]
+    if node.get("deprecated") is True:
+        operation["deprecated"] = True
+    return operation
+
+
+def _tags(resources: tuple[str, ...]) -> list[str]:
+    """Return the resource that a method is about: the innermost one, unless it is only a place."""
+    telling = [name for name in resources if name not in _PLAIN_PLACES]
+    return [(telling or list(resources))[-1]] if resources else []
+
+
+def _security(data: dict[str, Any], node: dict[str, Any]) -> list[dict[str, list[str]]]:
+    """One of a method's scopes is enough, so the first is asked for; an API key does where the data are public."""
+    scopes = [one for one in texts(node, "scopes") if one in table(table(table(data, "auth"), "oauth2"), "scopes")]
+    found: list[dict[str, list[str]]] = [{_OAUTH: scopes[:1]}] if scopes else []
+    return [*found, {_KEY: []}] if "key" in table(data, "parameters") else found
+
+
+def _parameters(data: dict[str, Any], method: _Method, path: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the parameters and where each stands."""
+    named = table(method.node, "parameters")
+    order = [name for name in texts(method.node, "parameterOrder") if name in named]
+    found: list[dict[str, Any]] = []
+    origins: list[str] = []
+    expanded = {name: operator for operator, name in _TEMPLATE.findall(path)}
+    for name in dict.fromkeys([*order, *named]):
+        found.append(_parameter(name, named[name], expanded))
+        origins.append(method.origin + pointer_of("parameters", name))
+    of_all = table(data, "parameters")
+    reads = text(method.node, "httpMethod").upper() == "GET" and "response" in method.node
+    wanted = [name for name in of_all if name in _OF_ALL and reads]
+    wanted += ["alt"] if method.node.get("supportsMediaDownload") is True and "alt" in of_all else []
+    for name in wanted:
+        if name not in named:
+            found.append(_parameter(name, of_all[name], expanded))
+            origins.append(pointer_of("parameters", name))
+    return found, origins
+
+
+def _parameter(name: str, node: Any, expanded: dict[str, str]) -> dict[str, Any]:
+    if not isinstance(node, dict):
+        return {"name": name, "in": "query", "schema": {}}
+    place = "path" if name in expanded else text(node, "location") or "query"
+    schema = _schema({key: value for key, value in node.items() if key not in {"description", "required", "location"}})
+    built: dict[str, Any] = {"name": name, "in": place, "schema": schema}
+    if isinstance(schema, dict) and schema.pop("deprecated", False):
+        built["deprecated"] = True
+    if node.get("description") is not None:
+        built["description"] = node["description"]
+    if node.get("required") is True or place == "path":
+        built["required"] = True
+    if expanded.get(name) == "+":
+        built["allowReserved"] = True
+    return built
+
+
+# --- schemas ---
+
+
+def pointer_ref(name: str) -> str:
+    """Return a reference to a schema by its id."""
+    return f"#{pointer_of('components', 'schemas', name)}"
+
+
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def _request(name: str, required: dict[str, dict[str, list[str]]], method: str) -> dict[str, Any]:
+    """Return the schema of a request: the named one, with what this method requires of it."""
+    reference = {"$ref": pointer_ref(name)}
+    needed = required.get(name, {}).get(method)
+    return {"allOf": [reference, {"required": needed}]} if needed else reference
+
+
+def _required(schemas: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
+    """Return the properties that methods require, by schema and by the method's id (`annotations.required`)."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for name, schema in schemas.items():
+        for key, member in table(schema, "properties").items():
+            for method in texts(table(member, "annotations"), "required"):
+                found.setdefault(name, {}).setdefault(method, []).append(key)
+    return found
+
+
+_COPIED: Final = ("title", "description", "format", "pattern", "deprecated", "enum")
+
+
+def _schema(node: Any) -> Any:
+    """Return a schema of a discovery document (JSON Schema draft 3, in part) as JSON Schema 2020-12."""
+    if not isinstance(node, dict):
+        return node
+    if isinstance(node.get("$ref"), str):
+        described = {key: node[key] for key in ("description", "deprecated") if key in node}
+        return {"$ref": pointer_ref(node["$ref"]), **described, **_read_only(node)}
+    built: dict[str, Any] = {key: node[key] for key in _COPIED if key in node} | _read_only(node)
+    kind = node.get("type")
+    if kind != "any" and kind is not None:
+        built["type"] = kind
+    built |= _numbers(node, kind)
+    if isinstance(node.get("enumDescriptions"), list) and any(node["enumDescriptions"]):
+        built["x-enum-descriptions"] = node["enumDescriptions"]
+    for key in ("items", "additionalProperties"):
+        if key in node:
+            built[key] = _schema(node[key])
+    properties = node.get("properties")
+    if isinstance(properties, dict):
+        built["properties"] = {name: _schema(one) for name, one in properties.items()}
+        needed = [name for name, one in properties.items() if isinstance(one, dict) and one.get("required") is True]
+        built |= {"required": needed} if needed else {}
+    branches = [one["$ref"] for _, one in entries(table(node, "variant"), "map") if isinstance(one.get("$ref"), str)]
+    if branches:
+        built["anyOf"] = [{"$ref": pointer_ref(one)} for one in branches]
+    if node.get("repeated") is True:
+        described = {key: built.pop(key) for key in ("description", "deprecated") if key in built}
+        return {"type": "array", "items": built, **described}
+    return built
+
+
+def _read_only(node: dict[str, Any]) -> dict[str, Any]:
+    said = text(node, "description").lstrip(" [").lower().startswith("output only")
+    return {"readOnly": True} if node.get("readOnly") is True or said else {}
+
+
+def _numbers(node: dict[str, Any], kind: Any) -> dict[str, Any]:
+    """Bounds and defaults, which are written as texts there; those of a number that is itself sent as text say nothing."""
+    found: dict[str, Any] = {}
+    if isinstance(kind, str) and kind in _NUMBERS:
+        for key in ("minimum", "maximum"):
+            if (bound := _number(node.get(key), kind)) is not None:
+                found[key] = bound
+    default = node.get("default")
+    if isinstance(default, str) and kind == "boolean":
+        default = {"true": True, "false": False}.get(default.lower())
+    elif isinstance(default, str) and isinstance(kind, str) and kind in _NUMBERS:
+        default = _number(default, kind)
+    return found if default is None else {**found, "default": default}
+
+
+def _number(value: Any, kind: str) -> Any:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        number = _NUMBERS[kind](value)
+    except (ValueError, OverflowError):
+        return None
+    return number if abs(number) < 2**64 else None

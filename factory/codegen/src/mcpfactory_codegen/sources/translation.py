@@ -1,0 +1,145 @@
+"""What becomes of a document of another kind: OpenAPI 3.1 as data, and where each part of it stands in the source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from mcpfactory_codegen.ir import Api, Problem, Problems, Skipped, escape, unescape
+
+__all__ = ["Draft", "Translation", "entries", "pointer_of", "table", "text", "texts"]
+
+_OPENAPI: Final = "3.1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """An OpenAPI document that says what a source says.
+
+    `origins` maps JSON pointers of `data` to those of the source: what lies below a pointer lies below its origin.
+    `quiet` are codes of problems that the translation itself brings about, so that nobody has to know of them.
+    """
+
+    data: dict[str, Any]
+    origins: dict[str, str] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    quiet: frozenset[str] = frozenset()
+
+    def origin(self, pointer: str, source: dict[str, Any]) -> str:
+        """Return where in the source a pointer of `data` comes from; "" (the whole source) when nothing says."""
+        tokens = pointer.split("/")
+        for end in range(len(tokens), 0, -1):
+            origin = self.origins.get("/".join(tokens[:end]))
+            if origin is not None:
+                return _existing(source, origin, tokens[end:])
+        return ""
+
+    def moved(self, api: Api, source: dict[str, Any]) -> Api:
+        """Return the API that was read from `data`, with pointers into the source, and with what was left out before."""
+        problems = Problems()
+        problems.extend(self.problems)
+        for one in api.problems:
+            if one.code not in self.quiet:
+                problems.add(one.code, self.origin(one.pointer, source), one.message, one.hint)
+        return replace(
+            api,
+            operations=tuple(replace(one, pointer=self.origin(one.pointer, source)) for one in api.operations),
+            skipped=(*self.skipped, *(replace(one, pointer=self.origin(one.pointer, source)) for one in api.skipped)),
+            problems=problems.all(),
+        )
+
+
+def _existing(source: dict[str, Any], origin: str, rest: list[str]) -> str:
+    """Return the origin, and of the rest what exists below it."""
+    node: Any = source
+    for token in origin.split("/")[1:]:
+        node = _below(node, token)
+    for token in rest:
+        node = _below(node, token)
+        if node is None:
+            break
+        origin += f"/{token}"
+    return origin
+
+
+def _below(node: Any, token: str) -> Any:
+    if isinstance(node, dict):
+        return node.get(unescape(token))
+    if isinstance(node, list) and token.isdecimal() and int(token) < len(node):
+        return node[int(token)]
+    return None
+
+
+class Draft:
+    """An OpenAPI document while it is being written."""
+
+    def __init__(self, title: Any, version: Any = "", description: Any = "") -> None:
+        self.paths: dict[str, dict[str, Any]] = {}
+        self.schemas: dict[str, Any] = {}
+        self.schemes: dict[str, Any] = {}
+        self.servers: list[dict[str, Any]] = []
+        self.tags: dict[str, Any] = {}
+        self.origins: dict[str, str] = {}
+        self.problems = Problems()
+        self.skipped: list[Skipped] = []
+        info = {"title": title, "version": version, "description": description}
+        self.info = {key: value for key, value in info.items() if value not in (None, "")} | {"version": version or "1"}
+
+    def add(self, method: str, path: str, operation: dict[str, Any], origin: str) -> None:
+        """Add an operation; one that is there already goes on as it is, and the other is left out."""
+        item = self.paths.setdefault(path, {})
+        if method.lower() in item:
+            reason = f"{method.upper()} {path} occurs before"
+            self.leave_out(method, path, str(operation.get("operationId", "")), origin, reason)
+            return
+        item[method.lower()] = operation
+        self.origins[pointer_of("paths", path, method.lower())] = origin
+
+    def leave_out(self, method: str, path: str, name: str, origin: str, reason: str) -> None:
+        """List an operation that cannot be a tool."""
+        self.skipped.append(Skipped(method.upper(), path, name, origin, reason))
+
+    def done(self, quiet: frozenset[str] = frozenset()) -> Translation:
+        """Return the translation."""
+        components = {"schemas": self.schemas, "securitySchemes": self.schemes}
+        data: dict[str, Any] = {"openapi": _OPENAPI, "info": self.info, "servers": self.servers, "paths": self.paths}
+        if self.tags:
+            data["tags"] = [{"name": name, "description": words} for name, words in self.tags.items()]
+        data["components"] = {key: value for key, value in components.items() if value}
+        return Translation(data, self.origins, self.problems.all(), tuple(self.skipped), quiet)
+
+
+# --- small questions to nodes of which nothing is known ---
+
+
+def pointer_of(*tokens: str | int) -> str:
+    """Return a JSON pointer."""
+    return "".join(f"/{escape(str(token))}" for token in tokens)
+
+
+def table(node: Any, key: str) -> dict[str, Any]:
+    """Return the object at a key; {} when there is none."""
+    value = node.get(key) if isinstance(node, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def entries(node: Any, key: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of the list at a key, each with its index."""
+    value = node.get(key) if isinstance(node, dict) else None
+    for index, one in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(one, dict):
+            yield index, one
+
+
+def text(node: Any, key: str) -> str:
+    """Return the text at a key; "" when there is none."""
+    value = node.get(key) if isinstance(node, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def texts(node: Any, key: str) -> list[str]:
+    """Return the texts of the list at a key."""
+    value = node.get(key) if isinstance(node, dict) else None
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
