@@ -25,7 +25,17 @@ _SCHEMAS: dict[str, Any] = {
 }
 _PARAMETERS: dict[str, Any] = {
     name: {"type": "string", "location": "query"}
-    for name in ("key", "access_token", "oauth_token", "alt", "prettyPrint", "quotaUser", "$.xgafv", "callback", "fields")
+    for name in (
+        "key",
+        "access_token",
+        "oauth_token",
+        "alt",
+        "prettyPrint",
+        "quotaUser",
+        "$.xgafv",
+        "callback",
+        "fields",
+    )
 }
 _GET: dict[str, Any] = {
     "id": "shelf.books.get",

@@ -89,12 +89,20 @@ def _path(template: str, given: Given) -> str | None:
         if item is None or item.parameter is None or item.parameter.content_type:
             return None
         texts = _texts(value)
-        if not texts or any(not text or set(text) <= {"."} or "/" in text for text in texts):
+        if not texts or any(not _stays(text, item.parameter.allow_reserved) for text in texts):
             return None
         explode = item.parameter.explode is True and isinstance(value, list)
         parts[at] = _PATH[_style(item, "simple")](item.name, texts, explode)
     parts[::2] = [unquote(literal) for literal in parts[::2]]
     return "".join(parts)
+
+
+def _stays(text: str, reserved: bool) -> bool:
+    """Whether a value stands in a path as it is; where reserved characters are allowed, it may be several segments."""
+    segments = text.split("/") if reserved else [text]
+    return all(one and not set(one) <= {"."} and "/" not in one for one in segments) and not (
+        reserved and re.search(r"[?#%\\]", text)
+    )
 
 
 _PATH: Final[Mapping[str, Callable[[str, list[str], bool], str]]] = complete(
