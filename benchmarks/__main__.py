@@ -8,6 +8,7 @@
   python -m benchmarks instructions        instructions per call, counted by callgrind (see benchmarks/instructions.py)
   python -m benchmarks house               the source tree in figures (see benchmarks/house)
   python -m benchmarks staging             which API documents arrive in staging (see benchmarks/staging)
+  python -m benchmarks search              how well search mode finds (see benchmarks/search.py)
 Everything measured is saved in benchmarks/results/.
 """
 
@@ -18,7 +19,7 @@ import json
 import sys
 from collections import defaultdict
 
-from benchmarks import instructions, report, soak
+from benchmarks import instructions, report, search, soak
 from benchmarks.house import __main__ as house
 from benchmarks.peers import PEERS, prepare
 from benchmarks.staging import __main__ as staging
@@ -34,6 +35,8 @@ def main() -> None:
         return
     if sys.argv[1:2] == ["staging"]:
         sys.exit(staging.main(sys.argv[2:]))
+    if sys.argv[1:2] == ["search"]:
+        sys.exit(search.main(sys.argv[2:]))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; or soak; or instructions")
     parser.add_argument("--rounds", type=int, default=5)

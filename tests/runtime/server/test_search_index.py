@@ -6,7 +6,8 @@ from itertools import permutations
 
 import pytest
 
-from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex, identifier_words, stem
+from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex
+from mcpfactory_runtime.server.generated.search_words import identifier_words, stem
 
 SHOP = [
     IndexedTool("list_invoices", "List invoices", "Returns your invoices.", "GET /invoices"),

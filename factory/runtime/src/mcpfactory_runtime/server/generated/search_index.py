@@ -1,47 +1,138 @@
-"""A small index over tools: which fit a question best. Pure Python and no model; a thousand tools are indexed in tens of milliseconds.
+"""A small index over tools: which fit a question best. Pure Python and no model; a thousand tools are indexed in some tenths of a second.
 
 BM25F (Robertson and Zaragoza, 2009, section 3.4): a word counts more in a name than in a description, and less the more tools
-have it. What is added for APIs: words that mean alike count for each other at a discount; tools that have more of the
-question's words win over those that have one of them often; so do tools whose name and path have nothing beside them
-(`list_invoices` over `list_invoice_lines`); and the method that the question's verb suggests is preferred.
+have it. What is added for APIs:
+
+- words that may mean what was said count, too: those of a general table (`search_thesaurus`), those that the API's own
+  descriptions use for a resource, two words written as one, and a word that was misspelt;
+- tools that have more of the question's words win over those that have one of them often, and so do tools whose name and path have
+  nothing beside them (`list_invoices` over `list_invoice_lines`);
+- a question that reads prefers what reads, one that writes what has the method that its verb suggests, one about several things what lists;
+- operations that differ in their method alone stand once among the first.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Self
 
-__all__ = ["IndexedTool", "SearchIndex", "identifier_words", "stem"]
+from mcpfactory_runtime.server.generated.search_question import (
+    VERBS,
+    Question,
+    Term,
+    methods_of,
+    read_question,
+    synonyms,
+)
+from mcpfactory_runtime.server.generated.search_words import SELF, identifier_words, text_words
+
+__all__ = ["IndexedTool", "SearchIndex", "Weights"]
 
 Json = dict[str, Any]
+
+_VARIABLE: Final = re.compile(r"\{[^{}]*\}")
+_SEGMENT: Final = re.compile(r"[/#]")
+_READING: Final = frozenset({"GET"})
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"})
+_ONE: Final = frozenset({"get", "read"})  # verbs of names that give one thing
+_OLD: Final = re.compile(r"deprecated|legacy", re.IGNORECASE)
+
+# Bounds on what is indexed of one tool: what follows is detail.
+_DESCRIPTION: Final = 500
+_DETAILS: Final = 20
+_DETAIL: Final = 120
+_NAMES: Final = 60
+_VALUES: Final = 80
+_VALUE: Final = 40
+_DEPTH: Final = 4
+
+_SUPPORT: Final = 0.5  # part of the tools that must agree on what a word of descriptions is about
+_LIFT: Final = 3.0  # how much more often than elsewhere
+_COMMON: Final = 0.2  # a word that more tools than this part have says nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What counts how much. The numbers were found with the tuned half of the questions in benchmarks/questions/.
+
+    Attributes:
+        saturation: k1 of BM25.
+        synonym: what a word counts that may be meant, where no name or path has the word itself.
+        known_synonym: the same where some have it.
+        learned: what a word counts that descriptions use together with it.
+        compound: what two words count that are written as one.
+        misspelt: what a word counts that differs by a letter or two.
+        verb: how much the verb counts at which a question begins.
+        pronoun: how much "my" counts.
+        distances: how much terms count by their distance from the point.
+        again: how much a word of a tool counts that has answered another word of the question.
+        coverage: how much it matters which part of the question's words a tool has.
+        fit: how much it matters which part of a tool's name and path the question has.
+        method: factor for a tool whose method the question suggests.
+        other_method: factor for one with another.
+        unsaid: factor for a tool that reads where the question has no verb.
+        amount: factor for one that lists where several are asked for, or gives one where one is.
+        leaf: factor for one whose last resource the question names.
+        deprecated: factor for one that is on its way out.
+        depth: what each resource above the last costs.
+    """
+
+    saturation: float = 2.9
+    synonym: float = 1.0
+    known_synonym: float = 0.7
+    learned: float = 0.42
+    compound: float = 0.9
+    misspelt: float = 0.7
+    verb: float = 0.8
+    pronoun: float = 0.42
+    distances: tuple[float, float, float, float] = (1.0, 0.85, 1.0, 0.4)
+    again: float = 0.3
+    coverage: float = 0.7
+    fit: float = 0.62
+    method: float = 2.4
+    other_method: float = 0.6
+    unsaid: float = 1.05
+    amount: float = 1.13
+    leaf: float = 1.45
+    deprecated: float = 0.83
+    depth: float = 0.032
+
+
+_WEIGHTS: Final = Weights()
 
 # field → (weight, usual number of words, how much longer fields are discounted)
 _FIELDS: Final[dict[str, tuple[float, float, float]]] = {
     "name": (2.0, 4, 0.4),
-    "title": (2.0, 6, 0.5),
+    "title": (1.7, 6, 0.5),
     "path": (0.8, 4, 0.4),
-    "group": (1.0, 1, 0.0),
-    "description": (1.3, 40, 0.6),
-    "arguments": (0.3, 8, 0.7),
+    "group": (0.8, 1, 0.0),
+    "description": (1.6, 40, 0.6),
+    "arguments": (0.4, 8, 0.7),
+    "values": (0.6, 8, 0.6),
+    "details": (0.25, 60, 0.7),
 }
-_SATURATION: Final = 2.0  # k1 of BM25
-_SYNONYM: Final = 0.8  # what a word counts that only means alike
-_METHOD_MATCH: Final = 1.5  # factor for the method that the question suggests
-_COVERAGE: Final = 0.7  # how much it matters which part of the question's words a tool has
-_VERB: Final = 0.6  # how much verbs count that many tools share, beside nouns
-_SELF: Final = 0.4  # how much "my" counts
-_FIT: Final = 0.8  # how much it matters which part of a tool's name and path the question has
-_DESCRIPTION: Final = 500  # characters that are indexed: what follows is detail
-_VARIABLE: Final = re.compile(r"\{[^{}]*\}")
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedTool:
-    """What is indexed of one tool."""
+    """What is indexed of one tool.
+
+    Attributes:
+        name: what it is called.
+        title: what it is called for people.
+        description: what it does.
+        operation: method and path, "" when they are not known.
+        group: the module that it is in.
+        arguments: names of what it takes.
+        values: that its arguments may have.
+        details: what is said of its arguments.
+        reads: it only reads; None when that is not known.
+    """
 
     name: str
     title: str = ""
@@ -49,102 +140,308 @@ class IndexedTool:
     operation: str = ""
     group: str = ""
     arguments: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+    reads: bool | None = None
+
+    @classmethod
+    def from_wire(cls, wire: Json, operation: str = "", group: str = "") -> Self:
+        """Return what is indexed of a tool as clients see it."""
+        names: list[str] = []
+        values: list[str] = []
+        details: list[str] = []
+        _collect(wire.get("inputSchema"), names, values, details, 0)
+        return cls(
+            name=wire["name"],
+            title=wire.get("title", ""),
+            description=wire.get("description", ""),
+            operation=operation,
+            group=group,
+            arguments=tuple(names[:_NAMES]),
+            values=tuple(values[:_VALUES]),
+            details=tuple(details),
+            reads=wire.get("annotations", {}).get("readOnlyHint"),
+        )
 
     @property
     def method(self) -> str:
         """The operation's method, "" when it is not known."""
         return self.operation.partition(" ")[0]
 
+    @property
+    def path(self) -> str:
+        """The operation's path, "" when it is not known."""
+        return self.operation.partition(" ")[2]
+
+
+def _collect(schema: Any, names: list[str], values: list[str], details: list[str], depth: int) -> None:
+    """Gather names, values and descriptions of what a schema takes, as far as the bounds go."""
+    if not isinstance(schema, dict) or depth > _DEPTH or len(names) >= _NAMES:
+        return
+    values += [value for value in schema.get("enum") or () if isinstance(value, str) and len(value) < _VALUE]
+    for key in ("allOf", "anyOf", "oneOf"):
+        for part in schema.get(key) or ():
+            _collect(part, names, values, details, depth + 1)
+    _collect(schema.get("items"), names, values, details, depth + 1)
+    for name, part in (schema.get("properties") or {}).items():
+        names.append(name)
+        said = part.get("description") if isinstance(part, dict) else None
+        if isinstance(said, str) and len(details) < _DETAILS:
+            details.append(said[:_DETAIL])
+        _collect(part, names, values, details, depth + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Traits:
+    """What is known of one tool beside the weights of its words.
+
+    Attributes:
+        core: the words of its name and path.
+        leaf: those of the last resource of its path.
+        kinds: methods that its operation has, or that its name suggests where everything is a POST.
+        lists: it gives several things.
+        depth: how many resources its path has.
+        deprecated: it is on its way out.
+        twin: number of the first tool that does the same with another method, its own when there is none.
+    """
+
+    core: frozenset[str]
+    leaf: frozenset[str]
+    kinds: frozenset[str]
+    lists: bool
+    depth: int
+    deprecated: bool
+    twin: int
+
 
 class SearchIndex:
     """Finds entries by their number."""
 
-    def __init__(self, entries: Iterable[IndexedTool]) -> None:
-        self._methods: list[str] = []
-        self._cores: list[frozenset[str]] = []
+    def __init__(self, entries: Iterable[IndexedTool], weights: Weights = _WEIGHTS) -> None:
+        self._weights = weights
+        self._traits: list[_Traits] = []
         self._postings: dict[str, dict[int, float]] = {}
+        self._cores: Counter[str] = Counter()  # how many tools have a word in name or path
+        self._heads: Counter[str] = Counter()  # how many have it in name, title or last resource
+        twins: dict[tuple[str, str], int] = {}
         for number, entry in enumerate(entries):
-            self._methods.append(entry.method)
-            path = identifier_words(_VARIABLE.sub("", entry.operation.partition(" ")[2]))
             name = identifier_words(entry.name)
-            self._cores.append(frozenset([*name, *path]))
-            for word, weight in _weights(entry, name, path).items():
+            segments = [words for part in _SEGMENT.split(_VARIABLE.sub("", entry.path)) if (words := _cut(part))]
+            path = [word for words in segments for word in words]
+            title = text_words(entry.title)
+            leaf = frozenset(segments[-1]) if segments else frozenset()
+            twin = twins.setdefault((entry.path, entry.description), number) if entry.description else number
+            traits = _Traits(
+                core=frozenset([*name, *path]),
+                leaf=leaf,
+                kinds=_kinds(entry, name),
+                lists=_lists(entry, name),
+                depth=len(segments),
+                deprecated=_OLD.search(entry.title) is not None or _OLD.search(entry.description) is not None,
+                twin=twin,
+            )
+            self._traits.append(traits)
+            self._cores.update(traits.core)
+            self._heads.update({*name, *title, *leaf})
+            for word, weight in _word_weights(entry, name, title, path).items():
                 self._postings.setdefault(word, {})[number] = weight
+        self._rarities = {word: self._worth(word) for word in self._postings}
+        self._core_worths = [sum(self._rarities[word] for word in traits.core) for traits in self._traits]
 
     def search(self, question: str, limit: int, within: Sequence[int] | None = None) -> list[tuple[int, float]]:
         """Return the best entries with their scores, best first; `within` narrows which may be found."""
-        words = dict.fromkeys(question_words(question))
-        total: dict[int, float] = {}
-        matched: dict[int, float] = {}
-        whole = 0.0
-        term_weights: dict[str, float] = {}
-        for word in words:
-            for other in synonyms(word):
-                term_weights.setdefault(other, _SYNONYM)
-            emphasis = _VERB if word in VERBS else _SELF if word == SELF else 1.0
-            found, term_worth = self._scores(word)
-            whole += term_worth * emphasis
-            for number, (score, share) in found.items():
-                total[number] = total.get(number, 0.0) + score * emphasis
-                matched[number] = matched.get(number, 0.0) + share * term_worth * emphasis
-        term_weights.update(dict.fromkeys(words, 1.0))
-        methods = _methods(question)
-        for number in total:
-            covered = matched[number] / whole if whole else 0.0
-            total[number] *= (1 - _COVERAGE + _COVERAGE * covered) * (1 - _FIT + _FIT * self._fit(number, term_weights))
-            if self._methods[number] in methods:
-                total[number] *= _METHOD_MATCH
-        chosen = total if within is None else {number: total[number] for number in within if number in total}
-        return sorted(chosen.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+        asked = read_question(question)
+        meant = self._meant(asked.terms)
+        hits = _Hits(self._weights.again)
+        asked_words: dict[str, float] = {}
+        for term, words in zip(asked.terms, meant, strict=True):
+            emphasis = self._emphasis(term)
+            worth = max((self._rarities[word] * factor for word, factor in words.items()), default=0.0)
+            hits.whole += worth * emphasis
+            for number, (score, share, word) in self._matches(words, term.options[0] == SELF).items():
+                hits.add(number, word, score * emphasis, share * worth * emphasis)
+            for word, factor in words.items():
+                asked_words[word] = max(asked_words.get(word, 0.0), factor)
+        chosen = hits.scores if within is None else {one: hits.scores[one] for one in within if one in hits.scores}
+        ranked = [
+            (number, score * self._factor(number, hits.coverage(number), asked, asked_words))
+            for number, score in chosen.items()
+        ]
+        ranked.sort(key=lambda pair: (-pair[1], pair[0]))
+        return self._twins_last(ranked)[:limit]
 
-    def _fit(self, number: int, term_weights: dict[str, float]) -> float:
+    def _twins_last(self, ranked: list[tuple[int, float]]) -> list[tuple[int, float]]:
+        seen: set[int] = set()
+        first: list[tuple[int, float]] = []
+        last: list[tuple[int, float]] = []
+        for number, score in ranked:
+            twin = self._traits[number].twin
+            (last if twin in seen else first).append((number, score))
+            seen.add(twin)
+        return first + last
+
+    def _emphasis(self, term: Term) -> float:
+        weights = self._weights
+        own = weights.verb if term.leads else weights.pronoun if term.options[0] == SELF else 1.0
+        return own * weights.distances[term.distance]
+
+    # -- which words of the index may be meant ----------------------------------------------------------------------
+
+    def _meant(self, terms: Sequence[Term]) -> list[dict[str, float]]:
+        """Return for each term the words of the index that it may mean, and what each counts."""
+        meant = [self._variants(term.options) for term in terms]
+        for number in range(len(terms) - 1):
+            joined = terms[number].options[0] + terms[number + 1].options[0]
+            if joined in self._postings:
+                for words in meant[number : number + 2]:
+                    words[joined] = max(words.get(joined, 0.0), self._weights.compound)
+        return meant
+
+    def _variants(self, options: Sequence[str]) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for word in options:
+            counts = self._weights.known_synonym if word in self._cores else self._weights.synonym
+            here = {other: counts for other in synonyms(word) if other in self._postings}
+            if word in self._postings:
+                here[word] = 1.0
+                here = self._learned(word) | here
+            elif not here:
+                here = self._misspelt(word)
+            for other, factor in here.items():
+                found[other] = max(found.get(other, 0.0), factor)
+        return found
+
+    def _learned(self, word: str) -> dict[str, float]:
+        """Return what a word is about that descriptions have, and no name: words of most tools that have it, and of few others."""
+        having = self._postings[word]
+        if word in self._cores or not 2 <= len(having) <= _COMMON * len(self._traits):
+            return {}
+        together = Counter(other for number in having for other in self._traits[number].core)
+        return {
+            other: self._weights.learned * support
+            for other, count in together.items()
+            if (support := count / len(having)) >= _SUPPORT
+            and support * len(self._traits) >= _LIFT * self._cores[other]
+            and other not in VERBS
+        }
+
+    def _misspelt(self, word: str) -> dict[str, float]:
+        """Return the words of the index that a word with a slip of the pen may be."""
+        if not (_SHORTEST <= len(word) <= _LONGEST and word.isascii()):
+            return {}
+        most = 1 if len(word) < _LONG else 2
+        return {
+            other: self._weights.misspelt
+            for other in self._postings
+            if other[0] == word[0] and abs(len(other) - len(word)) <= most and _is_near(word, other, most)
+        }
+
+    # -- what they are worth ----------------------------------------------------------------------------------------
+
+    def _matches(self, words: Mapping[str, float], pronoun: bool) -> dict[int, tuple[float, float, str]]:
+        """Return each entry's score for one term, what part of the term was met, and the word that met it."""
+        found: dict[int, tuple[float, float, str]] = {}
+        for word, factor in words.items():
+            rarity = factor * self._rarities[word]
+            for number, weight in self._postings[word].items():
+                score = rarity * weight / (self._weights.saturation + weight)
+                if (number not in found or score > found[number][0]) and (
+                    not pronoun or word in self._traits[number].core
+                ):
+                    found[number] = (score, factor, word)
+        return found
+
+    def _worth(self, word: str) -> float:
+        """Return what a word is worth: between how rare it is anywhere, and how rare as what a tool is about."""
+        anywhere = self._rarity_of(len(self._postings[word]))
+        heads = self._heads[word]
+        return (anywhere + self._rarity_of(heads)) / 2 if heads else anywhere
+
+    def _rarity_of(self, having: int) -> float:
+        return math.log(1 + (len(self._traits) - having + 0.5) / (having + 0.5))
+
+    def _factor(self, number: int, coverage: float, asked: Question, words: Mapping[str, float]) -> float:
+        traits, weights = self._traits[number], self._weights
+        factor = (1 - weights.coverage + weights.coverage * coverage) * (
+            1 - weights.fit + weights.fit * self._fit(number, words)
+        )
+        if not asked.methods:
+            factor *= weights.unsaid if "GET" in traits.kinds else 1.0
+        else:
+            factor *= weights.method if traits.kinds & asked.methods else weights.other_method
+        if "GET" in traits.kinds and (not asked.methods or "GET" in asked.methods) and asked.many == traits.lists:
+            factor *= weights.amount
+        if traits.leaf and words.keys() >= traits.leaf:
+            factor *= weights.leaf
+        if traits.deprecated:
+            factor *= weights.deprecated
+        return factor / (1 + weights.depth * traits.depth)
+
+    def _fit(self, number: int, words: Mapping[str, float]) -> float:
         """Return what part of a tool's name and path the question has, rare words counting more."""
-        has = all_ = 0.0
-        for word in self._cores[number]:
-            rarity = self._rarity(word)
-            all_ += rarity
-            has += rarity * term_weights.get(word, 0.0)
-        return has / all_ if all_ else 0.0
-
-    def _rarity(self, word: str) -> float:
-        having = len(self._postings[word])
-        return math.log(1 + (len(self._methods) - having + 0.5) / (having + 0.5))
-
-    def _scores(self, word: str) -> tuple[dict[int, tuple[float, float]], float]:
-        """Each entry's score for one word of the question and what part of it was met; and what the word is worth."""
-        found: dict[int, tuple[float, float]] = {}
-        term_worth = 0.0
-        for other, factor in [(word, 1.0), *((one, _SYNONYM) for one in synonyms(word))]:
-            postings = self._postings.get(other)
-            if not postings:
-                continue
-            rarity = self._rarity(other)
-            term_worth = max(term_worth, rarity * factor)
-            for number, weight in postings.items():
-                score = factor * rarity * weight / (_SATURATION + weight)
-                if number not in found or score > found[number][0]:
-                    found[number] = (score, factor)
-        return found, term_worth
+        whole = self._core_worths[number]
+        met = words.keys() & self._traits[number].core
+        return sum(self._rarities[word] * words[word] for word in met) / whole if whole else 0.0
 
 
-def _methods(question: str) -> frozenset[str]:
-    """Return the methods that the first telling word of a question suggests."""
-    for word in question.lower().split()[:3]:
-        if (methods := VERB_METHODS.get(word.strip("?.,!'\""))) is not None:
-            return methods
-    return frozenset()
+class _Hits:
+    """What was found for a question: the score of each entry, and how much of the question it has."""
+
+    def __init__(self, again: float) -> None:
+        self.scores: dict[int, float] = {}
+        self.whole = 0.0
+        self._again = again
+        self._shares: dict[int, float] = {}
+        self._used: dict[tuple[int, str], tuple[float, float]] = {}
+
+    def add(self, number: int, word: str, score: float, share: float) -> None:
+        """Count a word of an entry for a term; one that counted for another before counts less."""
+        before = self._used.get((number, word), (0.0, 0.0))
+        again = self._again if before != (0.0, 0.0) else 1.0
+        self._used[number, word] = (max(score, before[0]), max(share, before[1]))
+        self.scores[number] = self.scores.get(number, 0.0) + _counted(score, before[0], again)
+        self._shares[number] = self._shares.get(number, 0.0) + _counted(share, before[1], again)
+
+    def coverage(self, number: int) -> float:
+        """Return how much of the question an entry has."""
+        return self._shares[number] / self.whole if self.whole else 0.0
 
 
-def _weights(entry: IndexedTool, name: list[str], path: list[str]) -> dict[str, float]:
+def _counted(value: float, before: float, again: float) -> float:
+    return max(value - before, 0.0) * (1 - again) + value * again
+
+
+def _kinds(entry: IndexedTool, name: Sequence[str]) -> frozenset[str]:
+    reads = entry.reads if entry.reads is not None else entry.method in _SAFE
+    if reads:
+        return _READING
+    if entry.method not in {"POST", "GET", ""}:
+        return frozenset([entry.method])
+    verb = next((methods for word in name if (methods := methods_of(word))), frozenset())
+    return verb - _READING or frozenset(["POST"])
+
+
+def _lists(entry: IndexedTool, name: Sequence[str]) -> bool:
+    if "list" in name:
+        return True
+    verb = next((word for word in name if word in VERBS), "")
+    return not entry.path.rstrip("/").endswith("}") and verb not in _ONE
+
+
+def _word_weights(
+    entry: IndexedTool, name: Sequence[str], title: Sequence[str], path: Sequence[str]
+) -> dict[str, float]:
     """How much each word counts in an entry, all fields together."""
     weights: dict[str, float] = {}
     for field, words in (
         ("name", name),
-        ("title", text_words(entry.title)),
+        ("title", title),
         ("path", path),
-        ("group", identifier_words(entry.group)),
+        ("group", _cut(entry.group)),
         ("description", text_words(entry.description[:_DESCRIPTION])),
-        ("arguments", [word for name in entry.arguments for word in identifier_words(name)]),
+        ("arguments", [word for one in entry.arguments for word in _cut(one)]),
+        ("values", [word for one in entry.values for word in _cut(one)]),
+        ("details", [word for one in entry.details for word in _text(one)]),
     ):
         weight, usual, discount = _FIELDS[field]
         each = weight / (1 - discount + discount * len(words) / usual)
@@ -153,274 +450,33 @@ def _weights(entry: IndexedTool, name: list[str], path: list[str]) -> dict[str, 
     return weights
 
 
-# -- words: how text is cut into them, which forms are one, and which mean alike --------------------------------------
-#
-# The tables are English and general: the verbs of APIs, and nouns that people and API authors call differently. A new row
-# is worth its place when it helps in many APIs; names that only one API uses do not belong here.
-
-_IDENTIFIER: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_TEXT: Final = re.compile(r"[a-z0-9]+")
-
-STOP_WORDS: Final = frozenset(
-    word
-    for word in re.findall(
-        "[a-z]+",
-        """a about all also am an and any anybody anyone are as at be been before but by can could did do does for from had has
-    have he her him his how i if in into is it its just left like me my no not of off on one or our ours own please she
-    should so some somebody someone something than that the their them then there these they this those to up us use using
-    want was we were what when where which who whose will with would you your""",
-    )
-)
-
-# Words of a question → methods of operations that it is probably about.
-VERB_METHODS: Final[dict[str, frozenset[str]]] = {
-    word: frozenset(methods.split())
-    for words, methods in {
-        "what which who whose how show list get read find look see view fetch retrieve display check download search count": "GET",
-        "create add make new open post put write start begin register invite send set upload attach publish sign enable": "POST PUT",
-        "change update edit modify rename switch replace adjust move turn mark close": "PATCH PUT POST",
-        "delete remove forget drop erase destroy kick detach revoke unlink undo": "DELETE",
-        "stop cancel abort end halt": "POST DELETE PUT",
-    }.items()
-    for word in words.split()
-}
-
-# Words that mean alike. Each row is read in both directions.
-_SYNONYMS: Final = (
-    # verbs
-    "get retrieve read fetch show view see display",
-    "list all which browse enumerate",
-    "create add make new insert register",
-    "update change edit modify set adjust",
-    "delete remove destroy drop erase forget clear",
-    "cancel stop abort end halt terminate",
-    "search find look query",
-    "send mail email deliver",
-    "run start trigger launch execute dispatch",
-    "rerun again retry restart",
-    "enable activate allow permit",
-    "disable deactivate forbid prevent protect block",
-    "lock freeze",
-    "upload attach",
-    "download export archive",
-    "rename name title",
-    "publish release",
-    "approve accept confirm merge",
-    "review look inspect check verify verification",
-    "request ask",
-    "copy duplicate clone fork",
-    "undo revert reverse reversal",
-    "unstar unlike",
-    "compare diff difference changed between",
-    "attach link connect save remember",
-    "detach unlink disconnect forget",
-    "invite invitation",
-    "pause stop",
-    "skip next",
-    "remove kick expel throw",
-    "share upload invite",
-    "turn switch toggle power",
-    "revert revoke undo unstar",
-    "restart reboot",
-    "add put",
-    "assign assignee responsible",
-    "follow follower subscribe watch",
-    "reject refuse decline deny request",
-    "schedule until later future",
-    "hide private visibility public",
-    "like star stargazer favorite favourite",
-    "pair register add",
-    "finish finalize complete close",
-    "watch listen notify",
-    # people and organisations
-    "me authenticated current self own",
-    "user person people account member profile",
-    "member teammate colleague collaborator employee staff",
-    "customer client buyer shopper",
-    "seller merchant vendor",
-    "organization organisation org company",
-    "author writer contributor wrote",
-    "owner belongs",
-    # software
-    "repository repo project",
-    "issue bug ticket",
-    "pull proposal propose",
-    "comment reply answer",
-    "label tag",
-    "log output",
-    "workflow build ci pipeline run job",
-    "commit history",
-    "secret password credential",
-    "key ssh",
-    "dependency library package",
-    "vulnerability advisory alert dependabot",
-    "hook webhook callback",
-    "gist snippet",
-    "reaction emoji thumbs",
-    "content file document source text",
-    "asset binary attachment",
-    "notification inbox alert",
-    "view visit traffic look",
-    "limit quota remaining",
-    "license licence",
-    "version release",
-    # money
-    "invoice bill",
-    "payment pay charge money",
-    "refund back",
-    "subscription subscribe monthly recurring plan",
-    "price cost",
-    "discount coupon promotion percent",
-    "dispute chargeback",
-    "payout bank withdraw earnings",
-    "balance funds money owe",
-    "tax vat",
-    "card cards",
-    "transfer payout",
-    "capture authorised authorized",
-    "portal page",
-    "transaction booking",
-    # machines and media
-    "server machine vm virtual droplet instance",
-    "firewall port traffic",
-    "database postgres mysql",
-    "domain dns address",
-    "track song music",
-    "album record",
-    "artist band singer",
-    "playlist mix",
-    "player play playing music",
-    "volume loud louder quiet",
-    "message post text",
-    "channel conversation room",
-    "event happened happens",
-    "recent recently last lately latest",
-    "upcoming next preview",
-    "picture image photo",
-    "quote offer estimate",
-    "goods ship delivery product item",
-    "reader terminal device machine",
-    "artifact result output",
-    "leak secret exposed",
-    "address url link web",
-    "permission access right role",
-    "place location address",
-    "usage used consumption unit",
-    "report statistic stats metric",
-    "credit balance",
-    "draft unfinished",
-    "group team",
-    "folder directory",
-    "archive zip tarball",
-    "quota rate limit",
-    "plan schedule",
-    "seen read",
-)
+@lru_cache(maxsize=4_096)
+def _text(detail: str) -> tuple[str, ...]:
+    return tuple(text_words(detail))
 
 
-def identifier_words(text: str) -> list[str]:
-    """Return the words of a name or path in any spelling: `listUserRepos`, `/users/{user_id}`."""
-    return [stem(word.lower()) for word in _IDENTIFIER.findall(text)]
+@lru_cache(maxsize=4_096)
+def _cut(name: str) -> tuple[str, ...]:
+    return tuple(identifier_words(name))
 
 
-def question_words(text: str) -> list[str]:
-    """Return the words of a question, with phrases read as the word that they stand for."""
-    text = _PHRASES.sub(lambda found: f" {_PHRASE[found[0]]} ", text.lower())
-    words = [stem(word) for word in _TEXT.findall(text) if word not in STOP_WORDS]
-    return [*words, SELF] if _MINE.search(text) else words
+_SHORTEST: Final = 5  # letters of a word that may be misspelt
+_LONGEST: Final = 24
+_LONG: Final = 8  # letters of a word that may have two slips
 
 
-def text_words(text: str) -> list[str]:
-    """Return the words of a sentence; those that say nothing are gone."""
-    return [stem(word) for word in _TEXT.findall(text.lower()) if word not in STOP_WORDS]
-
-
-SELF: Final = "me"
-"""Stands for the pronouns of the first person: "my repositories" are found under `/me` and `/user`."""
-_MINE: Final = re.compile(r"\b(?:my|mine|me|i)\b")
-
-_PHRASE: Final = {
-    "take back": "revert",
-    "taken back": "revert",
-    "give back": "refund",
-    "money back": "refund",
-    "pay back": "refund",
-    "sign up": "create",
-    "set up": "create",
-    "log in": "login",
-    "sign in": "login",
-    "look for": "search",
-    "turn off": "stop disable",
-    "turn on": "start enable",
-    "off and on": "restart",
-    "get rid of": "delete",
-    "throw away": "delete",
-    "throw out": "remove",
-    "hand over": "transfer",
-    "find out": "get",
-    "how many": "count",
-    "not paid": "unpaid",
-}
-_PHRASES: Final = re.compile(r"\b(?:" + "|".join(_PHRASE) + r")\b")
-
-_ENDINGS: Final = (
-    ("ational", "ate"),
-    ("ization", "ize"),
-    ("isation", "ize"),
-    ("ations", "ate"),
-    ("ation", "ate"),
-    ("ments", ""),
-    ("ment", ""),
-    ("ities", "ity"),
-    ("ings", ""),
-    ("ing", ""),
-    ("ions", ""),
-    ("ion", ""),
-    ("ied", "y"),
-    ("ies", "y"),
-    ("sses", "ss"),
-    ("ed", ""),
-    ("es", ""),
-    ("s", ""),
-    ("e", ""),
-)
-_VOWEL: Final = re.compile(r"[aeiouy]")
-
-
-@lru_cache(maxsize=16_384)
-def stem(word: str) -> str:
-    """Return what forms of one English word have in common: `merge`, `merged`, `merging` and `merges` give `merg`."""
-    if len(word) < 4 or word.endswith(("ss", "us", "is")):
-        return word
-    for ending, instead in _ENDINGS:
-        if word.endswith(ending):
-            root = word[: -len(ending)]
-            if len(root) < 3 or not _VOWEL.search(root):
-                continue
-            word = root + instead
-            break
-    if len(word) > 3 and word[-1] == word[-2] and (word[-1] not in "ls" or (word[-1] == "l" and len(word) > 5)):
-        word = word[:-1]  # running, cancelled; but call, bill, pass
-    return word[:-1] if word.endswith("e") and len(word) > 3 else word
-
-
-def _table() -> dict[str, frozenset[str]]:
-    table: dict[str, set[str]] = {}
-    for row in _SYNONYMS:
-        stems = {stem(word) for word in row.split()}
-        for one in stems:
-            table.setdefault(one, set()).update(stems - {one})
-    return {word: frozenset(others) for word, others in table.items()}
-
-
-VERBS: Final = frozenset(stem(word) for word in VERB_METHODS)
-
-
-@lru_cache(maxsize=1)
-def _alike() -> dict[str, frozenset[str]]:
-    return _table()
-
-
-def synonyms(word: str) -> frozenset[str]:
-    """Return the stems that mean about what this stem means."""
-    return _alike().get(word, frozenset())
+def _is_near(one: str, other: str, most: int) -> bool:
+    """Return whether at most so many letters were left out, put in, changed or swapped with the next."""
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for row, left in enumerate(one, 1):
+        now = [row]
+        for column, right in enumerate(other, 1):
+            cost = min(last[column] + 1, now[-1] + 1, last[column - 1] + (left != right))
+            if row > 1 and column > 1 and left == other[column - 2] and one[row - 2] == right:
+                cost = min(cost, before[column - 2] + 1)
+            now.append(cost)
+        if min(now) > most:
+            return False
+        before, last = last, now
+    return last[-1] <= most

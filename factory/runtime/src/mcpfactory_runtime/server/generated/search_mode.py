@@ -108,14 +108,7 @@ class _Search:
             from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex  # noqa: PLC0415 - at the first search
 
             self._index = SearchIndex(
-                IndexedTool(
-                    name=name,
-                    title=row.tool.wire.get("title", ""),
-                    description=row.tool.wire.get("description", ""),
-                    operation=row.operation,
-                    group=row.group,
-                    arguments=tuple(row.tool.wire["inputSchema"].get("properties", ())),
-                )
+                IndexedTool.from_wire(row.tool.wire | {"name": name}, row.operation, row.group)
                 for name, row in self._rows.items()
             )
         return self._index
