@@ -11,6 +11,7 @@ import pytest
 
 from mcpfactory_codegen.describe.suggest import BOUND
 from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.servers.apis import ApiConfig
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, ServerConfigError, read_config, render_config
 from mcpfactory_codegen.servers.create import Created, CreateError, create_server, regenerate
 from mcpfactory_codegen.servers.update import update_server
@@ -44,8 +45,9 @@ def shop(tmp_path: Path) -> Path:
 
 def test_what_is_decided_about_offering_is_written_and_read_again(tmp_path: Path) -> None:
     config = ServerConfig(
-        name="shop", package="shop_mcp", template="openapi", document="api/a.yaml",
-        include_methods=("GET",), overlays=("api/overlays/mine.yaml",), mode="search", profile="read-only", dialect="flat",
+        name="shop", package="shop_mcp", template="openapi",
+        apis=(ApiConfig("api/a.yaml", include_methods=("GET",), overlays=("api/overlays/mine.yaml",)),),
+        mode="search", profile="read-only", dialect="flat",
     )  # fmt: skip
     (tmp_path / CONFIG).write_text(render_config(config), "utf-8")
     assert read_config(tmp_path) == config
@@ -134,7 +136,7 @@ def test_an_overlay_is_kept_beside_the_document_and_applied_each_time(tmp_path: 
     source = written(tmp_path)
     made = create_server(tmp_path / "servers", source=source, name="bookshop", overlays=[overlay, overlay])
     kept = ["api/overlays/no_orders.yaml", "api/overlays/no_orders-2.yaml"]
-    assert read_config(made.path).overlays == tuple(kept)
+    assert read_config(made.path).apis[0].overlays == tuple(kept)
     assert [(problem.pointer, problem.line) for problem in made.problems] == [(f"{kept[1]}#/actions/0/target", 1)]
     for again in (made, regenerate(made.path), update_server(made.path, source=source)):
         assert again.tools == 3
@@ -153,7 +155,7 @@ def test_an_overlay_that_cannot_be_had_is_told(shop: Path, name: str) -> None:
 def test_methods_are_selected_when_the_server_is_made(tmp_path: Path) -> None:
     made = create_server(tmp_path, source=written(tmp_path), name="bookshop", selection=SEARCH)
     assert made.tools == 2
-    assert read_config(made.path).include_methods == ("GET",)
+    assert read_config(made.path).apis[0].include_methods == ("GET",)
 
 
 def large(tmp_path: Path, paths: dict[str, Any]) -> Created:

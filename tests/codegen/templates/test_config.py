@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_codegen.servers.config import CONFIG, ServerConfigError, ServerConfig, quoted, read_config, render_config
+from mcpfactory_codegen.servers.apis import ApiConfig
+from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, ServerConfigError, read_config, render_config
+from mcpfactory_codegen.servers.values import quoted
 from mcpfactory_codegen.text import clean
 
 
@@ -16,11 +18,15 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         name="bookshop",
         package="bookshop_mcp",
         template="openapi",
-        document="api/openapi.yaml",
-        source="https://example.com/a.yaml",
-        allow_private=("127.0.0.1:8000", "[::1]:8000", "intranet"),
-        include_tags=('quote " and \\ backslash', "größe 🐶"),
-        include_paths=("/books/**",),
+        apis=(
+            ApiConfig(
+                document="api/openapi.yaml",
+                source="https://example.com/a.yaml",
+                allow_private=("127.0.0.1:8000", "[::1]:8000", "intranet"),
+                include_tags=('quote " and \\ backslash', "größe 🐶"),
+                include_paths=("/books/**",),
+            ),
+        ),
         names={"GET /books/{id}": "read_book"},
     )
     (tmp_path / CONFIG).write_text(render_config(config), "utf-8")

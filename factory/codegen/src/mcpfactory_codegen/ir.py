@@ -8,6 +8,7 @@ Readers (`openapi/`) build an `Api`; `select`, `naming`, `describe` and `emit` c
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -38,7 +39,9 @@ __all__ = [
     "essence",
     "is_json",
     "lookup",
+    "operation_key",
     "references",
+    "split_label",
     "subschemas",
     "to_json",
     "unescape",
@@ -180,6 +183,8 @@ class ApiSecurityScheme:
 class ApiOperation:
     """One operation. `pointer` is its place in the document; `(method, path)` is its identity. `method` is upper case.
 
+    `label` is that of its document in an API of several (see `combine`), and then part of its identity and its pointer.
+
     `scopes` are those that `security` asks of OAuth schemes, by scheme name.
 
     `extensions` holds the fields of the document, the path and the operation whose names begin as `MARK_PREFIXES` says, in
@@ -202,11 +207,16 @@ class ApiOperation:
     server: str = ""
     external_docs: str = ""
     extensions: dict[str, Any] = field(default_factory=dict)
+    label: str = ""
 
     @property
     def key(self) -> str:
-        """The identity as text: "GET /books/{id}"."""
-        return f"{self.method} {self.path}"
+        """The identity as text: "GET /books/{id}", or "shelf: GET /books/{id}" where the document has a label."""
+        return operation_key(self.method, self.path, self.label)
+
+    def skipped(self, reason: str) -> Skipped:
+        """Return what is listed when it becomes no tool."""
+        return Skipped(self.method, self.path, self.operation_id, self.pointer, reason, self.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +228,7 @@ class Skipped:
     operation_id: str
     pointer: str
     reason: str
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +255,17 @@ class Api:
     def by_key(self) -> dict[str, ApiOperation]:
         """Return the operations by their identity."""
         return {operation.key: operation for operation in self.operations}
+
+
+def operation_key(method: str, path: str, label: str = "") -> str:
+    """Return the identity of an operation as text."""
+    return f"{label}: {method} {path}" if label else f"{method} {path}"
+
+
+def split_label(text: str) -> tuple[str, str]:
+    """Return the label that leads a key or a pointer, "" when there is none, and the rest."""
+    match = _LABELLED.match(text)
+    return (match[1], match[2]) if match else ("", text)
 
 
 def to_json(api: Api) -> dict[str, Any]:
@@ -346,6 +368,8 @@ CODES: Final[dict[str, Level]] = {
     "profile-empty": "warning",
     "profile-unknown": "warning",
 }
+
+_LABELLED: Final = re.compile(r"([a-z][a-z0-9-]*): (.*)\Z", re.DOTALL)
 
 _MOST: Final[dict[Level, int]] = {"error": 1000, "warning": 50}
 """Problems listed per code. A document with one habit a thousand times is reported once a page, not a thousand times."""

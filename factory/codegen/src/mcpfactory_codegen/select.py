@@ -8,7 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, Problems, Skipped, references
+from mcpfactory_codegen.ir import (
+    Api,
+    ApiOperation,
+    JsonSchema,
+    Problem,
+    Problems,
+    Skipped,
+    operation_key,
+    references,
+    split_label,
+)
 from mcpfactory_codegen.text import listed
 
 __all__ = ["EXTENSIONS", "NOT_SELECTED", "Selection", "marked", "select"]
@@ -28,7 +38,7 @@ class Selection:
     Attributes:
         include_tags: Tags, compared without regard to case.
         include_paths: Globs over the path template: `*` stays within a segment, `**` does not, `/books/**` includes `/books`.
-        include_operations: operationIds, or a method and a path: "GET /books/{id}".
+        include_operations: operationIds, or a method and a path: "GET /books/{id}". The label of a document may lead either: "shelf: listBooks".
         include_methods: HTTP methods.
     """
 
@@ -56,7 +66,7 @@ def select(api: Api, selection: Selection) -> Api:
         if not reason and marked(operation.extensions) is False and not any(kind == "operation" for kind, _ in hits):
             reason = f"{NOT_SELECTED}: the document says that it is not for models"
         if reason:
-            skipped.append(Skipped(operation.method, operation.path, operation.operation_id, operation.pointer, reason))
+            skipped.append(operation.skipped(reason))
         else:
             kept.append(operation)
     found = {operation.method for operation in api.operations}
@@ -101,9 +111,15 @@ def _by_path(term: str) -> Callable[[ApiOperation], bool]:
 
 
 def _by_operation(term: str) -> Callable[[ApiOperation], bool]:
-    method, _, path = term.strip().partition(" ")
-    key = f"{method.upper()} {path.strip()}"
-    return lambda operation: operation.operation_id == term or operation.key == key
+    label, plain = split_label(term)
+    method, _, path = plain.strip().partition(" ")
+    wanted = {plain, f"{method.upper()} {path.strip()}"}
+
+    def accepts(operation: ApiOperation) -> bool:
+        named = {operation.operation_id, operation_key(operation.method, operation.path)} - {""}
+        return operation.operation_id == term or (label in {"", operation.label} and bool(wanted & named))
+
+    return accepts
 
 
 def _glob(text: str) -> re.Pattern[str]:

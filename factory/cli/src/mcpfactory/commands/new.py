@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,20 +11,20 @@ from mcpfactory.options import AsJson, DryRun, Mode, workspace_in
 from mcpfactory.progress import progress
 from mcpfactory.summaries import print_addresses, print_groups, print_problems
 
-_Source = Annotated[
-    str,
+_Sources = Annotated[
+    list[str] | None,
     typer.Option(
         "--from-openapi",
         "--from",
-        metavar="FILE|URL",
-        help="An API document: OpenAPI, or another kind that docs/how-to/other-sources.md lists.",
+        metavar="[LABEL=]FILE|URL",
+        help="An API document: OpenAPI, or another kind that docs/how-to/other-sources.md lists; repeatable, each with a label.",
     ),
 ]
 
 
 def new(
     name: Annotated[str, typer.Argument(help="Name of the server; made from the document's title by default.")] = "",
-    source: _Source = "",
+    source: _Sources = None,
     template: Annotated[str, typer.Option(help="A template's name or folder.", autocompletion=complete.templates)] = "",
     name_option: Annotated[str, typer.Option("--name", help="The same as NAME.")] = "",
     include_tag: Annotated[
@@ -41,8 +40,12 @@ def new(
         list[str] | None, typer.Option(metavar="METHOD", help="Of these, only operations with this method; repeatable.")
     ] = None,
     overlay: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Change the document by an OpenAPI overlay; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="[LABEL=]FILE", help="Change the document by an OpenAPI overlay; repeatable."),
     ] = None,
+    shared_credentials: Annotated[
+        bool, typer.Option("--shared-credentials", help="Equal security schemes of several documents are one.")
+    ] = False,
     mode: Mode = "",
     strict: Annotated[bool, typer.Option("--strict", help="Make nothing when the document has any problem.")] = False,
     dry_run: DryRun = False,
@@ -53,7 +56,7 @@ def new(
     from mcpfactory_codegen.select import Selection
     from mcpfactory_codegen.servers.create import create_server
 
-    _refuse(source, template, (name, name_option), mode, overlay)
+    _refuse(source or [], template, (name, name_option), mode, overlay)
     workspace = workspace_in()
     with progress(quiet=as_json or quiet) as tell:
         created = create_server(
@@ -68,6 +71,7 @@ def new(
                 include_methods=tuple(include_method or ()),
             ),
             overlays=tuple(overlay or ()),
+            credentials="shared" if shared_credentials else "",
             mode=mode,
             strict=strict,
             permit=True,
@@ -89,7 +93,7 @@ def _advise(created: Any, mode: str) -> None:
         print_groups([asdict(group) for group in created.groups], created.tokens, "--mode search")
 
 
-def _refuse(document: str, template: str, names: tuple[str, str], mode: str, overlays: list[Path] | None) -> None:
+def _refuse(document: list[str], template: str, names: tuple[str, str], mode: str, overlays: list[str] | None) -> None:
     """End the command when its options do not go together."""
     if bool(document) == bool(template):
         output.fail(

@@ -16,14 +16,18 @@ _QUIET: Final = ("same", "keep", "deleted")  # nothing happens to these files
 def update(
     name: Name,
     source: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
             "--from-openapi",
             "--from",
-            metavar="FILE|URL",
-            help="The API document; by default it is read from where it came from.",
+            metavar="[LABEL=]FILE|URL",
+            help="The API document; by default it is read from where it came from. A new label adds a document; repeatable.",
         ),
-    ] = "",
+    ] = None,
+    api: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LABEL", help="Read only this of several documents anew; repeatable."),
+    ] = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -32,7 +36,9 @@ def update(
 
     server = workspace_in().server(name)
     with progress(quiet=as_json) as tell:
-        updated = update_server(server.folder, source=source or None, permit=True, dry_run=dry_run, notify=tell)
+        updated = update_server(
+            server.folder, source=source, labels=api or (), permit=True, dry_run=dry_run, notify=tell
+        )
     if as_json:
         output.data(updated.to_json(dry_run=dry_run))
     else:

@@ -128,7 +128,7 @@ def describe_all(api: Api, names: Names, responses: ResponseOptions | None = Non
                 tools.append(_selecting(tool) if responses.select and outputs.is_json(operation) else tool)
                 problems += assumed
         if reason:
-            skipped.append(Skipped(operation.method, operation.path, operation.operation_id, operation.pointer, reason))
+            skipped.append(operation.skipped(reason))
             problems.append(Problem("error", "operation-no-tool", operation.pointer, f"{operation.key}: {reason}"))
     return Description(tuple(tools), tuple(skipped), tuple(problems))
 

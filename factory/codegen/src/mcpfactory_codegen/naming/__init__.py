@@ -19,6 +19,7 @@ from typing import Final
 from mcpfactory_codegen.inputs import inputs
 from mcpfactory_codegen.ir import Api, ApiOperation
 from mcpfactory_codegen.naming.arguments import may_be_argument, name_arguments
+from mcpfactory_codegen.naming.labels import name_labelled_modules, name_labelled_tools
 from mcpfactory_codegen.naming.modules import MOST_OPERATIONS, name_modules
 from mcpfactory_codegen.naming.tools import TOOL_LIMIT, may_be_tool, name_tools
 from mcpfactory_codegen.naming.variables import ENVIRONMENT_PARTS, name_variables, variable_prefix
@@ -79,8 +80,8 @@ def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = N
     ("GET /books/{id}") to tool names that must stay. A pinned name that no tool may have is ignored.
     """
     operations = _unique(api.operations)
-    tools = name_tools(operations, pinned or {})
-    modules = name_modules(operations)
+    tools = name_labelled_tools(operations, pinned or {})
+    modules = name_labelled_modules(operations)
     functions = _functions(tools, modules)
     named = {}
     for operation in operations:

@@ -19,17 +19,18 @@ from mcpfactory_codegen.emit import Options, emit
 from mcpfactory_codegen.ir import Api, Problem, Skipped
 from mcpfactory_codegen.naming import Names, name_api
 from mcpfactory_codegen.read.document import Document, load
-from mcpfactory_codegen.read.lines import located
 from mcpfactory_codegen.read.overlay import Overlay, apply_overlays, load_overlay
-from mcpfactory_codegen.select import select
 from mcpfactory_codegen.servers import tree
-from mcpfactory_codegen.servers.config import CONFIG, NAME, ServerConfig, ServerConfigError, quoted, render_config
+from mcpfactory_codegen.servers.apis import ApiConfig
+from mcpfactory_codegen.servers.config import CONFIG, NAME, ServerConfig, ServerConfigError, render_config
+from mcpfactory_codegen.servers.documents import located_in, read_documents
 from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_codegen.servers.profiles import resolve
 from mcpfactory_codegen.servers.report import REPORT, environment, render_report, report
 from mcpfactory_codegen.servers.scaffold import find_template, render, template_version
 from mcpfactory_codegen.servers.style import formatted
-from mcpfactory_codegen.source import kind_of, read_source
+from mcpfactory_codegen.servers.values import quoted
+from mcpfactory_codegen.source import kind_of
 from mcpfactory_codegen.text import clean, one_line, snake
 from mcpfactory_runtime.upstream.addresses import describe_private, host_port_of, is_public
 
@@ -53,6 +54,7 @@ __all__ = [
     "server_name",
     "stated_version",
     "stored_document",
+    "stored_documents",
     "template_data",
 ]
 
@@ -75,7 +77,7 @@ def no_notice(_step: str) -> None:
 class BuiltServer:
     """A server in memory: its files by owner; `template` is the version that the person's come from, `address` as in the report.
 
-    `recognised` says in words what kind of document they were made from.
+    `apis` are its documents as its configuration has to have them. `recognised` says in words what kinds of documents they are.
     """
 
     machine: dict[str, str] = field(default_factory=dict)
@@ -87,6 +89,7 @@ class BuiltServer:
     skipped: tuple[Skipped, ...] = ()
     groups: tuple[Group, ...] = ()
     address: Mapping[str, Any] = field(default_factory=dict)
+    apis: tuple[ApiConfig, ...] = ()
     template: str = ""
     recognised: str = ""
 
@@ -98,23 +101,24 @@ class BuiltServer:
 
 def generate(
     config: ServerConfig,
-    document: Document,
+    documents: Mapping[str, Document],
     pinned: Mapping[str, str],
     version: str,
     *,
     scaffold: bool = False,
-    source: str = "",
+    sources: Mapping[str, str] | None = None,
     notify: Notify = no_notice,
 ) -> BuiltServer:
-    """Everything that follows from the document; with `scaffold` the person's files, too.
+    """Everything that follows from the documents, by label; with `scaffold` the person's files, too.
 
-    `source` is the private address that a person named for the document just now: the API may be called there. `notify` takes
-    a line whenever a step begins.
+    `sources` are the private addresses that a person named for documents just now: their APIs may be called there. `notify`
+    takes a line whenever a step begins.
     """
-    notify("reading the operations of the document")
-    read = read_source(_with_source(config, document))
-    config = _with_permitted_hosts(config, permitted(source, read.base_url))
-    api = select(read, config.selection)
+    notify(f"reading the operations of {'the document' if len(documents) == 1 else f'{len(documents)} documents'}")
+    documents = {one.label: _with_source(one, documents[one.label]) for one in config.apis}
+    read = read_documents(config.apis, documents)
+    config = _with_permitted_hosts(config, sources or {}, read.bases)
+    api = read.api
     notify(f"naming and describing {len(api.operations)} operations")
     named = name_api(api, server=config.name, pinned=pinned)
     renamed = rename(named, config.tools)
@@ -127,7 +131,7 @@ def generate(
     skipped = (*api.skipped, *described.skipped, *_hidden(api, curated.hidden))
     of_names = (*check_names(named, config.names), *renamed.problems)
     of_choice = (*curated.problems, *profiles.problems, *unmade)
-    problems = located(document, (*api.problems, *described.problems, *suspicious, *of_names, *of_choice))
+    problems = located_in(documents, (*api.problems, *described.problems, *suspicious, *of_names, *of_choice))
     options = _options(config, version, profiles.offer, workflows)
     notify(f"writing the code of {len(curated.tools)} tools")
     machine = emit(api, names, curated.tools, options)
@@ -145,30 +149,38 @@ def generate(
         machine={**{path: done[path] for path in machine}, REPORT: render_report(data)},
         person={path: done[path] for path in person},
         tools=curated.tools,
-        operations=len(read.operations) + len(read.skipped),
+        operations=sum(read.operations.values()),
         problems=problems,
         skipped=skipped,
         groups=groups,
         address=data["address"],
+        apis=config.apis,
         template=template_version(config.template) if scaffold else "",
-        recognised=recognised(document, read),
+        recognised=recognised(documents, read.operations),
     )
 
 
-def recognised(document: Document, read: Api) -> str:
-    """Return in words what kind of document it is, and how much is in it."""
-    source = kind_of(document)
-    count = len(read.operations) + len(read.skipped)
-    return f"{source.noun}, {count} {source.counted if count != 1 else source.counted.removesuffix('s')}"
+def recognised(documents: Mapping[str, Document], counts: Mapping[str, int]) -> str:
+    """Return in words what kind of document each is, and how much is in it."""
+    found = []
+    for label, document in documents.items():
+        source, count = kind_of(document), counts[label]
+        text = f"{source.noun}, {count} {source.counted if count != 1 else source.counted.removesuffix('s')}"
+        found.append(f"{label}: {text}" if label else text)
+    return "; ".join(found)
 
 
-def _with_source(config: ServerConfig, document: Document) -> Document:
+def _with_source(api: ApiConfig, document: Document) -> Document:
     """Return the document with the source that the configuration records: what is relative in it is read from there, also in the copy."""
-    return replace(document, source=config.source) if is_url(config.source) else document
+    return replace(document, source=api.source) if is_url(api.source) else document
 
 
-def _with_permitted_hosts(config: ServerConfig, hosts: tuple[str, ...]) -> ServerConfig:
-    return replace(config, allow_private=tuple(dict.fromkeys((*config.allow_private, *hosts))))
+def _with_permitted_hosts(config: ServerConfig, sources: Mapping[str, str], bases: Mapping[str, str]) -> ServerConfig:
+    hosts = {one.label: permitted(sources.get(one.label, ""), bases[one.label]) for one in config.apis}
+    apis = (
+        replace(one, allow_private=tuple(dict.fromkeys((*one.allow_private, *hosts[one.label])))) for one in config.apis
+    )
+    return replace(config, apis=tuple(apis))
 
 
 def _options(config: ServerConfig, version: str, offer: Mapping[str, Any], workflows: tuple[Workflow, ...]) -> Options:
@@ -218,11 +230,7 @@ def refuse_empty(built: BuiltServer, config: ServerConfig, where: str) -> None:
 
 
 def _hidden(api: Api, keys: Collection[str]) -> tuple[Skipped, ...]:
-    return tuple(
-        Skipped(one.method, one.path, one.operation_id, one.pointer, HIDDEN)
-        for one in api.operations
-        if one.key in keys
-    )
+    return tuple(one.skipped(HIDDEN) for one in api.operations if one.key in keys)
 
 
 def _person(config: ServerConfig, api: Api, names: Names, tools: tuple[ApiTool, ...]) -> dict[str, str]:
@@ -260,30 +268,33 @@ def from_template(config: ServerConfig) -> BuiltServer:
 # --- what a server's folder says ---
 
 
-def stored_document(folder: Path, config: ServerConfig) -> Document:
-    """Return the API document in a server's folder with its overlays; it may refer to other files below its first folder (`api/`)."""
-    path = folder / config.document
-    root = folder / Path(config.document).parts[0] if len(Path(config.document).parts) > 1 else folder
+def stored_documents(folder: Path, config: ServerConfig) -> dict[str, Document]:
+    """Return the API documents in a server's folder with their overlays, by label."""
+    return {api.label: stored_document(folder, api) for api in config.apis}
+
+
+def stored_document(folder: Path, api: ApiConfig) -> Document:
+    """Return an API document in a server's folder with its overlays; it may refer to other files below its first folder (`api/`)."""
+    path = folder / api.document
+    root = folder / Path(api.document).parts[0] if len(Path(api.document).parts) > 1 else folder
     if not path.resolve().is_relative_to(folder.resolve()):
         hint = "copy it to api/ and name it there"
-        raise ServerConfigError(
-            f"{folder / CONFIG}: the document {config.document!r} is not in the server's folder", hint
-        )
-    return apply_overlays(load(str(path), root=root), overlays_of(folder, config))
+        raise ServerConfigError(f"{folder / CONFIG}: the document {api.document!r} is not in the server's folder", hint)
+    return apply_overlays(load(str(path), root=root), overlays_of(folder, api))
 
 
-def overlays_of(folder: Path, config: ServerConfig) -> tuple[Overlay, ...]:
+def overlays_of(folder: Path, api: ApiConfig) -> tuple[Overlay, ...]:
     """Return the overlays that the configuration names.
 
     Raises:
         ConfigError: one is not in the server's folder.
         DocumentError: one cannot be read, or is something else.
     """
-    for name in config.overlays:
+    for name in api.overlays:
         if not (folder / name).resolve().is_relative_to(folder.resolve()):
             hint = "copy it to api/overlays/ and name it there"
             raise ServerConfigError(f"{folder / CONFIG}: the overlay {name!r} is not in the server's folder", hint)
-    return tuple(load_overlay(folder / name, name) for name in config.overlays)
+    return tuple(load_overlay(folder / name, name) for name in api.overlays)
 
 
 def stated_version(folder: Path, config: ServerConfig) -> str:
@@ -385,6 +396,7 @@ def permitted(source: str, base_url: str) -> tuple[str, ...]:
 
 
 _ROWS: Final = 60
+_NAMED: Final = 4  # documents that are named one by one
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
 
 
@@ -402,7 +414,7 @@ def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[
         "title_quoted": quoted(title),
         "description_quoted": quoted(description),
         "instructions_quoted": quoted(instructions),
-        "document": config.document,
+        "document": _documents(config),
         "title_markdown": markdown(title),
         "about_markdown": markdown(one_line(api.description, 600)),
         "tools_count": len(tools),
@@ -412,6 +424,12 @@ def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[
         "address_variable": f"{names.prefix}_BASE_URL",
         "example_tool": next((tool.name for tool in tools if not tool.input_schema.get("required")), ""),
     }
+
+
+def _documents(config: ServerConfig) -> str:
+    """Return the documents as the README names them."""
+    places = [api.document for api in config.apis]
+    return ", ".join(places) if len(places) <= _NAMED else f"{len(places)} documents in api/"
 
 
 def markdown(text: str) -> str:

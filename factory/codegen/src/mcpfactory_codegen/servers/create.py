@@ -13,12 +13,14 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final
 
+from mcpfactory_codegen.combine import common_title
 from mcpfactory_codegen.describe.suggest import Group
 from mcpfactory_codegen.ir import Problem, Skipped
-from mcpfactory_codegen.read.document import load
+from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import apply_overlays, load_overlay
 from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.servers import tree
+from mcpfactory_codegen.servers.apis import ApiConfig
 from mcpfactory_codegen.servers.build import (
     FIRST_VERSION,
     BuiltServer,
@@ -33,9 +35,10 @@ from mcpfactory_codegen.servers.build import (
     refuse_empty,
     server_name,
     stated_version,
-    stored_document,
+    stored_documents,
 )
 from mcpfactory_codegen.servers.config import ServerConfig, read_config
+from mcpfactory_codegen.servers.documents import ApiSource, Sources, choose_labels, sources_of
 from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.report import published_names
@@ -89,25 +92,29 @@ def create_server(
     folder: Path,
     *,
     name: str | None = None,
-    source: str | Path | None = None,
+    source: Sources = None,
     template: str | None = None,
     selection: Selection | None = None,
     overlays: Sequence[str | Path] = (),
+    credentials: str = "",
     mode: str = "",
     strict: bool = False,
     permit: bool = False,
     dry_run: bool = False,
     notify: Notify = no_notice,
 ) -> Created:
-    """Make the server `folder/<name>` from an API document (`source`: path or URL) or from a template.
+    """Make the server `folder/<name>` from an API document (`source`: path or URL), from several, or from a template.
 
     Args:
         folder: where servers live, such as `servers/`; made if it is not there.
         name: `[a-z][a-z0-9-]*`; None takes the document's title, or the template's name.
-        source: an API document; `template` is then the one for its person-owned files ("openapi" by default).
+        source: an API document, or several, of which each may have a label: `messaging=twilio.yaml`. `template` is then the one
+            for its person-owned files ("openapi" by default).
         template: a shipped template's name, or the path of a template's folder.
-        selection: which operations; the others are reported as skipped.
-        overlays: files with OpenAPI overlays; they are kept beside the document and applied each time it is read.
+        selection: which operations, of each document; the others are reported as skipped.
+        overlays: files with OpenAPI overlays; they are kept beside the document and applied each time it is read. With several
+            documents each begins with the label of its own: `messaging=fixes.yaml`.
+        credentials: "shared", when security schemes that are equal in several documents are one.
         mode: how the server offers its tools, "full" or "search"; "" the runtime's default.
         strict: make nothing when the document has any problem.
         permit: a person named `source`, so that the API may be called there although the address is private.
@@ -121,8 +128,8 @@ def create_server(
         raise CreateError("neither a document nor a template was given", "give one of them", "source")
     with as_create_errors():
         if source is not None:
-            request = _Request(template or _OPENAPI, selection or Selection(), tuple(map(Path, overlays)), mode)
-            name, built = _from_document(name, source, request, strict=strict, permit=permit, notify=notify)
+            request = _Request(template or _OPENAPI, selection or Selection(), sources_of(overlays), mode, credentials)
+            name, built = _from_documents(name, source, request, strict=strict, permit=permit, notify=notify)
         else:
             name = server_name(name, Path(template or "").name)
             built = from_template(ServerConfig(name=name, package=package_of(name), template=template or ""))
@@ -147,9 +154,9 @@ def regenerate(folder: Path) -> Created:
         config = read_config(folder)
         if not config.document:
             return Created(config.name, folder)
-        document = stored_document(folder, config)
+        documents = stored_documents(folder, config)
         pinned = {**published_names(folder), **config.names}
-        built = generate(config, document, pinned, stated_version(folder, config))
+        built = generate(config, documents, pinned, stated_version(folder, config))
         refuse_empty(built, config, config.document)
         steps = tree.write(folder, built.machine, owner="machine")
     tampered = tuple(file_tampered(step) for step in steps if step.tampered)
@@ -182,26 +189,77 @@ class _Request:
 
     template: str
     selection: Selection
-    overlays: tuple[Path, ...]
+    overlays: tuple[ApiSource, ...]
     mode: str
+    credentials: str
 
 
-def _from_document(
-    name: str | None, source: str | Path, request: _Request, *, strict: bool, permit: bool, notify: Notify
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """A document that was read for a new server: how the configuration names it, as it is kept, and the files to write."""
+
+    api: ApiConfig
+    document: Document
+    files: dict[str, bytes]
+
+
+def _from_documents(
+    name: str | None, source: Sources, request: _Request, *, strict: bool, permit: bool, notify: Notify
 ) -> tuple[str, BuiltServer]:
-    notify(f"reading {public_source(str(source)) or source}")
-    loaded = load(str(source))
-    paths = _overlay_paths(request.overlays)
-    overlays = {target: load_overlay(path, target) for target, path in paths.items()}
-    layout = document_files(loaded)
-    document = apply_overlays(as_kept(loaded, layout), tuple(overlays.values()))
-    selection = request.selection
-    name = server_name(name, name or title_of(document) or Path(str(source)).stem)
+    taken = _taken(sources_of(source), request, notify)
+    first = taken[0]
+    titles = [] if name else [title_of(one.document) for one in taken]
+    name = server_name(name, name or common_title(titles) or Path(first.document.source).stem)
     config = ServerConfig(
         name=name,
         package=package_of(name),
         template=request.template,
         mode=request.mode,
+        apis=tuple(one.api for one in taken),
+    )
+    documents = {one.api.label: one.document for one in taken}
+    private = {one.api.label: private_source(one.api.source) for one in taken} if permit else {}
+    built = generate(config, documents, {}, FIRST_VERSION, scaffold=True, sources=private, notify=notify)
+    refuse_empty(built, config, "the document" if len(taken) == 1 else "the documents")
+    if strict and built.problems:
+        problem = built.problems[0]
+        raise CreateError(
+            f"the document has {len(built.problems)} problems, and --strict allows none; the first: {problem.message}"
+            + (f" (at {problem.pointer})" if problem.pointer else ""),
+            problem.hint or "correct the document, or leave out --strict",
+            "strict",
+        )
+    return name, replace(built, document={path: content for one in taken for path, content in one.files.items()})
+
+
+def _taken(sources: Sequence[ApiSource], request: _Request, notify: Notify) -> list[_Taken]:
+    """Return the documents, each with its label and its overlays.
+
+    Raises:
+        CreateError: two documents have one label, or an overlay is for none of them.
+    """
+    loaded = []
+    for one in sources:
+        notify(f"reading {public_source(one.place) or one.place}")
+        loaded.append(load(one.place))
+    several = len(sources) > 1
+    titles = [title_of(document) for document in loaded]
+    labels = choose_labels(list(zip(sources, titles, strict=True))) if several else (sources[0].label,)
+    for label in labels:
+        if labels.count(label) > 1:
+            raise CreateError(f"two documents have the label {label!r}", "give each another: LABEL=FILE", "source")
+    overlays = _overlays_by_label(request.overlays, labels)
+    return [_take(document, label, overlays[label], request) for document, label in zip(loaded, labels, strict=True)]
+
+
+def _take(loaded: Document, label: str, overlays: Sequence[Path], request: _Request) -> _Taken:
+    paths = _overlay_paths(overlays, label)
+    read = {target: load_overlay(path, target) for target, path in paths.items()}
+    layout = document_files(loaded, label)
+    document = apply_overlays(as_kept(loaded, layout), tuple(read.values()))
+    selection = request.selection
+    api = ApiConfig(
+        label=label,
         document=layout.main,
         source=public_source(document.source),
         include_tags=tuple(selection.include_tags),
@@ -209,27 +267,29 @@ def _from_document(
         include_operations=tuple(selection.include_operations),
         include_methods=tuple(selection.include_methods),
         overlays=tuple(paths),
+        credentials=request.credentials if label else "",
     )
-    source = private_source(config.source) if permit else ""
-    built = generate(config, document, {}, FIRST_VERSION, scaffold=True, source=source, notify=notify)
-    refuse_empty(built, config, "the document")
-    if strict and built.problems:
-        first = built.problems[0]
-        raise CreateError(
-            f"the document has {len(built.problems)} problems, and --strict allows none; the first: {first.message}"
-            + (f" (at {first.pointer})" if first.pointer else ""),
-            first.hint or "correct the document, or leave out --strict",
-            "strict",
-        )
-    return name, replace(built, document={**layout.files, **{target: one.part.raw for target, one in overlays.items()}})
+    return _Taken(api, document, {**layout.files, **{target: one.part.raw for target, one in read.items()}})
 
 
-def _overlay_paths(overlays: Sequence[Path]) -> dict[str, Path]:
-    """Where overlays go in the server's folder: below api/overlays/, under names of their own."""
+def _overlays_by_label(overlays: Sequence[ApiSource], labels: Sequence[str]) -> dict[str, list[Path]]:
+    found: dict[str, list[Path]] = {label: [] for label in labels}
+    for one in overlays:
+        label = one.label if one.label in found or len(labels) > 1 else labels[0]
+        if label not in found:
+            hint = f"--overlay LABEL=FILE; labels: {', '.join(labels)}"
+            raise CreateError(f"nothing says which document the overlay {one.place} is for", hint, "source")
+        found[label].append(Path(one.place))
+    return found
+
+
+def _overlay_paths(overlays: Sequence[Path], label: str) -> dict[str, Path]:
+    """Where overlays go in the server's folder: below `overlays/` beside the document, under names of their own."""
     paths: dict[str, Path] = {}
+    folder = f"api/{label}/overlays" if label else "api/overlays"
     for path in overlays:
         stem, number = f"{snake(path.stem) or 'overlay'}", 1
-        while (target := f"api/overlays/{stem}{'' if number == 1 else f'-{number}'}{path.suffix.lower()}") in paths:
+        while (target := f"{folder}/{stem}{'' if number == 1 else f'-{number}'}{path.suffix.lower()}") in paths:
             number += 1
         paths[target] = path
     return paths

@@ -15,7 +15,7 @@ __all__ = ["LISTS", "SERVER_FIELDS", "unread"]
 LISTS: Final = ("include_tags", "include_paths", "include_operations", "include_methods")
 SERVER_FIELDS: Final[Mapping[str, Collection[str] | None]] = {
     "server": ("name", "package", "template", "mode", "profile", "dialect"),
-    "api": ("document", "source", "allow_private", *LISTS, "overlays"),
+    "api": ("label", "document", "source", "credentials", "allow_private", *LISTS, "overlays"),
     "names": None,
     "tools": None,
     "profiles": None,
@@ -34,7 +34,8 @@ def unread(data: Mapping[str, Any], fields: Mapping[str, Collection[str] | None]
         message, hint = found
         return message, hint.replace("fields: ", "tables: ")
     for name, known in fields.items():
-        table = data.get(name)
-        if known is not None and isinstance(table, Mapping) and (found := unknown_field(table, known, f"[{name}]")):
-            return found
+        value = data.get(name)
+        for table in value if isinstance(value, list) else [value]:
+            if known is not None and isinstance(table, Mapping) and (found := unknown_field(table, known, f"[{name}]")):
+                return found
     return None

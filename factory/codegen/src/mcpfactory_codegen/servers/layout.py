@@ -22,20 +22,23 @@ class DocumentFiles:
     files: dict[str, bytes]
 
 
-def document_files(document: Document) -> DocumentFiles:
+def document_files(document: Document, label: str = "") -> DocumentFiles:
     """One file becomes `api/openapi.yaml` or `.json`, of another kind `api/<kind>.<format>`; several keep their places relative to each other.
+
+    The files of a document with a label are below `api/<label>/`.
 
     Raises:
         DocumentError: the files come from several hosts, so that their references cannot be kept in a folder.
     """
+    folder = f"api/{label}" if label else "api"
     if len(document.parts) <= 1:
-        main = f"api/{kind_of(document).file}.{document.format}"
+        main = f"{folder}/{kind_of(document).file}.{document.format}"
         return DocumentFiles(main, {main: document.raw})
     paths = {key: _relative(key) for key in document.parts}
     if len({host for host, _ in paths.values()}) > 1:
         raise DocumentError("the document is spread over several hosts", "bundle it into one file first")
     common = _common([PurePosixPath(path) for _, path in paths.values()])
-    targets = {key: f"api/{PurePosixPath(path).relative_to(common)}" for key, (_, path) in paths.items()}
+    targets = {key: f"{folder}/{PurePosixPath(path).relative_to(common)}" for key, (_, path) in paths.items()}
     return DocumentFiles(targets[document.main], {targets[key]: part.raw for key, part in document.parts.items()})
 
 

@@ -30,7 +30,7 @@ from mcpfactory_codegen.servers.build import (
     package_of,
     server_name,
     stated_version,
-    stored_document,
+    stored_documents,
 )
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, parse_config, read_config
 from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
@@ -164,11 +164,11 @@ def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify
             return from_template(config)
         except ScaffoldError:
             return BuiltServer()
-    pinned, document = {**published_names(folder), **old.names}, stored_document(folder, old)
+    pinned, documents = {**published_names(folder), **old.names}, stored_documents(folder, old)
     try:
-        return generate(config, document, pinned, version, scaffold=True, notify=notify)
+        return generate(config, documents, pinned, version, scaffold=True, notify=notify)
     except ScaffoldError:
-        return generate(config, document, pinned, version)
+        return generate(config, documents, pinned, version)
 
 
 def _machines(lock: Lock, names: _Names, after: BuiltServer) -> tuple[dict[str, bytes | None], dict[str, LockEntry]]:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.describe.tools import ApiTool
-from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Skipped
+from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Skipped, operation_key
 from mcpfactory_codegen.naming import ENVIRONMENT_PARTS, Names
 from mcpfactory_codegen.text import one_line
 from mcpfactory_runtime.upstream.addresses import host_port_of
 
-__all__ = ["REPORT", "environment", "published_names", "render_report", "report"]
+__all__ = ["REPORT", "environment", "published_names", "render_report", "report", "reported_key"]
 
 REPORT: Final = ".mcpfactory/report.json"
 _VERSION: Final = 1
@@ -54,9 +54,7 @@ def report(
         "tokens": sum(tool.tokens for tool in tools),
         "skipped": [
             {
-                "method": one.method,
-                "path": one.path,
-                "operationId": one.operation_id or None,
+                **_named(one),
                 "pointer": one.pointer,
                 "reason": one.reason,
             }
@@ -76,16 +74,23 @@ def report(
 def _tool(tool: ApiTool, operation: ApiOperation) -> dict[str, Any]:
     return {
         "name": tool.name,
-        "operation": {
-            "method": operation.method,
-            "path": operation.path,
-            "operationId": operation.operation_id or None,
-        },
+        "operation": _named(operation),
         "arguments": {name: {"in": bound.place, "name": bound.name} for name, bound in tool.bindings.items()},
         "tokens": tool.tokens,
         **({"paging": {"kind": tool.paging.kind, "argument": tool.paging.argument}} if tool.paging else {}),
         **({"output": f"no output schema: {tool.output.reason}"} if tool.output.reason else {}),
     }
+
+
+def _named(operation: ApiOperation | Skipped) -> dict[str, Any]:
+    """Return what names an operation; `document` is the label of its document, where that has one."""
+    label = {"document": operation.label} if operation.label else {}
+    return {**label, "method": operation.method, "path": operation.path, "operationId": operation.operation_id or None}
+
+
+def reported_key(operation: Mapping[str, Any]) -> str:
+    """Return the identity of an operation of a report."""
+    return operation_key(operation["method"], operation["path"], operation.get("document", ""))
 
 
 def environment(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[str, Any]]:
@@ -168,17 +173,13 @@ def _compact(value: Any) -> str:
 
 
 def published_names(folder: Path) -> dict[str, str]:
-    """Return the tool name of each operation as it was last made, by "METHOD path"; {} when there is no report to read.
+    """Return the tool name of each operation as it was last made, by the operation's key; {} when there is no report to read.
 
     For a tool that the person renamed or hid it is the name that it has without that. Callers know these names, so they are kept when the document gets an operation that would claim one of them.
     """
     try:
         data = json.loads((folder / REPORT).read_bytes())
-        names = {
-            f"{tool['operation']['method']} {tool['operation']['path']}": str(tool["name"])
-            for tool in data["tools"]
-            if tool["operation"]
-        }
+        names = {reported_key(tool["operation"]): str(tool["name"]) for tool in data["tools"] if tool["operation"]}
         return names | {str(key): str(name) for key, name in data.get("names", {}).items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

@@ -11,7 +11,7 @@ All is worked out in memory first and then written at once, the lock last: an er
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from mcpfactory_codegen.ir import Problem, Skipped
 from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import apply_overlays
 from mcpfactory_codegen.servers import tree
+from mcpfactory_codegen.servers.apis import ApiConfig, with_apis
 from mcpfactory_codegen.servers.build import (
     BuiltServer,
     Notify,
@@ -35,13 +36,15 @@ from mcpfactory_codegen.servers.build import (
     stated_version,
     stored_document,
 )
-from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, read_config, with_api
+from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, read_config
 from mcpfactory_codegen.servers.diff import Change, diff
+from mcpfactory_codegen.servers.documents import Sources, sources_of
 from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.lock import Lock, LockEntry, Owner, fingerprint
 from mcpfactory_codegen.servers.merge import has_marks, merge
-from mcpfactory_codegen.servers.report import REPORT, published_names
+from mcpfactory_codegen.servers.report import REPORT, published_names, reported_key
+from mcpfactory_codegen.text import listed
 
 __all__ = ["FileAction", "FileUpdate", "Updated", "update_server"]
 
@@ -117,7 +120,8 @@ class _Plan:
 def update_server(
     folder: Path,
     *,
-    source: str | Path | None = None,
+    source: Sources = None,
+    labels: Collection[str] = (),
     permit: bool = False,
     dry_run: bool = False,
     notify: Notify = no_notice,
@@ -127,7 +131,9 @@ def update_server(
     Args:
         folder: the server's folder.
         source: where the API document is read from (path or URL); None takes `source` of mcpfactory.toml, and if
-            that is empty the document in the folder.
+            that is empty the document in the folder. `LABEL=PLACE` is for one of several documents, and a label that no
+            document has adds one.
+        labels: of the documents that are read anew; () for all.
         permit: a person named `source`, so that the API may be called there although the address is private.
         dry_run: say what would happen, and write nothing.
         notify: takes a line for a person whenever a step begins.
@@ -139,13 +145,15 @@ def update_server(
     with as_create_errors():
         config = read_config(folder)
         lock = Lock.read(folder)
-        document = _source_document(folder, config, source)
+        places = _places(config, source, labels)
+        config = replace(config, apis=(*config.apis, *_added(config, places)))
+        documents = _read_documents(folder, config, places, labels)
         plan = _Plan(entries=dict(lock.files))
-        if document is not None:
-            config = _take_document(folder, config, document, lock, plan, renew=source is not None)
-            document = as_kept(document, document_files(document))
-        named = private_source(document.source) if permit and document is not None and source is not None else ""
-        built = _built(folder, config, document, named, notify)
+        config = _take_documents(folder, config, documents, lock, plan, renewed=places)
+        named = {
+            label: private_source(one.source) for label, one in documents.fresh.items() if permit and label in places
+        }
+        built = _built(folder, config, documents, named, notify)
         tampered = _machine(folder, built, plan)
         _persons(folder, config, built, lock, plan)
         changes = _changes(folder, config, built)
@@ -166,16 +174,22 @@ def update_server(
     )
 
 
-def _built(folder: Path, config: ServerConfig, document: Document | None, source: str, notify: Notify) -> BuiltServer:
-    """Return the server as it is made today; `source` as for `generate`."""
+def _built(
+    folder: Path, config: ServerConfig, documents: _Documents, sources: Mapping[str, str], notify: Notify
+) -> BuiltServer:
+    """Return the server as it is made today: of the documents that were read anew, and of those in its folder; `sources` as for `generate`."""
     if not config.document:
         return from_template(config)
-    document = (
-        stored_document(folder, config) if document is None else apply_overlays(document, overlays_of(folder, config))
-    )
+    every = dict(documents.stored)
+    for api in config.apis:
+        if api.label in documents.fresh:
+            fresh = documents.fresh[api.label]
+            every[api.label] = apply_overlays(
+                as_kept(fresh, document_files(fresh, api.label)), overlays_of(folder, api)
+            )
     pinned = {**published_names(folder), **config.names}
     version = stated_version(folder, config)
-    built = generate(config, document, pinned, version, scaffold=True, source=source, notify=notify)
+    built = generate(config, every, pinned, version, scaffold=True, sources=sources, notify=notify)
     refuse_empty(built, config, config.document)
     return built
 
@@ -183,46 +197,138 @@ def _built(folder: Path, config: ServerConfig, document: Document | None, source
 # --- the API document ---
 
 
-def _source_document(folder: Path, config: ServerConfig, source: str | Path | None) -> Document | None:
-    """Return the document from elsewhere; None when the one in the folder is to be used."""
-    if not config.document:
-        if source is not None:
+@dataclass(frozen=True, slots=True)
+class _Documents:
+    """The API documents by label: `fresh` were read from elsewhere just now, `stored` are those in the folder, with their overlays."""
+
+    fresh: Mapping[str, Document]
+    stored: Mapping[str, Document]
+
+
+def _added(config: ServerConfig, places: Mapping[str, str]) -> tuple[ApiConfig, ...]:
+    """Return the tables of documents that the server does not have yet."""
+    known = {api.label for api in config.apis}
+    return tuple(
+        ApiConfig(document=f"api/{label}/openapi.{'json' if place.endswith('.json') else 'yaml'}", label=label)
+        for label, place in places.items()
+        if label not in known
+    )
+
+
+def _places(config: ServerConfig, source: Sources, labels: Collection[str]) -> dict[str, str]:
+    """Return where documents are to be read from now, by label, as a person named it.
+
+    Raises:
+        CreateError: nothing says which document a place or a label is for.
+    """
+    known = [api.label for api in config.apis]
+    hint = f"documents: {', '.join(known)}" if any(known) else "this server has one API document: leave out --api"
+    for label in labels:
+        if label not in known:
+            raise CreateError(
+                f"{config.name} has no API document {label!r}",
+                listed(label, known, "documents") if any(known) else hint,
+                "source",
+            )
+    places: dict[str, str] = {}
+    for one in sources_of(source):
+        if not config.document:
             hint = "leave out --from-openapi, or make a new server: mcpfactory new --from-openapi"
             raise CreateError(f"{config.name} is not made from an API document", hint, "source")
-        return None
-    address = str(source) if source is not None else config.source
+        label = one.label or (
+            next(iter(labels)) if len(labels) == 1 else "" if "" in known or len(known) > 1 else known[0]
+        )
+        if not one.label and label not in known:
+            raise CreateError(
+                f"nothing says which document {one.place} is", f"--from-openapi LABEL={one.place}; {hint}", "source"
+            )
+        if label in places:
+            raise CreateError(f"two documents are given for {label or 'the API document'}", "give one", "source")
+        places[label] = one.place
+    return places
+
+
+def _read_documents(
+    folder: Path, config: ServerConfig, places: Mapping[str, str], labels: Collection[str]
+) -> _Documents:
+    """Return the documents of the server: those that are read from elsewhere, and of the others those in the folder."""
+    fresh = {}
+    for api in config.apis:
+        if api.label in places or not labels or api.label in labels:
+            document = _source_document(folder, api, places.get(api.label))
+            if document is not None:
+                fresh[api.label] = document
+    return _Documents(fresh, {api.label: stored_document(folder, api) for api in config.apis if api.label not in fresh})
+
+
+def _source_document(folder: Path, api: ApiConfig, place: str | None) -> Document | None:
+    address = place if place is not None else api.source
     if not address:
         return None
     if not is_url(address):
-        target = Path(address) if source is not None else folder / address
-        if target.resolve() == (folder / config.document).resolve():
+        target = Path(address) if place is not None else folder / address
+        if target.resolve() == (folder / api.document).resolve():
             return None
         address = str(target)
     return load(address)
 
 
-def _take_document(
-    folder: Path, config: ServerConfig, document: Document, lock: Lock, plan: _Plan, *, renew: bool
+def _take_documents(
+    folder: Path, config: ServerConfig, documents: _Documents, lock: Lock, plan: _Plan, *, renewed: Collection[str]
 ) -> ServerConfig:
-    """Plan to copy the document into the folder; return the configuration that names it."""
-    layout = document_files(document)
-    for path, content in layout.files.items():
-        target = tree.locate(folder, path)
-        existing = target.read_bytes() if target.is_file() else None
-        if existing != content:
-            _refuse_edited(target, path, existing, lock)
-            plan.changes[path] = content
-            plan.files.append(FileUpdate(path, "create" if existing is None else "rewrite", "document"))
-        plan.entries[path] = LockEntry("document", fingerprint(content))
-    kept = {*layout.files, *config.overlays}
+    """Plan to copy the documents into the folder; return the configuration that names them.
+
+    Files that belong to none of them are removed: what a document no longer refers to, and those of a document whose table is gone.
+    """
+    kept: set[str] = set()
+    apis = []
+    for api in config.apis:
+        kept.update(api.overlays)
+        document = documents.fresh.get(api.label)
+        if document is None:
+            kept.update(_files_of(api, documents.stored[api.label]))
+            apis.append(api)
+            continue
+        layout = document_files(document, api.label)
+        for path, content in layout.files.items():
+            _take_file(folder, path, content, lock, plan)
+        kept.update(layout.files)
+        source = public_source(document.source) if api.label in renewed else api.source
+        apis.append(replace(api, document=layout.main, source=source))
     for path in [path for path, entry in lock.files.items() if entry.owner == "document" and path not in kept]:
-        target = tree.locate(folder, path)
-        if target.is_file():
-            _refuse_edited(target, path, target.read_bytes(), lock)
-            plan.changes[path] = None
-            plan.files.append(FileUpdate(path, "remove", "document"))
-        plan.entries.pop(path)
-    return replace(config, document=layout.main, source=public_source(document.source) if renew else config.source)
+        _drop_file(folder, path, lock, plan)
+    return replace(config, apis=tuple(apis))
+
+
+def _files_of(api: ApiConfig, document: Document) -> list[str]:
+    """Return the files of a document in the server's folder, by path."""
+    parts = Path(api.document).parts
+    below = f"{parts[0]}/" if len(parts) > 1 else ""
+    return [below + part for part in document.parts]
+
+
+def _take_file(folder: Path, path: str, content: bytes, lock: Lock, plan: _Plan) -> None:
+    target = tree.locate(folder, path)
+    existing = target.read_bytes() if target.is_file() else None
+    if existing != content:
+        _refuse_edited(target, path, existing, lock)
+        plan.changes[path] = content
+        plan.files.append(FileUpdate(path, "create" if existing is None else "rewrite", "document"))
+    plan.entries[path] = LockEntry("document", fingerprint(content))
+
+
+def _drop_file(folder: Path, path: str, lock: Lock, plan: _Plan) -> None:
+    """Plan to remove a document's file; one that was changed by hand is the person's from now on."""
+    target = tree.locate(folder, path)
+    plan.entries.pop(path)
+    if not target.is_file():
+        return
+    if fingerprint(target.read_bytes()) == lock.files[path].sha256:
+        plan.changes[path] = None
+        plan.files.append(FileUpdate(path, "remove", "document"))
+    else:
+        note = "it belongs to no API document of the server any more; changed by hand, so it is yours from now on"
+        plan.files.append(FileUpdate(path, "keep", "document", note))
 
 
 def _refuse_edited(target: Path, path: str, existing: bytes | None, lock: Lock) -> None:
@@ -284,12 +390,7 @@ def _persons(folder: Path, config: ServerConfig, built: BuiltServer, lock: Lock,
 def _configuration(folder: Path, config: ServerConfig, built: BuiltServer, plan: _Plan) -> None:
     """Set where the document lies, where it came from, and a private address that was named; the person's choices stay."""
     ours = tree.locate(folder, CONFIG).read_bytes().decode()
-    private = built.address.get("allow_private", ())
-    text = (
-        with_api(ours, document=config.document, source=config.source, allow_private=private)
-        if config.document
-        else ours
-    )
+    text = with_apis(ours, built.apis)
     if text != ours:
         plan.changes[CONFIG] = text.encode()
     pristine = built.person[CONFIG]
@@ -384,7 +485,7 @@ def _moved(report: Mapping[str, Any], built: BuiltServer) -> str:
 
 def _operations(report: Mapping[str, Any]) -> dict[str, str]:
     rows = [row for row in report.get("tools", ()) if row.get("operation")]
-    return {f"{row['operation']['method']} {row['operation']['path']}": row["name"] for row in rows}
+    return {reported_key(row["operation"]): row["name"] for row in rows}
 
 
 def _json(target: Path) -> dict[str, Any]:

@@ -1,0 +1,321 @@
+"""One API of several: the documents of a server, read one by one, as if they were one document. Pure.
+
+Each document but one has a label, and its operations, its problems and what has the name of something else in another
+document carry it. An API without a label keeps all its names: a server of one document that gets a second one stays as it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import urljoin
+
+from mcpfactory_codegen.ir import (
+    LISTS,
+    MAPS,
+    SINGLE,
+    Api,
+    ApiOperation,
+    ApiSecurityScheme,
+    JsonSchema,
+    Problem,
+    definition,
+    escape,
+    references,
+)
+from mcpfactory_codegen.text import compact, digest, one_line, words
+from mcpfactory_runtime.upstream.addresses import host_port_of
+
+__all__ = ["combine", "common_title", "labelled"]
+
+_ABOUT: Final = 300  # characters of each document's description
+
+
+def labelled(api: Api, label: str) -> Api:
+    """Return an API whose operations, problems and left-out operations carry a label; "" changes nothing."""
+    if not label:
+        return api
+
+    def at(pointer: str) -> str:
+        return f"{label}: {pointer or '/'}"
+
+    return dataclasses.replace(
+        api,
+        operations=tuple(dataclasses.replace(one, label=label, pointer=at(one.pointer)) for one in api.operations),
+        skipped=tuple(dataclasses.replace(one, label=label, pointer=at(one.pointer)) for one in api.skipped),
+        problems=tuple(dataclasses.replace(one, pointer=at(one.pointer)) for one in api.problems),
+    )
+
+
+def combine(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> Api:
+    """Return one API with all operations of several, by label.
+
+    A single API comes back as it is when its label is "". Each document's address is a server of its own, named by the label,
+    unless all have the same one. Shared schemas that are equal stay one, others get the label.
+
+    Args:
+        apis: by label, already `labelled`.
+        shared: labels of the documents whose equal security schemes are one, wherever they are. Else each document has
+            its own, unless the other document is at the same host.
+    """
+    if set(apis) <= {""}:
+        return next(iter(apis.values()))
+    apis = _with_servers(_with_schemas(_with_schemes(apis, frozenset(shared))))
+    every = list(apis.values())
+    servers = tuple(dict.fromkeys(url for api in every for url in api.servers))
+    return Api(
+        title=common_title([api.title for api in every]),
+        version=next((api.version for api in every if api.version), ""),
+        description=_description(apis),
+        servers=servers,
+        operations=tuple(operation for api in every for operation in api.operations),
+        schemas={name: schema for api in every for name, schema in api.schemas.items()},
+        security_schemes=_schemes(every),
+        tag_descriptions=_tags(every),
+        skipped=tuple(one for api in every for one in api.skipped),
+        problems=_problems(every),
+    )
+
+
+def _schemes(apis: Sequence[Api]) -> tuple[ApiSecurityScheme, ...]:
+    """Return each scheme once, as the first document has it."""
+    found: dict[str, ApiSecurityScheme] = {}
+    for api in apis:
+        for scheme in api.security_schemes:
+            found.setdefault(scheme.name, scheme)
+    return tuple(found.values())
+
+
+def _problems(apis: Sequence[Api]) -> tuple[Problem, ...]:
+    """Return the problems of all; that a selection matches nothing is one only where it does so in each document that has it."""
+    found = [problem for api in apis for problem in api.problems]
+    return tuple(sorted(found, key=lambda problem: problem.level != "error"))
+
+
+# --- what is said about all ---
+
+
+def common_title(titles: Sequence[str]) -> str:
+    """Return the words that all titles begin with; else the titles."""
+    titles = [" ".join(title.split()) for title in titles]
+    common: list[str] = []
+    for parts in zip(*(title.split(" ") for title in titles), strict=False):
+        if len(set(parts)) > 1:
+            break
+        common.append(parts[0])
+    while common and not words(common[-1]):
+        common.pop()  # a dash between the family and its member
+    return " ".join(common) if words(" ".join(common)) else ", ".join(title for title in titles if title)
+
+
+def _description(apis: Mapping[str, Api]) -> str:
+    """Return a line for each document."""
+    lines = []
+    for label, api in apis.items():
+        about = ": ".join(text for text in (one_line(api.title, 80), one_line(api.description, _ABOUT)) if text)
+        lines.append(f"{label}: {about}" if label else about)
+    return "\n\n".join(line for line in lines if line)
+
+
+def _tags(apis: Sequence[Api]) -> dict[str, str]:
+    """Return the descriptions of tags, without those that mean different things in two documents."""
+    texts: dict[str, set[str]] = defaultdict(set)
+    for api in apis:
+        for tag, text in api.tag_descriptions.items():
+            texts[tag].add(text)
+    return {tag: next(iter(found)) for tag, found in texts.items() if len(found) == 1}
+
+
+# --- addresses ---
+
+
+def _with_servers(apis: Mapping[str, Api]) -> dict[str, Api]:
+    """Return the APIs without a root of their own: the one that all share, or that of the document without a label, stays."""
+    bases = {api.base_url for api in apis.values()}
+    root = next(iter(bases)) if len(bases) == 1 else apis[""].base_url if "" in apis else ""
+    return {label: _moved(api) if label and api.base_url != root else api for label, api in apis.items()}
+
+
+def _moved(api: Api) -> Api:
+    """Return the API with its address at each operation, and none of its own."""
+    operations = (dataclasses.replace(one, server=one.server or api.base_url) for one in api.operations)
+    return dataclasses.replace(api, servers=(), operations=tuple(operations))
+
+
+# --- schemas ---
+
+
+def _with_schemas(apis: Mapping[str, Api]) -> dict[str, Api]:
+    """Return the APIs with one name for each schema: the label leads where a name means different things."""
+    different = _different(apis)
+    taken = {name for api in apis.values() for name in api.schemas}
+    found = {}
+    for label, api in apis.items():
+        names = {name: _free(f"{label}_{name}", taken) for name in api.schemas if label and name in different}
+        found[label] = _renamed(api, names) if names else api
+    return found
+
+
+def _different(apis: Mapping[str, Api]) -> set[str]:
+    """Return the names of schemas that are not equal in all documents that have them, or refer to such."""
+    written: dict[str, set[str]] = defaultdict(set)
+    users: dict[str, set[str]] = defaultdict(set)
+    for api in apis.values():
+        for name, schema in api.schemas.items():
+            written[name].add(compact(schema))
+            for used in references(schema):
+                users[used].add(name)
+    found: set[str] = set()
+    waiting = [name for name, texts in written.items() if len(texts) > 1]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting.extend(users[name])
+    count = Counter(name for api in apis.values() for name in api.schemas)
+    return {name for name in found if count[name] > 1}
+
+
+def _free(name: str, taken: set[str]) -> str:
+    return name if name not in taken else f"{name}_{digest(name, 6)}"
+
+
+def _renamed(api: Api, names: Mapping[str, str]) -> Api:
+    """Return the API with other names of its shared schemas, wherever it refers to them."""
+
+    def schema(one: JsonSchema) -> JsonSchema:
+        return _referring(one, names)
+
+    return dataclasses.replace(
+        api,
+        schemas={names.get(name, name): schema(one) for name, one in api.schemas.items()},
+        operations=tuple(_operation(operation, schema) for operation in api.operations),
+    )
+
+
+def _operation(operation: ApiOperation, schema: Any) -> ApiOperation:
+    body = operation.body
+    return dataclasses.replace(
+        operation,
+        parameters=tuple(dataclasses.replace(one, schema=schema(one.schema)) for one in operation.parameters),
+        body=None if body is None else dataclasses.replace(body, schema=schema(body.schema)),
+        responses=tuple(
+            one if one.schema is None else dataclasses.replace(one, schema=schema(one.schema))
+            for one in operation.responses
+        ),
+    )
+
+
+def _referring(schema: JsonSchema, names: Mapping[str, str]) -> JsonSchema:
+    """Return a schema whose references have the new names. Values that are no schemas stay as they are."""
+    if not isinstance(schema, dict):
+        return schema
+    done: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "$ref" and isinstance(value, str):
+            name = definition(value)
+            done[key] = f"#/$defs/{escape(names[name])}" if name in names else value
+        elif key in SINGLE:
+            done[key] = _referring(value, names)
+        elif key in LISTS and isinstance(value, list):
+            done[key] = [_referring(one, names) for one in value]
+        elif key in MAPS and isinstance(value, dict):
+            done[key] = {name: _referring(one, names) for name, one in value.items()}
+        else:
+            done[key] = value
+    return done
+
+
+# --- credentials: each document has its own, and none goes to another document's host ---
+
+
+def _with_schemes(apis: Mapping[str, Api], shared: frozenset[str]) -> dict[str, Api]:
+    """Return the APIs with one name for each credential: schemes of two documents that are one have one name."""
+    ready = {label: _absolute(api) if label else api for label, api in apis.items()}
+    holders: dict[_Identity, list[str]] = defaultdict(list)
+    for label, api in ready.items():
+        for scheme in api.security_schemes:
+            holders[_identity(scheme, api, label, shared)].append(label)
+    names = _credential_names(holders)
+    return {
+        label: _with_names(api, {one.name: names[_identity(one, api, label, shared)] for one in api.security_schemes})
+        for label, api in ready.items()
+    }
+
+
+_Identity = tuple[str, str, str, str, tuple[Any, ...], tuple[str, ...]]
+
+
+def _identity(scheme: ApiSecurityScheme, api: Api, label: str, shared: frozenset[str]) -> _Identity:
+    """Return what has to be equal for two schemes to be one: how they travel, and to whom."""
+    flows = (_absolute_scheme(scheme, api) if api.base_url else scheme).flows
+    whom = ("",) if label in shared else _hosts(api) or (label, "")
+    return scheme.name, scheme.kind, scheme.place, scheme.parameter, flows, whom
+
+
+def _hosts(api: Api) -> tuple[str, ...]:
+    """Return every host that the API's credentials go to; () when its document does not say."""
+    hosts = {host_port_of(url) for url in (api.base_url, *(one.server for one in api.operations if one.server))}
+    return () if "" in hosts else tuple(sorted(hosts))
+
+
+def _credential_names(holders: Mapping[_Identity, Sequence[str]]) -> dict[_Identity, str]:
+    """Return the name of each: its own where it is the only one that several documents have, or one without a label."""
+    common = Counter(identity[0] for identity, labels in holders.items() if len(labels) > 1 or "" in labels)
+    own = {identity[0] for identity, labels in holders.items() if "" in labels}
+    names = {
+        identity: identity[0]
+        for identity, labels in holders.items()
+        if "" in labels or (len(labels) > 1 and common[identity[0]] == 1 and identity[0] not in own)
+    }
+    taken = set(names.values())
+    for identity, labels in holders.items():
+        if identity not in names:
+            names[identity] = _free(f"{min(labels)}.{identity[0]}", taken)
+    return names
+
+
+def _absolute(api: Api) -> Api:
+    """Return the API with the addresses of its logins written out, and a link where its schemes have none: it is one of several."""
+    docs = (api.external_docs,) if api.external_docs.startswith("http") else ()
+    schemes = (_absolute_scheme(one, api) for one in api.security_schemes)
+    return dataclasses.replace(
+        api, security_schemes=tuple(dataclasses.replace(one, links=one.links or docs) for one in schemes)
+    )
+
+
+def _absolute_scheme(scheme: ApiSecurityScheme, api: Api) -> ApiSecurityScheme:
+    def full(url: str) -> str:
+        return urljoin(api.base_url, url) if url else ""
+
+    flows = (
+        dataclasses.replace(
+            flow,
+            token_url=full(flow.token_url),
+            authorization_url=full(flow.authorization_url),
+            device_url=full(flow.device_url),
+            refresh_url=full(flow.refresh_url),
+            metadata_url=full(flow.metadata_url),
+        )
+        for flow in scheme.flows
+    )
+    return dataclasses.replace(scheme, flows=tuple(flows))
+
+
+def _with_names(api: Api, names: Mapping[str, str]) -> Api:
+    """Return the API with other names of its security schemes."""
+
+    def operation(one: ApiOperation) -> ApiOperation:
+        return dataclasses.replace(
+            one,
+            security=tuple(tuple(names.get(name, name) for name in alternative) for alternative in one.security),
+            scopes=tuple((names.get(name, name), scopes) for name, scopes in one.scopes),
+        )
+
+    return dataclasses.replace(
+        api,
+        operations=tuple(operation(one) for one in api.operations),
+        security_schemes=tuple(dataclasses.replace(one, name=names[one.name]) for one in api.security_schemes),
+    )
