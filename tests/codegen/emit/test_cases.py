@@ -193,15 +193,17 @@ def test_the_number_of_tests_of_a_server_is_bounded() -> None:
     assert len(made[0]["refused"]) < MOST_EACH
 
 
-def test_what_cannot_be_stated_or_reached_has_no_case() -> None:
+def test_a_case_of_another_server_is_in_the_folder_of_its_name() -> None:
+    assert case(ApiOperation("GET", "/b", "", server="uploads"))["request"]["path"] == "/uploads/b"
+
+
+def test_what_cannot_be_stated_has_no_case() -> None:
     shape = ApiParameter("path", "p", {"type": "object", "properties": {"a": TEXT}}, style="matrix")
-    elsewhere = ApiOperation("GET", "/b", "", server="https://other.example")
-    api = Api("Shop", operations=(ApiOperation("GET", "/a/{p}", "", parameters=(shape,)), elsewhere))
+    api = Api("Shop", operations=(ApiOperation("GET", "/a/{p}", "", parameters=(shape,)),))
     names = name_api(api)
     assert of(api) == []
     assert list(untested([], describe(api, names), api).values()) == [
         "no plain rule says what its request looks like, or no sample arguments can be made",
-        "its operation has a server of its own",
     ]
 
 

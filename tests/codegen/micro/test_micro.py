@@ -87,7 +87,8 @@ async def _used(
         monkeypatch.setenv("MCPFACTORY_BASE_URL", stub.base_url)
         listed = await client.list_tools()
         if micro.own:
-            assert f'server="{micro.own}"' in "".join(path.read_text("utf-8") for path in _modules())
+            (own,) = (one for one in api.SERVERS if one.url == micro.own)
+            assert f'server="{own.name}"' in "".join(path.read_text("utf-8") for path in _modules())
         if not micro.sent:
             return listed, None
         name = _called(micro, report, listed)["name"]

@@ -225,12 +225,6 @@ def test_servers_are_absolute_addresses(reader: Reader, servers: Any, meant: Any
     assert ("server-none" in codes(api)) == (not meant)
 
 
-def test_an_operation_has_its_own_server_before_that_of_its_path(reader: Reader) -> None:
-    item = {"servers": [{"url": "https://path.test"}], "get": {"servers": [{"url": "/v2"}]}, "put": {}}
-    api = reader.parts(paths={"/a": item, "/b": {"get": {}}})
-    assert [one.server for one in api.operations] == ["https://api.test/v2", "https://path.test", ""]
-
-
 @pytest.mark.parametrize(
     ("fields", "meant"),
     [

@@ -18,7 +18,7 @@ _MAX_PROBLEMS: Final = 12
 def print_addresses(
     server: str, address: Mapping[str, Any], environ: Mapping[str, str] | None = None, setting: str = "export"
 ) -> None:
-    """Note on stderr each address of an API that is private, or cannot be called.
+    """Note on stderr each address of an API that is private, cannot be called, or stays where it is although the root was moved.
 
     Args:
         server: its name.
@@ -31,7 +31,7 @@ def print_addresses(
     if not address:
         return
     for one in api_addresses(address, os.environ if environ is None else environ, server=server, setting=setting):
-        if not one.works:
+        if one.hint:
             output.warning(one.message)
             output.note(f"  hint: {one.hint}")
         elif one.nature:

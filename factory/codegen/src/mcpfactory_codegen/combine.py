@@ -19,6 +19,7 @@ from mcpfactory_codegen.ir import (
     Api,
     ApiOperation,
     ApiSecurityScheme,
+    ApiServer,
     JsonSchema,
     Problem,
     definition,
@@ -76,6 +77,7 @@ def combine(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> Api:
         tag_descriptions=_tags(every),
         skipped=tuple(one for api in every for one in api.skipped),
         problems=_problems(every),
+        own_servers=tuple(sorted((one for api in every for one in api.own_servers), key=lambda one: one.name)),
     )
 
 
@@ -135,13 +137,22 @@ def _with_servers(apis: Mapping[str, Api]) -> dict[str, Api]:
     """Return the APIs without a root of their own: the one that all share, or that of the document without a label, stays."""
     bases = {api.base_url for api in apis.values()}
     root = next(iter(bases)) if len(bases) == 1 else apis[""].base_url if "" in apis else ""
-    return {label: _moved(api) if label and api.base_url != root else api for label, api in apis.items()}
+    return {label: _beside(api, label, root) if label else api for label, api in apis.items()}
 
 
-def _moved(api: Api) -> Api:
-    """Return the API with its address at each operation, and none of its own."""
-    operations = (dataclasses.replace(one, server=one.server or api.base_url) for one in api.operations)
-    return dataclasses.replace(api, servers=(), operations=tuple(operations))
+def _beside(api: Api, label: str, root: str) -> Api:
+    """Return the API with the label in the names of its servers; its own root is one of them, unless it is the root of all."""
+    names = {one.name: f"{label}_{one.name}" for one in api.own_servers}
+    servers = [ApiServer(names[one.name], one.url) for one in api.own_servers]
+    if api.base_url != root:
+        names[""] = label
+        servers.append(ApiServer(label, api.base_url))
+    return dataclasses.replace(
+        api,
+        servers=() if "" in names else api.servers,
+        own_servers=tuple(servers),
+        operations=tuple(dataclasses.replace(one, server=names.get(one.server, "")) for one in api.operations),
+    )
 
 
 # --- schemas ---
@@ -257,7 +268,7 @@ def _identity(scheme: ApiSecurityScheme, api: Api, label: str, shared: frozenset
 
 def _hosts(api: Api) -> tuple[str, ...]:
     """Return every host that the API's credentials go to; () when its document does not say."""
-    hosts = {host_port_of(url) for url in (api.base_url, *(one.server for one in api.operations if one.server))}
+    hosts = {host_port_of(url) for url in (api.base_url, *(one.url for one in api.own_servers))}
     return () if "" in hosts else tuple(sorted(hosts))
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "ApiOperation",
     "ApiParameter",
     "ApiSecurityScheme",
+    "ApiServer",
     "Encoding",
     "JsonSchema",
     "Problem",
@@ -180,12 +181,21 @@ class ApiSecurityScheme:
 
 
 @dataclass(frozen=True, slots=True)
+class ApiServer:
+    """An address beside the root that operations name. `name` is unique in the API and leads its variable, `<SERVER>_<NAME>_BASE_URL`."""
+
+    name: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class ApiOperation:
     """One operation. `pointer` is its place in the document; `(method, path)` is its identity. `method` is upper case.
 
     `label` is that of its document in an API of several (see `combine`), and then part of its identity and its pointer.
 
-    `scopes` are those that `security` asks of OAuth schemes, by scheme name.
+    `scopes` are those that `security` asks of OAuth schemes, by scheme name. `server` is the name of one of `Api.own_servers`,
+    "" for the root.
 
     `extensions` holds the fields of the document, the path and the operation whose names begin as `MARK_PREFIXES` says, in
     this order.
@@ -233,7 +243,10 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """A whole API. `servers` are absolute base URLs with their variables filled in with defaults, best first."""
+    """A whole API. `servers` are absolute base URLs of its root with their variables filled in with defaults, best first.
+
+    `own_servers` are the other addresses, which operations name, in the order of their names.
+    """
 
     title: str
     version: str = ""
@@ -246,6 +259,7 @@ class Api:
     skipped: tuple[Skipped, ...] = ()
     problems: tuple[Problem, ...] = ()
     external_docs: str = ""
+    own_servers: tuple[ApiServer, ...] = ()
 
     @property
     def base_url(self) -> str:

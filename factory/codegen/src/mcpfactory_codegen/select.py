@@ -148,6 +148,7 @@ def _reason(operation: ApiOperation, selection: Selection, included: bool, metho
 def _reduced(api: Api, kept: list[ApiOperation], skipped: list[Skipped], problems: tuple[Problem, ...]) -> Api:
     schemas = {name: api.schemas[name] for name in sorted(_reached(api, kept))}
     named = {name for operation in kept for alternative in operation.security for name in alternative}
+    hosts = {operation.server for operation in kept}
     asked = any(operation.security for operation in api.operations)  # else nothing says who needs which
     return dataclasses.replace(
         api,
@@ -156,6 +157,7 @@ def _reduced(api: Api, kept: list[ApiOperation], skipped: list[Skipped], problem
         schemas=schemas,
         security_schemes=tuple(one for one in api.security_schemes if one.name in named or not asked),
         problems=(*api.problems, *problems),
+        own_servers=tuple(one for one in api.own_servers if one.name in hosts),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import unquote
@@ -19,17 +19,19 @@ from mcpfactory_pipeline.checks.exchange import Json
 from mcpfactory_pipeline.checks.families.behaviour import hint
 from mcpfactory_pipeline.checks.samples import sample_arguments
 from mcpfactory_pipeline.checks.target import ExamineError
-from mcpfactory_runtime.upstream.settings import SHARED
+from mcpfactory_runtime.upstream.operation import ServerAddress
+from mcpfactory_runtime.upstream.servers import Addresses, stand_in
+from mcpfactory_runtime.upstream.settings import SHARED, Settings
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
 __all__ = [
+    "ApiVariables",
     "PlannedCall",
+    "api_variables",
     "plan_calls",
     "read_cases",
     "request_faults",
     "required_variables",
-    "variable_prefix",
-    "with_settings",
 ]
 
 MAX_CALLS: Final = 50  # calls without cases; with cases all are made
@@ -93,7 +95,7 @@ def _with_cases(name: str, meant: str, cases: Sequence[Mapping[str, Any]]) -> li
     if not own:
         return "there is no case for it"
     if not safe:
-        # An operation with a server of its own ignores the base URL: calling it would reach the real API.
+        # A path that no case says may be one with a server of its own that nothing moves: calling it would reach the real API.
         return "its case does not say the path, so it may not reach the stub upstream"
     return [
         PlannedCall(
@@ -164,26 +166,65 @@ def required_variables(start: Path | None) -> dict[str, bool]:
         wanted = {entry["name"]: bool(entry.get("secret", True)) for entry in report.get("environment", [])}
     except (TypeError, KeyError, AttributeError) as error:
         raise _unreadable(file, error) from error
-    wanted.pop(f"{variable_prefix(start)}_BASE_URL", None)  # where the API lives is the stub's or the caller's to say
-    return wanted
+    addresses = api_variables(start).all_at("")  # where the API lives is the stub's or the caller's to say
+    return {name: secret for name, secret in wanted.items() if name not in addresses}
 
 
-def variable_prefix(start: Path | None) -> str:
-    """Return what the names of a server's own settings begin with, as its report says; else those of all.
+@dataclass(frozen=True, slots=True)
+class ApiVariables:
+    """The variables that say where a server's API is, and what its document says.
+
+    `prefix` leads them; `base_url` is the root's, `servers` are those beside it, by name.
+    """
+
+    prefix: str = SHARED
+    base_url: str = ""
+    servers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def of_servers(self) -> tuple[str, ...]:
+        """The variables of the servers beside the root."""
+        return tuple(stand_in(self.prefix, self.servers, ""))
+
+    def all_at(self, url: str, root: str = "") -> dict[str, str]:
+        """Return the variables by which one address stands for the whole API; each server beside the root is a folder of its name.
+
+        `root` is where the root is, when that is another folder.
+        """
+        return {**dict.fromkeys(self._of("BASE_URL"), root or url), **stand_in(self.prefix, self.servers, url)}
+
+    def with_api(self, environ: Mapping[str, str], url: str, root: str = "") -> dict[str, str]:
+        """Return an environment in which one address stands for the whole API, whatever its variables said before."""
+        return {**environ, **self.all_at(url, root)}
+
+    def beside(self, root: str, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return where the servers beside the root are, by name, when the root is at an address."""
+        settings = Settings({**environ, self._of("BASE_URL")[1]: root}, self.prefix)
+        servers = [ServerAddress(name, url) for name, url in self.servers.items()]
+        addresses = Addresses(settings, self.base_url, servers)
+        return {name: addresses.of(name) for name in self.servers}
+
+    def with_settings(self, environ: Mapping[str, str], **settings: str) -> dict[str, str]:
+        """Return an environment in which a server has these settings (`TIMEOUT` …), whatever its own variables said before."""
+        return {**environ, **{variable: text for name, text in settings.items() for variable in self._of(name)}}
+
+    def _of(self, setting: str) -> tuple[str, str]:
+        return f"{SHARED}_{setting}", f"{self.prefix}_{setting}"
+
+
+def api_variables(start: Path | None) -> ApiVariables:
+    """Return the variables that a server's report names; those of all servers when it names none.
 
     Raises:
-        ExamineError: as above.
+        ExamineError: for a report that cannot be read.
     """
     file, report = _report(start)
     try:
-        return str(report.get("address", {}).get("prefix", SHARED))
-    except AttributeError as error:
+        address = report.get("address", {})
+        servers = {str(one["name"]): str(one["url"]) for one in address.get("servers", ())}
+        return ApiVariables(str(address.get("prefix", SHARED)), str(address.get("base_url", "")), servers)
+    except (AttributeError, TypeError, KeyError) as error:
         raise _unreadable(file, error) from error
-
-
-def with_settings(environ: Mapping[str, str], prefix: str, **settings: str) -> dict[str, str]:
-    """Return an environment in which a server has these settings (`BASE_URL` …), whatever its own variables said before."""
-    return {**environ, **{f"{one}_{name}": value for name, value in settings.items() for one in (SHARED, prefix)}}
 
 
 def _report(start: Path | None) -> tuple[Path | None, Mapping[str, Any]]:

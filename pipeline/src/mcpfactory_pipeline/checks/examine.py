@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.ids import utc_now
-from mcpfactory_pipeline.checks.calls import plan_calls, read_cases, required_variables, variable_prefix, with_settings
+from mcpfactory_pipeline.checks.calls import api_variables, plan_calls, read_cases, required_variables
 from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.interview import Interview
@@ -58,8 +58,8 @@ async def observe(target: ValidationTarget, *, timeout: float = 60.0) -> tuple[E
     """
     cases = read_cases(target.cases) if target.cases is not None else None
     environ = _environ(target)
-    prefix = variable_prefix(_place(target))
-    addresses = with_settings({}, prefix, BASE_URL="")
+    api = api_variables(_place(target))
+    addresses = api.all_at("")
     secrets = {
         name: value for name, value in environ.items() if name not in addresses and len(value) >= _SHORTEST_SECRET
     }
@@ -68,7 +68,7 @@ async def observe(target: ValidationTarget, *, timeout: float = 60.0) -> tuple[E
         stub: StubUpstream | None = None
         if cases is not None:
             stub = await stack.enter_async_context(StubUpstream(cases, environ=environ))
-            environ = with_settings(environ, prefix, BASE_URL=stub.base_url)
+            environ = api.with_api(environ, stub.base_url)
         own = {} if target.url is not None else _guarded(secrets)
         evidence = await Interview(target, timeout=timeout, environ=environ, secrets=own, cases=cases, stub=stub).run()
     if cases is not None:

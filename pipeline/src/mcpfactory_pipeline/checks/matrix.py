@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.calls import PlannedCall, variable_prefix, with_settings
+from mcpfactory_pipeline.checks.calls import PlannedCall, api_variables
 from mcpfactory_pipeline.checks.evidence import FailureOutcome, ServerProcess
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_pipeline.checks.failing_api import FAILURES, ApiFailure, FailingApi
@@ -89,8 +89,8 @@ class _ExaminedTool:
         self._planned = planned
         self._rows = rows
         self._modern = modern
-        self._prefix = variable_prefix(target.cases.parent if target.cases is not None else None)
-        self._environ = with_settings(environ, self._prefix, TIMEOUT=f"{target.api_timeout:g}")
+        self._api = api_variables(target.cases.parent if target.cases is not None else None)
+        self._environ = self._api.with_settings(environ, TIMEOUT=f"{target.api_timeout:g}")
         self._ids = itertools.count(1)
         self._patience = 2 * target.api_timeout + _GRACE
         self._ports: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class _ExaminedTool:
         case = self._planned.case or {}
         response = case.get("response", {})
         async with FailingApi(response[0] if isinstance(response, list) else response) as api:
-            self._environ = with_settings(self._environ, self._prefix, BASE_URL=api.base_url)
+            self._environ = self._api.with_api(self._environ, api.base_url)
             self._ports = (f":{api.port}", f":{api.other_port}")
             try:
                 if (await self._call_until_success()).failed:  # loads what is loaded at the first call, too

@@ -31,7 +31,7 @@ async def _call(job: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was asked of the API and what the tool answered; `problem` where it came to no answer."""
     async with StubUpstream() as stub:
         stub.expect(lenient(job["case"]))
-        environ = {**job["environ"], **dict.fromkeys(job["addresses"], stub.base_url)}
+        environ = {**job["environ"], **{name: f"{stub.base_url}{folder}" for name, folder in job["addresses"].items()}}
         result, problem = None, ""
         try:
             async with connect_stdio(job["command"], env=environ, timeout=CALL_TIMEOUT) as client:

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StageErr
 from mcpfactory_pipeline.build.environment import ready_python
 from mcpfactory_pipeline.build.programs import clean_environ
 from mcpfactory_pipeline.channels.candidate import artifact_of
-from mcpfactory_pipeline.checks.calls import read_cases, required_variables, variable_prefix, with_settings
+from mcpfactory_pipeline.checks.calls import api_variables, read_cases, required_variables
 from mcpfactory_pipeline.dashboard.actions import FormInput
 from mcpfactory_pipeline.dashboard.candidates import Fact
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
@@ -157,7 +157,7 @@ def run_trial(workspace: Workspace, detail: ServerDetail, tool: str, arguments: 
                 "MCPFACTORY_PROFILE": "full",
                 "MCPFACTORY_DIALECT": "standard",
             },
-            "addresses": list(with_settings({}, variable_prefix(server.folder), BASE_URL="")),
+            "addresses": api_variables(server.folder).all_at(""),
             "case": case,
             "tool": tool,
             "arguments": arguments,

@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from types import MappingProxyType
 from typing import Any, Final
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, urlsplit
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.checks.exchange import mask
@@ -26,6 +27,7 @@ _DROPPED: Final = frozenset(
     {"host", "connection", "accept-encoding", "transfer-encoding", "content-length", "keep-alive"}
 )
 _TELLING: Final = ("key", "token", "secret", "password", "signature", "credential", "auth")
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 _LARGEST: Final = 5_000_000  # bytes of a body
 _SHORTEST: Final = 4  # characters of a secret; shorter values are in every text
 _PATIENCE: Final = 60.0  # seconds
@@ -36,18 +38,25 @@ def recording_path(file: Path) -> Path:
     return file.with_name(f"{file.stem}.recording.json")
 
 
+def _split(url: str) -> SplitResult:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"{url!r} is no http or https URL", hint="--record https://api.example.com/v1")
+    return parts
+
+
 class RequestRecorder:
     """Passes requests on to `upstream` and keeps them; use it with `with`.
 
-    `secrets` (name → value) are what must not be kept. `cases` is what was recorded so far, in the form of the stub's cases.
+    `secrets` (name → value) are what must not be kept. `servers` (name → URL) are those of the API beside `upstream`: what is sent to
+    the folder of such a name goes there. `cases` is what was recorded so far, in the form of the stub's cases.
     Raises ConfigError for an upstream that is no http or https URL.
     """
 
-    def __init__(self, upstream: str, secrets: Mapping[str, str]) -> None:
+    def __init__(self, upstream: str, secrets: Mapping[str, str], servers: Mapping[str, str] = _NONE) -> None:
         self.cases: list[dict[str, Any]] = []
-        self._upstream = urlsplit(upstream)
-        if self._upstream.scheme not in ("http", "https") or not self._upstream.hostname:
-            raise ConfigError(f"{upstream!r} is no http or https URL", hint="--record https://api.example.com/v1")
+        self._upstream = _split(upstream)
+        self._servers = {name: _split(url) for name, url in servers.items()}
         plain = {name: value for name, value in secrets.items() if len(value) >= _SHORTEST}
         self._forms = [{name: form(value) for name, value in plain.items()} for form in (str, quote, _quoted, _basic)]
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -56,7 +65,12 @@ class RequestRecorder:
     @property
     def base_url(self) -> str:
         """Where tools must send their requests, with the path of the upstream."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}{self._upstream.path.rstrip('/')}"
+        return f"{self.origin}{self._upstream.path.rstrip('/')}"
+
+    @property
+    def origin(self) -> str:
+        """The same without the path."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self) -> RequestRecorder:
         Thread(target=self._server.serve_forever, name="recorder", daemon=True).start()
@@ -68,9 +82,9 @@ class RequestRecorder:
 
     def forward(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[int, str, bytes]:
         """Ask the upstream, keep both sides, and give status, content type and body."""
-        status, kind, content = self._ask(method, target, headers, body)
-        path, _, query = target.partition("?")
-        path = path.removeprefix(self._upstream.path.rstrip("/"))
+        upstream, meant, path = self._place(target)
+        status, kind, content = self._ask(upstream, method, meant, headers, body)
+        query = target.partition("?")[2]
         request: dict[str, Any] = {"method": method, "path": path, "query": self._public_query(query)}
         if "json" in headers.get("content-type", ""):
             request["json"] = self._redact(_json(body))
@@ -87,6 +101,15 @@ class RequestRecorder:
         self.cases.append({"request": self._redact(request), "response": response})
         return status, kind, content
 
+    def _place(self, target: str) -> tuple[SplitResult, str, str]:
+        """Return which server is meant, the target there, and the path that a case has for it."""
+        path, root = target.partition("?")[0], self._upstream.path.rstrip("/")
+        name = path.split("/")[1]
+        server = self._servers.get(name)
+        if server is None or (root and f"{path}/".startswith(f"{root}/")):
+            return self._upstream, target, path.removeprefix(root)
+        return server, server.path.rstrip("/") + target.removeprefix(f"/{name}"), path
+
     def _public_query(self, query: str) -> list[list[str]]:
         """Return the decoded query without what looks like a credential."""
         values = {value for form in self._forms for value in form.values()}
@@ -99,10 +122,12 @@ class RequestRecorder:
             value = mask(value, form)
         return value
 
-    def _ask(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[int, str, bytes]:
-        host, port = self._upstream.hostname or "", self._upstream.port
+    def _ask(
+        self, upstream: SplitResult, method: str, target: str, headers: Mapping[str, str], body: bytes
+    ) -> tuple[int, str, bytes]:
+        host, port = upstream.hostname or "", upstream.port
         connection: http.client.HTTPConnection
-        if self._upstream.scheme == "https":
+        if upstream.scheme == "https":
             connection = http.client.HTTPSConnection(
                 host, port, timeout=_PATIENCE, context=ssl.create_default_context()
             )

@@ -11,14 +11,13 @@ from typing import Any, Literal
 
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.base.files import replace_file
-from mcpfactory_pipeline.checks.calls import with_settings
+from mcpfactory_pipeline.checks.calls import ApiVariables
 from mcpfactory_pipeline.checks.exchange import mask
 from mcpfactory_pipeline.declared.assertions import check_result, snapshot_text
 from mcpfactory_pipeline.declared.definition import DeclaredTest
 from mcpfactory_pipeline.declared.recorder import RequestRecorder, recording_path
 from mcpfactory_pipeline.launch.failure import client_failure, read_failure
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
-from mcpfactory_runtime.upstream.settings import SHARED
 from mcpfactory_runtime.upstream.stub import StubUpstream, load_cases
 
 __all__ = ["DeclaredOutcome", "ServerSetup", "run_tests"]
@@ -30,14 +29,14 @@ Mode = Literal["replay", "record", "live"]
 class ServerSetup:
     """How a server is started for its tests.
 
-    `secrets` (variable → value) must not be in recordings or snapshots. `prefix` leads the variables of its settings.
+    `secrets` (variable → value) must not be in recordings or snapshots. `api`: what says where its API is.
     """
 
     command: Sequence[str]
     environ: Mapping[str, str]
     cwd: Path | None = None
     secrets: Mapping[str, str] = field(default_factory=dict)
-    prefix: str = SHARED
+    api: ApiVariables = field(default_factory=ApiVariables)
     timeout: float = 30.0
 
 
@@ -104,10 +103,11 @@ class _TestFile:
             stub = recorder = None
             if self.mode == "replay":
                 stub = await stack.enter_async_context(StubUpstream(self._cases(tests)))
-                environ = with_settings(environ, self.bench.prefix, BASE_URL=stub.base_url)
+                environ = self.bench.api.with_api(environ, stub.base_url)
             elif self.mode == "record":
-                recorder = stack.enter_context(RequestRecorder(upstream, self.bench.secrets))
-                environ = with_settings(environ, self.bench.prefix, BASE_URL=recorder.base_url)
+                beside = self.bench.api.beside(upstream, environ)
+                recorder = stack.enter_context(RequestRecorder(upstream, self.bench.secrets, beside))
+                environ = self.bench.api.with_api(environ, recorder.origin, recorder.base_url)
             client = await stack.enter_async_context(
                 connect_stdio(self.bench.command, env=environ, cwd=self.bench.cwd, timeout=self.bench.timeout)
             )

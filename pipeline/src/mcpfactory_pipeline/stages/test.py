@@ -74,7 +74,7 @@ def _run_declared(inputs: StageInputs, python: Path, declared: Sequence[Declared
     """Return the outcomes of the declared tests, against the wheel and the recordings; the API is not asked."""
     if not declared:
         return []
-    from mcpfactory_pipeline.checks.calls import required_variables, variable_prefix  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.calls import api_variables, required_variables  # noqa: PLC0415 - heavy, and only this job needs it
     from mcpfactory_pipeline.declared import ServerSetup, run_tests  # noqa: PLC0415 - as above
 
     dummies = dict.fromkeys(required_variables(inputs.folder), "dummy")
@@ -86,7 +86,7 @@ def _run_declared(inputs: StageInputs, python: Path, declared: Sequence[Declared
     command = package_command(python, inputs.package, inputs.folder)
     empty = inputs.work / "declared"  # no source tree in sight
     empty.mkdir()
-    bench = ServerSetup(command, environ, cwd=empty, prefix=variable_prefix(inputs.folder))
+    bench = ServerSetup(command, environ, cwd=empty, api=api_variables(inputs.folder))
     outcomes = asyncio.run(run_tests(declared, bench))
     for one in outcomes:
         print(f"{one.test.file.name}: {one.test.name}: {'; '.join(one.faults) or 'passed'}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,9 @@ from mcpfactory_runtime.oauth.model import OAuthError
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.addresses import describe_private, host_port_of
 from mcpfactory_runtime.upstream.auth import unset_variables
-from mcpfactory_runtime.upstream.operation import OAuthFlow, SecurityScheme
+from mcpfactory_runtime.upstream.operation import OAuthFlow, SecurityScheme, ServerAddress
 from mcpfactory_runtime.upstream.secrets import holds
+from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.settings import Settings
 from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS, has_login
 
@@ -24,7 +25,7 @@ class ApiAddress:
 
     `url` is "" when nobody says where the API is. `said_by` is the variable that it comes from, "" for the document. `nature`
     says in words what is private about it, "" when nothing is. `works` is False when each call of it fails; `hint` then says
-    what to do.
+    what to do, and also where a person moved the root of the API and not this.
     """
 
     url: str
@@ -38,7 +39,7 @@ class ApiAddress:
 def api_addresses(
     data: Mapping[str, Any], environ: Mapping[str, str], *, server: str, setting: str = "export"
 ) -> list[ApiAddress]:
-    """Every address, the API's own first. Pure: names are not resolved.
+    """Every address, that of the API's root first. Pure: names are not resolved.
 
     Args:
         data: `address` of the server's report.
@@ -47,31 +48,46 @@ def api_addresses(
         setting: how variables are set there, for hints.
     """
     settings = Settings(environ, data["prefix"])
-    variable, chosen = settings.variable("BASE_URL"), settings.value("BASE_URL")
-    root = chosen or data["base_url"]
-    everywhere = settings.value("ALLOW_PRIVATE") == "1"
-    permitted = {host_port_of(chosen), *data["allow_private"]} - {""}
+    beside = [*data.get("servers", ()), *({"name": url, "url": url, "tools": 0} for url in data.get("further", ()))]
+    addresses = Addresses(
+        settings, data["base_url"], [ServerAddress(one["name"], one["url"]) for one in data.get("servers", ())]
+    )
+    unmoved = {one.name for one in addresses.unmoved()}
     found = []
-    for url, whose in ((root, "the API is"), *((one, "some operations are") for one in data["further"])):
-        said_by = settings.set_by("BASE_URL") if url == chosen else ""
+    for name, whose in [("", "the API is"), *((one["name"], _whose(one)) for one in beside)]:
+        url, said_by = addresses.of(name), addresses.set_by(name)
+        way = f"{setting} {addresses.variable(name)}=https://…"
         what, place = describe_private(url), host_port_of(url)
+        by = "" if said_by or not what else _permitted(settings, addresses, place, data["allow_private"])
         said = f"{whose} at {url}" + (f", by {said_by}" if said_by else "")
         if not url:
-            message = "nothing says where the API lives, so calls of it fail"
-            found.append(ApiAddress("", "", "", False, message, f"{setting} {variable}=https://…"))
+            message = "nothing says where " + ("the API lives" if not name else whose) + ", so calls of it fail"
+            found.append(ApiAddress("", "", "", False, message, way))
         elif not place:
             message = f"{said}, which is no http or https URL, so calls of it fail"
-            found.append(ApiAddress(url, said_by, "", False, message, f"{setting} {variable}=https://…"))
-        elif not what:
-            found.append(ApiAddress(url, said_by, "", True, said))
-        elif everywhere or place in permitted or place.rpartition(":")[0] in permitted:
-            by = settings.set_by("ALLOW_PRIVATE") if everywhere else "allow_private in mcpfactory.toml"
-            found.append(
-                ApiAddress(url, said_by, what, True, f"{said}, on {what}" + ("" if said_by else f"; permitted by {by}"))
-            )
-        else:
+            found.append(ApiAddress(url, said_by, "", False, message, way))
+        elif what and not said_by and not by:
             found.append(_refused(url, said, what, server, f"{setting} {settings.variable('ALLOW_PRIVATE')}=1"))
+        else:
+            said += (f", on {what}" if what else "") + (f"; permitted by {by}" if by else "")
+            said += f"; {addresses.set_by('')} does not move that" if name in unmoved else ""
+            found.append(ApiAddress(url, said_by, what, True, said, way if name in unmoved else ""))
     return found
+
+
+def _whose(server: Mapping[str, Any]) -> str:
+    """Say what is at a server. Reports of an older mcpfactory do not count the tools."""
+    tools = server["tools"]
+    return f"{tools} tools are" if tools > 1 else "1 tool is" if tools else "some operations are"
+
+
+def _permitted(settings: Settings, addresses: Addresses, place: str, private: Sequence[str]) -> str:
+    """Return who permits a private address that the document names; "" when nobody does."""
+    if settings.value("ALLOW_PRIVATE") == "1":
+        return settings.set_by("ALLOW_PRIVATE")
+    if place in private or place.rpartition(":")[0] in private:
+        return "allow_private in mcpfactory.toml"
+    return "the variable of another address there" if place in addresses.chosen() else ""
 
 
 def _refused(url: str, said: str, what: str, server: str, way: str) -> ApiAddress:

@@ -165,7 +165,7 @@ def _check_server(server: WorkspaceServer) -> Iterator[Diagnosis]:
         return
     if address := data.get("address"):
         for one in api_addresses(address, os.environ, server=server.name):
-            yield Diagnosis("ok" if one.works else "warning", server.name, one.message, one.hint)
+            yield Diagnosis("ok" if one.works and not one.hint else "warning", server.name, one.message, one.hint)
     schemes = scheme_statuses(server.name, data["credentials"], os.environ) if data else []
     if not schemes:
         yield Diagnosis("ok", server.name, "needs no credentials")

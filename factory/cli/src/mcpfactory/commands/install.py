@@ -227,10 +227,11 @@ def _entry_variables(server: WorkspaceServer, given: list[str], *, take: bool, a
         take: everything that may be written.
         ask: for each, where a person is at a terminal; else it is only said.
     """
-    from mcpfactory_pipeline.checks.calls import required_variables
+    from mcpfactory_pipeline.checks.calls import api_variables, required_variables
     from mcpfactory_pipeline.clients.environment import shell_variables, with_settings
 
-    found = shell_variables(server, required_variables(server.folder), os.environ, given)
+    wanted = required_variables(server.folder) | dict.fromkeys(api_variables(server.folder).of_servers, False)
+    found = shell_variables(server, wanted, os.environ, given)
     settings = dict(found.settings)
     if not take and ask and sys.stdin.isatty() and sys.stderr.isatty():
         settings = {name: value for name, value in settings.items() if _confirm(name, value)}

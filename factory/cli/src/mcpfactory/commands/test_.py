@@ -33,7 +33,7 @@ def run_declared(
     as_json: AsJson = False,
 ) -> None:
     """Run the tests that are declared in tests/*.yaml of a server, against recordings (or with --record, --live the API)."""
-    from mcpfactory_pipeline.checks.calls import variable_prefix
+    from mcpfactory_pipeline.checks.calls import api_variables
     from mcpfactory_pipeline.declared import ServerSetup, read_tests, run_tests
     from mcpfactory_pipeline.launch.command import server_command, server_environ
     from mcpfactory_pipeline.workspace.address import refuse_among_many
@@ -57,8 +57,8 @@ def run_declared(
         environ |= dict.fromkeys(_secret_names(server), "dummy")
         secrets = {}
     environ |= {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full", "MCPFACTORY_DIALECT": "standard"}
-    prefix = variable_prefix(server.folder)
-    bench = ServerSetup(server_command(server), environ, secrets=secrets, prefix=prefix, timeout=timeout)
+    api = api_variables(server.folder)
+    bench = ServerSetup(server_command(server), environ, secrets=secrets, api=api, timeout=timeout)
     mode = "record" if record else "live" if live else "replay"
     found = asyncio.run(run_tests(tests, bench, mode=mode, upstream=record, update=update))  # type: ignore[arg-type] # one of three
     if as_json:

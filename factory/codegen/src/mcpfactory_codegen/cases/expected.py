@@ -34,7 +34,9 @@ Pairs = list[list[Any]]
 def expected_request(
     operation: ApiOperation, items: Sequence[Input], values: Mapping[tuple[str, str], Any], api: Api, names: Names
 ) -> dict[str, Any]:
-    """Return the `request` of a case; {} when the plain rules do not know its path, or the operation has a server of its own.
+    """Return the `request` of a case; {} when the plain rules do not know its path.
+
+    The path is below the address that stands for the API; an operation of another server than the root is in the folder of its name.
 
     Args:
         operation: what is called.
@@ -45,9 +47,10 @@ def expected_request(
     """
     given = [(item, values[item.slot]) for item in items if item.slot in values]
     path = _path(operation.path, given)
-    if path is None or operation.server:
+    if path is None:
         return {}
-    request: dict[str, Any] = {"method": operation.method, "path": path, "strict": True}
+    folder = f"/{operation.server}" if operation.server else ""
+    request: dict[str, Any] = {"method": operation.method, "path": f"{folder}{path}", "strict": True}
     query = _query(given)
     if query is not None and "?" not in operation.path:
         request["query"] = query

@@ -10,6 +10,7 @@ from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.text import json_lines
+from mcpfactory_runtime.upstream.servers import stand_in
 
 __all__ = ["test_files"]
 
@@ -179,10 +180,18 @@ def _conforms(result: Json, tool: Json) -> None:
         compile_schema(tool["outputSchema"]).validate(result["structuredContent"])
 '''
 
+_SET_ADDRESS: Final = '        patch.setenv(DATA["address"], stub.base_url)\n'
+_SET_SERVERS: Final = (
+    '        for variable, folder in DATA["servers"].items():\n'
+    '            patch.setenv(variable, f"{stub.base_url}{folder}")\n'
+)
+
 
 def test_files(api: Api, names: Names, tools: Sequence[ApiTool], package: str, *, dialect: bool) -> dict[str, str]:
     """Return the files below `tests/_generated`, by path. `dialect`: the server offers its tools in one of its own."""
     module = _TEST.replace("PACKAGE", package)
+    if api.own_servers:
+        module = module.replace(_SET_ADDRESS, f"{_SET_ADDRESS}{_SET_SERVERS}")
     if dialect:
         module = module.replace('profile="full")', 'profile="full", dialect="standard")')
     return {
@@ -199,6 +208,11 @@ def _cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> str:
         "environment": sorted(variable for variables in names.variables.values() for variable in variables),
         "address": f"{names.prefix}_BASE_URL",
         "base_url": api.base_url,
+        **(
+            {"servers": dict(stand_in(names.prefix, [one.name for one in api.own_servers], ""))}
+            if api.own_servers
+            else {}
+        ),
         "untested": untested(built, tools, api),
     }
     return json_lines("cases", built, head)

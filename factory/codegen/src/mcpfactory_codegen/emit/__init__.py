@@ -53,7 +53,7 @@ def emit(api: Api, names: Names, tools: Sequence[ApiTool], options: Options) -> 
     generated = f"src/{options.package}/_generated"
     files = {
         f"{generated}/__init__.py": f"{docstring(['What mcpfactory made from the API document.', _OWNER])}\n",
-        f"{generated}/manifest.json": manifest(api, tools, options),
+        f"{generated}/manifest.json": manifest(api, names, tools, options),
         f"{generated}/api.py": _api_module(api, names, options),
         f"{generated}/tools/__init__.py": f"{docstring(['One module for each group of operations.', _OWNER])}\n",
     }
@@ -70,7 +70,7 @@ def emit(api: Api, names: Names, tools: Sequence[ApiTool], options: Options) -> 
     return files
 
 
-def manifest(api: Api, tools: Sequence[ApiTool], options: Options) -> str:
+def manifest(api: Api, names: Names, tools: Sequence[ApiTool], options: Options) -> str:
     """manifest.json: the server, and its tools as tools/list shows them, one a line, with their handlers."""
     server = {
         "name": options.server,
@@ -82,9 +82,12 @@ def manifest(api: Api, tools: Sequence[ApiTool], options: Options) -> str:
     if options.workflows:
         listed += rows(options.workflows)
     offer = dict(options.offer)
-    names = [one.name for one in options.workflows]
-    if names and "profiles" in offer:  # what the person wrote is in all that the person chose
-        offer["profiles"] = {name: [*members, *names] for name, members in offer["profiles"].items()}
+    if api.own_servers:  # for the notice at the start, where api.py is not loaded yet
+        own = {one.name: one.url for one in api.own_servers}
+        offer["addresses"] = {"prefix": names.prefix, "base_url": api.base_url, "servers": own}
+    workflows = [one.name for one in options.workflows]
+    if workflows and "profiles" in offer:  # what the person wrote is in all that the person chose
+        offer["profiles"] = {name: [*members, *workflows] for name, members in offer["profiles"].items()}
     return json_lines("tools", listed, {"manifest": 1, "server": server, **offer})
 
 
@@ -95,7 +98,10 @@ def _api_module(api: Api, names: Names, options: Options) -> str:
     more += f", prefix={literal(names.prefix)}"
     more += f", private={literal(options.private)}" if options.private else ""
     title = one_line(api.title, 80) or "the API"
-    imported = f"{'OAuthFlow, ' if oauth else ''}{'SecurityScheme, ' if schemes else ''}Upstream"
+    servers = "".join(f"    {call('ServerAddress', literal(one.name), literal(one.url))},\n" for one in api.own_servers)
+    used = (("OAuthFlow", oauth), ("SecurityScheme", schemes), ("ServerAddress", servers), ("Upstream", True))
+    imported = ", ".join(name for name, needed in used if needed)
+    more = f", servers=SERVERS{more}" if servers else more
     bounds = f", max_text={options.max_text}" if options.max_text != MAX_TEXT else ""
     return "\n".join(
         [
@@ -105,6 +111,7 @@ def _api_module(api: Api, names: Names, options: Options) -> str:
             f"from mcpfactory_runtime.upstream import {imported}\n",
             f"BASE_URL = {literal(api.base_url)}",
             f"SCHEMES = (\n{schemes})\n" if schemes else "SCHEMES = ()\n",
+            *([f"SERVERS = (\n{servers})\n"] if servers else []),
             "",
             "@cache",
             "def upstream() -> Upstream:",

@@ -15,9 +15,10 @@ from mcpfactory_codegen.openapi.reading import Reading, check_object, spec_versi
 from mcpfactory_codegen.openapi.references import Location, References
 from mcpfactory_codegen.openapi.schemas import Schemas
 from mcpfactory_codegen.openapi.security import Security
-from mcpfactory_codegen.openapi.servers import root_servers
+from mcpfactory_codegen.openapi.servers import report_rootless, root_servers
 from mcpfactory_codegen.openapi.sharing import Visibility
 from mcpfactory_codegen.read.document import Document
+from mcpfactory_codegen.server_names import settle_servers
 
 __all__ = ["read_api"]
 
@@ -48,6 +49,10 @@ def read_api(document: Document) -> Api:
         message = "security schemes are defined, but nothing asks for one; each is sent when its credentials are there"
         reading.report("security-unapplied", Location("", spec.schemes), message, "add `security` at the top")
         operations = [dataclasses.replace(operation, security=security.unapplied) for operation in operations]
+    stated = spec.shape == "2" or bool(document.data.get("servers"))
+    settled = settle_servers(servers, operations, stated=stated)
+    if not servers and (settled.assumed or not settled.root):
+        report_rootless(reading, settled.assumed)
     _report_webhooks(reading)
     shared = schemas.shared()
     for location, message in references.repaired:
@@ -57,14 +62,15 @@ def read_api(document: Document) -> Api:
         title=info["title"] or _title(document),
         version=info["version"],
         description=info["description"],
-        servers=servers,
-        operations=tuple(operations),
+        servers=settled.root,
+        operations=settled.operations,
         schemas=shared,
         security_schemes=security.schemes,
         tag_descriptions=_tags(reading),
         skipped=tuple(skipped),
         problems=problems.all(),
         external_docs=docs["url"] if isinstance(docs, dict) and isinstance(docs.get("url"), str) else "",
+        own_servers=settled.own,
     )
 
 

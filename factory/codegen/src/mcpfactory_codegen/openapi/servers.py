@@ -9,8 +9,9 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.reading import Reading, check_object
 from mcpfactory_codegen.openapi.references import LocatedNode, Location
+from mcpfactory_codegen.server_names import is_same_server
 
-__all__ = ["own_server", "root_servers"]
+__all__ = ["own_server", "report_rootless", "root_servers"]
 
 _HINT: Final = (
     "name the API's address with <SERVER>_BASE_URL where the server runs, or write an absolute URL into `servers`"
@@ -22,7 +23,7 @@ _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 
 def root_servers(reading: Reading) -> tuple[str, ...]:
-    """Return the document's servers. None at all means the address that the document came from."""
+    """Return the document's servers, none where it names no usable one. None at all means the address that the document came from."""
     if reading.spec.shape == "2":
         urls = swagger2.server_urls(reading)
     else:
@@ -30,13 +31,19 @@ def root_servers(reading: Reading) -> tuple[str, ...]:
         if not reading.document.data.get("servers"):
             urls = [("/", Location("", "/servers"))]
     found = [url for url in (_absolute(reading, url, location, "") for url, location in urls) if url]
-    if not found:
-        reading.report("server-none", Location("", ""), "the document does not say at which address the API is", _HINT)
     return tuple(dict.fromkeys(found))
 
 
+def report_rootless(reading: Reading, assumed: str) -> None:
+    """Report that the document does not say where its root is. `assumed` is taken for it, "" for nothing."""
+    message = "the document does not say at which address the API is"
+    if assumed:
+        message += f"; taken to be {assumed[:200]}, as most operations say"
+    reading.report("server-none", Location("", ""), message, _HINT)
+
+
 def own_server(reading: Reading, owners: tuple[tuple[dict[str, Any], Location], ...], roots: tuple[str, ...]) -> str:
-    """Return the server of an operation's own: the operation's, else the path's; "" when neither has one."""
+    """Return the URL of an operation's own server: the operation's, else the path's; "" when neither has one, or the root is among its servers."""
     root = roots[0] if roots else ""
     for node, location in owners:
         if reading.spec.shape == "2":
@@ -47,9 +54,10 @@ def own_server(reading: Reading, owners: tuple[tuple[dict[str, Any], Location], 
                     (url for url in (_absolute(reading, url, at, root) for url, at in urls) if url and url != root), ""
                 )
             continue
-        for url, at in _listed(reading, node.get("servers"), location.down("servers")):
-            if absolute := _absolute(reading, url, at, root):
-                return absolute
+        listed = _listed(reading, node.get("servers"), location.down("servers"))
+        found = [absolute for url, at in listed if (absolute := _absolute(reading, url, at, root))]
+        if found:
+            return "" if any(is_same_server(one, root) for one in found) else found[0]
     return ""
 
 

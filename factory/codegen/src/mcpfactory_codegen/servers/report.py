@@ -13,7 +13,9 @@ from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Skipped, operation_key
 from mcpfactory_codegen.naming import ENVIRONMENT_PARTS, Names
 from mcpfactory_codegen.text import one_line
-from mcpfactory_runtime.upstream.addresses import host_port_of
+from mcpfactory_runtime.upstream.operation import ServerAddress
+from mcpfactory_runtime.upstream.servers import Addresses
+from mcpfactory_runtime.upstream.settings import Settings
 
 __all__ = ["REPORT", "environment", "published_names", "render_report", "report", "reported_key"]
 
@@ -62,7 +64,7 @@ def report(
         ],
         "environment": environment(api, names, tools),
         "credentials": _credentials(api, names, tools),
-        "address": _address(api, names, private),
+        "address": _address(api, names, tools, private),
         "problems": [
             {field: getattr(one, field) for field in ("level", "code", "pointer", "line", "message", "hint")}
             for one in problems
@@ -104,6 +106,9 @@ def environment(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[s
     if tools and not api.servers:
         text = "where the API lives, such as https://api.example.com/v1; its document names no server"
         rows.append({"name": f"{names.prefix}_BASE_URL", "required": True, "secret": False, "description": text})
+    for server in _servers(api, names, tools):
+        text = f"address of {server['tools']} of {len(tools)} tools, in place of {server['url']}"
+        rows.append({"name": server["variable"], "required": False, "secret": False, "description": text})
     for scheme in api.security_schemes:
         using = [one for one in security if any(scheme.name in alternative for alternative in one)]
         if not using:
@@ -147,13 +152,22 @@ def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, 
     return {"base_url": api.base_url, "schemes": schemes, "tools": rows}
 
 
-def _address(api: Api, names: Names, private: Sequence[str]) -> dict[str, Any]:
-    """Return what `api_addresses` of the pipeline reads: the document's base URL, the hosts of operations with a server of their own, and what is permitted."""
-    root = api.base_url
-    further = sorted(
-        {one.server for one in api.operations if one.server and host_port_of(one.server) != host_port_of(root)}
-    )
-    return {"base_url": root, "prefix": names.prefix, "allow_private": list(private), "further": further}
+def _address(api: Api, names: Names, tools: Sequence[ApiTool], private: Sequence[str]) -> dict[str, Any]:
+    """Return what `api_addresses` of the pipeline reads: the root's address, the other servers, and what is permitted."""
+    servers = _servers(api, names, tools)
+    return {"base_url": api.base_url, "prefix": names.prefix, "allow_private": list(private), "servers": servers}
+
+
+def _servers(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[str, Any]]:
+    """Return the servers beside the root: name, URL, variable, and how many tools are there."""
+    operations = api.by_key()
+    counts = Counter(operations[tool.key].server for tool in tools)
+    records = [ServerAddress(one.name, one.url) for one in api.own_servers]
+    addresses = Addresses(Settings({}, names.prefix), api.base_url, records)
+    return [
+        {"name": one.name, "url": one.url, "variable": addresses.variable(one.name), "tools": counts[one.name]}
+        for one in api.own_servers
+    ]
 
 
 def render_report(data: Mapping[str, Any]) -> str:

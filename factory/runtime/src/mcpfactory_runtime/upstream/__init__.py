@@ -18,6 +18,7 @@ from mcpfactory_runtime.upstream.operation import (
     Paging,
     Parameter,
     SecurityScheme,
+    ServerAddress,
     Xml,
 )
 
@@ -34,6 +35,7 @@ __all__ = [
     "Paging",
     "Parameter",
     "SecurityScheme",
+    "ServerAddress",
     "StubUpstream",
     "Unset",
     "Upstream",

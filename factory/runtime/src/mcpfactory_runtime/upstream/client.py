@@ -30,9 +30,10 @@ from mcpfactory_runtime.server.results import ToolResult
 from mcpfactory_runtime.upstream.addresses import host_port_of
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, credentials_for
 from mcpfactory_runtime.upstream.connections import Certificate, ConnectionPool, GuardedBackend, tls_context
-from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
+from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme, ServerAddress
 from mcpfactory_runtime.upstream.request import UpstreamRequest, build_request
 from mcpfactory_runtime.upstream.response import read_response
+from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.settings import MAX_TEXT, Settings
 
 if TYPE_CHECKING:
@@ -58,8 +59,9 @@ class Upstream:
     Args:
         base_url: where the API lives, from its document.
         schemes: the security schemes that operations name.
+        servers: the other addresses that operations name, from the document.
         environ: where credentials and switches are read from at every call; None is the process's environment.
-            MCPFACTORY_BASE_URL replaces `base_url` (operations with a server of their own keep it);
+            MCPFACTORY_BASE_URL replaces `base_url`, <prefix>_<NAME>_BASE_URL the address of one of `servers`;
             MCPFACTORY_ALLOW_PRIVATE=1 permits private addresses that come from the document;
             MCPFACTORY_CA_FILE names certificate authorities (PEM) that are trusted in place of the usual ones.
             With a `prefix`, <prefix>_BASE_URL and so on are the server's own, and go before these.
@@ -78,6 +80,7 @@ class Upstream:
         base_url: str,
         schemes: Iterable[SecurityScheme] = (),
         *,
+        servers: Iterable[ServerAddress] = (),
         environ: Mapping[str, str] | None = None,
         name: str = "",
         prefix: str = "",
@@ -92,6 +95,7 @@ class Upstream:
         self._schemes = {scheme.name: scheme for scheme in schemes}
         self._environ = os.environ if environ is None else environ
         self._settings = Settings(self._environ, prefix)
+        self._addresses = Addresses(self._settings, base_url, servers)
         self._private = frozenset(private)
         self._timeout = timeout
         self._max_bytes = max_bytes
@@ -103,8 +107,13 @@ class Upstream:
 
     @property
     def base_url(self) -> str:
-        """The base URL in force: the user's, or the document's."""
-        return self._settings.value("BASE_URL") or self._base_url
+        """The base URL of the root in force: the user's, or the document's."""
+        return self._addresses.root
+
+    @property
+    def addresses(self) -> Addresses:
+        """Where the root and the other servers of the API are."""
+        return self._addresses
 
     @property
     def timeout(self) -> float:
@@ -144,7 +153,7 @@ class Upstream:
             if oauth is None
             else await oauth.credentials(operation)
         )
-        request = build_request(operation, arguments, self.base_url, credentials)
+        request = build_request(operation, arguments, self._addresses.of(operation.server), credentials)
         host = self._host(request.url, operation)
         seconds = self.timeout
         deadline = asyncio.get_running_loop().time() + seconds
@@ -156,7 +165,7 @@ class Upstream:
                     again = await oauth.after_refusal(operation, credentials, status, headers, repeatable=repeatable)
                     if again is not NO_CREDENTIALS:
                         credentials = again
-                        request = build_request(operation, arguments, self.base_url, credentials)
+                        request = build_request(operation, arguments, self._addresses.of(operation.server), credentials)
                         answer = await self._with_retries(request, credentials.certificate, deadline)
                         status, headers, content, cut = answer
         except (TimeoutError, httpcore.TimeoutException):
@@ -168,7 +177,7 @@ class Upstream:
             raise ToolError(
                 f"{operation.method} {operation.path}: no connection to {host} ({_cause(error)}).\n"
                 "hint: the person who runs this server checks that the API is reachable and "
-                f"{self._settings.variable('BASE_URL')} right."
+                f"{self._addresses.variable(operation.server)} right."
             ) from None
         except (httpcore.NetworkError, httpcore.ProtocolError, httpx.DecodingError, httpx.RequestError) as error:
             raise ToolError(
@@ -183,7 +192,7 @@ class Upstream:
             arguments=arguments,
             url=request.url,
             schemes=self._schemes,
-            settings=self._settings,
+            variable=self._addresses.variable(operation.server),
             cut=cut,
             max_text=self._max_text,
             store_file=file_store(self._environ),
@@ -228,7 +237,7 @@ class Upstream:
         if client is None:
             client = self._clients[certificate] = httpx.AsyncClient(
                 transport=_Transport(
-                    GuardedBackend(self._settings, self._private),
+                    GuardedBackend(self._settings, self._addresses, self._private),
                     tls_context(self._settings, certificate, httpx.create_ssl_context),
                 ),
                 headers={"User-Agent": f"mcpfactory-runtime/{_VERSION}", "Accept-Encoding": "gzip, deflate"},
@@ -267,7 +276,7 @@ class Upstream:
         if not place:
             raise ToolError(
                 f"{operation.method} {operation.path}: the API's address is not a complete http or https URL.\n"
-                f"hint: the person who runs this server sets {self._settings.variable('BASE_URL')}, "
+                f"hint: the person who runs this server sets {self._addresses.variable(operation.server)}, "
                 "for instance to https://api.example.com/v1."
             )
         return place

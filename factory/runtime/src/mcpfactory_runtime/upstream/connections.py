@@ -12,7 +12,8 @@ from typing import Any, Final
 import httpcore
 
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.upstream.addresses import host_port, host_port_of, is_public
+from mcpfactory_runtime.upstream.addresses import host_port, is_public
+from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.settings import Settings
 
 __all__ = ["Certificate", "ConnectionPool", "GuardedBackend", "tls_context"]
@@ -27,12 +28,14 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     """Resolves a name, checks the addresses, and dials a checked one.
 
     Args:
-        settings: say where the API lives, and whether private addresses are permitted.
+        settings: say whether private addresses are permitted.
+        addresses: say where the API lives, and which of that a person chose.
         private: hosts (`host` or `host:port`) that may be private.
     """
 
-    def __init__(self, settings: Settings, private: Collection[str] = ()) -> None:
+    def __init__(self, settings: Settings, addresses: Addresses, private: Collection[str] = ()) -> None:
         self._settings = settings
+        self._addresses = addresses
         self._private = private
         self._dial = httpcore.AnyIOBackend()
 
@@ -56,7 +59,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         if not addresses:
             raise ToolError(
                 f"The API document names {host}:{port}, which is a private or local address; such calls are refused.\n"
-                f"hint: the person who runs this server sets {self._settings.variable('BASE_URL')} to the API's address, "
+                f"hint: the person who runs this server sets {self._addresses.variable_at(host, port)} to the API's address, "
                 f"or {self._settings.variable('ALLOW_PRIVATE')}=1."
             )
         for address in addresses[:-1]:
@@ -75,8 +78,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         if self._settings.value("ALLOW_PRIVATE") == "1":
             return True
         place = host_port(host, port)
-        chosen = (host_port_of(self._settings.value("BASE_URL")), *self._private)
-        return place in chosen or place.rpartition(":")[0] in self._private
+        return place in self._addresses.chosen() or place in self._private or place.rpartition(":")[0] in self._private
 
 
 def tls_context(settings: Settings, certificate: Certificate, usual: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:

@@ -123,7 +123,8 @@ class Operation:
     `security` lists alternatives; each is the set of scheme names that must be satisfied together. () means that the
     operation needs no credentials; an empty alternative among others makes them optional. `scopes` are those that it asks
     of its OAuth schemes, by scheme name.
-    `server` is a base URL of the operation's own; "" means the API's base URL.
+    `server` is the name of another server of the API than its root, which is ""; servers made before there were names have
+    a URL here, which nothing moves.
     `accept` is sent as the Accept header ("" sends none of ours).
     `paging` says how to go on where the answer is one page of a list. `select` names the argument that holds a JMESPath
     expression; what it selects of the answer is the result.
@@ -139,6 +140,14 @@ class Operation:
     scopes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     paging: Paging | None = None
     select: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """A server of the API beside its root (OpenAPI 3.1 §4.8.5). `name` leads the variable that moves it, `<SERVER>_<NAME>_BASE_URL`."""
+
+    name: str
+    url: str
 
 
 @dataclass(frozen=True, slots=True)

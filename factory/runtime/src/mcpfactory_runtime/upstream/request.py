@@ -79,7 +79,7 @@ def build_request(
     Args:
         operation: the binding.
         arguments: values by argument name; UNSET ones and unknown names are not sent.
-        base_url: where the API lives, with or without a path; the operation's own `server` goes before it.
+        base_url: where the operation's server is, with or without a path; a URL as `server` goes before it.
         credentials: what `auth.credentials_for` found.
 
     Raises:
@@ -107,7 +107,7 @@ def build_request(
 
 
 def _url(operation: Operation, base_url: str, parts: _Parts) -> str:
-    base = urlsplit(operation.server or base_url)
+    base = urlsplit(operation.server if "://" in operation.server else base_url)
     template, _, query = operation.path.partition("#")[0].partition("?")
     path = "/".join(_segment(segment, parts.path) for segment in _SLASH.split(template))
     prefix = base.path.rstrip("/")

@@ -90,7 +90,7 @@ def read_response(
     arguments: Mapping[str, Any] | None = None,
     url: str = "",
     schemes: Mapping[str, SecurityScheme] | None = None,
-    settings: Settings | None = None,
+    variable: str = "",
     cut: bool = False,
     max_text: int = MAX_TEXT,
     store_file: StoreFile | None = None,
@@ -105,7 +105,7 @@ def read_response(
         arguments: what it was called with, to say how to go on.
         url: where the response came from.
         schemes: the API's, by name, for messages about credentials.
-        settings: the server's, for messages about its address.
+        variable: what sets the address of the API, for messages about it.
         cut: the body was longer than `content`.
         max_text: characters of text at most; what goes beyond is cut, and the result says so.
         store_file: where binary content goes that is too large to embed; None refuses it.
@@ -116,7 +116,7 @@ def read_response(
     if status >= 400:
         raise ToolError(_failure_message(status, headers, content, operation, schemes))
     if status >= 300 and status != 304:
-        raise ToolError(_redirect_message(status, headers, operation, (settings or Settings({})).variable("BASE_URL")))
+        raise ToolError(_redirect_message(status, headers, operation, variable or Settings({}).variable("BASE_URL")))
     kind = media_type(headers.get("content-type", ""))
     if not content:
         return ToolResult([Text(_empty(status, headers, operation))])

@@ -42,6 +42,10 @@ class Settings:
         names = [f"{prefix}_{name}" for prefix in self._prefixes]
         return next((one for one in names if self._environ.get(one)), names[0])
 
+    def own(self, name: str) -> str:
+        """Return the value of a setting that no two servers share: that of one of an API's addresses; "" when it is not set."""
+        return self._environ.get(self.variable(name), "")
+
     def variable(self, name: str) -> str:
         """Return the variable to set, for hints: the server's own."""
         return f"{self._prefixes[0]}_{name}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,15 +80,19 @@ class Extensions:
             self._hooks.wrap(tool)
 
     def check_environment(self) -> None:
-        """Refuse a choice of generated tools that the environment asks for and that does not exist.
+        """Refuse a choice of generated tools that the environment asks for and that does not exist; write the notices to stderr.
 
         Raises:
             CatalogueError: there is no such mode, profile or dialect.
         """
-        if self.catalogue is not None and self.catalogue.environment_error:
+        if self.catalogue is None:
+            return
+        if self.catalogue.environment_error:
             from mcpfactory_runtime.server.generated.catalogue import CatalogueError  # noqa: PLC0415 - only for generated servers
 
             raise CatalogueError(self.catalogue.environment_error)
+        for notice in self.catalogue.notices:
+            sys.stderr.write(f"{notice}\n")
 
     # -- tasks and skills ----------------------------------------------------------------------------------------
 

@@ -37,6 +37,7 @@ class Catalogue:
         profile: the selected profile.
         dialect: the selected dialect.
         environment_error: why what the environment selects does not exist; "" when it does.
+        notices: lines for the person who starts the server.
     """
 
     def __init__(self, registry: Registry) -> None:
@@ -44,6 +45,7 @@ class Catalogue:
         self.mode = self.profile = _FULL
         self.dialect = DIALECTS[0]
         self.environment_error = ""
+        self.notices: list[str] = []
         self._registry = registry
         self._rows = registry.generated
         registry.declares_tools = True

@@ -82,7 +82,23 @@ def mount(
     except CatalogueError as error:
         raise ManifestError(f"{path}: {error}") from None
     catalogue.select_from_environment(environ)
+    if addresses := manifest.get("addresses"):
+        catalogue.notices += _notices(addresses, environ)
     return len(tools)
+
+
+def _notices(addresses: Json, environ: Mapping[str, str]) -> list[str]:
+    """Return what the person who starts the server should hear of the API's addresses."""
+    prefix = addresses["prefix"]
+    if not environ.get(f"{prefix}_BASE_URL") and not environ.get("MCPFACTORY_BASE_URL"):
+        return []
+    from mcpfactory_runtime.upstream.operation import ServerAddress  # noqa: PLC0415 - few APIs are moved
+    from mcpfactory_runtime.upstream.servers import Addresses, unmoved_notice  # noqa: PLC0415 - as above
+    from mcpfactory_runtime.upstream.settings import Settings  # noqa: PLC0415 - as above
+
+    servers = [ServerAddress(name, url) for name, url in addresses["servers"].items()]
+    notice = unmoved_notice(Addresses(Settings(environ, prefix), addresses["base_url"], servers))
+    return [f"warning: {notice}"] if notice else []
 
 
 class _Loader:

@@ -1,0 +1,139 @@
+"""The servers of an API: its root, those that some operations name beside it, and where the environment says that they are. Pure.
+
+`<SERVER>_BASE_URL` moves the root, `<SERVER>_<NAME>_BASE_URL` one of the others. One at the root's host moves with the root when the new
+address ends with the path that the document's has: what is in front of the path is then plain. All others stay where they are until
+their own variable is set, and `unmoved` says which: a sandbox for the root alone is a surprise that somebody should hear of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.upstream.addresses import host_port, host_port_of
+from mcpfactory_runtime.upstream.operation import ServerAddress
+from mcpfactory_runtime.upstream.settings import Settings
+
+__all__ = ["Addresses", "stand_in", "unmoved_notice"]
+
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+class Addresses:
+    """Where the servers of one API are.
+
+    Args:
+        settings: of the server; read anew each time.
+        base_url: of the root, from the document; "" when it names none.
+        servers: the others, from the document.
+    """
+
+    def __init__(self, settings: Settings, base_url: str, servers: Iterable[ServerAddress] = ()) -> None:
+        self._settings = settings
+        self._base_url = base_url
+        self._servers = {one.name: one for one in servers}
+
+    @property
+    def root(self) -> str:
+        """The base URL of the root in force: the person's, or the document's."""
+        return self._settings.value("BASE_URL") or self._base_url
+
+    def of(self, server: str) -> str:
+        """Return the base URL in force of a server by name; "" is the root, and a URL is itself.
+
+        Raises:
+            ToolError: there is none of that name.
+        """
+        if not server:
+            return self.root
+        if "://" in server:
+            return server
+        if server not in self._servers:
+            raise ToolError(
+                f"The server {server!r} of the API is not known.\n"
+                "hint: the person who runs this server makes its code anew: mcpfactory update NAME."
+            )
+        return self._settings.own(_setting(server)) or self._followed(server) or self._servers[server].url
+
+    def variable(self, server: str) -> str:
+        """Return the variable that sets the address of a server."""
+        return self._settings.variable(_setting(server) if server in self._servers else "BASE_URL")
+
+    def set_by(self, server: str) -> str:
+        """Return the variable that says where a server is; "" when the document does."""
+        if "://" in server:
+            return ""
+        if server and self._settings.own(_setting(server)):
+            return self.variable(server)
+        moved = self._settings.value("BASE_URL") and (not server or self._followed(server))
+        return self._settings.set_by("BASE_URL") if moved else ""
+
+    def variable_at(self, host: str, port: int) -> str:
+        """Return the variable that sets the address of the server at a host and port; that of the root for any other."""
+        place = host_port(host, port)
+        return self.variable(next((name for name in self._servers if host_port_of(self.of(name)) == place), ""))
+
+    def chosen(self) -> frozenset[str]:
+        """Return `host:port` of each address that a person set."""
+        values = [self._settings.value("BASE_URL"), *(self._settings.own(_setting(name)) for name in self._servers)]
+        return frozenset(host_port_of(value) for value in values if value)
+
+    def unmoved(self) -> tuple[ServerAddress, ...]:
+        """Return the servers that stay where the document has them although a person moved the root."""
+        chosen = self._settings.value("BASE_URL").rstrip("/")
+        if not chosen or chosen == self._base_url.rstrip("/"):
+            return ()
+        return tuple(one for name, one in self._servers.items() if not self.set_by(name))
+
+    def _followed(self, server: str) -> str:
+        """Return where a server at the root's host is when the root was moved; "" when that is not plain, or nothing was."""
+        chosen, ours = _split(self._settings.value("BASE_URL")), _split(self._servers[server].url)
+        root = _split(self._base_url)
+        if chosen is None or ours is None or root is None or _host(ours) != _host(root):
+            return ""
+        lead, below = chosen.path.rstrip("/"), root.path.rstrip("/")
+        if not lead.endswith(below):
+            return ""
+        return f"{chosen.scheme}://{chosen.netloc}{lead.removesuffix(below)}{ours.path}"
+
+
+def unmoved_notice(addresses: Addresses) -> str:
+    """In one line, which servers of the API stay where they are although the root was moved; "" when none does."""
+    unmoved = addresses.unmoved()
+    if not unmoved:
+        return ""
+    places = ", ".join(one.url or one.name for one in unmoved)
+    variables = ", ".join(addresses.variable(one.name) for one in unmoved)
+    return f"{addresses.set_by('')} does not move operations at {places}: they are called there until {variables} says where"
+
+
+def stand_in(prefix: str, servers: Iterable[str], url: str) -> Mapping[str, str]:
+    """Return the variables by which one address stands for every server of an API beside its root: each is a folder of its name.
+
+    Args:
+        prefix: of the server's variables.
+        servers: the names of those beside the root.
+        url: of what stands for them, without a slash at its end.
+    """
+    return {f"{prefix}_{_setting(name)}": f"{url}/{name}" for name in servers}
+
+
+def _setting(server: str) -> str:
+    return f"{server.upper().replace('-', '_')}_BASE_URL"
+
+
+def _split(url: str) -> SplitResult | None:
+    """Return the parts of a complete URL."""
+    try:
+        parts = urlsplit(url)
+        return parts if parts.hostname and parts.port != 0 else None
+    except ValueError:
+        return None
+
+
+def _host(parts: SplitResult) -> tuple[str, int]:
+    """Return host and port; the ports of http and https are one, for one of the two leads to the other."""
+    port = parts.port or _PORTS.get(parts.scheme, 0)
+    return (parts.hostname or "").rstrip("."), 443 if port in _PORTS.values() else port
