@@ -115,6 +115,7 @@ class ApiBody:
     """The request body in the one media type that was chosen. `schema` has read-only properties removed.
 
     `xml` is the root of a body that travels as XML, `shapes` what it refers to (the runtime's record, as it is).
+    `graphql` is the document of a GraphQL request, whose variables the properties of `schema` are.
     """
 
     content_type: str
@@ -125,6 +126,7 @@ class ApiBody:
     example: Any = None
     xml: Xml | None = None
     shapes: tuple[tuple[str, Xml], ...] = ()
+    graphql: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,6 +376,8 @@ CODES: Final[dict[str, Level]] = {
     "security-shape": "warning",
     "security-unapplied": "warning",
     "security-shared": "warning",
+    # other sources
+    "graphql-invalid": "error",
     # overlays
     "overlay-invalid": "error",
     "overlay-unmatched": "warning",
