@@ -351,6 +351,7 @@ CODES: Final[dict[str, Level]] = {
     "body-shape": "warning",
     "body-xml": "warning",
     "workflow-invalid": "error",
+    "head-body": "warning",
     "response-invalid": "warning",
     "media-invalid": "warning",
     # schemas
@@ -362,6 +363,7 @@ CODES: Final[dict[str, Level]] = {
     "schema-required": "warning",
     "schema-type": "warning",
     "schema-enum": "warning",
+    "schema-bounds": "warning",
     "schema-pattern": "warning",
     "schema-deep": "error",
     "schema-cycle": "warning",

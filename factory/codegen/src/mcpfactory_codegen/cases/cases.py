@@ -20,7 +20,15 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from mcpfactory_codegen.cases.expected import expected_request
-from mcpfactory_codegen.cases.samples import NOTHING, edge, invalid_values, neighbours, sample, two_items
+from mcpfactory_codegen.cases.samples import (
+    NOTHING,
+    edge,
+    invalid_values,
+    lenient_sample,
+    neighbours,
+    sample,
+    two_items,
+)
 from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.inputs import Input, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, Response, lookup
@@ -200,6 +208,8 @@ def _sample_of(item: Input, api: Api) -> Any:
         value: Any = example
     else:
         value = sample(item.schema, api.schemas)
+    if value is NOTHING and item.required:
+        value = lenient_sample(item.schema, api.schemas)
     if item.place == "path" and not (isinstance(value, int) or (isinstance(value, str) and _SAFE.match(value))):
         value = sample(_without_examples(lookup(item.schema, api.schemas)), api.schemas)
     if item.place == "header" and isinstance(value, str) and not value.isascii():
