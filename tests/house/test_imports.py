@@ -19,7 +19,6 @@ HOMES = {
         "pipeline/src/mcpfactory_pipeline/notices/webhook.py",
         "pipeline/src/mcpfactory_pipeline/publish/http.py",
     ),
-    "graphql": ("factory/codegen/src/mcpfactory_codegen/sources/graphql/",),
     "starlette": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
     "jinja2": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
     "jwt": ("factory/runtime/src/mcpfactory_runtime/auth/jose.py",),

@@ -7,6 +7,7 @@ document carry it. An API without a label keeps all its names: a server of one d
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -26,6 +27,7 @@ from mcpfactory_codegen.ir import (
     escape,
     references,
 )
+from mcpfactory_codegen.server_names import is_same_server
 from mcpfactory_codegen.text import compact, digest, one_line, words
 from mcpfactory_runtime.upstream.addresses import host_port_of
 
@@ -71,13 +73,13 @@ def combine(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> Api:
         version=next((api.version for api in every if api.version), ""),
         description=_description(apis),
         servers=servers,
+        own_servers=tuple(sorted((one for api in every for one in api.own_servers), key=lambda one: one.name)),
         operations=tuple(operation for api in every for operation in api.operations),
         schemas={name: schema for api in every for name, schema in api.schemas.items()},
         security_schemes=_schemes(every),
         tag_descriptions=_tags(every),
         skipped=tuple(one for api in every for one in api.skipped),
         problems=_problems(every),
-        own_servers=tuple(sorted((one for api in every for one in api.own_servers), key=lambda one: one.name)),
     )
 
 
@@ -130,28 +132,42 @@ def _tags(apis: Sequence[Api]) -> dict[str, str]:
     return {tag: next(iter(found)) for tag, found in texts.items() if len(found) == 1}
 
 
-# --- addresses ---
+# --- addresses: each document has one of its own ---
 
 
 def _with_servers(apis: Mapping[str, Api]) -> dict[str, Api]:
     """Return the APIs without a root of their own: the one that all share, or that of the document without a label, stays."""
     bases = {api.base_url for api in apis.values()}
-    root = next(iter(bases)) if len(bases) == 1 else apis[""].base_url if "" in apis else ""
-    return {label: _beside(api, label, root) if label else api for label, api in apis.items()}
+    root = apis[""].base_url if "" in apis else next(iter(bases)) if len(bases) == 1 else ""
+    taken: set[str] = set()
+    found = {}
+    for label in sorted(apis):  # the document without a label first: its names stay
+        api = apis[label]
+        at_root = not label or (root and is_same_server(api.base_url, root))
+        base = "" if at_root else _server_name(label, taken)
+        names = {one.name: _server_name(f"{label} {one.name}" if label else one.name, taken) for one in api.own_servers}
+        found[label] = _moved(api, base, names | {"": base})
+    return {label: found[label] for label in apis}
 
 
-def _beside(api: Api, label: str, root: str) -> Api:
-    """Return the API with the label in the names of its servers; its own root is one of them, unless it is the root of all."""
-    names = {one.name: f"{label}_{one.name}" for one in api.own_servers}
-    servers = [ApiServer(names[one.name], one.url) for one in api.own_servers]
-    if api.base_url != root:
-        names[""] = label
-        servers.append(ApiServer(label, api.base_url))
+def _server_name(name: str, taken: set[str]) -> str:
+    """Return the name of a server, as a part of the name of a variable that no other has."""
+    plain = re.sub(r"[^a-z0-9]", "_", name)
+    name = plain if plain not in taken else f"{plain}_{digest(name, 6)}"
+    taken.add(name)
+    return name
+
+
+def _moved(api: Api, base: str, names: Mapping[str, str]) -> Api:
+    """Return the API with other names of its servers. `base` is that of its root, "" where it is the root of all."""
+    own = [ApiServer(names[one.name], one.url) for one in api.own_servers]
+    if base and any(not one.server for one in api.operations):
+        own.append(ApiServer(base, api.base_url))
     return dataclasses.replace(
         api,
-        servers=() if "" in names else api.servers,
-        own_servers=tuple(servers),
-        operations=tuple(dataclasses.replace(one, server=names.get(one.server, "")) for one in api.operations),
+        servers=() if base else api.servers,
+        own_servers=tuple(own),
+        operations=tuple(dataclasses.replace(one, server=names[one.server]) for one in api.operations),
     )
 
 

@@ -18,6 +18,7 @@ from mcpfactory_pipeline.dashboard.values import shorten
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.state.state import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
+from mcpfactory_pipeline.workspace.coverage import operation_name
 
 __all__ = [
     "ChannelView",
@@ -275,7 +276,7 @@ def _short(tool: ToolView) -> ToolRow:
 def _coverage(manifest: Mapping[str, Any] | None, report: Mapping[str, Any]) -> Coverage | None:
     """Return what the stage `generate` recorded; before it ran, what the server's own report says."""
     if not manifest:
-        skipped = {f"{one.get('method')} {one.get('path')}": one.get("reason", "") for one in report.get("skipped", ())}
+        skipped = {operation_name(one): one.get("reason", "") for one in report.get("skipped", ())}
         made = len({str(tool.get("operation")) for tool in report.get("tools", ())})
         total = made + len(skipped)
         if not total:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.values import Pager, paged, shorten
+from mcpfactory_pipeline.workspace.coverage import operation_name
 
 __all__ = ["ToolView", "ToolsPage", "tools_of", "tools_page"]
 
@@ -65,7 +66,7 @@ def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], largest: int) -> To
     return ToolView(
         name=str(tool.get("name", "")),
         title=str(shown.get("title") or ""),
-        operation=f"{operation.get('method')} {operation.get('path')}" if isinstance(operation, dict) else "",
+        operation=operation_name(operation) if isinstance(operation, dict) else "",
         arguments=tuple(f"{name} ({bound.get('in')})" for name, bound in (tool.get("arguments") or {}).items()),
         tokens=int(tool.get("tokens", 0)),
         share=round(100 * int(tool.get("tokens", 0)) / largest),

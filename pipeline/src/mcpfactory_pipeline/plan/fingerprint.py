@@ -48,15 +48,20 @@ class InputReader:
 
 
 def _document(subject: InputReader) -> str:
-    """Return the API document, with the files beside and below it, to which it may refer (`api/` as a rule)."""
-    document, root = subject.server.document, subject.server.folder
-    if document is None or not document.is_file():
+    """Return the API documents, with the files beside and below them, to which they may refer (`api/` as a rule)."""
+    root, documents = subject.server.folder, [one.path for one in subject.server.documents]
+    if not documents or not all(document.is_file() for document in documents):
         return ABSENT
-    if document.parent == root:  # no folder of its own: any document here but the machine's may belong to it
+    folders = dict.fromkeys("" if one.parent == root else one.relative_to(root).parts[0] for one in documents)
+    hashes = {folder: _documents_in(subject, folder) for folder in folders}
+    return next(iter(hashes.values())) if len(hashes) == 1 else hash_record(hashes)
+
+
+def _documents_in(subject: InputReader, folder: str) -> str:
+    if not folder:  # no folder of its own: any document here but the machine's may belong to it
         files = [path for path in subject.files if path.endswith(_DOCUMENTS) and "_generated/" not in path]
         return subject.hash_all(path for path in files if not path.startswith(".mcpfactory/"))
-    folder = document.relative_to(root).parts[0]
-    return subject.hash_all(source_files(root / folder), f"{folder}/")
+    return subject.hash_all(source_files(subject.server.folder / folder), f"{folder}/")
 
 
 def _generated(subject: InputReader) -> str:

@@ -16,7 +16,7 @@ from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import offered_digest
 from mcpfactory_pipeline.promotion.orphans import find_orphans
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
-from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceDocument, WorkspaceServer
 
 __all__ = ["KINDS", "Drift", "find_drift", "removed_servers"]
 
@@ -242,23 +242,27 @@ def _live(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _upstream(case: _DriftInputs) -> Iterator[Drift]:
-    """Read the document where it came from again, and compare it with the server's copy."""
-    server = case.server
-    if server.document is None or not (server.source or "").startswith(("http://", "https://")):
-        return
+    """Read the documents where they came from again, and compare them with the server's copies."""
+    for document in case.server.documents:
+        if document.source.startswith(("http://", "https://")):
+            yield from _refreshed(case, document)
+
+
+def _refreshed(case: _DriftInputs, document: WorkspaceDocument) -> Iterator[Drift]:
     from mcpfactory_codegen.read.document import DocumentError, load  # noqa: PLC0415 - heavy, and only asked for by --refresh
     from mcpfactory_codegen.servers.layout import document_files  # noqa: PLC0415 - as above
 
     try:
-        fresh = document_files(load(str(server.source)))
+        fresh = document_files(load(document.source), document.label)
     except DocumentError as error:
-        message, means = f"{server.source} cannot be read: {error}", "whether the API changed is not known"
-        yield Drift("source", message, means, f"mcpfactory inbox --refresh {server.name}")
+        message, means = f"{document.source} cannot be read: {error}", "whether the API changed is not known"
+        yield Drift("source", message, means, f"mcpfactory inbox --refresh {case.server.name}")
         return
-    changed = [path for path, data in fresh.files.items() if _digest(server.folder / path) != _sha256(data)]
+    changed = [path for path, data in fresh.files.items() if _digest(case.server.folder / path) != _sha256(data)]
     if changed:
-        message = f"{server.source} is not what {changed[0]} holds any more"
-        yield Drift("source", message, "the API moved on, and the tools did not", case.update)
+        message = f"{document.source} is not what {changed[0]} holds any more"
+        update = f"{case.update} --api {document.label}" if document.label else case.update
+        yield Drift("source", message, "the API moved on, and the tools did not", update)
 
 
 _FINDERS: Final[tuple[Callable[[_DriftInputs], Iterator[Drift]], ...]] = (

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StageError
 
-__all__ = ["coverage", "inspection_report", "source_facts"]
+__all__ = ["coverage", "inspection_report", "operation_name", "source_facts"]
 
 _REPORT: Final = Path(".mcpfactory", "report.json")
 _REASON: Final = 200  # characters of a reason that are kept
@@ -29,8 +29,8 @@ def coverage(folder: Path, operations: int = 0) -> dict[str, Any]:
     if report is None:
         return {}
     try:
-        made = {_name(tool["operation"]) for tool in report["tools"]}
-        left_out = {_name(one): str(one["reason"])[:_REASON] for one in report["skipped"]}
+        made = {operation_name(tool["operation"]) for tool in report["tools"]}
+        left_out = {operation_name(one): str(one["reason"])[:_REASON] for one in report["skipped"]}
     except (KeyError, TypeError, AttributeError) as error:
         raise _damaged(error) from error
     left_out = {name: reason for name, reason in left_out.items() if name not in made}
@@ -72,8 +72,10 @@ def source_facts(folder: Path) -> dict[str, Any]:
         raise _damaged(error) from error
 
 
-def _name(operation: Mapping[str, Any]) -> str:
-    return f"{operation['method']} {operation['path']}"
+def operation_name(operation: Mapping[str, Any]) -> str:
+    """Return what a report calls an operation, with the label of its document where that has one: "shelf: GET /books"."""
+    label = f"{operation['document']}: " if operation.get("document") else ""
+    return f"{label}{operation['method']} {operation['path']}"
 
 
 def _read(file: Path) -> dict[str, Any] | None:

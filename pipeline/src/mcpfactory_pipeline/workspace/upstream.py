@@ -54,7 +54,8 @@ def api_addresses(
     )
     unmoved = {one.name for one in addresses.unmoved()}
     found = []
-    for name, whose in [("", "the API is"), *((one["name"], _whose(one)) for one in beside)]:
+    root = [] if data.get("rootless") else [("", "the API is")]
+    for name, whose in [*root, *((one["name"], _whose(one)) for one in beside)]:
         url, said_by = addresses.of(name), addresses.set_by(name)
         way = f"{setting} {addresses.variable(name)}=https://…"
         what, place = describe_private(url), host_port_of(url)

@@ -21,6 +21,7 @@ __all__ = [
     "ConfigError",
     "NotFoundError",
     "Workspace",
+    "WorkspaceDocument",
     "WorkspaceError",
     "WorkspaceServer",
     "read_toml",
@@ -33,16 +34,35 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True)
+class WorkspaceDocument:
+    """An API document of a server on disk, and where it came from, "" when nobody says. `label` is "" for the only one."""
+
+    path: Path
+    source: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class WorkspaceServer:
-    """One server of a workspace. `document` is its API document on disk, `source` where that came from; both may be absent."""
+    """One server of a workspace, with its API documents; it may have none."""
 
     name: str
     folder: Path
     package: str
     template: str
-    source: str | None
-    document: Path | None
+    documents: tuple[WorkspaceDocument, ...]
     config: Mapping[str, Any]
+
+    @property
+    def document(self) -> Path | None:
+        """The first API document on disk; None when it is not made from one."""
+        return self.documents[0].path if self.documents else None
+
+    @property
+    def source(self) -> str | None:
+        """Where the API documents came from, as people read it; None when there are none."""
+        places = [one.source or one.path.relative_to(self.folder).as_posix() for one in self.documents]
+        return ", ".join(places) or None
 
     @property
     def cases(self) -> Path:
@@ -183,8 +203,9 @@ def _read_server(folder: Path) -> WorkspaceServer:
     config = read_toml(file)
     if found := unread(config, SERVER_FIELDS):
         raise ConfigError(f"{file}: {found[0]}", hint=found[1])
-    table, api = config.get("server"), config.get("api", {})
-    if not isinstance(table, dict) or not isinstance(api, dict):
+    table, apis = config.get("server"), config.get("api", {})
+    apis = apis if isinstance(apis, list) else [apis]
+    if not isinstance(table, dict) or not all(isinstance(api, dict) for api in apis):
         raise ConfigError(f"{file} has no [server] table", hint='[server]\nname = "…"\npackage = "…"')
     values = {
         key: table.get(key, default) for key, default in (("name", folder.name), ("package", ""), ("template", ""))
@@ -207,13 +228,12 @@ def _read_server(folder: Path) -> WorkspaceServer:
         folder=folder,
         package=package,
         template=values["template"],
-        source=_text(file, api, "source") or _text(file, api, "document"),
-        document=_document(file, api),
+        documents=tuple(one for api in apis if (one := _document(file, api)) is not None),
         config=config,
     )
 
 
-def _document(file: Path, api: Mapping[str, Any]) -> Path | None:
+def _document(file: Path, api: Mapping[str, Any]) -> WorkspaceDocument | None:
     relative = _text(file, api, "document")
     if relative is None:
         return None
@@ -223,7 +243,7 @@ def _document(file: Path, api: Mapping[str, Any]) -> Path | None:
         raise ConfigError(
             f"{file}: api.document {relative!r} leaves the server's folder", hint='document = "api/openapi.yaml"'
         )
-    return document
+    return WorkspaceDocument(document, _text(file, api, "source") or "", _text(file, api, "label") or "")
 
 
 def _text(file: Path, table: Mapping[str, Any], key: str) -> str | None:

@@ -11,7 +11,7 @@ from mcpfactory.summaries import print_groups
 
 def inspect(name: Name, as_json: AsJson = False, workspace: Root = None) -> None:
     """Show what a server offers: its tools, where their arguments go, and what they cost a model to read."""
-    from mcpfactory_pipeline.workspace.coverage import inspection_report
+    from mcpfactory_pipeline.workspace.coverage import inspection_report, operation_name
     from mcpfactory_pipeline.workspace.upstream import api_addresses
 
     server = workspace_in(workspace).server(name)
@@ -34,16 +34,15 @@ def inspect(name: Name, as_json: AsJson = False, workspace: Root = None) -> None
         )
     if shown["skipped"]:
         output.line()
-        output.table(
-            ("LEFT OUT", "REASON"), [(f"{op['method']} {op['path']}", op["reason"]) for op in shown["skipped"]]
-        )
+        output.table(("LEFT OUT", "REASON"), [(operation_name(op), op["reason"]) for op in shown["skipped"]])
     if address := shown.get("address"):
         output.line()
         for place in api_addresses(address, os.environ, server=server.name):
             output.line(place.message)
             if place.hint:
                 output.line(f"  hint: {place.hint}")
-        output.line(f"{address['prefix']}_BASE_URL replaces the address")
+        if not address.get("rootless"):
+            output.line(f"{address['prefix']}_BASE_URL replaces the address")
     if shown["environment"]:
         output.line()
         output.table(
@@ -71,11 +70,13 @@ def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
 
 
 def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
+    from mcpfactory_pipeline.workspace.coverage import operation_name
+
     operation = tool["operation"]
     arguments = ", ".join(f"{argument}({bound['in']})" for argument, bound in tool["arguments"].items())
     return (
         tool["name"],
-        f"{operation['method']} {operation['path']}" if operation else "-",
+        operation_name(operation) if operation else "-",
         arguments or "-",
         str(tool["tokens"]),
     )

@@ -17,7 +17,7 @@ from mcpfactory_codegen.emit.functions import Function, constant, function
 from mcpfactory_codegen.emit.python import call, docstring, literal, sequence
 from mcpfactory_codegen.emit.workflows import HANDLERS, rows, workflows_module
 from mcpfactory_codegen.inputs import inputs
-from mcpfactory_codegen.ir import Api, ApiOAuthFlow, ApiSecurityScheme
+from mcpfactory_codegen.ir import Api, ApiOAuthFlow, ApiSecurityScheme, split_label
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.text import fit, json_lines, one_line
 from mcpfactory_runtime.upstream.settings import MAX_TEXT
@@ -78,7 +78,7 @@ def manifest(api: Api, names: Names, tools: Sequence[ApiTool], options: Options)
         "title": one_line(api.title, 100) or options.server,
         "instructions": fit(api.description, _INSTRUCTIONS),
     }
-    listed = [{**tool.listed(), "handler": tool.handler, "operation": tool.key} for tool in tools]
+    listed = [{**tool.listed(), "handler": tool.handler, "operation": split_label(tool.key)[1]} for tool in tools]
     if options.workflows:
         listed += rows(options.workflows)
     offer = dict(options.offer)

@@ -26,7 +26,7 @@ from mcpfactory_codegen.servers.config import CONFIG, NAME, ServerConfig, Server
 from mcpfactory_codegen.servers.documents import located_in, read_documents
 from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_codegen.servers.profiles import resolve
-from mcpfactory_codegen.servers.report import REPORT, environment, render_report, report
+from mcpfactory_codegen.servers.report import REPORT, environment, has_root, render_report, report
 from mcpfactory_codegen.servers.scaffold import find_template, render, template_version
 from mcpfactory_codegen.servers.style import formatted
 from mcpfactory_codegen.servers.values import quoted
@@ -421,7 +421,7 @@ def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[
         "tools_table": _tools_table(tools),
         "environment_table": _environment_table(environment(api, names, tools)),
         "base_url": api.base_url,
-        "address_variable": f"{names.prefix}_BASE_URL",
+        "address_variable": f"{names.prefix}_BASE_URL" if has_root(api, tools) else "",
         "example_tool": next((tool.name for tool in tools if not tool.input_schema.get("required")), ""),
     }
 

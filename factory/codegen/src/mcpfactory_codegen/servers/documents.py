@@ -77,20 +77,22 @@ def choose_labels(documents: Sequence[tuple[ApiSource, str]]) -> tuple[str, ...]
 
 
 def _telling(place: str, title: str) -> tuple[str, ...]:
-    """Return the words of a file's name; of the title, or of the folder, where that is called like any other."""
+    """Return the words of a file's name; of the title, the host or the folder, where that is called like any other."""
     path = PurePosixPath(unquote(urlsplit(place).path) if "://" in place else place.replace("\\", "/"))
     stem = words(clean(path.name).partition(".")[0])
-    for found in (stem, words(clean(title)), words(clean(path.parent.name))):
+    host = words(clean(urlsplit(place).hostname or "")) if "://" in place else ()
+    for found in (stem, words(clean(title)), host, words(clean(path.parent.name))):
         if set(found) - _SAYING_NOTHING and not all(VERSION.match(word) for word in found):
             return tuple(word for word in found if word not in _SAYING_NOTHING)
-    return stem or ("api",)
+    return ("api",)
 
 
 def _apart(every: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the words of each without those that all begin with, and without versions, as long as they stay apart."""
+    """Return the words of each without those that all begin or end with, and without versions, as long as they stay apart."""
     rest = [list(parts) for parts in every]
-    while len(rest) > 1 and all(len(parts) > 1 for parts in rest) and len({parts[0] for parts in rest}) == 1:
-        rest = [parts[1:] for parts in rest]
+    for end in (0, -1):
+        while len(rest) > 1 and all(len(parts) > 1 for parts in rest) and len({parts[end] for parts in rest}) == 1:
+            rest = [parts[1:] if end == 0 else parts[:-1] for parts in rest]
     plain = [[word for word in parts if not VERSION.match(word)] for parts in rest]
     counts = Counter(map(tuple, plain))
     return [short if short and counts[tuple(short)] == 1 else parts for short, parts in zip(plain, rest, strict=True)]

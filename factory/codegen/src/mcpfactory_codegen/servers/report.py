@@ -17,7 +17,7 @@ from mcpfactory_runtime.upstream.operation import ServerAddress
 from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.settings import Settings
 
-__all__ = ["REPORT", "environment", "published_names", "render_report", "report", "reported_key"]
+__all__ = ["REPORT", "environment", "has_root", "published_names", "render_report", "report", "reported_key"]
 
 REPORT: Final = ".mcpfactory/report.json"
 _VERSION: Final = 1
@@ -103,12 +103,14 @@ def environment(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[s
     operations = api.by_key()
     security = [operations[tool.key].security for tool in tools]
     rows = []
-    if tools and not api.servers:
+    if tools and not api.servers and has_root(api, tools):
         text = "where the API lives, such as https://api.example.com/v1; its document names no server"
         rows.append({"name": f"{names.prefix}_BASE_URL", "required": True, "secret": False, "description": text})
     for server in _servers(api, names, tools):
-        text = f"address of {server['tools']} of {len(tools)} tools, in place of {server['url']}"
-        rows.append({"name": server["variable"], "required": False, "secret": False, "description": text})
+        text = f"address of {server['tools']} of {len(tools)} tools, "
+        text += f"in place of {server['url']}" if server["url"] else "which their document does not name"
+        required = not server["url"] and server["tools"] == len(tools)
+        rows.append({"name": server["variable"], "required": required, "secret": False, "description": text})
     for scheme in api.security_schemes:
         using = [one for one in security if any(scheme.name in alternative for alternative in one)]
         if not using:
@@ -153,9 +155,19 @@ def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, 
 
 
 def _address(api: Api, names: Names, tools: Sequence[ApiTool], private: Sequence[str]) -> dict[str, Any]:
-    """Return what `api_addresses` of the pipeline reads: the root's address, the other servers, and what is permitted."""
+    """Return what `api_addresses` of the pipeline reads: the root's address, the other servers, and what is permitted.
+
+    `rootless`: each tool is at one of the others.
+    """
     servers = _servers(api, names, tools)
-    return {"base_url": api.base_url, "prefix": names.prefix, "allow_private": list(private), "servers": servers}
+    address = {"base_url": api.base_url, "prefix": names.prefix, "allow_private": list(private), "servers": servers}
+    return address if has_root(api, tools) else {**address, "rootless": True}
+
+
+def has_root(api: Api, tools: Sequence[ApiTool]) -> bool:
+    """Whether there is an address that is no single document's: that which `<SERVER>_BASE_URL` replaces."""
+    operations = api.by_key()
+    return not tools or bool(api.servers) or any(not operations[tool.key].server for tool in tools)
 
 
 def _servers(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[str, Any]]:

@@ -477,10 +477,24 @@ def _changes(folder: Path, config: ServerConfig, built: BuiltServer) -> tuple[Ch
 
 
 def _moved(report: Mapping[str, Any], built: BuiltServer) -> str:
-    """In words, that the document has the API elsewhere now: the server's credentials will go there."""
-    before, now = report.get("address"), built.address.get("base_url")
-    was = before.get("base_url") if isinstance(before, dict) else now
-    return f"the API is at {now} now, and was at {was}: the server's credentials go there" if was != now else ""
+    """In words, that a document has the API elsewhere now: the server's credentials will go there."""
+    before = report.get("address")
+    was, now = _urls(before if isinstance(before, dict) else built.address), _urls(built.address)
+    moved = [
+        f"the API{f' {name}' if name else ''} is at {now[name]} now, and was at {was[name]}"
+        for name in was
+        if name in now and was[name] != now[name]
+    ]
+    if "" in was and "" not in now:
+        variable = f"{built.address['prefix']}_BASE_URL"
+        moved.append(f"each API document has an address of its own now, and {variable} replaces none of them")
+    return f"{', '.join(moved)}: the server's credentials go there" if moved else ""
+
+
+def _urls(address: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the address of each server of a report, by name; "" is the root."""
+    urls = {"": address.get("base_url")} if not address.get("rootless") else {}
+    return urls | {one["name"]: one["url"] for one in address.get("servers", ())}
 
 
 def _operations(report: Mapping[str, Any]) -> dict[str, str]:

@@ -1,0 +1,273 @@
+"""Servers of several documents: made, made anew, and given one more or one less."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.servers.apis import ApiConfig, with_apis
+from mcpfactory_codegen.servers.config import CONFIG, ServerConfigError, parse_config, read_config
+from mcpfactory_codegen.servers.create import CreateError, create_server, regenerate
+from mcpfactory_codegen.servers.documents import ApiSource, choose_labels, sources_of
+from mcpfactory_codegen.servers.update import Updated, update_server
+from tests.codegen.several.documents import document, read, written
+
+ORDERS = document("Acme - Orders", "https://orders.acme.test/v1", "GET /items listItems", "POST /orders createOrder")
+STOCK = document("Acme - Stock", "https://stock.acme.test/v1", "GET /items listItems", "GET /shelves listShelves")
+VIDEO = document("Acme - Video", "https://video.acme.test", "GET /films listFilms")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A server of two documents, made once."""
+    folder = tmp_path_factory.mktemp("several")
+    paths = written(folder, orders=ORDERS, stock=STOCK)
+    sources = [f"{label}={path}" for label, path in paths.items()]
+    return create_server(folder / "servers", name="acme", source=sources).path
+
+
+@pytest.fixture
+def acme(made: Path, tmp_path: Path) -> Path:
+    """A copy of it that a test may change."""
+    return shutil.copytree(made, tmp_path / "acme")
+
+
+def names(folder: Path) -> dict[str, str]:
+    """The operation of each tool, with the label of its document."""
+    tools = read(folder, ".mcpfactory/report.json")["tools"]
+    return {tool["name"]: f"{tool['operation'].get('document', '')}: {tool['operation']['path']}" for tool in tools}
+
+
+def variables(folder: Path) -> set[str]:
+    return {row["name"] for row in read(folder, ".mcpfactory/report.json")["environment"]}
+
+
+def changed(updated: Updated) -> set[tuple[str, str]]:
+    return {(change.code, change.tool) for change in updated.changes}
+
+
+def test_a_server_of_two_documents_keeps_them_apart(acme: Path) -> None:
+    assert names(acme) == {
+        "orders_list_items": "orders: /items", "create_order": "orders: /orders",
+        "stock_list_items": "stock: /items", "list_shelves": "stock: /shelves",
+    }  # fmt: skip
+    assert variables(acme) == {"ACME_ORDERS_BASE_URL", "ACME_STOCK_BASE_URL", "ACME_ORDERS_TOKEN", "ACME_STOCK_TOKEN"}
+    assert [(api.label, api.document) for api in read_config(acme).apis] == [
+        ("orders", "api/orders/openapi.json"), ("stock", "api/stock/openapi.json"),
+    ]  # fmt: skip
+    assert read(acme, "api/stock/openapi.json") == STOCK
+    cases = read(acme, "tests/_generated/cases.json")
+    assert {case["tool"] for case in cases["cases"]} == set(names(acme)), "each tool has a generated test"
+
+
+def test_making_it_anew_changes_nothing(acme: Path) -> None:
+    assert {step.action for step in regenerate(acme).steps} == {"same"}
+    updated = update_server(acme)
+    assert (updated.changes, {file.action for file in updated.files}) == ((), {"same"})
+
+
+def test_one_document_is_replaced_and_the_others_stay(acme: Path, tmp_path: Path) -> None:
+    new = document("Acme - Stock", "https://stock2.acme.test", "GET /items listItems", "GET /racks listRacks")
+    path = written(tmp_path, new=new)["new"]
+    for source, labels in ((f"stock={path}", ()), (path, ("stock",))):
+        updated = update_server(acme, source=source, labels=labels, dry_run=True)
+        assert changed(updated) == {("tool-removed", "list_shelves"), ("tool-added", "list_racks")}
+        assert "https://stock2.acme.test now" in updated.moved
+    update_server(acme, source=f"stock={path}")
+    assert read(acme, "api/stock/openapi.json") == new
+    assert read(acme, "api/orders/openapi.json") == ORDERS
+
+
+def test_a_label_that_is_new_adds_a_document(acme: Path, tmp_path: Path) -> None:
+    updated = update_server(acme, source=f"video={written(tmp_path, video=VIDEO)['video']}")
+    assert changed(updated) == {("tool-added", "list_films")}
+    assert [api.label for api in read_config(acme).apis] == ["orders", "stock", "video"]
+    assert "ACME_VIDEO_TOKEN" in variables(acme)
+    assert update_server(acme).changes == ()
+
+
+def test_a_document_whose_table_is_gone_goes_with_its_files_and_its_tools(acme: Path) -> None:
+    config = acme / CONFIG
+    config.write_text(config.read_text("utf-8").partition('\n[[api]]\nlabel = "stock"')[0], "utf-8")
+    updated = update_server(acme)
+    assert changed(updated) == {("tool-removed", "stock_list_items"), ("tool-removed", "list_shelves")}
+    assert {file.path for file in updated.files if file.action == "remove" and file.owner == "document"} == {
+        "api/stock/openapi.json"
+    }
+    assert not (acme / "api/stock/openapi.json").exists()
+    assert names(acme)["orders_list_items"] == "orders: /items", "its name was published"
+
+
+def test_a_document_of_an_edited_file_stays_with_the_person(acme: Path) -> None:
+    config, kept = acme / CONFIG, acme / "api/stock/openapi.json"
+    config.write_text(config.read_text("utf-8").partition('\n[[api]]\nlabel = "stock"')[0], "utf-8")
+    kept.write_text(kept.read_text("utf-8") + "\n", "utf-8")
+    (file,) = (one for one in update_server(acme).files if one.path == "api/stock/openapi.json")
+    assert (file.action, kept.exists()) == ("keep", True)
+
+
+def test_a_server_of_one_document_takes_a_second_and_keeps_what_it_had(tmp_path: Path) -> None:
+    paths = written(tmp_path, orders=ORDERS, stock=STOCK)
+    shop = create_server(tmp_path / "servers", name="acme", source=paths["orders"]).path
+    before, had = names(shop), variables(shop)
+    config = shop / CONFIG
+    config.write_text(
+        "# mine\n" + config.read_text("utf-8") + '\n[names]\n"stock: GET /shelves" = "see_shelves"\n', "utf-8"
+    )
+    updated = update_server(shop, source=f"stock={paths['stock']}")
+    assert changed(updated) == {("tool-added", "stock_list_items"), ("tool-added", "see_shelves")}
+    assert before.items() <= names(shop).items()
+    assert variables(shop) - had == {"ACME_STOCK_BASE_URL", "ACME_STOCK_TOKEN"}
+    text = config.read_text("utf-8")
+    assert text.startswith("# mine\n")
+    assert (text.count("[[api]]"), text.count("\n[api]")) == (2, 0)
+    assert [api.label for api in read_config(shop).apis] == ["", "stock"]
+    assert {step.action for step in regenerate(shop).steps} == {"same"}
+
+
+@pytest.mark.parametrize(
+    ("source", "labels", "words"),
+    [
+        ("new.json", (), "nothing says which document"),
+        (None, ("shop",), "no API document 'shop'"),
+        (["stock=a.json", "stock=b.json"], (), "two documents"),
+    ],
+)
+def test_what_is_not_plain_is_asked_with_the_labels_that_there_are(
+    acme: Path, source: Any, labels: tuple[str, ...], words: str
+) -> None:
+    with pytest.raises(CreateError, match=words) as raised:
+        update_server(acme, source=source, labels=labels)
+    assert raised.value.hint
+
+
+def test_problems_are_found_in_their_document(tmp_path: Path) -> None:
+    broken = json.loads(json.dumps(STOCK))
+    broken["paths"]["/shelves"]["get"]["parameters"] = [{"in": "nowhere", "name": "x"}]
+    paths = written(tmp_path, orders=ORDERS)
+    (tmp_path / "stock.json").write_text(json.dumps(broken, indent=1), "utf-8")
+    sources = [f"orders={paths['orders']}", f"stock={tmp_path / 'stock.json'}"]
+    made = create_server(tmp_path / "servers", name="acme", source=sources, dry_run=True)
+    (problem,) = made.problems
+    lines = (tmp_path / "stock.json").read_text("utf-8").splitlines()
+    assert problem.pointer.startswith("stock: /paths/~1shelves/get/parameters/0")
+    assert problem.line == 1 + next(number for number, line in enumerate(lines) if '"parameters"' in line) + 1
+
+
+def test_a_selection_is_a_problem_only_when_it_fits_no_document(tmp_path: Path) -> None:
+    sources = [f"{label}={path}" for label, path in written(tmp_path, orders=ORDERS, stock=STOCK).items()]
+    selection = Selection(include_operations=("listShelves", "orders: createOrder", "noSuch"))
+    made = create_server(tmp_path / "servers", name="acme", source=sources, selection=selection)
+    assert set(names(made.path)) == {"list_shelves", "create_order"}
+    assert {problem.message for problem in made.problems} == {"no operation matches the operation 'noSuch'"}
+
+
+def test_an_overlay_changes_the_document_that_it_is_for(tmp_path: Path) -> None:
+    overlay = {"overlay": "1.0.0", "info": {"title": "x", "version": "1"}, "actions": []}
+    overlay["actions"] = [{"target": "$.paths['/items']", "remove": True}]
+    (tmp_path / "fix.json").write_text(json.dumps(overlay), "utf-8")
+    sources = [f"{label}={path}" for label, path in written(tmp_path, orders=ORDERS, stock=STOCK).items()]
+    made = create_server(tmp_path / "servers", name="acme", source=sources, overlays=[f"stock={tmp_path / 'fix.json'}"])
+    assert set(names(made.path)) == {"list_items", "create_order", "list_shelves"}
+    assert read_config(made.path).apis[1].overlays == ("api/stock/overlays/fix.json",)
+    assert update_server(made.path).changes == ()
+    with pytest.raises(CreateError, match="which document the overlay"):
+        create_server(tmp_path / "more", name="acme", source=sources, overlays=[tmp_path / "fix.json"])
+
+
+def test_credentials_are_one_where_the_person_says_so(tmp_path: Path) -> None:
+    sources = [f"{label}={path}" for label, path in written(tmp_path, orders=ORDERS, stock=STOCK).items()]
+    made = create_server(tmp_path / "servers", name="acme", source=sources, credentials="shared").path
+    assert {api.credentials for api in read_config(made).apis} == {"shared"}
+    assert {name for name in variables(made) if not name.endswith("BASE_URL")} == {"ACME_TOKEN"}
+
+
+# --- labels and configuration ---
+
+
+@pytest.mark.parametrize(
+    ("documents", "expected"),
+    [
+        ([("twilio_messaging_v1.json", ""), ("twilio_verify_v2.json", "")], ("messaging", "verify")),
+        ([("lookups_v1.json", ""), ("lookups_v2.json", "")], ("v1", "v2")),
+        ([("a/openapi.yaml", "Orders"), ("b/openapi.yaml", "Stock API")], ("orders", "stock")),
+        ([("orders/openapi.yaml", ""), ("stock/openapi.yaml", "")], ("orders", "stock")),
+        ([("https://x.test/orders.json?a=1", ""), ("https://x.test/stock.json", "")], ("orders", "stock")),
+        ([(f"https://{one}.acme.test/openapi.json", "") for one in ("orders", "stock")], ("orders", "stock")),
+        ([("same.json", ""), ("same.json", "")], ("same", "same-2")),
+        ([("本.json", "本"), ("2fa.json", "")], ("api", "fa")),
+    ],
+)
+def test_a_label_is_what_tells_a_document_from_the_others(
+    documents: list[tuple[str, str]], expected: tuple[str, ...]
+) -> None:
+    assert choose_labels([(ApiSource(place), title) for place, title in documents]) == expected
+
+
+def test_a_label_that_was_given_stays() -> None:
+    assert choose_labels([(ApiSource("a.json", "x"), ""), (ApiSource("x.json"), "")]) == ("x", "x-2")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("orders=a.yaml", ApiSource("a.yaml", "orders")),
+        ("orders=https://x.test/a?b=c", ApiSource("https://x.test/a?b=c", "orders")),
+        ("https://x.test/a?b=c", ApiSource("https://x.test/a?b=c")),
+        ("/tmp/a=b.yaml", ApiSource("/tmp/a=b.yaml")),
+        ("Orders=a.yaml", ApiSource("Orders=a.yaml")),
+        ("is=there.yaml", ApiSource("is=there.yaml")),
+    ],
+)
+def test_a_source_has_a_label_when_it_begins_with_one(
+    text: str, expected: ApiSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "is=there.yaml").write_text("{}")
+    assert sources_of(text) == (expected,)
+
+
+SERVER = '[server]\nname = "a"\npackage = "a"\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[[api]]\nlabel = "a"\n',
+        '[[api]]\ndocument = "a"\n[[api]]\ndocument = "b"\n',
+        '[[api]]\ndocument = "a"\nlabel = "x"\n[[api]]\ndocument = "b"\nlabel = "x"\n',
+        '[[api]]\ndocument = "a"\n[[api]]\ndocument = "a"\nlabel = "x"\n',
+        '[[api]]\ndocument = "a"\nlabel = "X Y"\n',
+        '[[api]]\ndocument = "a"\ncredentials = "mine"\n',
+        '[[api]]\ndocument = "a"\nlable = "x"\n',
+    ],
+)
+def test_tables_that_cannot_be_used_say_what_to_change(text: str, tmp_path: Path) -> None:
+    with pytest.raises(ServerConfigError) as raised:
+        parse_config(SERVER + text, tmp_path / CONFIG)
+    assert raised.value.hint
+
+
+def test_a_table_is_brought_up_to_date_where_it_stands(tmp_path: Path) -> None:
+    text = (
+        SERVER
+        + '\n[[api]] # first\nlabel = "x"\ndocument = "a" # mine\n\n[[api]]\ndocument = "b"\nlabel = "y"\n\n[names]\n"GET /" = "root"\n'
+    )
+    apis = (
+        ApiConfig("c", "https://c.test/", "x"),
+        ApiConfig("b", label="y", allow_private=("h:1",)),
+        ApiConfig("d", label="z"),
+    )
+    done = with_apis(text, apis)
+    found = parse_config(done, tmp_path / CONFIG)
+    assert [(api.label, api.document, api.source, api.allow_private) for api in found.apis] == [
+        ("x", "c", "https://c.test/", ()), ("y", "b", "", ("h:1",)), ("z", "d", "", ()),
+    ]  # fmt: skip
+    assert found.names == {"GET /": "root"}
+    assert "[[api]] # first\n" in done
+    assert with_apis(done, apis) == done
