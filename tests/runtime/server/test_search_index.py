@@ -1,13 +1,14 @@
-"""The index behind search mode: forms of words, words that mean alike, and what is preferred among tools that match."""
+"""The index behind search mode: what is found, what is preferred among tools that match, and that each idea is worth its place."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
+from typing import Any
 
 import pytest
 
-from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex
-from mcpfactory_runtime.server.generated.search_words import identifier_words, stem
+from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex, Weights
 
 SHOP = [
     IndexedTool("list_invoices", "List invoices", "Returns your invoices.", "GET /invoices"),
@@ -18,10 +19,15 @@ SHOP = [
     IndexedTool("create_refund", "Create a refund", "", "POST /refunds"),
     IndexedTool("getUserRepos", "", "", "GET /users/{user_id}/repos"),
 ]
+OTHERS = [
+    IndexedTool(f"get_{a}{b}", operation=f"GET /{a}{b}s") for a in ("zeb", "yac", "wal", "vel") for b in "oriulexo"
+]
+"""Tools that no question here is about, so that words are rare."""
 
 
-def found(question: str, entries: list[IndexedTool] = SHOP) -> list[str]:
-    return [entries[number].name for number, _ in SearchIndex(entries).search(question, 50)]
+def found(question: str, entries: list[IndexedTool] = SHOP, **weights: Any) -> list[str]:
+    index = SearchIndex(entries, replace(Weights(), **weights))
+    return [entries[number].name for number, _ in index.search(question, 50)]
 
 
 @pytest.mark.parametrize(
@@ -35,6 +41,9 @@ def found(question: str, entries: list[IndexedTool] = SHOP) -> list[str]:
         ("INVOICE DELETION", "delete_invoice"),
         ("clients", "list_customers"),
         ("give money back", "create_refund"),
+        ("give clients their money back", "create_refund"),
+        ("I want to get rid of an invoice", "delete_invoice"),
+        ("how can I write an invoice", "create_invoice"),
         ("repositories of a user", "getUserRepos"),
     ],
 )
@@ -42,7 +51,9 @@ def test_the_tool_that_is_meant_comes_first(question: str, first: str) -> None:
     assert found(question)[0] == first
 
 
-@pytest.mark.parametrize("question", ["", "   ", "the of a", "zzz", "?!", "\0", "é" * 5_000])
+@pytest.mark.parametrize(
+    "question", ["", "   ", "the of a", "zzz", "?!", "\0", "é" * 5_000, "\1", "a\1b", "invoi" * 900]
+)
 def test_a_question_without_a_known_word_finds_nothing(question: str) -> None:
     assert found(question) == []
 
@@ -60,16 +71,125 @@ def test_a_search_may_be_narrowed_and_bounded() -> None:
     assert SearchIndex([]).search("invoice", 2) == []
 
 
+def tool(name: str, operation: str, title: str = "", description: str = "", **more: Any) -> IndexedTool:
+    return IndexedTool(name, title, description, operation, **more)
+
+
 @pytest.mark.parametrize(
-    "words",
-    ["merge merges merged merging", "create creates created creating creation", "list lists listed listing",
-     "policy policies", "cancel cancelled cancels", "run running runs", "pay pays paying payment payments"],
+    ("neutral", "question", "other", "meant"),
+    [
+        ({"method": 1.0, "other_method": 1.0}, "end invoices",
+         tool("other", "GET /invoices", "Invoices", "The end."), tool("meant", "DELETE /invoices", "Invoices")),
+        ({"amount": 1.0}, "which invoices are there",
+         tool("other", "GET /invoices/{id}", "Invoices"), tool("meant", "GET /invoices", "Invoices")),
+        ({"leaf": 1.0}, "lines of an invoice",
+         tool("other", "GET /lines/invoices/x", "Lines of an invoice", "Lines of an invoice"),
+         tool("meant", "GET /x/invoices/lines", "Lines of an invoice")),
+        ({"deprecated": 1.0}, "list invoices",
+         tool("other", "GET /a/invoices", "List invoices", "Deprecated."), tool("meant", "GET /b/invoices", "List invoices", "New.")),
+        ({"coverage": 0.0}, "refund parcel",
+         tool("other", "GET /refund", "Refund", "Refund refund refund"), tool("meant", "GET /refund/wide/area/code", "Refund", "A parcel")),
+        ({"fit": 0.0}, "refunds",
+         tool("refund_yacht_sails", "GET /x/refunds", "Refunds", "Refunds"), tool("refunds", "GET /refunds")),
+        ({"again": 1.0}, "fee transaction payment",
+         tool("other_transaction", "GET /transaction", "Transaction"), tool("meant", "GET /transactions", "Transaction", "with a fee")),
+        ({"verb": 1.2}, "charge card", tool("other", "POST /charge", "Charge"), tool("meant", "POST /card", "Card")),
+        ({"pronoun": 3.0}, "my invoices", tool("other", "GET /me", "Me"), tool("meant", "GET /invoices", "Invoices")),
+        ({"distances": (1.0, 1.0, 1.0, 1.0)}, "parcel of a refund",
+         tool("other", "GET /refund", "Refund"), tool("meant", "GET /parcel", "Parcel")),
+        ({"synonym": 0.0}, "clients", tool("other", "GET /x"), tool("meant", "GET /customers", "Customers")),
+        ({"compound": 0.0}, "moon raker", tool("other", "GET /moon/x/y/z", "Moon"), tool("meant", "GET /moonraker")),
+        ({"misspelt": 0.0}, "refnud", tool("other", "GET /x"), tool("meant", "GET /refund", "Refund")),
+    ],
 )  # fmt: skip
-def test_forms_of_a_word_are_one_word(words: str) -> None:
-    assert len({stem(word) for word in words.split()}) == 1
+def test_each_idea_finds_what_is_not_found_without_it(
+    neutral: dict[str, Any], question: str, other: IndexedTool, meant: IndexedTool
+) -> None:
+    entries = [other, meant, *OTHERS]
+    assert found(question, entries)[0] == meant.name
+    assert found(question, entries, **neutral)[:1] != [meant.name]
 
 
-def test_names_in_every_spelling_give_the_same_words() -> None:
-    spellings = ["listUserRepos", "list_user_repos", "ListUserRepos", "list-user-repos", "/list/user/repos"]
-    assert {tuple(identifier_words(name)) for name in spellings} == {("list", "user", "repo")}
-    assert identifier_words("getHTTPLog2") == ["get", "http", "log", "2"]
+def test_a_word_of_descriptions_finds_the_resource_that_they_describe() -> None:
+    entries = [
+        tool("get_leaflet", "GET /leaflets/{id}", description="A zine."),
+        tool("save_leaflet", "PUT /leaflets/{id}", description="Saves a zine."),
+        tool("list_leaflets", "GET /leaflets"),
+        *OTHERS,
+    ]
+    assert "list_leaflets" in found("zines", entries)
+    assert "list_leaflets" not in found("zines", entries, learned=0.0)
+
+
+@pytest.mark.parametrize(
+    ("question", "schema"),
+    [
+        ("reboot", {"properties": {"type": {"enum": ["reboot", "resize"]}}}),
+        ("reboot", {"properties": {"a": {"items": {"anyOf": [{"properties": {"b": {"enum": [1, None, "reboot"]}}}]}}}}),
+        ("postcode", {"properties": {"a": {"description": "With a postcode."}}}),
+        ("shoe size", {"properties": {"outer": {"properties": {"shoeSize": {}}}}}),
+    ],
+)
+def test_values_names_and_descriptions_of_arguments_are_found(question: str, schema: Any) -> None:
+    entries = [*OTHERS, IndexedTool.from_wire({"name": "act", "inputSchema": schema}, "POST /things/{id}")]
+    assert found(question, entries) == ["act"]
+
+
+@pytest.mark.parametrize("schema", [None, True, {}, {"properties": {"a": True}, "anyOf": [False]}, {"enum": None}])
+def test_any_schema_can_be_indexed(schema: Any) -> None:
+    assert found("act", [IndexedTool.from_wire({"name": "act", "inputSchema": schema})]) == ["act"]
+
+
+def test_what_is_indexed_of_one_tool_is_bounded() -> None:
+    schema: Any = {
+        "properties": {
+            f"p{n}": {"enum": [f"v{n}-{m}" for m in range(50)], "description": "x " * 900} for n in range(900)
+        }
+    }
+    entry = IndexedTool.from_wire({"name": "huge", "inputSchema": schema})
+    assert len(entry.arguments) <= 60
+    assert len(entry.values) <= 80
+    assert len(" ".join(entry.details)) <= 20 * 121
+
+
+def test_operations_that_differ_in_their_method_alone_stand_once_among_the_first() -> None:
+    entries = [
+        tool("get_run_machine", "GET /#Action=Run", description="Starts a machine."),
+        tool("post_run_machine", "POST /#Action=Run", description="Starts a machine."),
+        tool("list_machine", "GET /#Action=List", description="Machine."),
+    ]
+    names = found("machine", entries)
+    assert {*names[:2]} == {"list_machine", names[0]}
+    assert names[2] in {"get_run_machine", "post_run_machine"}
+
+
+@pytest.mark.parametrize(
+    ("reads", "question", "first"),
+    [
+        (True, "which invoices", "post_invoices"),
+        (False, "which invoices", "get_invoices"),
+        (False, "send invoices", "post_invoices"),
+    ],
+)
+def test_what_a_tool_says_of_itself_counts_more_than_its_method(reads: bool, question: str, first: str) -> None:
+    entries = [
+        tool("get_invoices", "GET /invoices/{a}/x", reads=True),
+        tool("post_invoices", "POST /invoices", reads=reads),
+    ]
+    assert found(question, entries)[0] == first
+
+
+def test_a_method_before_the_verb_of_a_name_is_no_word_of_it() -> None:
+    entries = [tool("get_terminate_hosts", "GET /a", reads=False), tool("get_hosts_and_more", "GET /b")]
+    assert found("get hosts", entries)[0] == "get_hosts_and_more"
+    assert found("end hosts", entries)[0] == "get_terminate_hosts"
+
+
+@pytest.mark.parametrize("question", ["größe", "请求退款", "退款"])
+def test_other_scripts_are_found(question: str) -> None:
+    entries = [
+        *OTHERS,
+        tool("sizes", "GET /x", description="Die Größe eines Schuhs."),
+        tool("refund", "POST /y", "申请退款"),
+    ]
+    assert len(found(question, entries)) == 1

@@ -16,6 +16,15 @@ from tests.runtime.server.shelf import BOOKS, called, listed, loaded, package, r
 NAMES = ["search_tools", "describe_tools", "call_tool"]
 
 
+def _takes(*names: str) -> Any:
+    """A schema with these arguments; those that end with a question mark are optional."""
+    return {
+        "type": "object",
+        "properties": {name.rstrip("?"): {} for name in names},
+        "required": [name for name in names if not name.endswith("?")],
+    }
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return package(tmp_path, monkeypatch, mode="search")
@@ -43,6 +52,37 @@ def test_every_tool_can_be_reached_by_paging_through_the_groups(server: Server) 
     assert page(limit=2) + page(limit=2, offset=2) + page(limit=2, offset=4) == [tool["name"] for tool in BOOKS]
     assert page(group="orders") == ["list_orders"]
     assert page(offset=9) == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "line"),
+    [
+        (row("get_x", "GET /x/{id}", "Get x", inputSchema=_takes("id", "a?", "b?")), "- get_x(id, a?, b?): Gets an x"),
+        (
+            row("get_x", "GET /x/{id}", "Look", inputSchema=_takes("id", *(f"{n}?" for n in "abcd"))),
+            "- get_x(id and 4 more): Look",
+        ),
+        (row("get_x", "GET /x", "Look", inputSchema=_takes(*(f"{n}?" for n in "abcd"))), "- get_x(4 optional): Look"),
+        (row("get_x", "GET /x", "", description=""), "- get_x(): "),
+        (row("getX", "GET /x", "get X", description="A" * 200), f"- getX(): {'A' * 119}…"),
+    ],
+)
+def test_a_line_has_what_a_call_needs_and_says_no_name_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Any, line: str
+) -> None:
+    tool = tool if tool["title"] != "Get x" else {**tool, "description": "Gets an x. And more."}
+    server = Server("x")
+    server.mount_manifest(package(tmp_path, monkeypatch, tools=[tool], mode="search"))
+    assert said(called(server, "search_tools", query="x")).splitlines()[1] == line
+
+
+def test_tools_beside_those_in_the_answer_are_named(server: Server) -> None:
+    lines = said(called(server, "search_tools", query="book", limit=1)).splitlines()
+    assert lines[2].startswith("Perhaps: ")
+    named = {*lines[2].removeprefix("Perhaps: ").split(", "), lines[1][2:].partition("(")[0]}
+    assert named == {tool["name"] for tool in BOOKS} - {"list_orders"}
+    assert "Perhaps" not in said(called(server, "search_tools", query="", limit=1))
+    assert "Perhaps" not in said(called(server, "search_tools", query="orders"))
 
 
 def test_an_unknown_group_and_a_question_without_answer_say_what_there_is(server: Server) -> None:

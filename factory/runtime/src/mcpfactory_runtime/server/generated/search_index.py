@@ -39,6 +39,7 @@ _VARIABLE: Final = re.compile(r"\{[^{}]*\}")
 _SEGMENT: Final = re.compile(r"[/#]")
 _READING: Final = frozenset({"GET"})
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"})
+_METHODS: Final = frozenset({"get", "post", "put", "patch", "delet", "head"})
 _ONE: Final = frozenset({"get", "read"})  # verbs of names that give one thing
 _OLD: Final = re.compile(r"deprecated|legacy", re.IGNORECASE)
 
@@ -75,11 +76,9 @@ class Weights:
         fit: how much it matters which part of a tool's name and path the question has.
         method: factor for a tool whose method the question suggests.
         other_method: factor for one with another.
-        unsaid: factor for a tool that reads where the question has no verb.
         amount: factor for one that lists where several are asked for, or gives one where one is.
         leaf: factor for one whose last resource the question names.
         deprecated: factor for one that is on its way out.
-        depth: what each resource above the last costs.
     """
 
     saturation: float = 2.9
@@ -96,11 +95,9 @@ class Weights:
     fit: float = 0.62
     method: float = 2.4
     other_method: float = 0.6
-    unsaid: float = 1.05
     amount: float = 1.13
     leaf: float = 1.45
     deprecated: float = 0.83
-    depth: float = 0.032
 
 
 _WEIGHTS: Final = Weights()
@@ -200,7 +197,6 @@ class _Traits:
         leaf: those of the last resource of its path.
         kinds: methods that its operation has, or that its name suggests where everything is a POST.
         lists: it gives several things.
-        depth: how many resources its path has.
         deprecated: it is on its way out.
         twin: number of the first tool that does the same with another method, its own when there is none.
     """
@@ -209,7 +205,6 @@ class _Traits:
     leaf: frozenset[str]
     kinds: frozenset[str]
     lists: bool
-    depth: int
     deprecated: bool
     twin: int
 
@@ -225,10 +220,10 @@ class SearchIndex:
         self._heads: Counter[str] = Counter()  # how many have it in name, title or last resource
         twins: dict[tuple[str, str], int] = {}
         for number, entry in enumerate(entries):
-            name = identifier_words(entry.name)
+            name = _without_method(identifier_words(entry.name))
             segments = [words for part in _SEGMENT.split(_VARIABLE.sub("", entry.path)) if (words := _cut(part))]
             path = [word for words in segments for word in words]
-            title = text_words(entry.title)
+            title = _without_method(text_words(entry.title))
             leaf = frozenset(segments[-1]) if segments else frozenset()
             twin = twins.setdefault((entry.path, entry.description), number) if entry.description else number
             traits = _Traits(
@@ -236,7 +231,6 @@ class SearchIndex:
                 leaf=leaf,
                 kinds=_kinds(entry, name),
                 lists=_lists(entry, name),
-                depth=len(segments),
                 deprecated=_OLD.search(entry.title) is not None or _OLD.search(entry.description) is not None,
                 twin=twin,
             )
@@ -267,6 +261,7 @@ class SearchIndex:
             (number, score * self._factor(number, hits.coverage(number), asked, asked_words))
             for number, score in chosen.items()
         ]
+        ranked = [pair for pair in ranked if pair[1] > 0]
         ranked.sort(key=lambda pair: (-pair[1], pair[0]))
         return self._twins_last(ranked)[:limit]
 
@@ -365,9 +360,7 @@ class SearchIndex:
         factor = (1 - weights.coverage + weights.coverage * coverage) * (
             1 - weights.fit + weights.fit * self._fit(number, words)
         )
-        if not asked.methods:
-            factor *= weights.unsaid if "GET" in traits.kinds else 1.0
-        else:
+        if asked.methods:
             factor *= weights.method if traits.kinds & asked.methods else weights.other_method
         if "GET" in traits.kinds and (not asked.methods or "GET" in asked.methods) and asked.many == traits.lists:
             factor *= weights.amount
@@ -375,7 +368,7 @@ class SearchIndex:
             factor *= weights.leaf
         if traits.deprecated:
             factor *= weights.deprecated
-        return factor / (1 + weights.depth * traits.depth)
+        return factor
 
     def _fit(self, number: int, words: Mapping[str, float]) -> float:
         """Return what part of a tool's name and path the question has, rare words counting more."""
@@ -409,6 +402,11 @@ class _Hits:
 
 def _counted(value: float, before: float, again: float) -> float:
     return max(value - before, 0.0) * (1 - again) + value * again
+
+
+def _without_method(words: list[str]) -> list[str]:
+    """Leave out a method that stands before the verb: `get_describe_instances`, `post_terminate_instances`."""
+    return words[1:] if len(words) > 1 and words[0] in _METHODS and words[1] in VERBS else words
 
 
 def _kinds(entry: IndexedTool, name: Sequence[str]) -> frozenset[str]:

@@ -31,9 +31,12 @@ CALLS: Final = "mcpfactory/calls"
 
 _DEFAULT_COUNT: Final = 8  # tools that a search names unless it is asked for more
 _MAX_COUNT: Final = 50
+_NAMED: Final = 10  # tools that a search names beside those
+_OPTIONAL: Final = 3  # optional arguments that are named; of more, the number is said
 _MAX_DESCRIBED: Final = 10
 _DESCRIPTION_SIZE: Final = 40_000  # characters of descriptions in one answer
 _LINE_SIZE: Final = 240  # characters for one tool that was found
+_ABOUT_SIZE: Final = 120  # characters for what is said of one that has no title
 _GROUPS_SIZE: Final = 400  # characters for the names of groups
 
 
@@ -88,9 +91,10 @@ class _Search:
             raise ToolError(f"There is no group {group!r}.\nhint: {', '.join(self._groups)}")
         within = [number for number, name in enumerate(self._names) if not group or self._rows[name].group == group]
         if query.strip():
-            found = [number for number, _ in self.index.search(query, offset + limit, within)][offset:]
+            ranked = [number for number, _ in self.index.search(query, offset + limit + _NAMED, within)][offset:]
+            found, beside = ranked[:limit], ranked[limit:]
         else:
-            found = within[offset : offset + limit]
+            found, beside = within[offset : offset + limit], []
         if not found:
             more = "no more" if offset else "none"
             return (
@@ -99,6 +103,8 @@ class _Search:
             )
         lines = [_line(self._rows[self._names[number]]) for number in found]
         said = f"{len(found)} of {len(within)} tools" + (", best first:" if query.strip() else ":")
+        if beside:
+            lines.append("Perhaps: " + ", ".join(self._names[number] for number in beside))
         return "\n".join([said, *lines, f"{self._describe} says what they take."])
 
     @property
@@ -254,12 +260,28 @@ def _unchanged(result: Json) -> Json:
 
 def _line(row: GeneratedTool) -> str:
     wire = row.tool.wire
-    schema = wire["inputSchema"]
-    needed = ", ".join(schema.get("required", ()))
-    rest = len(schema.get("properties", ())) - len(schema.get("required", ()))
-    takes = f"{needed}{f' and {rest} more' if rest and needed else f'{rest} optional' if rest else ''}"
-    about = wire.get("title") or wire.get("description", "")
-    return _shortened(f"- {wire['name']}({takes}): {' '.join(about.split())}", _LINE_SIZE)
+    return _shortened(f"- {wire['name']}({_arguments(wire['inputSchema'])}): {_about(wire)}", _LINE_SIZE)
+
+
+def _arguments(schema: Json) -> str:
+    """Return what a tool takes: optional arguments with a question mark, unless they are many."""
+    needed = list(schema.get("required", ()))
+    rest = [name for name in schema.get("properties", ()) if name not in needed]
+    if len(rest) <= _OPTIONAL:
+        return ", ".join([*needed, *(f"{name}?" for name in rest)])
+    return f"{', '.join(needed)} and {len(rest)} more" if needed else f"{len(rest)} optional"
+
+
+def _about(wire: Json) -> str:
+    """Return a tool's title, or what is said of it where the title is its name once more."""
+    title, text = " ".join(wire.get("title", "").split()), " ".join(wire.get("description", "").split())
+    if title and (not text or _bare(title) != _bare(wire["name"])):
+        return title
+    return _shortened(text.partition(". ")[0], _ABOUT_SIZE)
+
+
+def _bare(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))
 
 
 def _shortened(text: str, limit: int) -> str:

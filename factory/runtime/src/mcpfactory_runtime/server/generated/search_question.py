@@ -19,7 +19,7 @@ _MINE: Final = re.compile(r"\b(?:my|mine|myself|i am|i have|i get|am i)\b")
 _PHRASE: Final = re.compile(r"\b(?:" + "|".join(sorted(map(re.escape, PHRASES), key=len, reverse=True)) + r")\b")
 _OPTION: Final = "\1"  # stands between the words that a phrase may mean, and before the first
 _LEAD: Final = re.compile(
-    r"^(?:(?:how (?:can|do|to|could|should|would)(?: i)?|how i can|how|i (?:want|need|would like|have|like|wish)(?: to)?|please|can you|could you"
+    r"^(?:(?:how (?:can|do|to|could|should|would)(?: i)?|how i can|i (?:want|need|would like|have|like|wish)(?: to)?|please|can you|could you"
     r"|help me|let me|to|that|must) )+"
 )
 _PARTED: Final = tuple(
@@ -29,7 +29,7 @@ _PARTED: Final = tuple(
         (r"(?:turn|switch|power|shut) ((?:\w+ ){1,4})(?:off|down)", r"disable \1"),
         (r"(?:turn|switch|power) ((?:\w+ ){1,4})on", r"enable \1"),
         (r"(?:bring|get|put|go) ((?:\w+ ){1,4})back", r"restore \1"),
-        (r"give ((?:\w+ ){1,4})back", r"return \1"),
+        (r"give ((?:\w+ ){1,4})back", r"refund \1"),
         (r"take ((?:\w+ ){1,3})back", r"revert \1"),
         (r"roll ((?:\w+ ){1,3})back", r"rollback \1"),
         (r"hand ((?:\w+ ){1,3})over", r"assign \1"),
@@ -39,6 +39,7 @@ _PARTED: Final = tuple(
             r"(?:tell|inform|notify|warn|alert|message|let) (?:\w+ ){1,4}(?:know )?(?:when|whenever|if|as soon as)",
             "create alert notification webhook",
         ),
+        (r"(?:have|get) (?:\w+ ){1,4}called (?:when|whenever|if|as soon as)", "create alert notification webhook"),
         (r"(?:be|get) (?:told|informed|notified|warned|alerted|called)", "create alert notification webhook"),
     )
 )
@@ -92,13 +93,13 @@ class Question:
 def read_question(text: str) -> Question:
     """Return what a question asks for."""
     said = " ".join(cut(text))
-    whole = " ".join(_joined(_LEAD.sub("", said + " ")).split())
+    verbs = _options(_joined(_LEAD.sub("", said + " "))).split()
     terms = _terms(_joined(said), mine=_MINE.search(said) is not None)
     stems = {option for term in terms for option in term.options}
     many = " all " in f" {said} " or any(_is_plural(word) and stem(word) in stems for word in said.split())
     if any(word in _ASKERS for word in said.split()[:2]):
         terms = (*terms, Term((stem("user"), stem("member")), _ASKER, leads=False))
-    return Question(terms, _methods(whole.split()), many)
+    return Question(terms, _methods(verbs), many)
 
 
 def methods_of(word: str) -> frozenset[str]:
@@ -117,11 +118,15 @@ def _joined(said: str) -> str:
     return said
 
 
+def _options(said: str) -> str:
+    """Return what was said with the words that a phrase may mean as one word."""
+    return _PHRASE.sub(lambda found: _OPTION + PHRASES[found[0]].replace(" ", _OPTION), said)
+
+
 def _terms(said: str, *, mine: bool) -> tuple[Term, ...]:
-    said = _PHRASE.sub(lambda found: _OPTION + PHRASES[found[0]].replace(" ", _OPTION), said)
     distances: dict[tuple[str, ...], int] = {}
     distance = 0
-    for word in said.split(" "):
+    for word in _options(said).split(" "):
         distance = max(distance, _ASIDES.get(word, 0))
         if word.startswith(_OPTION):
             distances.setdefault(tuple(stem(option) for option in word[1:].split(_OPTION)), distance)
@@ -140,8 +145,9 @@ def _terms(said: str, *, mine: bool) -> tuple[Term, ...]:
 def _methods(words: list[str]) -> frozenset[str]:
     """Return the methods that the first telling word suggests; a question that begins with several things asks what they are."""
     for word in words[:_FIRST_WORDS]:
-        if (methods := METHODS.get(word)) is not None:
-            return methods
+        options = [METHODS[option] for option in word.strip(_OPTION).split(_OPTION) if option in METHODS]
+        if options:
+            return frozenset().union(*options)
         if _is_plural(word):
             return METHODS["list"]
     return frozenset()

@@ -32,7 +32,7 @@ METHODS: Final[dict[str, frozenset[str]]] = {
     word: frozenset(methods.split())
     for words, methods in {
         """what which who whose whom how where when why is are does did has have was were can show list get read find look see view
-        fetch retrieve display check download search count give tell know describe browse query lookup inspect print return""": "GET",
+        fetch retrieve display check download search count give tell know describe browse query lookup inspect print""": "GET",
         """create add make new open post put write start begin register invite send set upload attach publish sign enable buy order book
         reserve rent launch run trigger build generate issue give save keep store remember submit share apply assign grant allow invite
         connect link join subscribe follow star pin request ask schedule report pay propose charge refund transfer call dial ring
@@ -85,6 +85,8 @@ PHRASES: Final[dict[str, str]] = {
     over and over|in a loop|on repeat > repeat
     by hand > manual dispatch
     at once > bulk
+    for good|once and for all|for ever|forever > permanently
+    to the world|to everyone|to everybody|to anyone|to the public > public
     not paid|hasn t paid|haven t paid|didn t pay > unpaid
     how many|number of > count
     how much money|money left > balance

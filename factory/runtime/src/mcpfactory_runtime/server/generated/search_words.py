@@ -39,7 +39,7 @@ _IRREGULAR: Final = {
 _WHOLE: Final = frozenset(
     re.findall(
         "[a-z]+",
-        """alias atlas bias canvas gas lens news series species always https kubernetes redis ios speed feed seed need
+        """alias atlas bias canvas gas lens news series species listing booking setting rating tracking recording always https kubernetes redis ios speed feed seed need
     region version station union million opinion comment moment segment element king thing string spring pants texas""",
     )
 )
