@@ -21,7 +21,11 @@ HOMES = {
     ),
     "starlette": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
     "jinja2": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
-    "jwt": ("factory/runtime/src/mcpfactory_runtime/auth/jose.py",),
+    "jwt": (
+        "factory/runtime/src/mcpfactory_runtime/auth/jose.py",
+        "factory/runtime/src/mcpfactory_runtime/upstream/account.py",
+    ),
+    "botocore": ("factory/runtime/src/mcpfactory_runtime/upstream/signature.py",),
     "jmespath": ("factory/runtime/src/mcpfactory_runtime/upstream/selection.py",),
     "distributed": ("pipeline/src/mcpfactory_pipeline/executors/dask.py",),
     "dask": ("pipeline/src/mcpfactory_pipeline/executors/dask.py",),

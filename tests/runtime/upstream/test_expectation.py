@@ -94,4 +94,4 @@ def test_without_an_environment_any_value_is_a_credential() -> None:
 
 def test_a_credential_of_an_unknown_kind_passes_as_none() -> None:
     faults = credential_faults({"credentials": [{**KEY, "kind": "digest"}]}, sent(("x-key", "whatever")), None)
-    assert faults == ["header X-Key is of the unknown kind 'digest'; one of apiKey, basic, bearer"]
+    assert faults == ["header X-Key is of the unknown kind 'digest'; one of apiKey, basic, bearer, awsSigV4"]

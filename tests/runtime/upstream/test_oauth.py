@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from mcpfactory_runtime.oauth import Loopback, OAuthError, Visit
 from mcpfactory_runtime.server.errors import ToolError
@@ -22,11 +24,12 @@ pytestmark = pytest.mark.anyio
 
 READ = Operation("GET", "/api/things", security=(("oauth",),), scopes=(("oauth", ("read",)),))
 WRITE = Operation("POST", "/api/things", security=(("oauth",),), scopes=(("oauth", ("write",)),))
-VARIABLES = ("SHOP_TOKEN", "SHOP_CLIENT_ID", "SHOP_CLIENT_SECRET")
+VARIABLES = ("SHOP_TOKEN", "SHOP_CLIENT_ID", "SHOP_CLIENT_SECRET", "SHOP_REFRESH_TOKEN", "SHOP_SERVICE_ACCOUNT")
 OWN = OAuthFlow("clientCredentials", token_url="/token")
 CODE = OAuthFlow("authorizationCode", token_url="/token", authorization_url="/authorize")
 DEVICE = OAuthFlow("deviceAuthorization", token_url="/token", device_url="/device")
 OIDC = OAuthFlow("discovery", metadata_url="/.well-known/openid-configuration")
+ACCOUNT = OAuthFlow("serviceAccount", token_url="/token")
 ROBOT = {"SHOP_CLIENT_ID": "robot", "SHOP_CLIENT_SECRET": "robot-secret"}
 APP = {"SHOP_CLIENT_ID": "app"}
 
@@ -45,7 +48,8 @@ def tokens(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def api(at: Provider, *flows: OAuthFlow, **environ: str) -> AsyncIterator[Upstream]:
-    scheme = SecurityScheme("oauth", "oauth2", VARIABLES, flows=flows, scopes=("read", "write"))
+    known = 5 if any(one.grant == "serviceAccount" for one in flows) else environ.pop("variables", 4)
+    scheme = SecurityScheme("oauth", "oauth2", VARIABLES[: int(known)], flows=flows, scopes=("read", "write"))
     settings = {"MCPFACTORY_BASE_URL": at.url, **environ}
     async with Upstream("https://shop.invalid", [scheme], environ=settings, name="shop", clock=at.clock) as upstream:
         yield upstream
@@ -279,3 +283,87 @@ async def test_an_authorization_server_must_be_public_or_permitted(at: Provider)
     async with api(at, OAuthFlow("clientCredentials", token_url="http://8.8.8.8/token"), **ROBOT) as upstream:
         assert "unsafe_url" in await refused(upstream)
     assert at.exchanges == []
+
+
+async def test_a_refresh_token_of_the_environment_needs_no_login(at: Provider, tokens: Path) -> None:
+    at.refresh_tokens["from-elsewhere"] = ["read", "write"]
+    given = {**ROBOT, "SHOP_REFRESH_TOKEN": "from-elsewhere", "MCPFACTORY_TOKEN_STORE": str(tokens)}
+    async with api(at, CODE, OWN, **given) as upstream:
+        await asyncio.gather(*(upstream.send(READ, {}) for _ in range(8)))
+        await upstream.send(WRITE, {})
+        assert at.grants == ["refresh_token"]
+        at.now += 100
+        result = await upstream.send(READ, {})  # with the one that was given in place of the first
+        assert at.grants == ["refresh_token"] * 2
+        assert [form["refresh_token"] == "from-elsewhere" for form in at.exchanges] == [True, False]
+        assert result.structured == {"echo": "Bearer [redacted]"}
+    assert list(tokens.parent.glob("tokens/*")) == []
+
+
+async def test_a_refresh_token_of_the_environment_that_is_no_good_is_said_to_be(at: Provider) -> None:
+    async with api(at, CODE, **ROBOT, SHOP_REFRESH_TOKEN="made-up-token") as upstream:
+        said = await refused(upstream)
+    assert "invalid_grant" in said
+    assert "made-up-token" not in said
+
+
+async def test_a_refresh_token_that_was_rotated_away_falls_back_to_that_of_the_environment(at: Provider) -> None:
+    at.refresh_tokens["mine"] = ["read"]
+    async with api(at, CODE, **ROBOT, SHOP_REFRESH_TOKEN="mine") as upstream:
+        await upstream.send(READ, {})
+        at.refresh_tokens = {"mine": ["read"]}
+        at.now += 100
+        await upstream.send(READ, {})
+    assert at.grants == ["refresh_token"] * 3
+
+
+@pytest.fixture(scope="module")
+def account() -> tuple[str, str]:
+    """A key pair: the private one and the public one, as PEM."""
+    key = generate_private_key(65537, 2048)
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return private.decode(), key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+
+
+@pytest.mark.parametrize("where", ["key", "document"])
+async def test_the_key_of_a_service_account_is_exchanged_for_tokens(
+    at: Provider, tmp_path: Path, account: tuple[str, str], where: str
+) -> None:
+    private, at.account_key = account
+    data = {"type": "service_account", "client_email": "robot@x.test", "private_key": private, "private_key_id": "k1"}
+    path = tmp_path / "key.json"
+    path.write_text(json.dumps(data | ({"token_uri": f"{at.url}/token"} if where == "key" else {}), indent=2))
+    async with api(at, CODE, ACCOUNT, SHOP_SERVICE_ACCOUNT_FILE=str(path)) as upstream:
+        await asyncio.gather(*(upstream.send(READ, {}) for _ in range(8)))
+        await upstream.send(WRITE, {})
+        at.now += 100
+        result = await upstream.send(READ, {})
+    assert [(one["iss"], one["scope"], one["kid"]) for one in at.statements] == [
+        ("robot@x.test", scope, "k1") for scope in ("read", "read write", "read write")
+    ]
+    assert {one["exp"] - one["iat"] for one in at.statements} == {3600}
+    assert [sorted(form) for form in at.exchanges] == [["assertion", "grant_type"]] * 3
+    assert result.structured == {"echo": "Bearer [redacted]"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no json", "JSON key of a service account"),
+        ('{"client_email": "a@b.test"}', "JSON key of a service account"),
+        ('{"client_email": "a@b.test", "private_key": "never-shown"}', "cannot be read"),
+        ('{"client_email": "a@b.test", "private_key": "x", "token_uri": "http://elsewhere.test/"}', "token_uri"),
+    ],
+)
+async def test_a_key_that_cannot_be_used_is_named_and_not_shown(at: Provider, text: str, said: str) -> None:
+    async with api(at, ACCOUNT, SHOP_SERVICE_ACCOUNT=text) as upstream:
+        message = await refused(upstream)
+    assert said in message
+    assert "never-shown" not in message
+    assert at.exchanges == []
+
+
+async def test_servers_of_earlier_versions_have_three_variables(at: Provider) -> None:
+    async with api(at, OWN, variables="3", **ROBOT) as upstream:
+        await upstream.send(READ, {})
+    assert at.grants == ["client_credentials"]

@@ -279,7 +279,7 @@ def _identity(scheme: ApiSecurityScheme, api: Api, label: str, shared: frozenset
     """Return what has to be equal for two schemes to be one: how they travel, and to whom."""
     flows = (_absolute_scheme(scheme, api) if api.base_url else scheme).flows
     whom = ("",) if label in shared else _hosts(api) or (label, "")
-    return scheme.name, scheme.kind, scheme.place, scheme.parameter, flows, whom
+    return scheme.name, scheme.kind, scheme.place, scheme.parameter or scheme.service, flows, whom
 
 
 def _hosts(api: Api) -> tuple[str, ...]:

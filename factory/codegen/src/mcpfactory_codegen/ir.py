@@ -146,7 +146,7 @@ class Response:
 class ApiOAuthFlow:
     """One way to a token. `discovery`: everything is in the metadata at `metadata_url`. "": the flow has no such URL."""
 
-    grant: Literal["clientCredentials", "authorizationCode", "deviceAuthorization", "discovery"]
+    grant: Literal["clientCredentials", "authorizationCode", "deviceAuthorization", "discovery", "serviceAccount"]
     token_url: str = ""
     authorization_url: str = ""
     device_url: str = ""
@@ -159,17 +159,18 @@ class ApiSecurityScheme:
     """A security scheme reduced to how the credential travels; `note` says what was reduced (an OAuth flow, say).
 
     `flows` are the ways to a token that can be gone, for `oauth2`: OAuth schemes without any are `bearer`. `links` are the
-    addresses in the description.
+    addresses in the description. `service` is what an `awsSigV4` signature is for, "" when only the host says it.
     """
 
     name: str
-    kind: Literal["apiKey", "basic", "bearer", "oauth2", "mutualTLS"]
+    kind: Literal["apiKey", "basic", "bearer", "oauth2", "mutualTLS", "awsSigV4"]
     place: Literal["", "query", "header", "cookie"] = ""
     parameter: str = ""
     description: str = ""
     note: str = ""
     flows: tuple[ApiOAuthFlow, ...] = ()
     links: tuple[str, ...] = ()
+    service: str = ""
 
     @property
     def sends(self) -> tuple[str, str]:
@@ -341,6 +342,7 @@ CODES: Final[dict[str, Level]] = {
     "parameter-schema": "warning",
     "parameter-shape": "warning",
     "parameter-place": "warning",
+    "parameter-credential": "warning",
     # bodies and responses
     "body-invalid": "error",
     "body-empty": "warning",

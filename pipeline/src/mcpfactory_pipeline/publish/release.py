@@ -31,9 +31,8 @@ _LARGEST: Final = 50_000_000  # bytes of one file in a package that are read
 _API: Final = re.compile(r"(?:.*/)?_generated/api\.py")
 _CONFIG: Final = re.compile(r"[^/]+/mcpfactory\.toml")
 _VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
-_CLIENT: Final = (
-    1  # among an OAuth scheme's variables, which are access token, client id and client secret: the id is no secret
-)
+_OPEN: Final = frozenset({("oauth2", 1), ("awsSigV4", 0), ("awsSigV4", 3)})
+"""Kinds of schemes with places among their variables (`SecurityScheme` of the runtime): ids and regions are no secrets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +244,7 @@ def _variables(server: str, code: ast.Module, config: Mapping[str, Any]) -> Iter
     for name, kind, variables in _schemes(code):
         for number, variable in enumerate(variables):
             words = f"{'API key' if kind == 'apiKey' else 'Credentials'} of {name}"
-            found[variable] = Variable(variable, words, secret=not (kind == "oauth2" and number == _CLIENT))
+            found[variable] = Variable(variable, words, secret=(kind, number) not in _OPEN)
     for name, table in declared.items():
         if not _VARIABLE.fullmatch(name) or not isinstance(table, dict):
             raise _config_error(server, f"publish.environment.{name} is no variable", "[publish.environment.NAME]")

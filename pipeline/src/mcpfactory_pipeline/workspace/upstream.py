@@ -14,7 +14,7 @@ from mcpfactory_runtime.upstream.operation import OAuthFlow, SecurityScheme, Ser
 from mcpfactory_runtime.upstream.secrets import holds
 from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.settings import Settings
-from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS, has_login
+from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS, has_environment_grant, has_login
 
 __all__ = ["ApiAddress", "SchemeStatus", "api_addresses", "scheme_statuses"]
 
@@ -150,6 +150,8 @@ def _missing(scheme: SecurityScheme, base_url: str, environ: Mapping[str, str]) 
         grants = {flow.grant for flow in scheme.flows}
         if grants & {"clientCredentials", "discovery"} and all(holds(name, environ) for name in scheme.variables[1:]):
             return ""
+        if has_environment_grant(scheme, environ):
+            return ""
         return "" if has_login(base_url, scheme, environ) else "no access token, and no login to get one with"
     except (ToolError, OAuthError) as error:
         return str(error).partition("\nhint: ")[0]
@@ -158,8 +160,9 @@ def _missing(scheme: SecurityScheme, base_url: str, environ: Mapping[str, str]) 
 def _way(server: str, scheme: SecurityScheme, environ: Mapping[str, str]) -> str:
     """Return what to set or run."""
     if scheme.kind != "oauth2":
-        return f"export {' '.join(f'{name}=…' for name in scheme.variables)} before `mcpfactory run {server}`"
-    token, client_id, client_secret = scheme.variables
+        needed = scheme.variables[:2] if scheme.kind == "awsSigV4" else scheme.variables
+        return f"export {' '.join(f'{name}=…' for name in needed)} before `mcpfactory run {server}`"
+    token, client_id, client_secret, *further = scheme.variables
     grants = {flow.grant for flow in scheme.flows}
     ways = []
     if grants & set(LOGIN_GRANTS):
@@ -167,4 +170,7 @@ def _way(server: str, scheme: SecurityScheme, environ: Mapping[str, str]) -> str
         ways.append(f"{first}run `mcpfactory login {server}`")
     if grants & {"clientCredentials", "discovery"}:
         ways.append(f"export {client_id}=… {client_secret}=…")
+    if further:
+        ways.append(f"export {client_id}=… {client_secret}=… {further[0]}=…")
+    ways += [f"export {name}_FILE=… (the JSON key of a service account)" for name in further[1:2]]
     return ", or ".join([*ways, f"export {token}=…"])

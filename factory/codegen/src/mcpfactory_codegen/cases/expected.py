@@ -294,10 +294,10 @@ def _credentials(operation: ApiOperation, api: Api, names: Names) -> list[dict[s
         if scheme.kind == "mutualTLS":  # of the connection, not of the request
             continue
         kind = "bearer" if scheme.kind == "oauth2" else scheme.kind
+        variables = list(names.variables[name][: {"basic": 2, "awsSigV4": 0}.get(kind, 1)])
         place, header = (
             ("header", "Authorization") if kind != "apiKey" else (scheme.place or "header", scheme.parameter)
         )
-        variables = list(names.variables[name][: {"basic": 2}.get(kind, 1)])
         built.append({"kind": kind, "in": place, "name": header, "variables": variables})
     return built
 

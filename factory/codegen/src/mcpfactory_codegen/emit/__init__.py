@@ -131,6 +131,8 @@ def _scheme(scheme: ApiSecurityScheme, api: Api, names: Names) -> str:
     keywords = {}
     if scheme.kind == "apiKey":
         keywords = {"place": literal(scheme.place), "parameter": literal(scheme.parameter)}
+    if scheme.service:
+        keywords["service"] = literal(scheme.service)
     if scheme.flows:
         keywords["flows"] = sequence([_flow(flow) for flow in scheme.flows])
         asked = {one for operation in api.operations for one in dict(operation.scopes).get(scheme.name, ())}

@@ -22,15 +22,15 @@ from mcpfactory_codegen.naming.arguments import may_be_argument, name_arguments
 from mcpfactory_codegen.naming.labels import name_labelled_modules, name_labelled_tools
 from mcpfactory_codegen.naming.modules import MOST_OPERATIONS, name_modules
 from mcpfactory_codegen.naming.tools import TOOL_LIMIT, may_be_tool, name_tools
-from mcpfactory_codegen.naming.variables import ENVIRONMENT_PARTS, name_variables, variable_prefix
+from mcpfactory_codegen.naming.variables import environment_parts, name_variables, variable_prefix
 from mcpfactory_codegen.text import identifier, snake
 
 __all__ = [
-    "ENVIRONMENT_PARTS",
     "MOST_OPERATIONS",
     "TOOL_LIMIT",
     "Names",
     "OperationNames",
+    "environment_parts",
     "may_be_argument",
     "may_be_tool",
     "name_api",

@@ -14,24 +14,33 @@ from mcpfactory_codegen.ir import ApiSecurityScheme
 from mcpfactory_codegen.text import digest, words
 from mcpfactory_runtime.upstream.settings import SHARED
 
-__all__ = ["ENVIRONMENT_PARTS", "name_variables", "variable_prefix"]
+__all__ = ["environment_parts", "name_variables", "variable_prefix"]
 
 
-ENVIRONMENT_PARTS: Final[dict[str, tuple[str, ...]]] = {
+_PARTS: Final[dict[str, tuple[str, ...]]] = {
     "apiKey": ("API_KEY",),
     "basic": ("USERNAME", "PASSWORD"),
     "bearer": ("TOKEN",),
     "oauth2": ("TOKEN", "CLIENT_ID", "CLIENT_SECRET"),
     "mutualTLS": ("CLIENT_CERT", "CLIENT_KEY"),
+    "awsSigV4": ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "REGION"),
 }
-"""What each kind of scheme needs to know."""
+_LOGIN: Final = frozenset({"authorizationCode", "deviceAuthorization", "discovery"})
 
 _SAYING_NOTHING: Final = """
     api key apikey auth authentication authorization authorisation authz http https bearer basic token tokens access
     oauth oauth1 oauth2 oidc openid connect security scheme header query cookie jwt default credentials code flow
-    application client user x id mutual tls mtls certificate
+    application client user x id mutual tls mtls certificate hmac sigv4
 """
 _EMPTY_WORDS: Final = frozenset(_SAYING_NOTHING.split())
+
+
+def environment_parts(scheme: ApiSecurityScheme) -> tuple[str, ...]:
+    """Return what a scheme needs to know, in the order in which the runtime reads it."""
+    grants = {flow.grant for flow in scheme.flows}
+    account = "serviceAccount" in grants
+    further = (*(("REFRESH_TOKEN",) if account or grants & _LOGIN else ()), *(("SERVICE_ACCOUNT",) if account else ()))
+    return _PARTS[scheme.kind] + further
 
 
 def variable_prefix(server: str) -> str:
@@ -41,7 +50,10 @@ def variable_prefix(server: str) -> str:
 
 
 def name_variables(schemes: Sequence[ApiSecurityScheme], server: str) -> dict[str, tuple[str, ...]]:
-    """Return the variables of each scheme, in the order of `ENVIRONMENT_PARTS`; no two schemes share one."""
+    """Return the variables of each scheme, in the order of `environment_parts`; no two schemes share one.
+
+    Of several that would have the same, one whose own name is that variable has it: `api_key` beside `api_token`.
+    """
     prefix = variable_prefix(server)
     named: dict[str, tuple[str, ...]] = {}
     taken: set[str] = set()
@@ -49,9 +61,12 @@ def name_variables(schemes: Sequence[ApiSecurityScheme], server: str) -> dict[st
     while waiting:
         proposals = [(scheme, _variables(scheme, prefix, next(stems)), stems) for scheme, stems in waiting]
         claims = Counter(variable for _, variables, _ in proposals for variable in variables)
+        literal = Counter(variables for scheme, variables, _ in proposals if _literal(scheme, prefix) == variables)
         waiting = []
         for scheme, variables, stems in proposals:
-            if all(claims[variable] == 1 and variable not in taken for variable in variables):
+            alone = all(claims[variable] == 1 for variable in variables)
+            first = literal[variables] == 1 and _literal(scheme, prefix) == variables
+            if (alone or first) and taken.isdisjoint(variables):
                 named[scheme.name] = variables
             else:
                 waiting.append((scheme, stems))
@@ -70,11 +85,15 @@ def _stems(scheme: ApiSecurityScheme, server: str) -> Iterator[str]:
         length += 2
 
 
+def _literal(scheme: ApiSecurityScheme, prefix: str) -> tuple[str, ...]:
+    return _variables(scheme, prefix, "_".join(words(scheme.name)))
+
+
 def _variables(scheme: ApiSecurityScheme, prefix: str, stem: str) -> tuple[str, ...]:
     lead = f"{prefix}_{stem.upper()}" if stem else prefix
     variables = []
-    for part in ENVIRONMENT_PARTS[scheme.kind]:
-        if f"_{lead}".endswith(f"_{part}"):
+    for part in environment_parts(scheme):
+        if f"_{lead}".endswith((f"_{part}", "_TOKEN") if part == "API_KEY" and stem else f"_{part}"):
             variables.append(lead)  # `api_key` is BOOKSHOP_API_KEY, not BOOKSHOP_API_KEY_API_KEY
         else:
             variables.append(f"{lead}_{part}")

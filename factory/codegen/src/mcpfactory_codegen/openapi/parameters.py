@@ -16,8 +16,8 @@ from mcpfactory_runtime.upstream.styles import STYLES, ParameterLocation, Style
 
 __all__ = ["gather", "plain_path", "read_parameters", "template_names"]
 
-_NOT_OURS: Final = frozenset({"accept", "content-type", "authorization"})
-"""Header parameters of these names are ignored (OpenAPI 3.1 §4.8.12.1): content and credentials are described elsewhere."""
+_NOT_OURS: Final = frozenset({"accept", "content-type"})
+"""Header parameters of these names are ignored (OpenAPI 3.1 §4.8.12.1); so is `Authorization`, by `credentials`."""
 _SHELL: Final = ("name", "description", "required", "deprecated", "allowEmptyValue", "explode", "allowReserved")
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _HINT: Final = "a parameter has `name`, `in` and `schema`"
@@ -120,9 +120,6 @@ def _read(reading: Reading, target: LocatedNode) -> ApiParameter | None:
         )
         return None
     if where == "header" and name.lower() in _NOT_OURS:
-        if name.lower() == "authorization":
-            message = "an Authorization header is no parameter of an operation; left out"
-            reading.report("parameter-ignored", location, message, "declare a security scheme and `security` instead")
         return None
     if where == "header" and (reason := unusable_header(name)):
         if node.get("required") is True:

@@ -19,6 +19,8 @@ __all__ = ["Security", "read_flows", "read_scopes", "ways"]
 
 _LINK: Final = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%-]+")
 _LINKS: Final = 3
+_AWS_TYPE: Final = "x-amazon-apigateway-authtype"
+_AWS: Final = re.compile(r"aws(Sigv4|S3)", re.I)
 _NAMES: Final = {"oauth2": "OAuth 2.0", "openIdConnect": "OpenID Connect"}
 
 
@@ -204,6 +206,9 @@ class Security:
             where, parameter = node.get("in"), node.get("name")
             if where not in ("query", "header", "cookie") or not isinstance(parameter, str) or not parameter:
                 return None
+            if _AWS.fullmatch(str(node.get(_AWS_TYPE))) and parameter.lower() == "authorization":
+                note = "AWS Signature Version 4"
+                return ApiSecurityScheme(name, "awsSigV4", **common, note=note, service=_aws_service(self._reading))
             return ApiSecurityScheme(name, "apiKey", where, parameter, **common)
         if kind == "http" and scheme == "basic":
             return ApiSecurityScheme(name, "basic", **common)
@@ -219,6 +224,16 @@ class Security:
             note = f"{_NAMES[kind]}: {ways(flows)}"
             return ApiSecurityScheme(name, "oauth2" if flows else "bearer", **common, note=note, flows=flows)
         return None
+
+
+def _aws_service(reading: Reading) -> str:
+    """Return the name that signatures of the document's service are made for; "" when only the host says it."""
+    info = reading.document.data.get("info")
+    for key in ("x-aws-signingName", "x-serviceName"):
+        name = info.get(key) if isinstance(info, dict) else None
+        if isinstance(name, str) and re.fullmatch(r"[a-z0-9-]{1,60}", name):
+            return name
+    return ""
 
 
 def _joined(one: ApiSecurityScheme, other: ApiSecurityScheme) -> ApiSecurityScheme:
@@ -253,6 +268,7 @@ _WAYS: Final = {
     "authorizationCode": "a login in a browser",
     "deviceAuthorization": "a login by device code",
     "discovery": "a login or client credentials",
+    "serviceAccount": "the key of a service account",
 }
 
 

@@ -116,7 +116,7 @@ def generate(
     """
     notify(f"reading the operations of {'the document' if len(documents) == 1 else f'{len(documents)} documents'}")
     documents = {one.label: _with_source(one, documents[one.label]) for one in config.apis}
-    read = read_documents(config.apis, documents)
+    read = read_documents(config.apis, documents, config.credentials)
     config = _with_permitted_hosts(config, sources or {}, read.bases)
     api = read.api
     notify(f"naming and describing {len(api.operations)} operations")
@@ -421,6 +421,7 @@ def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[
         "tools_table": _tools_table(tools),
         "environment_table": _environment_table(environment(api, names, tools)),
         "base_url": api.base_url,
+        "runtime_extras": ",".join(_runtime_extras(api)),
         "address_variable": f"{names.prefix}_BASE_URL" if has_root(api, tools) else "",
         "example_tool": next((tool.name for tool in tools if not tool.input_schema.get("required")), ""),
     }
@@ -430,6 +431,15 @@ def _documents(config: ServerConfig) -> str:
     """Return the documents as the README names them."""
     places = [api.document for api in config.apis]
     return ", ".join(places) if len(places) <= _NAMED else f"{len(places)} documents in api/"
+
+
+def _runtime_extras(api: Api) -> list[str]:
+    """Return the extras of the runtime for what the schemes of used operations need, in the order of the alphabet."""
+    used = {name for one in api.operations for alternative in one.security for name in alternative}
+    schemes = [one for one in api.security_schemes if one.name in used]
+    extras = {"aws"} if any(one.kind == "awsSigV4" for one in schemes) else set()
+    extras |= {"google"} if any(flow.grant == "serviceAccount" for one in schemes for flow in one.flows) else set()
+    return sorted(extras | {"upstream"})
 
 
 def markdown(text: str) -> str:

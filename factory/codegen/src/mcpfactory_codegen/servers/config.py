@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_codegen.credentials import CredentialOptions
 from mcpfactory_codegen.describe.curation import ResponseOptions, ToolCuration, read_responses, read_tools
 from mcpfactory_codegen.describe.workflows import WorkflowConfig, read_workflows
 from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.servers.apis import ApiConfig, read_apis, render_apis
 from mcpfactory_codegen.servers.keys import LISTS, SERVER_FIELDS, unread
-from mcpfactory_codegen.servers.values import ServerConfigError, quoted, table_of, text_of, texts_of
+from mcpfactory_codegen.servers.values import ServerConfigError, quoted, table_of, text_of, texts_of, written
 from mcpfactory_codegen.text import unknown_field
 from mcpfactory_runtime.server.generated.catalogue import DIALECTS, MODES
 
@@ -38,15 +39,16 @@ class ServerConfig:
     """`apis` are the API documents, none for servers that are not made from one.
 
     `names` maps operations ("GET /books/{id}") to the tool names that they must have; `tools` has what was decided about each
-    tool, by its name; `responses` what was decided about all answers, `workflows` the tools that are made of others. `mode`,
-    `profile` and `dialect` say what the server offers by default, "" the runtime's default; `profiles` are the profiles that
-    the person defined.
+    tool, by its name; `responses` what was decided about all answers, `workflows` the tools that are made of others. `credentials`
+    says which parameters are credentials, and which are not. `mode`, `profile` and `dialect` say what the server offers by
+    default, "" the runtime's default; `profiles` are the profiles that the person defined.
     """
 
     name: str
     package: str
     template: str
     apis: tuple[ApiConfig, ...] = ()
+    credentials: CredentialOptions = field(default_factory=CredentialOptions)
     mode: str = ""
     profile: str = ""
     dialect: str = ""
@@ -102,7 +104,7 @@ def parse_config(text: str, path: Path) -> ServerConfig:
     if not NAME.match(name) or not _PACKAGE.match(package):
         expected = "server.name is [a-z][a-z0-9-]*, server.package a Python package name"
         raise ServerConfigError(f"{path}: name {name!r} or package {package!r} cannot be used", expected)
-    names = table_of(data, "names", path)
+    names, credentials = table_of(data, "names", path), table_of(data, "credentials", path)
     try:
         tools = read_tools(table_of(data, "tools", path))
         responses = read_responses(table_of(data, "responses", path))
@@ -117,6 +119,9 @@ def parse_config(text: str, path: Path) -> ServerConfig:
         package=package,
         template=text_of(server, "template", path),
         apis=read_apis(data, path),
+        credentials=CredentialOptions(
+            **{key: texts_of(credentials, key, path, "credentials") for key in ("parameters", "arguments")}
+        ),
         mode=_one_of(server, "mode", MODES, path),
         dialect=_one_of(server, "dialect", DIALECTS, path),
         profile=text_of(server, "profile", path),
@@ -155,6 +160,9 @@ def render_config(config: ServerConfig) -> str:
     lines += [f"{key} = {quoted(getattr(config, key))}" for key in ("name", "package", "template")]
     lines += [f"{key} = {quoted(value)}" for key in ("mode", "profile", "dialect") if (value := getattr(config, key))]
     lines += render_apis(config.apis)
+    decided = {key: getattr(config.credentials, key) for key in ("parameters", "arguments")}
+    if any(decided.values()):
+        lines += ["", "[credentials]", *(f"{key} = {written(value)}" for key, value in decided.items() if value)]
     if config.names:
         lines += ["", "[names]"]
         lines += [f"{quoted(key)} = {quoted(value)}" for key, value in sorted(config.names.items())]

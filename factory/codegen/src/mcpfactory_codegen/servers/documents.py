@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from mcpfactory_codegen.combine import combine, labelled
+from mcpfactory_codegen.credentials import NO_OPTIONS, CredentialOptions, bind_credentials
 from mcpfactory_codegen.ir import Api, Problem, split_label
 from mcpfactory_codegen.read.document import Document
 from mcpfactory_codegen.read.lines import located
@@ -110,9 +111,12 @@ class Apis:
     bases: Mapping[str, str]
 
 
-def read_documents(apis: Sequence[ApiConfig], documents: Mapping[str, Document]) -> Apis:
-    """Return what the documents, by label, have of what their tables select."""
-    read = {one.label: labelled(read_source(documents[one.label]), one.label) for one in apis}
+def read_documents(
+    apis: Sequence[ApiConfig], documents: Mapping[str, Document], credentials: CredentialOptions = NO_OPTIONS
+) -> Apis:
+    """Return what the documents, by label, have of what their tables select, without parameters that are credentials."""
+    read = {one.label: bind_credentials(read_source(documents[one.label]), credentials) for one in apis}
+    read = {label: labelled(api, label) for label, api in read.items()}
     chosen = {one.label: select(read[one.label], one.selection) for one in apis}
     if len(apis) > 1:
         chosen = _without_matched(apis, chosen)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Skipped, operation_key
-from mcpfactory_codegen.naming import ENVIRONMENT_PARTS, Names
+from mcpfactory_codegen.naming import Names, environment_parts
 from mcpfactory_codegen.text import one_line
 from mcpfactory_runtime.upstream.operation import ServerAddress
 from mcpfactory_runtime.upstream.servers import Addresses
@@ -30,8 +30,17 @@ _PARTS: Final = {
     "CLIENT_SECRET": "OAuth client secret",
     "CLIENT_CERT": "path of the client certificate (PEM)",
     "CLIENT_KEY": "path of its key, if not in the same file",
+    "REFRESH_TOKEN": "OAuth refresh token, which with the client's id and secret replaces a login",
+    "SERVICE_ACCOUNT": "JSON key of a service account (or its path, in the variable that ends in _FILE)",
+    "ACCESS_KEY_ID": "AWS access key id",
+    "SECRET_ACCESS_KEY": "AWS secret access key",
+    "SESSION_TOKEN": "AWS session token, of temporary credentials",
+    "REGION": "AWS region, where the API's address does not name it",
 }
-_OPEN: Final = frozenset({"USERNAME", "CLIENT_ID", "CLIENT_CERT", "CLIENT_KEY"})  # what is no secret itself
+_OPEN: Final = frozenset(
+    {"USERNAME", "CLIENT_ID", "CLIENT_CERT", "CLIENT_KEY", "ACCESS_KEY_ID", "REGION"}
+)  # what is no secret itself
+_OPTIONAL: Final = frozenset({"CLIENT_KEY", "SESSION_TOKEN", "REGION"})
 
 
 def report(
@@ -117,12 +126,12 @@ def environment(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[s
             continue
         needing = [one for one in using if all(scheme.name in alternative for alternative in one)]
         about = one_line(scheme.note or scheme.description, 160)
-        for variable, part in zip(names.variables[scheme.name], ENVIRONMENT_PARTS[scheme.kind], strict=True):
+        for variable, part in zip(names.variables[scheme.name], environment_parts(scheme), strict=True):
             text = f"{_PARTS[part]} for {len(using)} of {len(tools)} tools ({one_line(scheme.name, 60)})"
             rows.append(
                 {
                     "name": variable,
-                    "required": len(needing) == len(tools) and not scheme.flows and part != "CLIENT_KEY",
+                    "required": len(needing) == len(tools) and not scheme.flows and part not in _OPTIONAL,
                     "secret": part not in _OPEN,
                     "description": f"{text}: {about}" if about else text,
                 }

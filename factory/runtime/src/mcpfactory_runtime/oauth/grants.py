@@ -19,6 +19,7 @@ __all__ = [
     "authorization_code_grant",
     "client_credentials_grant",
     "device_code_grant",
+    "jwt_bearer_grant",
     "refresh_token_grant",
 ]
 
@@ -84,6 +85,16 @@ def client_credentials_grant(context: GrantContext, scopes: Iterable[str]) -> St
         OAuthError: the authorization server refuses, or cannot be understood.
     """
     return (yield from _token(context, {"grant_type": "client_credentials", **_scope(scopes)}))
+
+
+def jwt_bearer_grant(context: GrantContext, assertion: str) -> Steps[Tokens]:
+    """Yield tokens for a signed statement about who wants them, without a person (RFC 7523 §2.1).
+
+    Raises:
+        OAuthError: the authorization server refuses, or cannot be understood.
+    """
+    form = {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": assertion}
+    return (yield from _token(context, form))
 
 
 def device_code_grant(context: GrantContext, scopes: Iterable[str]) -> Steps[Tokens]:

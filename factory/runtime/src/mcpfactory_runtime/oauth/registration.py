@@ -75,7 +75,8 @@ def authenticate_client(registration: Registration, form: dict[str, str]) -> tup
         pair = f"{quote_plus(registration.client_id)}:{quote_plus(registration.client_secret)}"
         return form, {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
     secret = {"client_secret": registration.client_secret} if registration.method == "client_secret_post" else {}
-    return {**form, "client_id": registration.client_id, **secret}, {}
+    client_id = {"client_id": registration.client_id} if registration.client_id else {}
+    return {**form, **client_id, **secret}, {}
 
 
 def _register_anew(identity: Identity, server: AuthorizationServer) -> Steps[Registration]:

@@ -13,11 +13,14 @@ from typing import Final, assert_never
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
 from mcpfactory_runtime.upstream.secrets import holds, secret, secret_text
+from mcpfactory_runtime.upstream.signature import AwsKeys
 
 __all__ = ["NO_CREDENTIALS", "Credentials", "choose_schemes", "collect", "credentials_for", "unset_variables"]
 
 _SHORTEST_SECRET: Final = 6  # characters; anything shorter would be found in ordinary text
 _NOTHING: Final[Mapping[str, Sequence[str]]] = {}
+_NEEDED: Final = {"oauth2": 1, "mutualTLS": 1, "awsSigV4": 2}
+"""How many of the variables of a scheme have to be set, where it is not all."""
 _NO_TOKENS: Final[Mapping[str, str]] = {}
 
 
@@ -29,6 +32,7 @@ class Credentials:
         certificate: paths of the client's certificate and key for the connection; the key "" when it is with the former.
         secrets: texts that an API might echo and nobody should see, longest first.
         tokens: the access tokens in it that can be renewed, by scheme name.
+        keys: what the request is signed with.
     """
 
     headers: tuple[tuple[str, str], ...] = ()
@@ -37,6 +41,7 @@ class Credentials:
     certificate: tuple[str, str] | None = None
     secrets: tuple[str, ...] = ()
     tokens: tuple[tuple[str, str], ...] = ()
+    keys: AwsKeys | None = None
 
     def __repr__(self) -> str:
         names = [name for place in (self.headers, self.query, self.cookies) for name, _ in place]
@@ -113,7 +118,7 @@ def unset_variables(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[
     if scheme.kind == "basic":
         unset = [name for name in scheme.variables if secret_text(name, environ) is None]
         return unset or ([] if any(holds(name, environ) for name in scheme.variables) else list(scheme.variables))
-    needed = scheme.variables[:1] if scheme.kind in ("oauth2", "mutualTLS") else scheme.variables
+    needed = scheme.variables[: _NEEDED.get(scheme.kind)]
     return [name for name in needed if not holds(name, environ)]
 
 
@@ -130,7 +135,7 @@ def collect(
     cookies: list[tuple[str, str]] = []
     by_place = {"": headers, "header": headers, "query": query, "cookie": cookies}
     secrets: list[str] = []
-    certificate = None
+    certificate = keys = None
     for scheme in schemes:
         values = _values(scheme, environ, tokens)
         match scheme.kind:
@@ -145,6 +150,10 @@ def collect(
                 token = values[0].removeprefix("Bearer ").strip()
                 headers.append(("Authorization", f"Bearer {token}"))
                 secrets.append(token)
+            case "awsSigV4":
+                key_id, key, session_token, region = values
+                keys = AwsKeys(key_id, key, session_token, region, scheme.service)
+                values = [key_id, key, session_token]  # a region is no secret
             case "apiKey":
                 by_place[scheme.place].append((scheme.parameter, values[0]))
             case unknown:
@@ -152,7 +161,7 @@ def collect(
         secrets += values
     revealing = sorted({value for value in secrets if len(value) >= _SHORTEST_SECRET}, key=len, reverse=True)
     return Credentials(
-        tuple(headers), tuple(query), tuple(cookies), certificate, tuple(revealing), tuple(sorted(tokens.items()))
+        tuple(headers), tuple(query), tuple(cookies), certificate, tuple(revealing), tuple(sorted(tokens.items())), keys
     )
 
 

@@ -35,6 +35,7 @@ from mcpfactory_runtime.upstream.request import UpstreamRequest, build_request
 from mcpfactory_runtime.upstream.response import read_response
 from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.settings import MAX_TEXT, Settings
+from mcpfactory_runtime.upstream.signature import sign
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer
@@ -307,10 +308,13 @@ class Upstream:
     ) -> tuple[int, dict[str, str], bytes, bool]:
         """One request: status, headers by lower-case name, content, and whether there was more of it than `limit` bytes."""
         client = self._open(certificate if request.url.startswith("https:") else None)
+        headers = request.headers
+        if request.keys is not None:
+            headers = sign(request.keys, request.method, request.url, headers, request.content)
         sent = client.build_request(
             request.method,
             request.url,
-            headers=[(name.encode(), value.encode()) for name, value in request.headers],
+            headers=[(name.encode(), value.encode()) for name, value in headers],
             content=request.content,
         )
         response = await client.send(sent, stream=True)
@@ -322,8 +326,8 @@ class Upstream:
                     break
         finally:
             await response.aclose()
-        headers = {name.lower(): value for name, value in response.headers.items()}
-        return response.status_code, headers, bytes(content[:limit]), len(content) > limit
+        answered = {name.lower(): value for name, value in response.headers.items()}
+        return response.status_code, answered, bytes(content[:limit]), len(content) > limit
 
 
 def _cause(error: BaseException) -> str:

@@ -18,7 +18,12 @@ from urllib.parse import parse_qsl, unquote
 __all__ = ["RecordedRequest", "credential_faults", "differences"]
 
 _SHOWN: Final = 200  # characters of one value
-_PREFIXES: Final = {"apiKey": "", "basic": "Basic ", "bearer": "Bearer "}  # of a credential, by its kind
+_PREFIXES: Final = {
+    "apiKey": "",
+    "basic": "Basic ",
+    "bearer": "Bearer ",
+    "awsSigV4": "AWS4-HMAC-SHA256 ",
+}  # of a credential, by its kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +207,7 @@ def _given(request: RecordedRequest, place: str, name: str) -> list[str]:
 def _expected(one: Mapping[str, Any], environ: Mapping[str, str]) -> str | None:
     values = [environ.get(variable) for variable in one["variables"]]
     known = [value for value in values if value is not None]
-    if not values or len(known) != len(values):
+    if not values or len(known) != len(values) or one["kind"] == "awsSigV4":
         return None
     return b64encode(":".join(known).encode()).decode() if one["kind"] == "basic" else known[0]
 

@@ -154,10 +154,11 @@ class ServerAddress:
 class OAuthFlow:
     """One way to a token (OpenAPI 3.2 §4.29). URLs may be relative to the API's base URL; "" where the flow has none.
 
-    `discovery`: everything is in the metadata at `metadata_url` (OpenID Connect Discovery, RFC 8414).
+    `discovery`: everything is in the metadata at `metadata_url` (OpenID Connect Discovery, RFC 8414). `serviceAccount`: the key
+    of an account of its own signs what is exchanged for a token (RFC 7523), as at Google.
     """
 
-    grant: Literal["clientCredentials", "authorizationCode", "deviceAuthorization", "discovery"]
+    grant: Literal["clientCredentials", "authorizationCode", "deviceAuthorization", "discovery", "serviceAccount"]
     token_url: str = ""
     authorization_url: str = ""
     device_url: str = ""
@@ -173,16 +174,21 @@ class SecurityScheme:
     apiKey      (key,)                        `name` in `place`
     basic       (username, password)          Authorization: Basic
     bearer      (token,)                      Authorization: Bearer, a token made elsewhere
-    oauth2      (token, client id, secret)    Authorization: Bearer, that token or one that `flows` give
+    oauth2      (token, client id, secret,    Authorization: Bearer, that token or one that `flows` give; servers of earlier
+                 refresh token, account)      versions have the first three, and no scheme has what its flows do not use
     mutualTLS   (certificate, key)            paths of PEM files for the connection; the key may be in the certificate's file
+    awsSigV4    (key id, secret, session      Authorization: AWS4-HMAC-SHA256, made of the request and the secret; the token
+                 token, region)               is for temporary keys, the region for addresses that do not name it
 
-    `scopes` are all that the server's operations ask of an oauth2 scheme: what a login asks for.
+    `scopes` are all that the server's operations ask of an oauth2 scheme: what a login asks for. `service` is what an AWS
+    signature is for; "" is what the address says.
     """
 
     name: str
-    kind: Literal["apiKey", "basic", "bearer", "oauth2", "mutualTLS"]
+    kind: Literal["apiKey", "basic", "bearer", "oauth2", "mutualTLS", "awsSigV4"]
     variables: tuple[str, ...]
     place: Literal["", "query", "header", "cookie"] = ""
     parameter: str = ""
     flows: tuple[OAuthFlow, ...] = ()
     scopes: tuple[str, ...] = ()
+    service: str = ""

@@ -30,6 +30,7 @@ from mcpfactory_runtime.upstream.encoding import (
 from mcpfactory_runtime.upstream.names import unusable_header
 from mcpfactory_runtime.upstream.operation import Operation, Parameter
 from mcpfactory_runtime.upstream.selection import check
+from mcpfactory_runtime.upstream.signature import AwsKeys
 from mcpfactory_runtime.upstream.styles import EXPLODED, STYLES, CookieStyle, HeaderStyle, ParameterLocation, complete
 
 __all__ = ["UpstreamRequest", "build_request"]
@@ -44,12 +45,13 @@ _NAMED_ELSEWHERE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class UpstreamRequest:
-    """An HTTP request. `url` is encoded and complete; `content` is None when there is no body."""
+    """An HTTP request. `url` is encoded and complete; `content` is None when there is no body; `keys` sign it when it is sent."""
 
     method: str
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     content: bytes | None = None
+    keys: AwsKeys | None = None
 
     def __repr__(self) -> str:
         """Without query, header values and body, which may hold secrets."""
@@ -103,7 +105,7 @@ def build_request(
     if parts.cookies:
         headers.append(("Cookie", "; ".join(parts.cookies)))
     url = _url(operation, base_url, parts)
-    return UpstreamRequest(operation.method.upper(), url, tuple(headers), content)
+    return UpstreamRequest(operation.method.upper(), url, tuple(headers), content, credentials.keys)
 
 
 def _url(operation: Operation, base_url: str, parts: _Parts) -> str:

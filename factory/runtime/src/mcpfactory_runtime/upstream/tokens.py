@@ -1,13 +1,13 @@
 """Credentials of APIs that want OAuth: which tokens a call needs, and what happens when the API refuses one.
 
-Loaded only for servers whose API has an oauth2 scheme. The tokens of a scheme come from the client's own credentials or from
-a login. Rules:
+Loaded only for servers whose API has an oauth2 scheme. The tokens of a scheme come from a refresh token or the key of a service
+account in the environment, from a login, or from the client's own credentials, in this order. Rules:
 
 1. However many calls find a token expired or refused, one exchange renews it; the others wait for that one. It goes on
    when the call that began it is cancelled, as the authorization server may have used up the refresh token already.
 2. Tokens of logins are shared by processes through the store. Renewing holds the store's lock, and looks first whether
    another process has done it.
-3. Tokens of the client itself stay in memory.
+3. Tokens of the client itself, and those that come from the environment, stay in memory.
 """
 
 from __future__ import annotations
@@ -16,20 +16,28 @@ import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Final, TypeVar
 from urllib.parse import urljoin
 
 from mcpfactory_runtime.oauth.challenge import bearer_challenge
-from mcpfactory_runtime.oauth.grants import GrantContext, Tokens, client_credentials_grant, refresh_token_grant
+from mcpfactory_runtime.oauth.grants import (
+    GrantContext,
+    Tokens,
+    client_credentials_grant,
+    jwt_bearer_grant,
+    refresh_token_grant,
+)
 from mcpfactory_runtime.oauth.metadata import AuthorizationServer, read_metadata
 from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer, Json, OAuthError, Steps, Visit, check_url, drive
 from mcpfactory_runtime.oauth.registration import Registration
 from mcpfactory_runtime.oauth.store import TokenStore, locked, open_store
 from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.upstream.account import ServiceAccount, read_account
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, Credentials, choose_schemes, collect, unset_variables
 from mcpfactory_runtime.upstream.operation import OAuthFlow, Operation, SecurityScheme
-from mcpfactory_runtime.upstream.secrets import secret
+from mcpfactory_runtime.upstream.secrets import holds, secret
 
 __all__ = [
     "LOGIN_GRANTS",
@@ -37,6 +45,7 @@ __all__ = [
     "StoredToken",
     "TokenManager",
     "grant_key",
+    "has_environment_grant",
     "has_login",
     "variables_text",
 ]
@@ -46,6 +55,8 @@ LOGIN_GRANTS: Final = ("authorizationCode", "deviceAuthorization", "discovery")
 
 _MARGIN: Final = 10.0  # seconds before its end at which a token counts as expired; a tenth of its life if that is less
 _REFUSED: Final = (401, 403)
+_REFRESH: Final = 3  # where these stand among the variables of a scheme
+_ACCOUNT: Final = 4
 _METHODS: Final = ("client_secret_basic", "client_secret_post")
 
 T = TypeVar("T")
@@ -82,6 +93,17 @@ def has_login(base_url: str, scheme: SecurityScheme, environ: Mapping[str, str])
         OAuthError: `no_store`: the store cannot be used.
     """
     return open_store(environ).read(grant_key(base_url, scheme)) is not None
+
+
+def has_environment_grant(scheme: SecurityScheme, environ: Mapping[str, str]) -> bool:
+    """Return whether tokens of the scheme come from a refresh token or the key of a service account in the environment.
+
+    Raises:
+        ToolError: a file or value cannot be used.
+    """
+    refresh = len(scheme.variables) > _REFRESH and holds(scheme.variables[_REFRESH], environ)
+    account = len(scheme.variables) > _ACCOUNT and holds(scheme.variables[_ACCOUNT], environ)
+    return (refresh and holds(scheme.variables[1], environ)) or account
 
 
 class TokenManager:
@@ -126,13 +148,15 @@ class TokenManager:
         return secret(self.scheme.variables[1], self._environ)
 
     async def can_serve(self) -> bool:
-        """Return whether there is a login, or the client's own credentials.
+        """Return whether there is something in the environment to get a token with, or a login.
 
         Raises:
             OAuthError: the authorization server refuses, or cannot be understood.
             ToolError: a file or value cannot be used.
         """
-        return self._grant is not None or self._client_flow() is not None or await self._login() is not None
+        if self._grant is not None or has_environment_grant(self.scheme, self._environ):
+            return True
+        return self._client_flow() is not None or await self._login() is not None
 
     async def token(self, scopes: tuple[str, ...], refused: str = "") -> str:
         """Return an access token that is not expired and not the one that was `refused`.
@@ -235,7 +259,17 @@ class TokenManager:
         return next((flow for grant in grants for flow in self.scheme.flows if flow.grant == grant), None)
 
     def _allows_login(self) -> bool:
-        return self.flow(*LOGIN_GRANTS) is not None
+        return self.flow(*LOGIN_GRANTS) is not None and not has_environment_grant(self.scheme, self._environ)
+
+    def _refresh_token(self) -> str:
+        """Return the refresh token of the environment; "" without one and the client's id."""
+        variables = self.scheme.variables
+        value = secret(variables[_REFRESH], self._environ) if len(variables) > _REFRESH else ""
+        return value if self.client_id else ""
+
+    def _account(self) -> ServiceAccount | None:
+        variables = self.scheme.variables
+        return read_account(variables[_ACCOUNT], self._environ) if len(variables) > _ACCOUNT else None
 
     def _client_flow(self) -> OAuthFlow | None:
         """Return the flow in which the client acts for itself, when it can."""
@@ -274,6 +308,10 @@ class TokenManager:
         return self._grant
 
     async def _fresh_token(self, scopes: tuple[str, ...], refused: str) -> StoredToken:
+        if refresh_token := self._refresh_token():
+            return await self._refreshed(refresh_token)
+        if (account := self._account()) is not None:
+            return await self._account_token(account, scopes)
         if self._allows_login():
             store = open_store(self._environ)
             if await self._login() is not None:
@@ -284,15 +322,9 @@ class TokenManager:
         return await self._client_token(scopes)
 
     async def _refresh(self, store: TokenStore, grant: StoredToken) -> StoredToken:
-        flow = self.flow(*LOGIN_GRANTS)
-        assert flow is not None
         if not grant.refresh_token:
             raise OAuthError("no_login", "the login has ended, and came without a refresh token")
-        server = await self.server(flow)
-        if flow.refresh_url:
-            base = self._current_url()
-            endpoint = check_url(urljoin(base, flow.refresh_url), base, "refresh_url")
-            server = dataclasses.replace(server, token_endpoint=endpoint)
+        server = await self._refresh_server()
         try:
             tokens = await self.exchange(
                 lambda context: refresh_token_grant(context, grant.refresh_token), server, grant.client_id
@@ -303,6 +335,47 @@ class TokenManager:
             await asyncio.to_thread(store.delete, self._key)
             raise OAuthError("no_login", "the login has ended: its refresh token is no longer accepted") from None
         return await self._write(store, self._stored(tokens, grant.scopes, grant.client_id))
+
+    async def _refresh_server(self) -> AuthorizationServer:
+        flow = self.flow(*LOGIN_GRANTS)
+        assert flow is not None
+        server = await self.server(flow)
+        if not flow.refresh_url:
+            return server
+        base = self._current_url()
+        endpoint = check_url(urljoin(base, flow.refresh_url), base, "refresh_url")
+        return dataclasses.replace(server, token_endpoint=endpoint)
+
+    async def _refreshed(self, refresh_token: str) -> StoredToken:
+        """Return a token for the refresh token of the environment, or for the one that the server gave in its place since."""
+        server, client_id = await self._refresh_server(), self.client_id
+        held = self._grant.refresh_token if self._grant else ""
+        for one in dict.fromkeys([held, refresh_token]):
+            if not one:
+                continue
+            try:
+                tokens = await self.exchange(partial(refresh_token_grant, refresh_token=one), server, client_id)
+            except OAuthError as error:
+                if error.code != "invalid_grant" or one == refresh_token:
+                    raise
+            else:
+                return self._stored(tokens, tokens.scopes or (), client_id)
+        raise AssertionError("the last refresh token returns or raises")
+
+    async def _account_token(self, account: ServiceAccount, scopes: tuple[str, ...]) -> StoredToken:
+        flow = self.flow("serviceAccount")
+        assert flow is not None
+        held = self._grant.scopes if self._grant else ()
+        wanted = tuple(dict.fromkeys((*held, *scopes)))
+        base = self._current_url()
+        server = await self.server(flow)
+        if account.token_url:
+            endpoint = check_url(account.token_url, base, "token_uri")
+            server = dataclasses.replace(server, token_endpoint=endpoint)
+        assertion = account.assertion(server.token_endpoint, wanted, self._clock())
+        context = GrantContext(server, Registration("", "", "none"), "")
+        tokens = await drive(jwt_bearer_grant(context, assertion), self._fetch)
+        return dataclasses.replace(self._stored(tokens, wanted, ""), refresh_token="")
 
     async def _client_token(self, scopes: tuple[str, ...]) -> StoredToken:
         flow = self._client_flow()
@@ -437,8 +510,10 @@ class OAuthCredentials:
 
 def variables_text(scheme: SecurityScheme) -> str:
     """Return the variables of an oauth2 scheme in words: any one way is enough."""
-    token, client_id, client_secret = scheme.variables
+    token, client_id, client_secret, *further = scheme.variables
     grants = {flow.grant for flow in scheme.flows}
     ways = [f"{client_id} and {client_secret}"] if grants & {"clientCredentials", "discovery"} else []
     ways += [f"a login with {client_id}"] if grants & set(LOGIN_GRANTS) else []
+    ways += [f"{further[0]} with {client_id}"] if further else []
+    ways += further[1:2]
     return f"{token} (or {', or '.join(ways)})" if ways else token

@@ -1,0 +1,347 @@
+"""Parameters that are credentials: they become security schemes, whose values are in the environment, and no model is offered them.
+
+Many documents describe an API key, or the token that a scheme sends already, once more as a parameter of each operation. A parameter
+counts as a credential by its name, its place and its description (`_RULES`); `key` and `token` alone say too little, so
+that they count only when the description, a scheme of the document or nearly every operation of it says the same. In doubt a
+parameter is data. What a person decided in `[credentials]` of `mcpfactory.toml` goes before all of it.
+
+A required credential joins each alternative of `security`; an optional one makes further alternatives. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any, Final, Literal
+
+from mcpfactory_codegen.ir import (
+    CODES,
+    Api,
+    ApiOAuthFlow,
+    ApiOperation,
+    ApiParameter,
+    ApiSecurityScheme,
+    Problem,
+    lookup,
+)
+
+__all__ = ["NO_OPTIONS", "CredentialOptions", "bind_credentials"]
+
+Slot = tuple[str, str]
+Alternatives = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialOptions:
+    """What a person decided, by names of parameters: `parameters` are credentials, `arguments` are not, whatever they look like."""
+
+    parameters: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+
+
+NO_OPTIONS: Final = CredentialOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """`name` is matched against the squashed name (`X-Api-Key` is `xapikey`), `said` is looked for in the description.
+
+    `common`: it is enough that nearly every operation has the parameter: "unsaid" where nothing describes it, "needed" where
+    nothing less will do. `token`: what a bearer or OAuth scheme of the operation sends already.
+    """
+
+    name: str
+    places: Collection[str]
+    said: str = ""
+    common: Literal["", "unsaid", "needed"] = ""
+    token: bool = False
+
+
+_ALL: Final = ("query", "header", "cookie")
+_KEY_WORDS: Final = r"\b(api|app|application|developer|client|consumer|access|subscription|secret|your|license)[ _-]?key\b|\bkey\b.{0,40}\b(authenticat|authoriz)"
+_BEARER_WORDS: Final = (
+    r"\b(access|auth\w*|api|bearer|oauth\S*|security|jwt|session|user|your|personal)[ _-]?tokens?\b"
+    r"|\btoken\b.{0,40}\b(authenticat|authoriz|from a user)|\boauth\b|\bbearer\b"
+)
+_RULES: Final = (
+    _Rule(r"\w*apikey", ("header",)),
+    _Rule(r"(api|rapidapi|xapi)key", _ALL),
+    _Rule(r"\w*subscriptionkey", ("header",)),
+    _Rule(r"subscriptionkey", _ALL),
+    _Rule(r"apitoken|apisecret|xapitoken|xapisecret", _ALL),
+    _Rule(r"(x|oauth|auth|user)?(accesstoken|oauthtoken|authtoken)|oauth2token", _ALL, token=True),
+    _Rule(
+        r"token|xtoken|authtoken|jwt|auth|authentication|authenticationtoken",
+        _ALL,
+        _BEARER_WORDS,
+        common="unsaid",
+        token=True,
+    ),
+    _Rule(r"\w*(token|authentication|sdkkey)", ("header",), r"\b(authentication|access|api) (token|key)\b|\bsdk key\b"),
+    _Rule(r"key|appkey|accesskey|developerkey|devkey|userkey|secretkey|licensekey", _ALL, _KEY_WORDS, common="unsaid"),
+    _Rule(r"(?!.*idempot)\w*(key|token|secret|authentication)", ("header",), common="needed"),
+    _Rule(r"appid", _ALL, r"\bapi[ _-]?key|\bapp(lication)?[ _-]?id\b.{0,30}\b(authenticat|key)|\byour\b.{0,20}\bkey"),
+)
+_NOT: Final = re.compile(
+    r"\b(page|paging|paginat\w*|next|continu\w*|cursor|sync|verif\w*|reset|invit\w*|confirm\w*|device|push|activat\w*|refresh|csrf"
+    r"|idempoten\w*|previous\w*|returned (from|by|in)|to (\w+ate|revoke|check|delete|remove|introspect|logout))\b",
+    re.I,
+)
+_ABOUT_TOKENS: Final = re.compile(
+    r"token|oauth|introspect|log-?(in|out)|sign-?in|^(revoke|verify|validate|check)$", re.I
+)
+_PAIRS: Final = (("appid", "appkey"), ("accesskey", "secretkey"), ("apiaccesskeyid", "apisecretaccesskey"))
+"""Names that are credentials where an operation has both."""
+_SIGNATURE: Final = re.compile(r"xamz(contentsha256|date|algorithm|credential|securitytoken|signature|signedheaders)")
+_INSTEAD: Final = re.compile(
+    r"\b(unless|instead of|alternative(ly)?|either|not needed (if|when)|or (an?|the) oauth)\b", re.I
+)
+_AUTHORIZATION: Final = ("header", "authorization")
+_COMMON: Final = 0.8  # of the operations
+_RARE: Final = 0.2  # of them: where others have security of their own, this is what one operation is about
+_FEW: Final = 5  # a document with fewer operations says nothing by what they have in common
+_SUBSETS: Final = 2  # optional credentials that are combined freely; of more, all or none
+_GOOGLE: Final = re.compile(r"https://(accounts\.google\.com|oauth2\.googleapis\.com|www\.googleapis\.com)/")
+
+
+@dataclass(slots=True)
+class _Binding:
+    """What is asked of each parameter, and what became of it: the schemes of the document and those that parameters add."""
+
+    api: Api
+    options: CredentialOptions
+    shares: Mapping[Slot, float]
+    schemes: dict[str, ApiSecurityScheme]
+    by_slot: dict[Slot, str]
+    bound: dict[Slot, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    first: dict[Slot, ApiOperation] = field(default_factory=dict)
+
+    def note(self, slot: Slot, what: Literal["environment", "scheme"], operation: ApiOperation) -> None:
+        self.bound[slot][what] += 1
+        self.first.setdefault(slot, operation)
+
+
+def bind_credentials(api: Api, options: CredentialOptions = NO_OPTIONS) -> Api:
+    """Return the API without parameters that are credentials; `security` asks for them."""
+    binding = _Binding(
+        api,
+        options,
+        _shares(api.operations),
+        {one.name: _with_service_account(one) for one in api.security_schemes},
+        {one.sends: one.name for one in reversed(api.security_schemes)},
+    )
+    operations = tuple(_bound(one, binding) for one in api.operations)
+    problems = [_problem(slot, counts, binding) for slot, counts in binding.bound.items()]
+    return replace(
+        api,
+        operations=operations,
+        security_schemes=tuple(binding.schemes.values()),
+        problems=tuple(sorted((*api.problems, *problems), key=lambda one: one.level != "error")),
+    )
+
+
+def _shares(operations: Collection[ApiOperation]) -> Mapping[Slot, float]:
+    """Return how many of the operations have each parameter, as a share; {} when there are too few to say anything."""
+    counts = Counter(slot for one in operations for slot in {_slot(parameter) for parameter in one.parameters})
+    return {slot: count / len(operations) for slot, count in counts.items() if len(operations) >= _FEW}
+
+
+def _bound(operation: ApiOperation, binding: _Binding) -> ApiOperation:
+    names = {_squashed(one.name) for one in operation.parameters}
+    pairs = {name for pair in _PAIRS if names.issuperset(pair) for name in pair}
+    kept: list[ApiParameter] = []
+    required: list[str] = []
+    optional: list[str] = []
+    alone: list[str] = []
+    for parameter in operation.parameters:
+        slot = _slot(parameter)
+        if slot[0] == "header" and _SIGNATURE.fullmatch(_squashed(slot[1])) and _signed(operation, binding):
+            continue  # made when the request is signed
+        rule = _rule(parameter, operation, binding, pairs)
+        if rule is None:
+            kept.append(parameter)
+        elif _sent_already(parameter, rule, operation, binding):
+            binding.note(slot, "scheme", operation)
+        else:
+            name = _scheme(parameter, binding)
+            binding.note(slot, "environment", operation)
+            needed = parameter.required and slot != _AUTHORIZATION  # which OpenAPI wants ignored (3.1 §4.8.12.1)
+            (required if needed else optional).append(name)
+            alone += [name] if _INSTEAD.search(parameter.description) else []
+    if len(kept) == len(operation.parameters):
+        return operation
+    security = _security(operation.security, required, optional, alone, binding)
+    return replace(operation, parameters=tuple(kept), security=security)
+
+
+# --- what is a credential ---
+
+
+def _slot(parameter: ApiParameter) -> Slot:
+    name = parameter.name.lower() if parameter.place == "header" else parameter.name
+    return parameter.place, name
+
+
+def _squashed(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _rule(parameter: ApiParameter, operation: ApiOperation, binding: _Binding, pairs: Collection[str]) -> _Rule | None:
+    """Return what makes a parameter a credential; None for data."""
+    place, name = _slot(parameter)
+    if (place, name) == _AUTHORIZATION:
+        return _Rule("authorization", ("header",), token=True)  # never an argument
+    wanted, unwanted = (
+        {one.lower() for one in names} for names in (binding.options.parameters, binding.options.arguments)
+    )
+    if place not in _ALL or parameter.name.lower() in unwanted:
+        return None
+    squashed = _squashed(name)
+    declared = (place, name) in binding.by_slot and not _NOT.search(parameter.description)
+    if parameter.name.lower() in wanted or declared or squashed in pairs:
+        return _Rule(squashed, _ALL)
+    share = binding.shares.get((place, name), 0.5)
+    everywhere = share >= _COMMON
+    if not _plain(parameter, binding.api) or (operation.security and share < _RARE):
+        return None
+    if _about_tokens(operation) and "token" in squashed and not everywhere:
+        return None
+    said = parameter.description or _samples(parameter, "description")
+    for rule in _RULES:
+        if place in rule.places and re.fullmatch(rule.name, squashed):
+            by_text = re.search(rule.said, said, re.I) and not _NOT.search(said)
+            if rule.common == "needed":
+                by_text = by_text and everywhere
+            if not (rule.said or rule.common) or by_text or (rule.common == "unsaid" and not said and everywhere):
+                return rule
+    return None
+
+
+def _plain(parameter: ApiParameter, api: Api) -> bool:
+    """Whether it is one text of any kind: no credential has a list of values to choose from."""
+    schema = lookup(parameter.schema, api.schemas)
+    if not isinstance(schema, dict):
+        return True
+    kind = schema.get("type", "string")
+    return kind in ("string", ["string", "null"]) and not schema.keys() & {"enum", "const", "properties", "items"}
+
+
+def _about_tokens(operation: ApiOperation) -> bool:
+    """Whether the operation makes, checks or ends tokens, so that a token is what it is about."""
+    literal = [part for part in operation.path.split("/") if part and "{" not in part]
+    return bool(literal) and _ABOUT_TOKENS.search(literal[-1]) is not None
+
+
+def _signed(operation: ApiOperation, binding: _Binding) -> bool:
+    return any(
+        name in binding.schemes and binding.schemes[name].kind == "awsSigV4"
+        for alternative in operation.security
+        for name in alternative
+    )
+
+
+def _sent_already(parameter: ApiParameter, rule: _Rule, operation: ApiOperation, binding: _Binding) -> bool:
+    """Whether a scheme of the operation sends this token in its own way. A required one must say that it is that token."""
+    if not rule.token:
+        return False
+    kinds = {binding.schemes[name].kind for one in operation.security for name in one if name in binding.schemes}
+    if _slot(parameter) == _AUTHORIZATION:
+        writing = [
+            any(binding.schemes[name].sends == _AUTHORIZATION for name in one if name in binding.schemes)
+            for one in operation.security
+        ]
+        return any(writing)
+    certain = re.search(r"oauth|bearer|scope", f"{parameter.name} {parameter.description}", re.I)
+    return bool(kinds & {"bearer", "oauth2"}) and (not parameter.required or certain is not None)
+
+
+# --- what it becomes ---
+
+
+def _scheme(parameter: ApiParameter, binding: _Binding) -> str:
+    """Return the name of the scheme that sends what the parameter would; it is added when there is none."""
+    slot = _slot(parameter)
+    if slot in binding.by_slot:
+        return binding.by_slot[slot]
+    name = parameter.name
+    while name in binding.schemes:
+        name = f"{name}_{parameter.place}"
+    binding.schemes[name] = _made(name, parameter)
+    binding.by_slot[slot] = name
+    return name
+
+
+def _made(name: str, parameter: ApiParameter) -> ApiSecurityScheme:
+    said = f"{parameter.description} {parameter.example or ''} "
+    said += _samples(parameter, "description", "example", "examples", "default")
+    common: dict[str, Any] = {"description": parameter.description}
+    place = parameter.place
+    assert place in ("query", "header", "cookie")
+    if _slot(parameter) == _AUTHORIZATION:
+        for kind, sign in (("basic", r"\bbasic\b"), ("bearer", r"\bbearer\b|\bjwt\b|\boauth")):
+            if re.search(sign, said, re.I):
+                return ApiSecurityScheme(name, "basic" if kind == "basic" else "bearer", **common)
+        note = "the whole value of the header, such as `Bearer …`"
+        return ApiSecurityScheme(name, "apiKey", place, parameter.name, **common, note=note)
+    return ApiSecurityScheme(name, "apiKey", place, parameter.name, **common)
+
+
+def _samples(parameter: ApiParameter, *keywords: str) -> str:
+    schema: Mapping[str, Any] = parameter.schema if isinstance(parameter.schema, dict) else {}
+    return " ".join(str(schema[key]) for key in keywords if key in schema)
+
+
+def _security(
+    base: Alternatives, required: list[str], optional: list[str], alone: list[str], binding: _Binding
+) -> Alternatives:
+    """Return the alternatives with the credentials of parameters, the most complete ones first."""
+    subsets: Iterable[tuple[str, ...]] = (tuple(optional), ())
+    if len(optional) <= _SUBSETS:
+        subsets = [one for size in range(len(optional), -1, -1) for one in combinations(optional, size)]
+    found: dict[frozenset[str], tuple[str, ...]] = {}
+    for subset in subsets:
+        for alternative in base or ((),):
+            joined = _together((*alternative, *required, *subset), binding)
+            found.setdefault(frozenset(joined), joined)
+    for name in alone:
+        joined = _together((*required, name), binding)
+        found.setdefault(frozenset(joined), joined)
+    return () if set(found) == {frozenset()} else tuple(found.values())
+
+
+def _together(names: Iterable[str], binding: _Binding) -> tuple[str, ...]:
+    """Return the names without those whose place an earlier one fills."""
+    kept: dict[object, str] = {}
+    for name in names:
+        kept.setdefault(binding.schemes[name].sends if name in binding.schemes else name, name)
+    return tuple(kept.values())
+
+
+def _with_service_account(scheme: ApiSecurityScheme) -> ApiSecurityScheme:
+    """Return a scheme of Google's accounts with the way that its servers go: the key of a service account (RFC 7523)."""
+    urls = " ".join(f"{one.token_url} {one.authorization_url}" for one in scheme.flows)
+    if scheme.kind != "oauth2" or not _GOOGLE.search(urls):
+        return scheme
+    account = ApiOAuthFlow("serviceAccount", "https://oauth2.googleapis.com/token")
+    return scheme if account in scheme.flows else replace(scheme, flows=(*scheme.flows, account))
+
+
+_SAID: Final = {
+    "environment": "is a credential: it comes from the environment, and is not offered",
+    "scheme": "is the credential of a security scheme once more; left out",
+}
+
+
+def _problem(slot: Slot, counts: Counter[str], binding: _Binding) -> Problem:
+    place, name = slot
+    what, total = counts.most_common(1)[0][0], counts.total()
+    of = "one operation" if total == 1 else f"{total} operations"
+    hint = ""
+    if slot != _AUTHORIZATION:
+        hint = f'if it is data: arguments = ["{name}"] below [credentials] in mcpfactory.toml'
+    message = f"the {place} parameter {name[:80]!r} of {of} {_SAID[what]}"
+    code = "parameter-credential"
+    return Problem(CODES[code], code, binding.first[slot].pointer, message, hint)
