@@ -15,6 +15,7 @@ import pytest
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import DocumentError, load
 from mcpfactory_codegen.read.fetch import FetchError, redirected
+from mcpfactory_runtime.redirects import redirect_of
 from tests.codegen.reading.support import FRONT, Reader, checked, codes, problem
 
 FRONT_TEXT = "openapi: 3.1.0\ninfo: {title: a, version: '1'}\npaths: {}\n"
@@ -278,10 +279,16 @@ def test_a_redirect_is_followed_to_allowed_hosts_only(site: Site) -> None:
 
 
 def test_a_redirect_never_gives_up_encryption() -> None:
-    assert redirected("https://a.test/x", "/y") == "https://a.test/y"
-    assert redirected("http://a.test/x", "https://a.test/x") == "https://a.test/x"
-    with pytest.raises(FetchError, match="not encrypted"):
-        redirected("https://a.test/x", "http://a.test/x")
+    def led(url: str, location: str) -> str:
+        redirect = redirect_of("GET", url, 302, location)
+        assert redirect is not None
+        return redirected(redirect, url)
+
+    assert led("https://a.test/x", "/y") == "https://a.test/y"
+    assert led("http://a.test/x", "https://a.test/x") == "https://a.test/x"
+    for target in ("http://a.test/x", "http://b.test/x"):
+        with pytest.raises(FetchError, match="not encrypted"):
+            led("https://a.test/x", target)
 
 
 def test_an_answer_that_is_too_big_is_cut_off(site: Site) -> None:

@@ -214,7 +214,12 @@ async def test_a_server_that_names_its_versions_is_asked_again_with_one_of_them(
             "another id",
         ),
         ((200, {"Content-Type": "text/event-stream"}, b""), ConnectionLostError, "without an answer"),
-        ((302, {"Location": "http://169.254.169.254/"}, b""), HttpError, "status 302"),
+        (
+            (302, {"Location": "http://169.254.169.254/"}, b""),
+            HttpError,
+            "a redirect to http://169.254.169.254/, which is another",
+        ),
+        ((303, {"Location": "/other"}, b""), HttpError, "status 303: a redirect to"),
     ],
 )
 async def test_an_answer_that_is_none_fails_the_request_at_once(bad: Any, failure: type[Exception], match: str) -> None:
@@ -226,6 +231,40 @@ async def test_an_answer_that_is_none_fails_the_request_at_once(bad: Any, failur
     async with peer(answer) as server, Client.connect_http(server.url) as client:
         with pytest.raises(failure, match=match):
             await client.call_tool("t")
+
+
+@pytest.mark.parametrize("status", [307, 308])
+async def test_a_server_behind_a_slash_is_found_with_the_token(status: int) -> None:
+    async def answer(asked: Asked, _send: Any) -> Any:
+        if asked.path == "/mcp":
+            return status, {"Location": "/mcp/"}, b""
+        if asked.json is None:
+            return 405, {}, b""
+        if asked.json["method"] == "server/discover":
+            return result(asked, {"supportedVersions": [LATEST.name], "capabilities": {}})
+        return result(asked, {"content": [], "resultType": "complete"})
+
+    async with peer(answer) as server, Client.connect_http(server.url, {"Authorization": "Bearer s3cret"}) as client:
+        await client.call_tool("t")
+    assert {asked.path for asked in server.asked} == {"/mcp", "/mcp/"}
+    assert {asked.headers["authorization"] for asked in server.asked} == {"Bearer s3cret"}
+    assert [asked.body for asked in server.asked[::2]] == [asked.body for asked in server.asked[1::2]]
+
+
+async def test_no_token_goes_to_another_origin() -> None:
+    async def never(asked: Asked, _send: Any) -> Any:
+        return NOTHING
+
+    async with peer(never) as other:
+
+        async def answer(asked: Asked, _send: Any) -> Any:
+            return 307, {"Location": other.url}, b""
+
+        async with peer(answer) as server:
+            with pytest.raises(HttpError, match="which is another origin and not followed"):
+                async with Client.connect_http(server.url, {"Authorization": "Bearer s3cret"}):
+                    pass
+        assert other.asked == []
 
 
 async def test_an_error_whose_id_the_server_could_not_tell_belongs_to_its_request() -> None:

@@ -7,6 +7,7 @@ import gzip
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -141,10 +142,60 @@ async def test_a_variable_of_the_servers_own_goes_before_the_one_of_all() -> Non
     assert len(stub.requests) == 1
 
 
-async def test_redirects_are_not_followed() -> None:
-    async with api(case({"status": 302, "headers": {"Location": "http://169.254.169.254/latest"}})) as (stub, upstream):
-        assert "redirect to 169.254.169.254" in await refused(upstream.send(GET, {}))
+KEY = SecurityScheme("key", "apiKey", ("SHOP_KEY",), "header", "X-Key")
+ANY = [{"request": {"method": method}, "response": {"body": {}}} for method in ("GET", "POST")]
+
+
+def moved(status: int, location: str, method: str = "GET") -> dict[str, Any]:
+    return case({"status": status, "headers": {"Location": location}}, method)
+
+
+@pytest.mark.parametrize(
+    ("operation", "status", "location", "meant"),
+    [
+        (GET, 301, "/x/", "GET /x/ "),
+        (GET, 302, "y?a=1", "GET /y "),
+        (POST, 303, "/jobs/7", "GET /jobs/7 "),
+        (POST, 307, "/x/", 'POST /x/ {"n":1}'),
+        (POST, 308, "/x/", 'POST /x/ {"n":1}'),
+    ],
+)
+async def test_a_redirect_within_the_origin_is_followed_with_the_credential(
+    operation: Operation, status: int, location: str, meant: str
+) -> None:
+    secured = replace(operation, security=(("key",),))
+    options: dict[str, Any] = {"schemes": [KEY], "environ": {"SHOP_KEY": "secret-1"}}
+    async with api(moved(status, location, operation.method), *ANY, **options) as (stub, upstream):
+        await upstream.send(secured, {"b": {"n": 1}} if operation.body else {})
+    first, last = stub.requests
+    assert f"{last.method} {last.path} {last.body.decode()}" == meant
+    assert first.header("x-key") == last.header("x-key") == "secret-1"
+    assert last.header("content-type") == ("application/json" if last.body else None)
+
+
+@pytest.mark.parametrize(
+    ("operation", "status"), [(GET, 301), (GET, 302), (GET, 303), (GET, 307), (POST, 303), (POST, 307), (POST, 308)]
+)
+async def test_nothing_is_sent_to_another_origin(operation: Operation, status: int) -> None:
+    secured = replace(operation, security=(("key",),))
+    options: dict[str, Any] = {"schemes": [KEY], "environ": {"SHOP_KEY": "secret-1", "MCPFACTORY_ALLOW_PRIVATE": "1"}}
+    async with StubUpstream(ANY) as other:
+        for target in (f"{other.base_url}/x", f"{other.base_url.replace('127.0.0.1', 'localhost')}/x"):
+            async with api(moved(status, target, operation.method), **options) as (stub, upstream):
+                told = await refused(upstream.send(secured, {"b": 1} if operation.body else {}))
+            assert f"a redirect to {target.split('/')[2]}, which is another origin and not followed" in told
+            assert len(stub.requests) == 1
+        assert other.requests == []
+
+
+async def test_redirects_that_do_not_end_are_left_after_a_few() -> None:
+    async with api(moved(302, "/x")) as (stub, upstream):
+        assert "no end of redirects" in await refused(upstream.send(GET, {}))
     assert len(stub.requests) == 1
+    hops = [case({"status": 302, "headers": {"Location": f"/{n + 1}"}}, path=f"/{n}") for n in range(9)]
+    async with api(moved(302, "/0"), *hops) as (stub, upstream):
+        assert "no end of redirects" in await refused(upstream.send(GET, {}))
+    assert len(stub.requests) == 6
 
 
 async def test_cookies_of_one_call_do_not_reach_the_next() -> None:

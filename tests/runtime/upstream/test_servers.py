@@ -8,8 +8,8 @@ import pytest
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream import Operation, SecurityScheme, ServerAddress, StubUpstream, Upstream
-from mcpfactory_runtime.upstream.servers import Addresses, stand_in, unmoved_notice
-from mcpfactory_runtime.upstream.settings import Settings
+from mcpfactory_runtime.upstream.servers import Addresses, unmoved_notice
+from mcpfactory_runtime.upstream.settings import Settings, stand_in
 
 ROOT = "https://api.test/2.0"
 SERVERS = (

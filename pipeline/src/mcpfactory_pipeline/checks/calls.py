@@ -20,8 +20,8 @@ from mcpfactory_pipeline.checks.families.behaviour import hint
 from mcpfactory_pipeline.checks.samples import sample_arguments
 from mcpfactory_pipeline.checks.target import ExamineError
 from mcpfactory_runtime.upstream.operation import ServerAddress
-from mcpfactory_runtime.upstream.servers import Addresses, stand_in
-from mcpfactory_runtime.upstream.settings import SHARED, Settings
+from mcpfactory_runtime.upstream.servers import Addresses
+from mcpfactory_runtime.upstream.settings import SHARED, Settings, stand_in
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
 __all__ = [

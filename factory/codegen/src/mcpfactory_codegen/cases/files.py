@@ -10,7 +10,7 @@ from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.text import json_lines
-from mcpfactory_runtime.upstream.servers import stand_in
+from mcpfactory_runtime.upstream.settings import stand_in
 
 __all__ = ["test_files"]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from mcpfactory_runtime.errors import McpfactoryError
+from mcpfactory_runtime.redirects import MAX_REDIRECTS, Redirect, redirect_of
 
 if TYPE_CHECKING:
     import httpx
 
 __all__ = ["FetchError", "fetch", "host_of", "redirected"]
 
-_REDIRECTS: Final = 5
 _SECONDS: Final = 30.0
 
 
@@ -43,32 +43,33 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
 
     try:
         with httpx.Client(timeout=_SECONDS, follow_redirects=False) as client:
-            for _ in range(_REDIRECTS + 1):
+            for _ in range(MAX_REDIRECTS + 1):
                 _check(url, allowed_hosts)
                 with client.stream("GET", url, headers={"Accept": "application/json, application/yaml, */*"}) as answer:
-                    if not answer.is_redirect:
+                    redirect = redirect_of("GET", url, answer.status_code, answer.headers.get("location", ""))
+                    if redirect is None:
                         return _body(answer, url, max_bytes), url
-                    location = answer.headers.get("location", "")
-                url = redirected(url, location)
+                url = redirected(redirect, url)
     except httpx.InvalidURL as error:
         raise FetchError(f"{url} is not a URL: {error}", "such as https://api.example.com/openapi.json") from None
     except httpx.HTTPError as error:
         raise FetchError(
             f"{url} cannot be read: {error or type(error).__name__}", "check the address and the network"
         ) from None
-    raise FetchError(f"{url} redirects more than {_REDIRECTS} times", "use the final URL")
+    raise FetchError(f"{url} redirects more than {MAX_REDIRECTS} times", "use the final URL")
 
 
-def redirected(url: str, location: str) -> str:
-    """Where a redirect leads.
+def redirected(redirect: Redirect, url: str) -> str:
+    """Return where a redirect leads. It may be another origin: no credentials go along, and `_check` knows the hosts.
 
     Raises:
-        FetchError: from https to something that is not encrypted.
+        FetchError: to no address, or from https to something that is not encrypted.
     """
-    target = urljoin(url, location)
-    if url.startswith("https:") and not target.startswith("https:"):
-        raise FetchError(f"{url} redirects to {target}, which is not encrypted", "use the final URL")
-    return target
+    if redirect.refusal == "target":
+        raise FetchError(f"{url} redirects to what is neither http nor https", "use the final URL")
+    if url.startswith("https:") and not redirect.url.startswith("https:"):
+        raise FetchError(f"{url} redirects to {redirect.url}, which is not encrypted", "use the final URL")
+    return redirect.url
 
 
 def _check(url: str, allowed_hosts: Collection[str]) -> None:

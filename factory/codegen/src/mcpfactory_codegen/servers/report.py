@@ -13,9 +13,7 @@ from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Skipped, operation_key
 from mcpfactory_codegen.naming import Names, environment_parts
 from mcpfactory_codegen.text import one_line
-from mcpfactory_runtime.upstream.operation import ServerAddress
-from mcpfactory_runtime.upstream.servers import Addresses
-from mcpfactory_runtime.upstream.settings import Settings
+from mcpfactory_runtime.upstream.settings import server_setting
 
 __all__ = ["REPORT", "environment", "has_root", "published_names", "render_report", "report", "reported_key"]
 
@@ -183,10 +181,9 @@ def _servers(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[str,
     """Return the servers beside the root: name, URL, variable, and how many tools are there."""
     operations = api.by_key()
     counts = Counter(operations[tool.key].server for tool in tools)
-    records = [ServerAddress(one.name, one.url) for one in api.own_servers]
-    addresses = Addresses(Settings({}, names.prefix), api.base_url, records)
+    variables = {one.name: f"{names.prefix}_{server_setting(one.name)}" for one in api.own_servers}
     return [
-        {"name": one.name, "url": one.url, "variable": addresses.variable(one.name), "tools": counts[one.name]}
+        {"name": one.name, "url": one.url, "variable": variables[one.name], "tools": counts[one.name]}
         for one in api.own_servers
     ]
 

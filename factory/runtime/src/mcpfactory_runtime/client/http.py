@@ -20,6 +20,7 @@ from mcpfactory_runtime.client.sse import SseEvent, SseReader
 from mcpfactory_runtime.oauth.model import HttpAnswer
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.jsonrpc import decode, encode, error_of
+from mcpfactory_runtime.redirects import Redirects, is_same_origin, redirect_of
 from mcpfactory_runtime.revisions import MODERN
 
 __all__ = ["HttpAnswer", "HttpChannel", "SseChannel", "fetch"]
@@ -107,7 +108,7 @@ class _Http(ClientChannel):
         for attempt in range(_LOGINS + 1):
             token = self.oauth.token(self.url) if self.oauth else ""
             bearer = {"Authorization": f"Bearer {token}"} if token else {}
-            async with self._http.stream(method, url, content=content, headers={**headers, **bearer}) as response:
+            async with self._followed(method, url, {**headers, **bearer}, content) as response:
                 challenge = response.headers.get("www-authenticate", "")
                 if self.oauth is None or not self.oauth.refused(response.status_code, challenge):
                     yield response
@@ -120,6 +121,20 @@ class _Http(ClientChannel):
                 await self.oauth.renew(self.url, response.status_code, challenge, token, self._fetch)
             finally:
                 self._to.delayed(request_id, False)
+
+    @asynccontextmanager
+    async def _followed(
+        self, method: str, url: str, headers: Mapping[str, str], content: bytes | None
+    ) -> AsyncIterator[httpx.Response]:
+        """Send a request, and go where redirects within the origin lead: with all that is in it, or not at all."""
+        redirects = Redirects()
+        while True:
+            async with self._http.stream(method, url, content=content, headers=headers) as response:
+                found = redirects.next(method, url, response.status_code, response.headers.get("location", ""))
+                if found is None or found.refusal or found.method != method:
+                    yield response
+                    return
+            url = found.url
 
     async def _fetch(self, request: Fetch) -> HttpAnswer:
         """Return a request to an authorization server, or for metadata."""
@@ -201,7 +216,8 @@ class HttpChannel(_Http):
                 token = self.oauth.token(self.url) if self.oauth else ""
                 bearer = {"Authorization": f"Bearer {token}"} if token else {}
                 async with asyncio.timeout(2):
-                    await self._http.delete(self.url, headers={**self._all({}), **bearer})
+                    async with self._followed("DELETE", self.url, {**self._all({}), **bearer}, None):
+                        pass
             self.session_id = None
         await super().aclose()
 
@@ -250,7 +266,7 @@ class HttpChannel(_Http):
             self._to.received(None, note)
         message = self._deliver(content, note) if content else None
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            raise HttpError(response.status_code, content.decode("utf-8", "replace"), dict(response.headers.items()))
+            raise _refused(response, content)
         if "error" in message:  # also when the server could not tell the id
             self._to.failed(request_id, error_of(message))
         self._to.failed(request_id, ProtocolError(f"the server answered request {request_id} with another id"))
@@ -330,7 +346,7 @@ class SseChannel(_Http):
         except httpx.HTTPError as error:
             raise self._unreachable(error) from None
         if response.status_code >= 300:
-            raise HttpError(response.status_code, answer.decode("utf-8", "replace"), dict(response.headers.items()))
+            raise _refused(response, answer)
 
     async def _listen(self, ready: asyncio.Future[str]) -> None:
         failure: Exception = ConnectionLostError("the server closed its stream")
@@ -338,11 +354,11 @@ class SseChannel(_Http):
             headers = {**self.own_headers, "Accept": "text/event-stream"}
             async with self._authorized("GET", self.url, headers) as response:
                 if not response.headers.get("content-type", "").startswith("text/event-stream"):
-                    failure = HttpError(response.status_code, (await response.aread()).decode("utf-8", "replace"))
+                    failure = _refused(response, await response.aread())
                     return
                 async for event in _events(response):
                     if event.event == "endpoint" and not ready.done():
-                        ready.set_result(self._same_origin(event.data))
+                        ready.set_result(self._same_origin(event.data, str(response.url)))
                     elif event.data:
                         self._deliver(event.data, _note(response))
         except httpx.HTTPError as error:
@@ -354,11 +370,19 @@ class SseChannel(_Http):
                 ready.set_exception(failure)
             self._to.lost(failure)
 
-    def _same_origin(self, endpoint: str) -> str:
-        target = urljoin(self.url, endpoint.strip())
-        if urlsplit(target)[:2] != urlsplit(self.url)[:2]:
+    def _same_origin(self, endpoint: str, base: str) -> str:
+        target = urljoin(base, endpoint.strip())
+        if not is_same_origin(base, target):
             raise ProtocolError(f"{self.url} names an endpoint on another host")
         return target
+
+
+def _refused(response: httpx.Response, content: bytes) -> HttpError:
+    """Return an answer without a message as an error; of a redirect, where it leads."""
+    asked, location = response.request, response.headers.get("location", "")
+    redirect = redirect_of(asked.method, str(asked.url), response.status_code, location)
+    text = content.decode("utf-8", "replace") if redirect is None else redirect.reason
+    return HttpError(response.status_code, text, dict(response.headers.items()))
 
 
 async def _events(response: httpx.Response) -> AsyncIterator[SseEvent]:

@@ -1,6 +1,6 @@
 """The HTTP client behind generated tools; the one module here that imports the HTTP library.
 
-What it promises: no redirects, no proxies or credentials from the surroundings, no cookies kept; bodies are read up to a
+What it promises: redirects within an origin only, no proxies or credentials from the surroundings, no cookies kept; bodies are read up to a
 limit after decompression; every call ends within a deadline; only repeatable methods are repeated; hosts that come from
 the API document are resolved, checked and dialled by the checked address, so that a name cannot change in between.
 """
@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 import httpcore
 import httpx
 
+from mcpfactory_runtime.redirects import Redirect, Redirects
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import ToolResult
 from mcpfactory_runtime.upstream.addresses import host_port_of
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.upstream.tokens import OAuthCredentials, TokenManager
 
 __all__ = ["Upstream", "file_store"]
+
+_HttpAnswer = tuple[int, dict[str, str], bytes, bool]
+"""Status, headers by lower-case name, content, and whether there was more of it."""
 
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "QUERY"})  # RFC 9110 §9.2.2
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
@@ -160,14 +164,15 @@ class Upstream:
         deadline = asyncio.get_running_loop().time() + seconds
         try:
             async with asyncio.timeout_at(deadline):
-                status, headers, content, cut = await self._with_retries(request, credentials.certificate, deadline)
+                answer, request, redirect = await self._followed(request, credentials.certificate, deadline)
+                status, headers, content, cut = answer
                 if oauth is not None and status in (401, 403):
                     repeatable = request.method in _REPEATABLE
                     again = await oauth.after_refusal(operation, credentials, status, headers, repeatable=repeatable)
                     if again is not NO_CREDENTIALS:
                         credentials = again
                         request = build_request(operation, arguments, self._addresses.of(operation.server), credentials)
-                        answer = await self._with_retries(request, credentials.certificate, deadline)
+                        answer, request, redirect = await self._followed(request, credentials.certificate, deadline)
                         status, headers, content, cut = answer
         except (TimeoutError, httpcore.TimeoutException):
             raise ToolError(
@@ -192,6 +197,7 @@ class Upstream:
             operation,
             arguments=arguments,
             url=request.url,
+            redirect=redirect,
             schemes=self._schemes,
             variable=self._addresses.variable(operation.server),
             cut=cut,
@@ -282,9 +288,19 @@ class Upstream:
             )
         return place
 
-    async def _with_retries(
+    async def _followed(
         self, request: UpstreamRequest, certificate: Certificate, deadline: float
-    ) -> tuple[int, dict[str, str], bytes, bool]:
+    ) -> tuple[_HttpAnswer, UpstreamRequest, Redirect | None]:
+        """Send a request, and go where redirects lead; the last answer, its request, and the redirect that was not followed."""
+        redirects = Redirects()
+        while True:
+            answer = await self._with_retries(request, certificate, deadline)
+            found = redirects.next(request.method, request.url, answer[0], answer[1].get("location", ""))
+            if found is None or found.refusal:
+                return answer, request, found
+            request = request.redirected(found)
+
+    async def _with_retries(self, request: UpstreamRequest, certificate: Certificate, deadline: float) -> _HttpAnswer:
         loop = asyncio.get_running_loop()
         for attempt in range(_RETRIES + 1):
             final = attempt == _RETRIES or request.method not in _REPEATABLE
@@ -303,9 +319,7 @@ class Upstream:
             await asyncio.sleep(wait)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _exchange(
-        self, request: UpstreamRequest, certificate: Certificate, limit: int
-    ) -> tuple[int, dict[str, str], bytes, bool]:
+    async def _exchange(self, request: UpstreamRequest, certificate: Certificate, limit: int) -> _HttpAnswer:
         """One request: status, headers by lower-case name, content, and whether there was more of it than `limit` bytes."""
         client = self._open(certificate if request.url.startswith("https:") else None)
         headers = request.headers

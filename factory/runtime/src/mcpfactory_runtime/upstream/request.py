@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
+from mcpfactory_runtime.redirects import Redirect
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.arguments import UNSET
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, Credentials
@@ -58,6 +59,16 @@ class UpstreamRequest:
         names = ", ".join(name for name, _ in self.headers)
         size = "no body" if self.content is None else f"{len(self.content)} bytes"
         return f"UpstreamRequest({self.method} {self.url.partition('?')[0]}, headers {names or 'none'}, {size})"
+
+    def redirected(self, redirect: Redirect) -> UpstreamRequest:
+        """Return the request that goes where a redirect leads; without a body it has no headers of one."""
+        kept = self.headers if redirect.keeps_body else tuple(one for one in self.headers if not _of_body(one[0]))
+        content = self.content if redirect.keeps_body else None
+        return replace(self, method=redirect.method, url=redirect.url, headers=kept, content=content)
+
+
+def _of_body(header: str) -> bool:
+    return header.lower().startswith("content-")
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ text, XML, YAML, forms       text, in the charset that the response names
 image/*, audio/*             an image or audio block
 anything else                an embedded resource, or a link to a file that keeps it
 nothing                      a sentence with the status (and Location, ETag and the like)
-300 to 399                   ToolError that names the other host: redirects are not followed
+300 to 399                   ToolError that says where it leads and why it was not followed (`redirects`)
 400 and above                ToolError: operation, status, the API's own message, a hint
 
 JSON passes, in this order: the selection that the model asked for (`selection`), the bound on its size (`cutting`), and the
@@ -25,10 +25,11 @@ from collections.abc import Callable, Iterator, Mapping
 from html import unescape
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from pydantic_core import from_json, to_json
 
+from mcpfactory_runtime.redirects import Redirect
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import Audio, Content, EmbeddedBlob, Image, ResourceLink, Text, ToolResult
 from mcpfactory_runtime.upstream.arguments import UNSET
@@ -36,6 +37,7 @@ from mcpfactory_runtime.upstream.cutting import Cut, compact, shorten
 from mcpfactory_runtime.upstream.encoding import is_json, media_type
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
 from mcpfactory_runtime.upstream.paging import META, continuation
+from mcpfactory_runtime.upstream.redirection import redirect_message
 from mcpfactory_runtime.upstream.selection import select
 from mcpfactory_runtime.upstream.settings import MAX_TEXT, Settings
 
@@ -89,6 +91,7 @@ def read_response(
     *,
     arguments: Mapping[str, Any] | None = None,
     url: str = "",
+    redirect: Redirect | None = None,
     schemes: Mapping[str, SecurityScheme] | None = None,
     variable: str = "",
     cut: bool = False,
@@ -104,6 +107,7 @@ def read_response(
         operation: what was called.
         arguments: what it was called with, to say how to go on.
         url: where the response came from.
+        redirect: where a response of 300 to 399 leads, and why it was not followed.
         schemes: the API's, by name, for messages about credentials.
         variable: what sets the address of the API, for messages about it.
         cut: the body was longer than `content`.
@@ -116,7 +120,10 @@ def read_response(
     if status >= 400:
         raise ToolError(_failure_message(status, headers, content, operation, schemes))
     if status >= 300 and status != 304:
-        raise ToolError(_redirect_message(status, headers, operation, variable or Settings({}).variable("BASE_URL")))
+        variable = variable or Settings({}).variable("BASE_URL")
+        raise ToolError(
+            f"{_operation_name(operation)} answered {_reason(status)}: {redirect_message(redirect, operation, url, variable)}"
+        )
     kind = media_type(headers.get("content-type", ""))
     if not content:
         return ToolResult([Text(_empty(status, headers, operation))])
@@ -295,16 +302,6 @@ def _reason(status: int) -> str:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
         return str(status)
-
-
-def _redirect_message(status: int, headers: Mapping[str, str], operation: Operation, variable: str) -> str:
-    """Return the message for 300 to 399: where it leads, and that it is not followed. `variable` sets the API's address."""
-    target = urlsplit(headers.get("location", "")).netloc.rpartition("@")[2]
-    where = f"to {target}" if target else "to another path of the same host"
-    return (
-        f"{_operation_name(operation)} answered {_reason(status)}: a redirect {where}, which is not followed.\n"
-        f"hint: the person who runs this server sets {variable} to the address that answers, if it is to be trusted."
-    )
 
 
 def _failure_message(

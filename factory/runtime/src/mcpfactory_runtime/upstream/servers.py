@@ -7,16 +7,16 @@ their own variable is set, and `unmoved` says which: a sandbox for the root alon
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.addresses import host_port, host_port_of
 from mcpfactory_runtime.upstream.operation import ServerAddress
-from mcpfactory_runtime.upstream.settings import Settings
+from mcpfactory_runtime.upstream.settings import Settings, server_setting
 
-__all__ = ["Addresses", "stand_in", "unmoved_notice"]
+__all__ = ["Addresses", "unmoved_notice"]
 
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -55,17 +55,17 @@ class Addresses:
                 f"The server {server!r} of the API is not known.\n"
                 "hint: the person who runs this server makes its code anew: mcpfactory update NAME."
             )
-        return self._settings.own(_setting(server)) or self._followed(server) or self._servers[server].url
+        return self._settings.own(server_setting(server)) or self._followed(server) or self._servers[server].url
 
     def variable(self, server: str) -> str:
         """Return the variable that sets the address of a server."""
-        return self._settings.variable(_setting(server) if server in self._servers else "BASE_URL")
+        return self._settings.variable(server_setting(server) if server in self._servers else "BASE_URL")
 
     def set_by(self, server: str) -> str:
         """Return the variable that says where a server is; "" when the document does."""
         if "://" in server:
             return ""
-        if server and self._settings.own(_setting(server)):
+        if server and self._settings.own(server_setting(server)):
             return self.variable(server)
         moved = self._settings.value("BASE_URL") and (not server or self._followed(server))
         return self._settings.set_by("BASE_URL") if moved else ""
@@ -77,7 +77,10 @@ class Addresses:
 
     def chosen(self) -> frozenset[str]:
         """Return `host:port` of each address that a person set."""
-        values = [self._settings.value("BASE_URL"), *(self._settings.own(_setting(name)) for name in self._servers)]
+        values = [
+            self._settings.value("BASE_URL"),
+            *(self._settings.own(server_setting(name)) for name in self._servers),
+        ]
         return frozenset(host_port_of(value) for value in values if value)
 
     def unmoved(self) -> tuple[ServerAddress, ...]:
@@ -107,21 +110,6 @@ def unmoved_notice(addresses: Addresses) -> str:
     places = ", ".join(one.url or one.name for one in unmoved)
     variables = ", ".join(addresses.variable(one.name) for one in unmoved)
     return f"{addresses.set_by('')} does not move operations at {places}: they are called there until {variables} says where"
-
-
-def stand_in(prefix: str, servers: Iterable[str], url: str) -> Mapping[str, str]:
-    """Return the variables by which one address stands for every server of an API beside its root: each is a folder of its name.
-
-    Args:
-        prefix: of the server's variables.
-        servers: the names of those beside the root.
-        url: of what stands for them, without a slash at its end.
-    """
-    return {f"{prefix}_{_setting(name)}": f"{url}/{name}" for name in servers}
-
-
-def _setting(server: str) -> str:
-    return f"{server.upper().replace('-', '_')}_BASE_URL"
 
 
 def _split(url: str) -> SplitResult | None:

@@ -6,10 +6,10 @@ server reads it, so it is for one that runs by itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-__all__ = ["MAX_TEXT", "SETTINGS", "SHARED", "Settings"]
+__all__ = ["MAX_TEXT", "SETTINGS", "SHARED", "Settings", "server_setting", "stand_in"]
 
 SHARED: Final = "MCPFACTORY"
 
@@ -19,6 +19,22 @@ SETTINGS: Final = ("BASE_URL", "ALLOW_PRIVATE", "TIMEOUT", "CA_FILE")
 
 MAX_TEXT: Final = 100_000
 """Characters of one response that a model is given: some 25,000 tokens, which is where clients cut by themselves."""
+
+
+def server_setting(server: str) -> str:
+    """Return the setting that says where a server of an API beside its root is, by the server's name: `UPLOADS_BASE_URL`."""
+    return f"{server.upper().replace('-', '_')}_BASE_URL"
+
+
+def stand_in(prefix: str, servers: Iterable[str], url: str) -> Mapping[str, str]:
+    """Return the variables by which one address stands for every server of an API beside its root: each is a folder of its name.
+
+    Args:
+        prefix: of the server's variables.
+        servers: the names of those beside the root.
+        url: of what stands for them, without a slash at its end.
+    """
+    return {f"{prefix}_{server_setting(name)}": f"{url}/{name}" for name in servers}
 
 
 class Settings:

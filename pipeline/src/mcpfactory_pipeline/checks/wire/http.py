@@ -1,7 +1,7 @@
 """A server at a URL: Streamable HTTP, every request a POST, sessions of the handshake revisions kept.
 
 `http.client` in a worker thread, for the headers and half messages that a check sends are its own business; nothing
-is followed, retried or pooled.
+is retried or pooled, and a redirect is followed within the origin alone.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ import threading
 import time
 from collections.abc import Iterator
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import ServerProcess
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_pipeline.checks.wire.conversation import MAX_MESSAGE, client_reply, decode, is_answer
 from mcpfactory_runtime.protocol.methods import METHODS
+from mcpfactory_runtime.redirects import Redirects, redirect_of
 
 __all__ = ["HttpConversation"]
 
@@ -40,6 +41,7 @@ class HttpConversation:
         self._session = ""
         self._revision = ""
         self._first_answer: int | None = None
+        self._redirects = Redirects()
 
     async def ask(self, message: Json, patience: float) -> WireExchange:
         """See `Conversation.ask`."""
@@ -95,6 +97,8 @@ class HttpConversation:
             connection.request("POST", self._path, body, self._headers(message))
             response = connection.getresponse()
             status = response.status
+            if self._follows(response):
+                return self._post(message, max(patience - (time.monotonic() - began), 0.1))
             if isinstance(message, dict) and message.get("method") == "initialize":
                 self._session = response.getheader("Mcp-Session-Id") or ""
             received, problem = self._read(response, began + patience)
@@ -111,10 +115,20 @@ class HttpConversation:
         problem = problem or ("" if received is not None else f"HTTP status {status} without a JSON-RPC answer")
         return WireExchange(message, received, problem, status, round(1000 * (time.monotonic() - began)))
 
+    def _follows(self, response: http.client.HTTPResponse) -> bool:
+        """Whether the conversation goes on at another URL of the origin: it stays there, so that each request has one answer."""
+        location = response.getheader("Location") or ""
+        found = self._redirects.next("POST", urlunsplit(self._url), response.status, location)
+        if found is None or found.refusal or found.method != "POST":
+            return False
+        self._url = urlsplit(found.url)
+        return True
+
     def _read(self, response: http.client.HTTPResponse, deadline: float) -> tuple[Json | None, str]:
         kind = (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
-        if 300 <= response.status < 400:
-            return None, f"redirected to {response.getheader('Location')}, which is not followed"
+        location = response.getheader("Location") or ""
+        if redirect := redirect_of("POST", urlunsplit(self._url), response.status, location):
+            return None, redirect.reason
         if kind == "text/event-stream":
             return self._read_events(response, deadline)
         value = decode(response.read(MAX_MESSAGE))

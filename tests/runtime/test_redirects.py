@@ -1,0 +1,119 @@
+"""One rule for redirects: which are followed, how, and what is said of the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcpfactory_runtime.redirects import MAX_REDIRECTS, Redirects, redirect_of
+from mcpfactory_runtime.upstream import Operation
+from mcpfactory_runtime.upstream.redirection import redirect_message
+
+URL = "http://api.test/v1/books"
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "location", "meant", "keeps"),
+    [
+        ("GET", 301, "/v1/books/", "GET http://api.test/v1/books/", True),
+        ("GET", 302, "../v2/books?a=1#top", "GET http://api.test/v2/books?a=1", True),
+        ("GET", 303, "?page=1", "GET http://api.test/v1/books?page=1", True),
+        ("HEAD", 303, "/x", "HEAD http://api.test/x", True),
+        ("OPTIONS", 308, "//api.test/x", "OPTIONS http://api.test/x", True),
+        ("POST", 303, "/v1/books/7", "GET http://api.test/v1/books/7", False),
+        ("DELETE", 303, "/v1", "GET http://api.test/v1", False),
+        ("POST", 307, "/v1/books/", "POST http://api.test/v1/books/", True),
+        ("PATCH", 308, "http://API.test:80/x", "PATCH http://API.test:80/x", True),
+        ("GET", 302, "https://api.test/v1/books", "GET https://api.test/v1/books", True),
+        ("GET", 302, "http://user:pw@api.test/x", "GET http://api.test/x", True),
+        ("GET", 302, "/a b/ü\\x", "GET http://api.test/a%20b/%C3%BC%5Cx", True),
+    ],
+)
+def test_a_redirect_within_the_origin_is_followed(
+    method: str, status: int, location: str, meant: str, keeps: bool
+) -> None:
+    found = redirect_of(method, URL, status, location)
+    assert found is not None
+    assert (f"{found.method} {found.url}", found.keeps_body, found.refusal) == (meant, keeps, "")
+
+
+@pytest.mark.parametrize(
+    ("url", "status", "location", "refusal"),
+    [
+        (URL, 301, "http://other.test/v1/books", "origin"),
+        (URL, 307, "http://api.test:8080/v1/books", "origin"),
+        (URL, 302, "//evil.test", "origin"),
+        (URL, 302, "http://api.test.evil.test/", "origin"),
+        (URL, 302, "http://api.test@evil.test/", "origin"),
+        (URL, 302, "https://api.test:8443/", "origin"),
+        ("http://api.test:8080/", 302, "https://api.test/", "origin"),
+        ("https://api.test/", 308, "http://api.test/", "downgrade"),
+        (URL, 302, "", "target"),
+        (URL, 302, "file:///etc/passwd", "target"),
+        (URL, 302, "http://[::1", "target"),
+        (URL, 302, "http://api.test:99999/", "target"),
+        (URL, 300, "/x", "target"),
+        (URL, 305, "http://proxy.test", "target"),
+    ],
+)
+def test_any_other_is_not_followed(url: str, status: int, location: str, refusal: str) -> None:
+    found = redirect_of("GET", url, status, location)
+    assert found is not None
+    assert found.refusal == refusal
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize("status", [301, 302])
+def test_what_changes_something_is_not_repeated_by_a_status_that_does_not_say_so(method: str, status: int) -> None:
+    found = redirect_of(method, URL, status, "/v1/books/")
+    assert found is not None
+    assert found.refusal == "method"
+
+
+@pytest.mark.parametrize("status", [200, 204, 304, 404])
+def test_other_answers_are_no_redirects(status: int) -> None:
+    assert redirect_of("GET", URL, status, "/x") is None
+
+
+def test_a_request_goes_nowhere_twice_and_ends_after_a_few_hops() -> None:
+    circle = Redirects()
+    assert [one and one.refusal for one in (circle.next("GET", URL, 302, place) for place in ("/a", URL))] == [
+        "",
+        "circle",
+    ]
+    chain = Redirects()
+    refusals = []
+    for number in range(MAX_REDIRECTS + 1):
+        found = chain.next("GET", f"http://api.test/{number}", 302, f"/{number + 1}")
+        assert found is not None
+        refusals.append(found.refusal)
+    assert refusals == [""] * MAX_REDIRECTS + ["circle"]
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "location", "words"),
+    [
+        (
+            "GET",
+            301,
+            "https://user:pw@new.test:8443/api/v2/books/7?token=1",
+            "to new.test:8443, which is another origin and not followed.\n"
+            "hint: the person who runs this server sets SHOP_BASE_URL to https://new.test:8443/api/v2, if that is to be trusted.",
+        ),
+        ("GET", 302, "https://files.test/3f2", "sets SHOP_BASE_URL to the address that answers, if that is to be trusted."),
+        ("GET", 302, "https://accounts.test/signin?next=1", "checks its credentials: that looks like a page to log in."),
+        ("GET", 302, "https://login.test/", "checks its credentials: that looks like a page to log in."),
+        ("GET", 302, "https://blogin.test/catalogin", "sets SHOP_BASE_URL"),
+        ("POST", 301, "/v1/books/7/", "corrects the path in the API document: the API wants it with a slash at its end."),
+        ("POST", 302, "/v2/books/7", "to /v2/books/7 of the same host, by a status that does not say to repeat POST there"),
+        ("POST", 302, "/v2/books/7", "sets SHOP_BASE_URL to https://api.test/v2, if"),
+        ("GET", 301, "http://api.test/v1/books/7", "to http://api.test, which is not encrypted"),
+        ("GET", 302, "", "a redirect that says no address to go to"),
+    ],
+)  # fmt: skip
+def test_the_hint_fits_the_case(method: str, status: int, location: str, words: str) -> None:
+    url = "https://api.test/v1/books/7"
+    redirect = redirect_of(method, url, status, location)
+    told = redirect_message(redirect, Operation(method, "/books/{id}"), url, "SHOP_BASE_URL")
+    assert words in told
+    assert "token" not in told
+    assert "pw" not in told
