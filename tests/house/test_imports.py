@@ -19,6 +19,7 @@ HOMES = {
         "pipeline/src/mcpfactory_pipeline/notices/webhook.py",
         "pipeline/src/mcpfactory_pipeline/publish/http.py",
     ),
+    "graphql": ("factory/codegen/src/mcpfactory_codegen/sources/graphql/",),
     "starlette": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
     "jinja2": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
     "jwt": (

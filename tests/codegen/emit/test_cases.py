@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -208,10 +209,15 @@ def test_what_cannot_be_stated_has_no_case() -> None:
 
 
 def test_arguments_that_the_tool_would_refuse_are_left_out() -> None:
-    tricky = {"type": "string", "pattern": "^(?=x)x{9}$", "example": "no"}
+    tricky = {"type": "string", "pattern": "^(?=x)y{9}$", "example": "no"}
     parameters = (ApiParameter("query", "q", tricky), ApiParameter("query", "r", {"type": "integer"}, required=True))
     made = case(ApiOperation("GET", "/a", "", parameters=parameters))
     assert made["arguments"].keys() == {"r"}
+    needed = replace(parameters[0], required=True)
+    made = case(ApiOperation("GET", "/a", "", parameters=(needed,)))
+    assert made["arguments"] == {"q": "value"}, (
+        "no server judges by what looks around, so the tool is called all the same"
+    )
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,15 @@ MENDED: list[tuple[str, Any, Any]] = [
     ("schema-enum", {"type": "integer", "enum": ["1", "2"]}, {"type": "integer", "enum": [1, 2]}),
     ("schema-enum", {"type": "string", "enum": ["a", None]}, {"type": ["string", "null"], "enum": ["a", None]}),
     ("schema-enum", {"enum": []}, {}),
+    ("schema-enum", {"type": "array", "items": {"type": "string"}, "enum": ["EU", "HK"]}, {"type": "array", "items": {"type": "string", "enum": ["EU", "HK"]}}),
+    ("schema-bounds", {"type": "string", "minLength": 10**9}, {"type": "string"}),
+    ("schema-bounds", {"minItems": 2_000_000, "maxItems": 3_000_000}, {"maxItems": 3_000_000}),
+    ("schema-bounds", {"minLength": 5, "maxLength": 3}, {}),
+    ("schema-bounds", {"minimum": 1.5, "maximum": 1}, {}),
+    ("schema-keyword", {"minimum": 10**400, "maximum": 3}, {"maximum": 3}),
+    ("schema-keyword", {"multipleOf": float("inf")}, {}),
+    ("schema-keyword", {"maxLength": float("nan")}, {}),
+    ("schema-pattern", {"pattern": "^a{1000000000}$"}, {}),
     ("schema-keyword", {"enum": "a"}, {}),
     ("schema-keyword", {"required": True}, {}),
     ("schema-keyword", {"minLength": -1}, {}),
@@ -71,7 +80,7 @@ MENDED: list[tuple[str, Any, Any]] = [
     ("schema-invalid", {"properties": {"a": "string"}}, {"properties": {"a": {"type": "string"}}}),
     ("schema-default", {"type": "integer", "default": "ten"}, {"type": "integer"}),
     ("schema-default", {"type": "integer", "default": "10"}, {"type": "integer", "default": 10}),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("code", "written", "meant"), MENDED)

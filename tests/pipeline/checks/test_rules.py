@@ -355,3 +355,28 @@ def test_the_same_finding_at_many_tools_is_one_paragraph() -> None:
     text = judged(observed(*tools)).to_text()
     assert text.count("the tool has no description") == 1
     assert "at tool_0, tool_1, tool_2 and 6 more" in text
+
+
+ASKS = {**PLAIN, "annotations": {"readOnlyHint": True}}
+ADDS = {**ASKS, "description": "Add what is found to the list of wishes, and return at most 20 books."}
+
+
+@pytest.mark.parametrize(
+    ("tool", "sent", "question", "closed"),
+    [
+        (ASKS, "GET /books", "", False),
+        (ASKS, "POST /books/search", "", False),
+        (ADDS, "POST /books/search", "", True),
+        (ASKS, "POST /books", "", True),
+        (ASKS, "POST /books", "POST /books", False),
+        (ASKS, "POST /books%20and", "POST /books and", False),
+        (ASKS, "POST /wishes", "POST /books", True),
+        (ASKS, "PUT /books/search", "", True),
+    ],
+)
+def test_a_read_only_tool_may_post_a_question(tool: Any, sent: str, question: str, closed: bool) -> None:
+    """A question is one by the document, or by the path if the tool says nothing else."""
+    method, _, path = sent.partition(" ")
+    made = replace(call("found", is_error=False, origin="case"), requests=({"method": method, "path": path},))
+    report = judged(observed(tool, calls=(replace(made, question=question),), with_cases=True))
+    assert ("behaviour.read-only" in report.failed_gates) is closed

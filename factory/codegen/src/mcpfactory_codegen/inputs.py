@@ -95,6 +95,8 @@ def _of_body(
         else None
     )
     closed = flat is not None and (form or flat.get("additionalProperties", False) is False)
+    if body.graphql and flat is not None and not flat["properties"]:
+        return [], (), ()
     if flat is None or not flat["properties"] or not closed or "" in flat["properties"]:  # "" names the whole body
         encoding = Encoding(content_type=body.content_type, file=True) if _is_file(body, media) else None
         return [Input(place, "", body.schema, body.required, body.description, encoding=encoding)], (), ()

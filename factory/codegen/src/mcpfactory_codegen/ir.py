@@ -115,6 +115,7 @@ class ApiBody:
     """The request body in the one media type that was chosen. `schema` has read-only properties removed.
 
     `xml` is the root of a body that travels as XML, `shapes` what it refers to (the runtime's record, as it is).
+    `graphql` is the document of a GraphQL request, whose variables the properties of `schema` are.
     """
 
     content_type: str
@@ -125,6 +126,7 @@ class ApiBody:
     example: Any = None
     xml: Xml | None = None
     shapes: tuple[tuple[str, Xml], ...] = ()
+    graphql: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,6 +353,7 @@ CODES: Final[dict[str, Level]] = {
     "body-shape": "warning",
     "body-xml": "warning",
     "workflow-invalid": "error",
+    "head-body": "warning",
     "response-invalid": "warning",
     "media-invalid": "warning",
     # schemas
@@ -362,6 +365,7 @@ CODES: Final[dict[str, Level]] = {
     "schema-required": "warning",
     "schema-type": "warning",
     "schema-enum": "warning",
+    "schema-bounds": "warning",
     "schema-pattern": "warning",
     "schema-deep": "error",
     "schema-cycle": "warning",
@@ -376,6 +380,8 @@ CODES: Final[dict[str, Level]] = {
     "security-shape": "warning",
     "security-unapplied": "warning",
     "security-shared": "warning",
+    # other sources
+    "graphql-invalid": "error",
     # overlays
     "overlay-invalid": "error",
     "overlay-unmatched": "warning",

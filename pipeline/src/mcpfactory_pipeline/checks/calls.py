@@ -7,13 +7,13 @@ With cases: every tool that has one, against the stub. Without: tools that may b
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
+from mcpfactory_codegen.effects import sounds_like_change
 from mcpfactory_pipeline.checks.evidence import calls_others
 from mcpfactory_pipeline.checks.exchange import Json
 from mcpfactory_pipeline.checks.families.behaviour import hint
@@ -35,11 +35,6 @@ __all__ = [
 ]
 
 MAX_CALLS: Final = 50  # calls without cases; with cases all are made
-_DAMAGING: Final = re.compile(
-    r"(^|[^a-z])(add|buy|cancel|clear|close|create|delete|deploy|destroy|disable|drop|edit|erase|insert|kill|merge|modify|move"
-    r"|pay|post|publish|purge|remove|rename|replace|reset|restart|restore|revoke|save|send|set|shutdown|start|stop|submit"
-    r"|transfer|trigger|truncate|uninstall|update|upload|wipe|write)([^a-z]|$)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +47,12 @@ class PlannedCall:
     title: str = ""
     request: Mapping[str, Any] | None = None
     case: Mapping[str, Any] | None = None
+
+    @property
+    def question(self) -> str:
+        """The request that reads by its document, although its method does not say so; "" when it is none of the kind."""
+        asks = self.case is not None and self.request is not None and self.case.get("reads") is True
+        return f"{self.request['method']} {self.request['path']}" if asks and self.request is not None else ""
 
 
 def plan_calls(
@@ -110,17 +111,13 @@ def _without_cases(name: str, tool: Json, planned: int) -> list[PlannedCall] | s
     read_only = hint(tool, "readOnlyHint") is True
     if not read_only and hint(tool, "destructiveHint") is True:
         return "it is marked destructiveHint"
-    if not read_only and _DAMAGING.search(_split_words(name)):
-        return "its name sounds like a change, and it is not marked readOnlyHint"
+    if not read_only and sounds_like_change(name, *(str(tool.get(text) or "") for text in ("title", "description"))):
+        return "its name or description sounds like a change, and it is not marked readOnlyHint"
     if not read_only and origin != "no arguments":
         return "it has required arguments and is not marked readOnlyHint"
     if planned >= MAX_CALLS:
         return f"only {MAX_CALLS} tools are called"
     return [PlannedCall(name, made, origin)]
-
-
-def _split_words(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).casefold()
 
 
 def request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], stub_said: Sequence[str]) -> list[str]:

@@ -82,6 +82,7 @@ class RecordedCall:
     title: str = ""  # the case's name
     requests: tuple[Json, ...] = ()  # what reached the stub upstream: method, path, …
     mismatches: tuple[str, ...] = ()  # what the stub found wrong with it
+    question: str = ""  # the request that reads by its document, although its method does not say so
 
     @property
     def failed(self) -> bool:

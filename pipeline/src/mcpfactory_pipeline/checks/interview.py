@@ -243,7 +243,11 @@ class Interview:
             sent = self._stub.requests[requests:] if self._stub else []
             wrong = request_faults(planned, sent, self._stub.mismatches[mismatches:]) if self._stub else []
             shown = tuple({"method": request.method, "path": request.path, "query": request.query} for request in sent)
-            self._calls.append(RecordedCall(planned.tool, exchange, planned.origin, planned.title, shown, tuple(wrong)))
+            self._calls.append(
+                RecordedCall(
+                    planned.tool, exchange, planned.origin, planned.title, shown, tuple(wrong), planned.question
+                )
+            )
 
     # --- messages and sessions ---
 

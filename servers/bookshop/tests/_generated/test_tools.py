@@ -29,6 +29,7 @@ Json = dict[str, Any]
 DATA: Json = json.loads(Path(__file__).with_name("cases.json").read_text("utf-8"))
 CASES: list[Json] = DATA["cases"]
 ONCE = ("POST", "PATCH")  # methods that are never repeated
+READING = ("GET", "HEAD", "OPTIONS", "TRACE", "QUERY")
 MOST = 3  # requests of one call, for the other methods
 
 
@@ -105,6 +106,14 @@ def test_the_list_shows_the_documented_arguments(case: Json, bench: Bench) -> No
     schema = bench.listed[case["tool"]]["inputSchema"]
     assert sorted(schema.get("required", [])) == sorted(case["offers"]["required"])
     assert set(schema["properties"]) == {*case["offers"]["required"], *case["offers"]["optional"]}
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case["request"]["method"] not in READING], ids=lambda case: case["tool"]
+)
+def test_a_tool_that_changes_something_is_not_called_read_only(case: Json, bench: Bench) -> None:
+    hints = bench.listed[case["tool"]].get("annotations", {})
+    assert not hints.get("readOnlyHint") or case.get("reads")
 
 
 @pytest.mark.parametrize(("case", "call"), _each("calls"))

@@ -4,6 +4,7 @@ For each tool one case: a call with all its arguments. With it go
 - `offers`: the arguments that the list must show;
 - `variants`: with the required arguments alone, and with every value at its lowest and at its highest;
 - `refused`: calls that are wrong in one argument, which must be refused and must not reach the API;
+- `reads`: that nothing is changed by it, where that does not follow from the method;
 - `answers`: the other documented answers, and a failure where none is documented.
 
 The expected requests are `expected`'s. A tool whose path these plain rules cannot state, or whose operation has a server of
@@ -20,8 +21,17 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from mcpfactory_codegen.cases.expected import expected_request
-from mcpfactory_codegen.cases.samples import NOTHING, edge, invalid_values, neighbours, sample, two_items
+from mcpfactory_codegen.cases.samples import (
+    NOTHING,
+    edge,
+    invalid_values,
+    lenient_sample,
+    neighbours,
+    sample,
+    two_items,
+)
 from mcpfactory_codegen.describe.tools import ApiTool
+from mcpfactory_codegen.effects import effect_of, is_certain
 from mcpfactory_codegen.inputs import Input, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, Response, lookup
 from mcpfactory_codegen.naming import Names
@@ -150,12 +160,19 @@ def _case(one: _Callee, *, more: bool) -> Json | None:
                 arguments = one.given(values)
                 response = _response(one)
                 case: Json = {"tool": one.tool.name, "arguments": arguments, "request": request, "response": response}
+                if _asks(one.operation):
+                    case["reads"] = True
                 case["offers"] = _listed_arguments(one.tool)
                 case["variants"] = list(_variants(one, values, needed)) if more else []
                 case["refused"] = list(_refused(one, arguments)) if more else []
                 case["answers"] = list(_answers(one, response["status"])) if more else []
                 return case
     return None
+
+
+def _asks(operation: ApiOperation) -> bool:
+    """Whether an operation reads although its method does not say so."""
+    return not is_certain(operation.method, operation.path) and effect_of(operation).kind == "reads"
 
 
 def _listed_arguments(tool: ApiTool) -> Json:
@@ -200,6 +217,8 @@ def _sample_of(item: Input, api: Api) -> Any:
         value: Any = example
     else:
         value = sample(item.schema, api.schemas)
+    if value is NOTHING and item.required:
+        value = lenient_sample(item.schema, api.schemas)
     if item.place == "path" and not (isinstance(value, int) or (isinstance(value, str) and _SAFE.match(value))):
         value = sample(_without_examples(lookup(item.schema, api.schemas)), api.schemas)
     if item.place == "header" and isinstance(value, str) and not value.isascii():

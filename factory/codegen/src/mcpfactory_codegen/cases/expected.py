@@ -222,6 +222,9 @@ def _body(operation: ApiOperation, given: Given) -> dict[str, Any]:
     inside = [(item, value) for item, value in given if item.place in {"body", "form"}]
     if operation.body is None:
         return {"empty": True}
+    if operation.body.graphql:
+        variables = {"variables": {item.name: one for item, one in inside}} if inside else {}
+        return {"content_type": "application/json", "json": {"query": operation.body.graphql, **variables}}
     if not inside:
         return {} if operation.body.required else {"empty": True}
     media = operation.body.content_type.split(";")[0].strip().lower()

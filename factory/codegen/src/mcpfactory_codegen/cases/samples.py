@@ -10,14 +10,12 @@ import math
 import re
 from collections.abc import Iterator
 from contextvars import ContextVar
-from functools import lru_cache
 from typing import Any, Final, Literal
 
-from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
-
+from mcpfactory_codegen.cases.patterns import LONGEST, is_judged, matches, texts
 from mcpfactory_codegen.ir import JsonSchema, lookup
 
-__all__ = ["NOTHING", "edge", "invalid_values", "neighbours", "sample", "two_items"]
+__all__ = ["NOTHING", "edge", "invalid_values", "lenient_sample", "neighbours", "sample", "two_items"]
 
 
 class _Nothing:
@@ -30,10 +28,10 @@ _DEPTH: Final = 8
 _OPTIONAL_DEPTH: Final = 2
 _MOST_PARTS: Final = 200
 _MOST_ITEMS: Final = 20
-_LONGEST: Final = 2_000
 _MOST: Final = 5_000
 """Schemas that one sample may look at: each can ask for all others again, eight levels deep."""
 _left: ContextVar[int] = ContextVar("left", default=0)
+_lenient: ContextVar[bool] = ContextVar("lenient", default=False)
 FORMATS: Final = {
     "date": "2024-01-31",
     "date-time": "2024-01-31T12:00:00Z",
@@ -78,6 +76,15 @@ def sample(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int = 0) -
     return _MAKERS[_kind(schema)](schema, schemas, depth)
 
 
+def lenient_sample(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> Any:
+    """Return a value for a schema that has to have one: patterns that no server judges by do not count."""
+    token = _lenient.set(True)
+    try:
+        return sample(schema, schemas)
+    finally:
+        _lenient.reset(token)
+
+
 def _author_value(schema: dict[str, Any]) -> Any:
     """Return what the author gave: `const`, an example, the first of an enumeration, or a default."""
     if "const" in schema:
@@ -110,10 +117,10 @@ def _fits_plainly(value: Any, schema: dict[str, Any]) -> bool:
     if isinstance(value, dict | list):  # a composed example must fit composed schemas: not worth the risk
         return False
     if isinstance(value, str):
-        longest = schema.get("maxLength", _LONGEST)
+        longest = schema.get("maxLength", LONGEST)
         if not schema.get("minLength", 0) <= len(value) <= longest:
             return False
-        return not isinstance(schema.get("pattern"), str) or _matches(schema["pattern"], value)
+        return not isinstance(schema.get("pattern"), str) or matches(schema["pattern"], value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return bool(_low(schema)[0] <= value <= _high(schema)[0])
     return True
@@ -240,73 +247,22 @@ def _distinct(items: JsonSchema, value: Any, count: int) -> Any:
 
 
 def _string(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
-    shortest, longest = schema.get("minLength", 0), schema.get("maxLength", _LONGEST)
-    if shortest > _LONGEST:
+    shortest, longest = schema.get("minLength", 0), schema.get("maxLength", LONGEST)
+    if shortest > LONGEST:
         return NOTHING
     known = FORMATS.get(schema.get("format", ""))
     candidates = [*([known] if known else []), "value", "a1", "1", "a", "A", "2024-01-31", "AB", "ab-1", "YWJj"]
     pattern = schema.get("pattern")
     if isinstance(pattern, str):
-        candidates += [_from_pattern(pattern), "a" * shortest, "1" * shortest, "A" * shortest]
+        candidates += [*texts(pattern), "a" * shortest, "1" * shortest, "A" * shortest]
     for candidate in candidates:
         text = candidate if len(candidate) >= shortest or pattern else candidate + "a" * (shortest - len(candidate))
         text = text[:longest] if not schema.get("format") else text
-        if text and shortest <= len(text) <= longest and (not isinstance(pattern, str) or _matches(pattern, text)):
+        if text and shortest <= len(text) <= longest and (not isinstance(pattern, str) or matches(pattern, text)):
             return text
-    return NOTHING if isinstance(pattern, str) else "value"[: max(longest, 0)]
-
-
-def _matches(pattern: str, text: str) -> bool:
-    """By an engine whose time is linear: the document's patterns may be made to keep `re` busy for years."""
-    try:
-        compiled = _validator(pattern)
-    except SchemaError:  # look-around and the like: nobody can say
-        return False
-    try:
-        compiled.validate_python(text)
-    except ValidationError:
-        return False
-    return True
-
-
-@lru_cache(maxsize=512)
-def _validator(pattern: str) -> SchemaValidator:
-    return SchemaValidator(core_schema.str_schema(pattern=pattern))
-
-
-_CLASS: Final = re.compile(r"(\[[^\]]+\]|\\[dws]|\\.|[^\\^$.|?*+(){}\[\]])(\{(\d+)(?:,\d*)?\}|[+*?])?")
-
-
-def _from_pattern(pattern: str) -> str:
-    """Return a text for the plainest patterns: a row of characters and classes with counts; "" for the others."""
-    body = pattern.removeprefix("^").removesuffix("$")
-    text, at = "", 0
-    while at < len(body):
-        match = _CLASS.match(body, at)
-        if not match:
-            return ""
-        unit, quantifier, count = match[1], match[2] or "", match[3]
-        times = int(count) if count else 0 if quantifier in {"*", "?"} else 1
-        if times > _LONGEST:
-            return ""
-        text += _unit(unit) * times
-        at = match.end()
-    return text
-
-
-def _unit(unit: str) -> str:
-    if unit == "\\d":
-        return "1"
-    if unit in {"\\w", "\\s"}:
-        return "a" if unit == "\\w" else " "
-    if unit.startswith("\\"):
-        return unit[1:]
-    if unit.startswith("["):
-        for candidate in "a1A0f_-./:":
-            if _matches(f"^{unit}$", candidate):
-                return candidate
-        return ""
-    return unit
+    if isinstance(pattern, str) and not (_lenient.get() and not is_judged(pattern)):
+        return NOTHING
+    return ("value" + "a" * max(shortest - 5, 0))[: max(longest, 0)]
 
 
 def _low(schema: dict[str, Any]) -> tuple[float, bool]:
@@ -330,7 +286,7 @@ def _integer(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int)
     step = schema.get("multipleOf", 1)
     step = int(step) if isinstance(step, int | float) and step >= 1 and step == int(step) else 1
     least = 1 if low == -math.inf else math.ceil(low) + (1 if above and low == math.ceil(low) else 0)
-    value = math.ceil(max(least, 1 if least <= 1 and high >= 1 else least) / step) * step
+    value = -(-max(least, 1 if least <= 1 and high >= 1 else least) // step) * step  # exact, however large
     if value > high or (below and value == high):
         most = math.floor(high) - (1 if below and high == math.floor(high) else 0)
         value = most // step * step

@@ -93,7 +93,8 @@ def recognise(
     if not candidates:
         return None, ""
     inputs = _Inputs(found, {name: _types(found[name].schema, api) for name in candidates})
-    seen = _AnswerMembers(answer())
+    graphql = operation.body is not None and bool(operation.body.graphql)
+    seen = _AnswerMembers(answer(), _DEPTH + 1 if graphql else _DEPTH)  # all is in `data` there
     for rule in (_by_cursor, _by_number, _by_last):
         paging = rule(inputs, seen)
         if paging is not None:
@@ -146,7 +147,7 @@ class _PagingMatch:
 class _AnswerMembers:
     """The members of an answer, the upper ones first, and where its list is."""
 
-    def __init__(self, shape: Mapping[str, Any]) -> None:
+    def __init__(self, shape: Mapping[str, Any], depth: int) -> None:
         self.members: list[tuple[Path, Path, frozenset[str]]] = []
         """Path, path in plain names, types."""
         self.items: Path | None = () if "array" in _kinds(shape) else None
@@ -162,7 +163,7 @@ class _AnswerMembers:
                 if "array" in kinds:
                     known = _ITEMS.index(name.lower()) if name.lower() in _ITEMS else len(_ITEMS)
                     lists.append((len(path), known, (*path, name)))
-                elif "object" in kinds and len(path) < _DEPTH - 1:
+                elif "object" in kinds and len(path) < depth - 1:
                     waiting.append(((*path, name), (*plain, _plain(name)), inner))
         top = [one for one in lists if one[0] == min(lists)[0]]
         if self.items is None and top and (min(top)[1] < len(_ITEMS) or len(top) == 1):

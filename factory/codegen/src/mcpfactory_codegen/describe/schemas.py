@@ -276,7 +276,8 @@ class Outputs:
     def shape(self, operation: ApiOperation) -> dict[str, Any]:
         """Return what an operation's first success with JSON looks like, some levels deep, in the plain form; {} is anything."""
         found = (one.schema for one in operation.responses if one.status.startswith("2") and _is_json(one.content_type))
-        return next((self._shape(one, _OUTLINE) for one in found if one is not None), {})
+        levels = _OUTLINE + (operation.body is not None and bool(operation.body.graphql))  # all is in `data` there
+        return next((self._shape(one, levels) for one in found if one is not None), {})
 
     def _fitting(self, schemas: list[JsonSchema], perhaps_empty: bool) -> Output:
         fitting: Shape = {}

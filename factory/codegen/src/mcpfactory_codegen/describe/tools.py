@@ -9,13 +9,14 @@ from typing import Any, Final
 from mcpfactory_codegen.describe.curation import ResponseOptions
 from mcpfactory_codegen.describe.paging import UNCLEAR, recognise
 from mcpfactory_codegen.describe.schemas import Library, Output, Outputs
+from mcpfactory_codegen.effects import Effect, annotations_of, effect_of
 from mcpfactory_codegen.inputs import Input, Inputs, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, Skipped
 from mcpfactory_codegen.naming import Names, OperationNames
 from mcpfactory_codegen.text import count_tokens, fit, one_line, words
 from mcpfactory_runtime.upstream.operation import Paging
 
-__all__ = ["ApiTool", "Binding", "Description", "MergedArgument", "describe", "describe_all", "hints_of"]
+__all__ = ["ApiTool", "Binding", "Description", "MergedArgument", "describe", "describe_all"]
 
 
 _DESCRIPTION: Final = 1024
@@ -157,7 +158,8 @@ def _tool(
 ) -> tuple[ApiTool, list[Problem]]:
     operation_inputs = inputs(operation, api)
     schema, cut = library.close(_input_schema(operation_inputs, named, library))
-    hints, doubtful = hints_of(operation)
+    effect = effect_of(operation)
+    doubtful = _doubtful(operation, effect)
     paging, unclear = recognise(operation, operation_inputs, named, api, lambda: outputs.shape(operation))
     tool = ApiTool(
         key=operation.key,
@@ -165,7 +167,7 @@ def _tool(
         title=_title(operation, named),
         description=_description(operation, operation_inputs, named),
         input_schema=schema,
-        annotations=hints,
+        annotations=annotations_of(effect, operation.method),
         handler=f"{named.module}:{named.function}",
         bindings={named.arguments[item.slot]: Binding(item.place, item.name) for item in operation_inputs.items},
         output=outputs.of(operation),
@@ -252,60 +254,10 @@ def _notes(operation: ApiOperation, operation_inputs: Inputs, named: OperationNa
     return notes
 
 
-# --- Annotations of a tool: what its method promises, held against what the document says that it does ---
-#
-# method              says first                           hints
-# GET and other reads                                      read-only
-# GET and other reads create, send, delete, …              not read-only, and reported: somebody relies on such hints
-# POST                search, list, count, …, nothing more read-only: many APIs search by POST
-# POST, PUT, PATCH    delete, purge, revoke, …             destructive
-# DELETE                                                   destructive
-
-
-_READ_ONLY: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
-_IDEMPOTENT: Final = frozenset({"PUT", "DELETE"})
-
-_READS: Final = frozenset(
-    ["search", "list", "query", "find", "lookup", "count", "searches", "lists", "queries", "finds", "counts"]
-)
-_DESTROYS: Final = frozenset(["delete", "remove", "purge", "destroy", "erase", "wipe", "revoke"])
-_WRITES: Final = frozenset(
-    ["create", "send", "cancel", "reset", "publish", "approve", "restart", "trigger", "deactivate", "update", "insert"]
-)
-_CHANGES: Final = frozenset(verb + end for verb in _DESTROYS | _WRITES for end in ("", "s")) | {"publishes"}
-"""Verbs that are hardly ever the first word of something else, and as a description begins with them ("Deletes the …")."""
-
-
-def hints_of(operation: ApiOperation) -> tuple[dict[str, Any], Problem | None]:
-    """Return the annotations, and what is odd about the operation: a reading method that says that it changes something."""
-    verbs = _verbs(operation)
-    if operation.method in _READ_ONLY:
-        if not verbs or not verbs <= _CHANGES:
-            return {"readOnlyHint": True, "openWorldHint": True}, None
-        message = (
-            f"{operation.key} says that it will {min(verbs)}, which its method must not; it is not called read-only"
-        )
-        hint = "change the method, or the words"
-        return _changing(operation, verbs), Problem("warning", "hints-doubtful", operation.pointer, message, hint)
-    if operation.method == "POST" and verbs and verbs <= _READS and not _all_words(operation) & _CHANGES:
-        return {"readOnlyHint": True, "openWorldHint": True}, None
-    return _changing(operation, verbs), None
-
-
-def _changing(operation: ApiOperation, verbs: frozenset[str]) -> dict[str, Any]:
-    return {
-        "readOnlyHint": False,
-        "destructiveHint": operation.method == "DELETE" or any(verb.removesuffix("s") in _DESTROYS for verb in verbs),
-        "idempotentHint": operation.method in _IDEMPOTENT,
-        "openWorldHint": True,
-    }
-
-
-def _verbs(operation: ApiOperation) -> frozenset[str]:
-    """Return the verbs that the operationId and the summary (or description) begin with."""
-    texts = (operation.operation_id.rpartition("/")[2], operation.summary or operation.description[:200])
-    return frozenset(found[0] for text in texts if (found := words(text))) & (_READS | _CHANGES)
-
-
-def _all_words(operation: ApiOperation) -> frozenset[str]:
-    return frozenset(words(f"{operation.operation_id} {operation.summary}"))
+def _doubtful(operation: ApiOperation, effect: Effect) -> Problem | None:
+    """Return what is odd about an operation whose method promises that it changes nothing, and whose words say that it does."""
+    if not effect.contradicts:
+        return None
+    what = f"says that it will {effect.verb}" if effect.verb else "says that it changes something"
+    message = f"{operation.key} {what}, which its method must not; it is not called read-only"
+    return Problem("warning", "hints-doubtful", operation.pointer, message, "change the method, or the words")

@@ -94,6 +94,8 @@ def _body(body: ApiBody, fields: Sequence[Input], named: OperationNames) -> str:
         keywords["xml"] = _xml(body.xml)
     if body.shapes:
         keywords["shapes"] = sequence([sequence([literal(name), _xml(shape)]) for name, shape in body.shapes])
+    if body.graphql:
+        keywords["graphql"] = literal(body.graphql)
     return call("Body", literal(body.content_type), sequence([_field(item, named) for item in fields]), **keywords)
 
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
+
+from mcpfactory_codegen.openapi.bounds import MOST
 
 __all__ = [
     "ANNOTATIONS",
@@ -86,10 +89,15 @@ def _flag(value: Any) -> bool:
 
 def _number(value: Any) -> int | float:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if not abs(value) <= _LARGEST:  # NaN is not, either
+            raise ValueError("readers of JSON hold no number as large")
         return value
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]{1,18})?", value):
         return float(value) if "." in value else int(value)
     raise ValueError("it has to be a number")
+
+
+_LARGEST: Final = sys.float_info.max
 
 
 def _positive(value: Any) -> int | float:
@@ -139,6 +147,7 @@ def _any(value: Any) -> Any:
 
 _FOREIGN: Final = re.compile(r"(?<!\\)\(\?(?:[aiLmsux]+[:)-]|>|P[=>]|#|\()|(?<!\\)(?:[*+?]|\{\d+,?\d*\})\+")
 """Inline flags, atomic groups, possessive repetition, comments and conditions of Python, Perl or Java."""
+_REPEATED: Final = re.compile(r"\{([0-9]{7,20})")
 _EDGES: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -151,6 +160,8 @@ def _expression(value: str) -> str:
     """Return a regular expression that readers in Python can use too; ECMA-262 has a few constructs that `re` has not."""
     if len(value) > 5000:
         raise ValueError("it is longer than 5000 characters")
+    if any(int(count) > MOST for count in _REPEATED.findall(value)):
+        raise ValueError(f"it repeats something more than {MOST:,} times, which no call carries")
     literal = re.fullmatch(r"/(\^.*)/([a-z]*)", value, re.DOTALL)  # JavaScript's slashes are no part of the expression
     if literal is not None and "i" in literal[2]:
         raise ValueError("it takes capitals for small letters, which a pattern cannot say")

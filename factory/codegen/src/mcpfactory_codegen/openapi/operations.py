@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from mcpfactory_codegen.ir import MARK_PREFIXES, ApiOperation, Skipped
+from mcpfactory_codegen.ir import MARK_PREFIXES, ApiOperation, Response, Skipped
 from mcpfactory_codegen.openapi.content import read_body, read_responses
 from mcpfactory_codegen.openapi.parameters import gather, plain_path, read_parameters
 from mcpfactory_codegen.openapi.reading import SPEC_VERSIONS, BrokenError, Reading, flags
@@ -182,13 +183,23 @@ def _read(reading: Reading, security: Security, servers: tuple[str, ...], writte
         deprecated=node.get("deprecated") is True,
         parameters=read_parameters(reading, outside, path, location),
         body=read_body(reading, operation, inside),
-        responses=read_responses(reading, operation),
+        responses=_responses(reading, operation, method),
         security=security.of(node, at),
         scopes=security.scopes_of(node),
         server=own_server(reading, ((node, at), (item.node, item.location)), servers),
         external_docs=docs["url"] if isinstance(docs, dict) and isinstance(docs.get("url"), str) else "",
         extensions=_extensions(reading.document.data, item.node, node),
     )
+
+
+def _responses(reading: Reading, operation: LocatedNode, method: str) -> tuple[Response, ...]:
+    """Return the responses; of HEAD without their bodies, which are never sent (RFC 9110 §9.3.2)."""
+    found = read_responses(reading, operation)
+    if method != "HEAD" or not any(one.content_type for one in found):
+        return found
+    message = "an answer to HEAD has no body; what is described of one does not count"
+    reading.report("head-body", operation.location.down("responses"), message, "describe its headers only")
+    return tuple(replace(one, content_type="", schema=None, example=None) for one in found)
 
 
 def _path(reading: Reading, path: str, found: list[LocatedNode], location: Location) -> str:

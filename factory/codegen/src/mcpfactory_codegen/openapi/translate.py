@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_codegen.ir import LISTS, MAPS, SINGLE, JsonSchema, Problems
+from mcpfactory_codegen.openapi.bounds import keep_satisfiable, spread_enum
 from mcpfactory_codegen.openapi.keywords import (
     ANNOTATIONS,
     DROPPED,
@@ -184,12 +185,13 @@ class Translator:
             message = f"{', '.join(foreign)} does not exist in {self._spec.version}; read as what it means elsewhere"
             self._report("schema-dialect", spot.location, message)
         older_drafts(out, node)
-        normalize_type(
-            out,
-            node,
-            lambda code, key, message: self._report(code, spot.location.down(key), message),
-            nullable=_nullable(node),
-        )
+
+        def report(code: str, key: str, message: str) -> None:
+            self._report(code, spot.location.down(key), message)
+
+        normalize_type(out, node, report, nullable=_nullable(node))
+        spread_enum(out, report)
+        keep_satisfiable(out, report)
         self._required(out, node, spot)
         if "discriminator" in node:
             tag_branches(out, node, spot.location, self._references, self._spec)

@@ -11,12 +11,12 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import unquote, urljoin, urlsplit
 
 from mcpfactory_codegen.ir import Problem, Problems
 from mcpfactory_codegen.read.fetch import FetchError, fetch, host_of
-from mcpfactory_codegen.read.parse import ParseError, parse
+from mcpfactory_codegen.read.parse import Format, ParseError, parse
 from mcpfactory_codegen.sources import SOURCES, recognise
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
@@ -41,7 +41,7 @@ class Part:
 
     data: Any
     raw: bytes
-    format: Literal["json", "yaml"] = "json"
+    format: Format = "json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Document:
 
     data: dict[str, Any]
     raw: bytes
-    format: Literal["json", "yaml"]
+    format: Format
     source: str
     main: str = ""
     parts: dict[str, Part] = field(default_factory=dict)

@@ -71,6 +71,8 @@ def lines_of(part: Part, pointers: Iterable[str]) -> dict[str, int]:
             node = node.below.setdefault(unescape(token), _Wanted())
         node.pointers.append(pointer)
     text, _ = decoded(part.raw)
+    if part.format == "graphql":
+        return _definitions(text, root)
     if part.format == "yaml":
         return _walk(_yaml(text), root)
     try:
@@ -180,6 +182,23 @@ def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
         if not depth and not outer:
             break
     return found
+
+
+def _definitions(text: str, root: _Wanted) -> dict[str, int]:
+    """Find types, and their fields, in the text of a GraphQL schema: pointers are `/Type/field`."""
+    found: dict[str, int] = {}
+    current = _NOTHING
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := _DEFINITION.match(line):
+            current = root.below.get(match[1], _NOTHING)
+            _note(current, number, found)
+        elif current is not _NOTHING and (match := _FIELD.match(line)):
+            _note(current.below.get(match[1], _NOTHING), number, found)
+    return found
+
+
+_DEFINITION: Final = re.compile(r"(?:extend )?(?:type|interface|input|enum|union|scalar)\s+(\w+)")
+_FIELD: Final = re.compile(r"\s+(\w+)\s*[(:]")
 
 
 def _note(wanted: _Wanted, line: int, found: dict[str, int]) -> None:

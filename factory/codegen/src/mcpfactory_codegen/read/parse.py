@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 import yaml
 
 from mcpfactory_codegen.ir import Problems, escape
+from mcpfactory_codegen.sources.graphql import SDL, is_sdl_text
 
 __all__ = [
     "MAX_DEPTH",
@@ -37,7 +38,7 @@ MAX_DEPTH: Final = 200
 MAX_NODES: Final = 8_000_000
 """Values in one file, aliases counted as often as they are used (the largest real document that we know has 1.2 million)."""
 
-Format = Literal["json", "yaml"]
+Format = Literal["json", "yaml", "graphql"]
 _WINDOWS: Final = "cp1252"
 _COMMENT: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|,(\s*[}\]])')
@@ -64,6 +65,8 @@ def parse(raw: bytes, problems: Problems, file: str = "") -> tuple[Any, Format]:
         problems.add("document-encoding", file, "it is not UTF-8; read as Windows-1252", "save it as UTF-8")
     if not text.strip():
         raise ParseError("it is empty", "is it the right file, and was it saved?")
+    if is_sdl_text(raw):
+        return {SDL: text}, "graphql"
     if text.lstrip()[0] not in "{[":
         return _Yaml(text, problems, file).build(), "yaml"
     try:

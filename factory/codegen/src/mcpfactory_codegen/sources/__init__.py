@@ -11,6 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_codegen.sources.discovery import is_discovery, translate_discovery
+from mcpfactory_codegen.sources.graphql import (
+    is_introspection,
+    is_sdl,
+    translate_introspection,
+    translate_sdl,
+)
 from mcpfactory_codegen.sources.translation import Translation
 
 __all__ = ["SOURCES", "Source", "recognise"]
@@ -38,7 +44,12 @@ def _is_openapi(data: dict[str, Any]) -> bool:
 SOURCES: Final = (
     Source("openapi", "an OpenAPI document", "operations", "openapi", _is_openapi),
     Source("discovery", "a Google discovery document", "methods", "discovery", is_discovery, translate_discovery),
-)
+    Source(
+        "introspection", "the introspection of a GraphQL API", "fields", "introspection",
+        is_introspection, translate_introspection,
+    ),
+    Source("graphql", "a GraphQL schema", "fields", "schema", is_sdl, translate_sdl),
+)  # fmt: skip
 """In the order in which they are tried."""
 
 

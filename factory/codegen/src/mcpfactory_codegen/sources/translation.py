@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from mcpfactory_codegen.ir import Api, Problem, Problems, Skipped, escape, unescape
+from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Problems, Skipped, escape, unescape
 
 __all__ = ["Draft", "Translation", "entries", "pointer_of", "table", "text", "texts"]
 
@@ -18,7 +18,8 @@ class Translation:
     """An OpenAPI document that says what a source says.
 
     `origins` maps JSON pointers of `data` to those of the source: what lies below a pointer lies below its origin.
-    `quiet` are codes of problems that the translation itself brings about, so that nobody has to know of them.
+    `quiet` are codes of problems that the translation itself brings about, so that nobody has to know of them. `documents` are
+    those of GraphQL requests, by path.
     """
 
     data: dict[str, Any]
@@ -26,6 +27,7 @@ class Translation:
     problems: tuple[Problem, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     quiet: frozenset[str] = frozenset()
+    documents: dict[str, str] = field(default_factory=dict)
 
     def origin(self, pointer: str, source: dict[str, Any]) -> str:
         """Return where in the source a pointer of `data` comes from; "" (the whole source) when nothing says."""
@@ -45,10 +47,16 @@ class Translation:
                 problems.add(one.code, self.origin(one.pointer, source), one.message, one.hint)
         return replace(
             api,
-            operations=tuple(replace(one, pointer=self.origin(one.pointer, source)) for one in api.operations),
+            operations=tuple(self._operation(one, source) for one in api.operations),
             skipped=(*self.skipped, *(replace(one, pointer=self.origin(one.pointer, source)) for one in api.skipped)),
             problems=problems.all(),
         )
+
+    def _operation(self, operation: ApiOperation, source: dict[str, Any]) -> ApiOperation:
+        body, document = operation.body, self.documents.get(operation.path, "")
+        if body is not None and document:
+            body = replace(body, graphql=document)
+        return replace(operation, pointer=self.origin(operation.pointer, source), body=body)
 
 
 def _existing(source: dict[str, Any], origin: str, rest: list[str]) -> str:
@@ -101,14 +109,14 @@ class Draft:
         """List an operation that cannot be a tool."""
         self.skipped.append(Skipped(method.upper(), path, name, origin, reason))
 
-    def done(self, quiet: frozenset[str] = frozenset()) -> Translation:
+    def done(self, quiet: frozenset[str] = frozenset(), documents: dict[str, str] | None = None) -> Translation:
         """Return the translation."""
         components = {"schemas": self.schemas, "securitySchemes": self.schemes}
         data: dict[str, Any] = {"openapi": _OPENAPI, "info": self.info, "servers": self.servers, "paths": self.paths}
         if self.tags:
             data["tags"] = [{"name": name, "description": words} for name, words in self.tags.items()]
         data["components"] = {key: value for key, value in components.items() if value}
-        return Translation(data, self.origins, self.problems.all(), tuple(self.skipped), quiet)
+        return Translation(data, self.origins, self.problems.all(), tuple(self.skipped), quiet, documents or {})
 
 
 # --- small questions to nodes of which nothing is known ---

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
+from mcpfactory_runtime.protocol.jsonrpc import encode
 
 __all__ = ["cursor_of", "page", "read_cursor"]
 
 Json = dict[str, Any]
+_FEW: Final = 2_000  # items that are on one page unmeasured
+_LARGEST: Final = 8 * 1024 * 1024  # bytes of a page of more: half of what clients commonly read as one message
 
 
 def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[list[Json], str | None]:
     """Return the items after the cursor in `params`, at most `size`, and the cursor of the next page.
+
+    Without a size all are on one page, as long as that is no message which clients refuse to read.
 
     Raises:
         McpError: INVALID_PARAMS for a cursor that this list never gave (server/utilities/pagination).
@@ -26,10 +31,22 @@ def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[lis
         if last not in items:
             raise unknown_cursor()
         start = keys.index(last) + 1
+    if size is None and len(keys) > _FEW:
+        size = _readable([items[key] for key in keys[start:]])
     end = len(keys) if size is None else start + size
     chosen = keys[start:end]
     following = cursor_of(chosen[-1]) if end < len(keys) else None
     return [items[key] for key in chosen], following
+
+
+def _readable(items: Sequence[Json]) -> int:
+    """Return how many of the items fit into one message; at least one."""
+    used = 0
+    for count, item in enumerate(items):
+        used += len(encode(item))
+        if used > _LARGEST:
+            return max(1, count)
+    return len(items)
 
 
 def cursor_of(last: str) -> str:

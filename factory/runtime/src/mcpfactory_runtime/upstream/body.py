@@ -44,9 +44,11 @@ def build_body(body: Body, arguments: Mapping[str, Any]) -> tuple[bytes | None, 
         ToolError: a value cannot be sent as this media type.
     """
     fields = [one for one in body.fields if arguments.get(one.argument, UNSET) is not UNSET]
-    if not fields and (not body.required or any(one.path == () for one in body.fields)):
+    if not fields and not body.graphql and (not body.required or any(one.path == () for one in body.fields)):
         return None, ""
     value = _merge(fields, arguments)
+    if body.graphql:
+        value = {"query": body.graphql, **({"variables": value} if fields else {})}
     kind = media_type(body.content_type)
     if is_json(kind):
         return utf8(compact_json(value)), body.content_type

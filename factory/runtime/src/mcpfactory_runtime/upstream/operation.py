@@ -78,6 +78,7 @@ class Body:
     """The request body: its media type and the arguments it is made of.
 
     `xml` is the root of a body that travels as XML, `shapes` what it refers to; without it XML is given as one text.
+    `graphql` is the document of a GraphQL request, which is sent as `query` (GraphQL over HTTP §5.2); the fields are its variables.
     """
 
     content_type: str
@@ -85,6 +86,7 @@ class Body:
     required: bool = False
     xml: Xml | None = None
     shapes: tuple[tuple[str, Xml], ...] = ()
+    graphql: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,7 @@ class Operation:
     `server` is the name of another server of the API than its root, which is ""; servers made before there were names have
     a URL here, which nothing moves.
     `accept` is sent as the Accept header ("" sends none of ours).
+    Where the body is a GraphQL request, the base URL is the endpoint, and `path` only the operation's name.
     `paging` says how to go on where the answer is one page of a list. `select` names the argument that holds a JMESPath
     expression; what it selects of the answer is the result.
     """

@@ -123,12 +123,12 @@ def _url(operation: Operation, base_url: str, parts: _Parts) -> str:
     base = urlsplit(operation.server if "://" in operation.server else base_url)
     template, _, query = operation.path.partition("#")[0].partition("?")
     path = "/".join(_segment(segment, parts.path) for segment in _SLASH.split(template))
-    prefix = base.path.rstrip("/")
+    prefix, path = base.path.rstrip("/"), path if path.startswith("/") else f"/{path}"
+    if operation.body is not None and operation.body.graphql:  # the base URL is the endpoint
+        prefix, path = base.path, ""
     queries = [base.query, _fill(query, parts.path), *parts.query]
     target = "&".join(one for one in queries if one)
-    return f"{base.scheme}://{base.netloc}{prefix}{path if path.startswith('/') else f'/{path}'}" + (
-        f"?{target}" if target else ""
-    )
+    return f"{base.scheme}://{base.netloc}{prefix}{path}" + (f"?{target}" if target else "")
 
 
 def _fill(template: str, values: Mapping[str, str]) -> str:

@@ -325,12 +325,27 @@ def _refusal_message(value: Any, status: int, operation: Operation) -> str:
     """
     if not isinstance(value, dict):
         return ""
+    if operation.body is not None and operation.body.graphql:
+        return _graphql_message(value, status, operation)
     not_ok = value.get("ok") is False and isinstance(value.get("error"), str | dict) and value["error"]
     no_data = isinstance(value.get("errors"), list) and value["errors"] and value.get("data", ...) is None
     if not (not_ok or no_data):
         return ""
     said = dict(value) if not_ok else {"errors": value["errors"]}
     return _headline("was refused", status, _messages_in(said), operation) + f"\n{compact(value)[:_MAX_MESSAGE]}"
+
+
+def _graphql_message(value: dict[str, Any], status: int, operation: Operation) -> str:
+    """Return the message for an answer with `errors` (GraphQL §7.1); what it has of `data` all the same stands below them."""
+    errors = value.get("errors")
+    if not isinstance(errors, list) or not errors:
+        return ""
+    headline = _headline("was refused", status, _messages_in({"errors": errors}), operation)
+    lines = [headline, f"errors: {compact(errors)[:_MAX_MESSAGE]}"]
+    data = value.get("data")
+    if isinstance(data, dict) and any(one is not None for one in data.values()):
+        lines.append(f"data in part: {compact(data)[:_MAX_MESSAGE]}")
+    return "\n".join(lines)
 
 
 def _headline(what: str, status: int, messages: Iterator[str], operation: Operation) -> str:

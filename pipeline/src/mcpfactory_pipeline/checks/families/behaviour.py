@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any, Final
+from urllib.parse import unquote
 
+from mcpfactory_codegen.effects import READING, is_question, sounds_like_change
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text
 from mcpfactory_pipeline.checks.families.schemas import tools_or_reason
@@ -14,7 +16,6 @@ from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applic
 
 __all__ = ["RULES"]
 
-_WRITING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _UNFINISHED: Final = re.compile(
     r"not[ _-]?(yet )?implemented|notimplementederror|\bTODO\b|\bunimplemented\b", re.IGNORECASE
 )
@@ -161,23 +162,28 @@ def _output_faults(call: RecordedCall, schema: Any) -> Iterator[Fault]:
 
 
 def _read_only(evidence: Evidence) -> RuleOutcome:
-    marked = {name for name, tool in evidence.named_tools if hint(tool, "readOnlyHint") is True}
+    marked = {name: tool for name, tool in evidence.named_tools if hint(tool, "readOnlyHint") is True}
     if not evidence.with_cases:
         return not_applicable("without a stub upstream nobody sees what a tool sends")
     calls = [call for call in evidence.calls if call.tool in marked]
     return calls_or_reason(evidence) or rule_outcome(
-        len({call.tool for call in calls}), (fault for call in calls for fault in _writes(call))
+        len({call.tool for call in calls}), (fault for call in calls for fault in _writes(call, marked[call.tool]))
     )
 
 
-def _writes(call: RecordedCall) -> Iterator[Fault]:
-    writing = [
-        f"{request.get('method')} {request.get('path', '')}"
-        for request in call.requests
-        if request.get("method") in _WRITING
-    ]
+def _writes(call: RecordedCall, tool: Any) -> Iterator[Fault]:
+    sent = [(str(request.get("method")), str(request.get("path", ""))) for request in call.requests]
+    writing = [f"{method} {path}" for method, path in sent if not _reads(method, path, call, tool)]
     if writing:
         yield Fault(f"readOnlyHint is true and the call sent {', '.join(writing)}", call.tool, call.exchange)
+
+
+def _reads(method: str, path: str, call: RecordedCall, tool: Any) -> bool:
+    """Whether a request changes nothing: by its method, by the document, or by its path, if the tool does not say otherwise."""
+    if method in READING or call.question in {f"{method} {path}", f"{method} {unquote(path)}"}:
+        return True
+    texts = (str(tool.get(text) or "") for text in ("title", "description"))
+    return is_question(method, path) and not sounds_like_change(call.tool, *texts)
 
 
 def hint(tool: Any, name: str) -> Any:
@@ -271,7 +277,7 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         id="behaviour.read-only", family="behaviour", severity=5, gate=True, check=_read_only,
-        statement="A tool with readOnlyHint sends no writing request.",
+        statement="A tool with readOnlyHint sends no writing request; a POST that only asks, by its document or by its path, is none.",
         source="MCP schema, ToolAnnotations.readOnlyHint: clients run such tools without asking",
         hint="drop the hint or the request",
     ),

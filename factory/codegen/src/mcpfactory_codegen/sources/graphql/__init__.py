@@ -1,0 +1,230 @@
+"""GraphQL schemas: the result of introspection, or the schema's text (SDL). Queries and mutations become operations.
+
+Each is a POST of one constant document to the endpoint, whose variables are the arguments (`ApiBody.graphql`); `schema` and `sdl`
+give the types, `selection` what a document asks of the answer. The path of an operation only names it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from mcpfactory_codegen.sources.graphql.schema import (
+    GraphQLField,
+    GraphQLSchema,
+    InputValue,
+    Type,
+    bare,
+    introspected,
+    is_list,
+    is_required,
+    value_of,
+)
+from mcpfactory_codegen.sources.graphql.sdl import SdlError, parsed
+from mcpfactory_codegen.sources.graphql.selection import SelectionSet, answer_of, select_fields
+from mcpfactory_codegen.sources.translation import Draft, Translation, pointer_of, table, text
+
+__all__ = ["SDL", "is_introspection", "is_sdl", "is_sdl_text", "translate_introspection", "translate_sdl"]
+
+SDL: Final = "sdl"
+"""The member of a document's data that holds the text of a schema."""
+
+_SDL: Final = re.compile(rb"^(?:extend\s+)?(?:type\s+[A-Za-z_]\w*[^:\n{]*\{|schema\b[^:\n{]*\{)", re.M)
+_TOKEN: Final = "Token"  # noqa: S105 - the name of a scheme
+_PAGE: Final = 20
+_QUIET: Final = frozenset({"path-odd", "server-relative"})
+_SCALARS: Final[dict[str, dict[str, Any]]] = {
+    "Int": {"type": "integer"},
+    "Float": {"type": "number"},
+    "String": {"type": "string"},
+    "Boolean": {"type": "boolean"},
+    "ID": {"type": "string"},
+    "DateTime": {"type": "string", "format": "date-time"},
+    "Date": {"type": "string", "format": "date"},
+    "URI": {"type": "string", "format": "uri"},
+    "URL": {"type": "string", "format": "uri"},
+    "UUID": {"type": "string", "format": "uuid"},
+    "Email": {"type": "string"},
+}
+
+
+def is_introspection(data: dict[str, Any]) -> bool:
+    """Whether the data is what the introspection query answers."""
+    return isinstance(table(data, "__schema").get("types"), list) or isinstance(
+        table(table(data, "data"), "__schema").get("types"), list
+    )
+
+
+def is_sdl(data: dict[str, Any]) -> bool:
+    """Whether the data is the text of a schema, as `load` keeps it."""
+    return set(data) == {SDL}
+
+
+def is_sdl_text(raw: bytes) -> bool:
+    """Whether bytes are the text of a schema: it defines a type at the beginning of a line."""
+    return raw.lstrip()[:1] not in {b"{", b"["} and _SDL.search(raw) is not None
+
+
+def translate_introspection(data: dict[str, Any]) -> Translation:
+    """Return the result of introspection as OpenAPI."""
+    return _translated(introspected(data))
+
+
+def translate_sdl(data: dict[str, Any]) -> Translation:
+    """Return the text of a schema as OpenAPI."""
+    try:
+        schema = parsed(text(data, SDL))
+    except SdlError as error:
+        draft = Draft("API")
+        draft.problems.add("graphql-invalid", "", f"it is no GraphQL schema: {error}", "correct the schema there")
+        return draft.done(_QUIET)
+    return _translated(schema)
+
+
+def _translated(schema: GraphQLSchema) -> Translation:
+    title = schema.description.strip().partition("\n")[0].rstrip(".")
+    draft = Draft(title if len(title) < 60 and title else "GraphQL API", description=schema.description)
+    draft.schemes[_TOKEN] = {"type": "http", "scheme": "bearer"}
+    roots = {root: schema.types.get(getattr(schema, root)) for root in ("query", "mutation", "subscription")}
+    if roots["query"] is None and roots["mutation"] is None:
+        message = "the schema has neither queries nor mutations"
+        draft.problems.add("graphql-invalid", "", message, "give the whole schema, with `type Query`")
+    documents: dict[str, str] = {}
+    for root, kind in roots.items():
+        for one in kind.fields.values() if kind is not None else ():
+            reason = _unusable(schema, root, one)
+            if reason:
+                draft.leave_out("POST", f"/#{root}.{one.name}", one.name, one.origin, reason)
+            else:
+                _add(draft, schema, root, one, documents)
+    _add_types(draft, schema)
+    return draft.done(_QUIET, documents)
+
+
+def _unusable(schema: GraphQLSchema, root: str, one: GraphQLField) -> str:
+    """Return why a field of a root type cannot be a tool; "" when it can."""
+    if root == "subscription":
+        return "a subscription is a stream of answers, and a tool answers once"
+    if one.name.startswith("_"):
+        return "it is for gateways, not for callers"
+    missing = [bare(each.type) for each in one.arguments if each.required and schema.named(each.type) is None]
+    if missing or schema.named(one.type) is None:
+        return f"the type {(missing or [bare(one.type)])[0]!r} is not defined"
+    files = [each.name for each in one.arguments if each.required and bare(each.type) == "Upload"]
+    return f"its argument {files[0]!r} is a file, which needs a request of another kind" if files else ""
+
+
+def _add(draft: Draft, schema: GraphQLSchema, root: str, one: GraphQLField, documents: dict[str, str]) -> None:
+    kind = schema.named(one.type)
+    wrapped = root == "mutation" and kind is not None and "id" not in kind.fields
+    selection = select_fields(schema, one.type, deeper=wrapped)
+    pages = isinstance(selection, SelectionSet) and "pageInfo" in selection.names
+    given = [each for each in one.arguments if bare(each.type) != "Upload" and schema.named(each.type) is not None]
+    given = [each for each in given if each.required or not each.deprecated]
+    path = f"/#{root}.{one.name}"
+    documents[path] = _document(root, one, given, selection, pages=pages)
+    properties = {each.name: _argument(each, pages=pages) for each in given}
+    body: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    required = [each.name for each in given if each.required]
+    body |= {"required": required} if required else {}
+    data = {"type": "object", "properties": {one.name: answer_of(one.type, selection)}}
+    data |= {"required": [one.name]} if is_required(one.type) else {}
+    answer = {"type": "object", "properties": {"data": data}, "required": ["data"]}
+    operation: dict[str, Any] = {
+        "operationId": one.name,
+        "tags": ["queries" if root == "query" else "mutations"],
+        "description": one.description or f"The {root} {one.name}, which gives {one.type}.",
+        "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
+        "responses": {"200": {"description": "The answer", "content": {"application/json": {"schema": answer}}}},
+        "security": [{_TOKEN: []}, {}],
+    }
+    if one.deprecated:
+        operation |= {"deprecated": True, "description": f"{operation['description']}\n\n{one.deprecated}"}
+    draft.add("post", path, operation, one.origin)
+
+
+def _document(
+    root: str, one: GraphQLField, given: list[InputValue], selection: SelectionSet | dict[str, Any], *, pages: bool
+) -> str:
+    """`query book($id: ID!) { book(id: $id) { id title } }`."""
+    declared = ", ".join(f"${each.name}: {each.type}{_default(each, pages=pages)}" for each in given)
+    passed = ", ".join(f"{each.name}: ${each.name}" for each in given)
+    called = f"{one.name}({passed})" if given else one.name
+    wanted = f" {selection.text()}" if isinstance(selection, SelectionSet) else ""
+    return f"{root} {one.name}{f'({declared})' if given else ''} {{ {called}{wanted} }}"
+
+
+def _default(each: InputValue, *, pages: bool) -> str:
+    """Return the default of a variable: the argument's, or a page's size where an API may ask for one without saying so."""
+    if each.default not in {None, "null"} and _PLAIN.fullmatch(str(each.default)):
+        return f" = {each.default}"
+    return f" = {_PAGE}" if pages and each.name == "first" and each.type == "Int" else ""
+
+
+_PLAIN: Final = re.compile(r"-?\d{1,15}(\.\d{1,15})?|[A-Za-z_]\w{0,120}")
+"""Defaults that are written into a document as they are."""
+
+
+def _argument(each: InputValue, *, pages: bool) -> dict[str, Any]:
+    schema = _input_schema(each)
+    if _default(each, pages=pages) == f" = {_PAGE}":
+        schema["default"] = _PAGE
+    return schema
+
+
+def _input_schema(each: InputValue) -> dict[str, Any]:
+    schema = _schema_of(each.type)
+    if each.description:
+        schema["description"] = each.description
+    if each.deprecated:
+        schema["deprecated"] = True
+    default = value_of(each.default) if each.default is not None else None
+    return schema if default is None else {**schema, "default": default}
+
+
+def _schema_of(written: str) -> dict[str, Any]:
+    """Return the JSON Schema of an argument of a written type. What may be null may as well be left out, and is not offered."""
+    plain = written.removesuffix("!")
+    if is_list(plain):
+        return {"type": "array", "items": _schema_of(plain[1:-1])}
+    if plain in _SCALARS:
+        return dict(_SCALARS[plain])
+    return {"$ref": f"#{pointer_of('components', 'schemas', plain)}"}
+
+
+def _add_types(draft: Draft, schema: GraphQLSchema) -> None:
+    """Add the enums, the API's own scalars and the input types, which arguments refer to."""
+    for name, kind in schema.types.items():
+        if name in _SCALARS:
+            continue
+        if kind.kind == "ENUM" and kind.values:
+            draft.schemas[name] = _enum(kind)
+        elif kind.kind == "SCALAR":
+            about = kind.description or (f"{name}, as described at {kind.url}" if kind.url else name)
+            draft.schemas[name] = {"description": about}
+        elif kind.kind == "INPUT_OBJECT":
+            draft.schemas[name] = _input_object(kind, schema)
+        else:
+            continue
+        draft.origins[pointer_of("components", "schemas", name)] = kind.origin
+
+
+def _enum(kind: Type) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string", "enum": list(dict.fromkeys(name for name, _ in kind.values))}
+    schema |= {"description": kind.description} if kind.description else {}
+    if any(about for _, about in kind.values):
+        schema["x-enum-descriptions"] = [about for _, about in kind.values]
+    return schema
+
+
+def _input_object(kind: Type, schema: GraphQLSchema) -> dict[str, Any]:
+    members = [each for each in kind.members if schema.named(each.type) is not None and bare(each.type) != "Upload"]
+    built: dict[str, Any] = {
+        "type": "object",
+        "properties": {each.name: _input_schema(each) for each in members if each.required or not each.deprecated},
+        "additionalProperties": False,
+    }
+    required = [each.name for each in members if each.required]
+    built |= {"required": required} if required else {}
+    built |= {"minProperties": 1, "maxProperties": 1} if kind.one_of else {}
+    return built | ({"description": kind.description} if kind.description else {})

@@ -1,0 +1,217 @@
+"""What a query asks of an answer: a selection of fields for a type, as GraphQL text and as the JSON Schema of what comes back.
+
+A model gets what tells most in little room. Chosen are the scalars of the answer itself, some of the objects in it, and what
+identifies those below; of a connection its nodes and where the next page begins. Fields that need arguments, deprecated ones,
+and types that are open already (a cycle) are not. Everything is bounded.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mcpfactory_codegen.sources.graphql.schema import GraphQLField, GraphQLSchema, Type, bare, is_list, is_required
+
+__all__ = ["SelectionSet", "select_fields"]
+
+_FIELDS: Final = 90
+"""Of one query, all levels together."""
+_LEAVES: Final = (24, 8, 4)
+_OBJECTS: Final = (8, 2, 0)
+_FRAGMENTS: Final = 8
+_COMPOSITE: Final = frozenset({"OBJECT", "INTERFACE", "UNION"})
+_LEAF: Final = frozenset({"SCALAR", "ENUM"})
+_TELLING: Final = (
+    "id", "name", "title", "message", "field", "code", "login", "slug", "key", "number", "url", "email", "status", "state",
+    "type", "amount", "currency", "currencyCode", "value", "createdAt", "updatedAt",
+)  # fmt: skip
+_ONWARDS: Final = ("hasNextPage", "endCursor")
+_ECHO: Final = "clientMutationId"
+"""What the caller gave: it says nothing of an answer."""
+_SCALARS: Final = {"Int": "integer", "Float": "number", "String": "string", "Boolean": "boolean", "ID": "string"}
+
+
+@dataclass(slots=True)
+class SelectionSet:
+    """The fields that are asked of a value of one type; `fragments` those of the objects that it can be."""
+
+    type: Type
+    leaves: list[GraphQLField] = field(default_factory=list)
+    objects: list[tuple[GraphQLField, SelectionSet]] = field(default_factory=list)
+    fragments: list[SelectionSet] = field(default_factory=list)
+    above: frozenset[str] = frozenset()
+
+    @property
+    def abstract(self) -> bool:
+        """Whether a value is of one of several types."""
+        return self.type.kind in {"INTERFACE", "UNION"}
+
+    @property
+    def names(self) -> set[str]:
+        """The names that are taken in an answer."""
+        own = {one.name for one in self.leaves} | {one.name for one, _ in self.objects}
+        return own.union(*(fragment.names for fragment in self.fragments))
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is selected."""
+        return not (self.leaves or self.objects or self.abstract)
+
+    def text(self) -> str:
+        """`{ id author { name } }`."""
+        parts = ["__typename"] if self.abstract or self.empty else []
+        parts += [one.name for one in self.leaves]
+        parts += [f"{one.name} {below.text()}" for one, below in self.objects]
+        parts += [f"... on {one.type.name} {one.text()}" for one in self.fragments if not one.empty]
+        return "{ " + " ".join(parts) + " }"
+
+    def schema(self, *, nullable: bool) -> dict[str, Any]:
+        """Return the JSON Schema of what comes back."""
+        properties: dict[str, Any] = {"__typename": {"type": "string"}} if self.abstract or self.empty else {}
+        required = [*properties]
+        for one in self.leaves:
+            properties[one.name] = answer_of(one.type, _leaf_schema(one.type))
+        for one, below in self.objects:
+            properties[one.name] = answer_of(one.type, below)
+        required += [one.name for one in [*self.leaves, *(one for one, _ in self.objects)] if is_required(one.type)]
+        for fragment in self.fragments:
+            properties |= fragment.schema(nullable=False)["properties"]
+        schema: dict[str, Any] = {"type": ["object", "null"] if nullable else "object", "properties": properties}
+        return schema | ({"required": required} if required else {})
+
+
+def answer_of(written: str, inner: SelectionSet | dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of an answer of a written type, whose innermost type is `inner`."""
+    required = is_required(written)
+    plain = written.removesuffix("!")
+    if is_list(plain):
+        items = answer_of(plain[1:-1], inner)
+        return {"type": "array" if required else ["array", "null"], "items": items}
+    if isinstance(inner, SelectionSet):
+        return inner.schema(nullable=not required)
+    if required or "type" not in inner:
+        return dict(inner)
+    return {**inner, "type": [inner["type"], "null"]}
+
+
+def _leaf_schema(written: str) -> dict[str, Any]:
+    """Return the schema of a scalar in an answer; what an API's own scalars are, nothing says."""
+    name = bare(written)
+    return {"type": _SCALARS[name]} if name in _SCALARS else {}
+
+
+def select_fields(schema: GraphQLSchema, written: str, *, deeper: bool = False) -> SelectionSet | dict[str, Any]:
+    """Return what is asked of an answer of a written type; of a scalar its JSON Schema.
+
+    Args:
+        schema: all types.
+        written: the type of the field that is called.
+        deeper: the type only wraps what came of a mutation, so that one more level is looked at.
+    """
+    kind = schema.named(written)
+    if kind is None or kind.kind not in _COMPOSITE:
+        return {} if kind is not None and kind.kind == "ENUM" else _leaf_schema(written)
+    return _Choosing(schema, wrapped=deeper).all(kind, -1 if deeper else 0)
+
+
+class _Choosing:
+    """The choice for one query, breadth first, so that what is near is never short for what is far."""
+
+    def __init__(self, schema: GraphQLSchema, *, wrapped: bool) -> None:
+        self._schema = schema
+        self._wrapped = wrapped
+        self._left = _FIELDS
+        self._waiting: deque[tuple[SelectionSet, int]] = deque()
+
+    def all(self, kind: Type, level: int) -> SelectionSet:
+        root = SelectionSet(kind, above=frozenset({kind.name}))
+        self._waiting.append((root, level))
+        while self._waiting:
+            self._fill(*self._waiting.popleft())
+        _prune(root)
+        return root
+
+    def _fill(self, chosen: SelectionSet, level: int) -> None:
+        at = min(max(level, 0), len(_LEAVES) - 1)
+        connection = self._connection(chosen.type)
+        if connection:
+            for name, one in connection:
+                self._object(chosen, one, level if name != "pageInfo" else len(_LEAVES) - 1)
+            wanted = ("totalCount", "cursor")
+            chosen.leaves += [one for name, one in chosen.type.fields.items() if name in wanted and self._is_leaf(one)]
+            return
+        leaves = [one for one in chosen.type.fields.values() if self._is_leaf(one) and one.name != _ECHO]
+        if "hasNextPage" in chosen.type.fields:  # what leads back is of no use to a caller that goes on
+            leaves = [one for one in leaves if one.name in _ONWARDS]
+        if len(leaves) > _LEAVES[at]:
+            rank = {name: index for index, name in enumerate(_TELLING)}
+            leaves.sort(key=lambda one: rank.get(one.name, len(rank)))
+        taken = min(_LEAVES[at] if not self._wrapped or level < 0 else _LEAVES[1], max(self._left, 0))
+        chosen.leaves += leaves[:taken]
+        self._left -= len(chosen.leaves)
+        for one in [*self._objects(chosen, level)][: _OBJECTS[at]]:
+            self._object(chosen, one, level + 1)
+        if chosen.abstract and len(chosen.type.possible) <= _FRAGMENTS:
+            for name in chosen.type.possible:
+                self._fragment(chosen, name, level)
+
+    def _object(self, chosen: SelectionSet, one: GraphQLField, level: int) -> None:
+        kind = self._schema.named(one.type)
+        if kind is None or self._left <= 0:
+            return
+        below = SelectionSet(kind, above=chosen.above | {kind.name})
+        chosen.objects.append((one, below))
+        self._waiting.append((below, level))
+
+    def _objects(self, chosen: SelectionSet, level: int) -> Iterator[GraphQLField]:
+        """Yield the fields that hold objects which are worth opening: no pages of further ones below the answer itself."""
+        for one in chosen.type.fields.values():
+            kind = self._schema.named(one.type)
+            if kind is None or kind.kind not in _COMPOSITE or kind.name in chosen.above or not _callable(one):
+                continue
+            if level >= 0 and (self._connection(kind) or (level > 0 and is_list(one.type.removesuffix("!")))):
+                continue
+            yield one
+
+    def _fragment(self, chosen: SelectionSet, name: str, level: int) -> None:
+        kind = self._schema.types.get(name)
+        if kind is None or kind.kind != "OBJECT":
+            return
+        taken = chosen.names
+        fields = {key: one for key, one in kind.fields.items() if key not in taken}
+        own = Type(kind.name, kind.kind, fields=fields)
+        below = SelectionSet(own, above=chosen.above | {kind.name})
+        at = min(max(level, 0) + 1, len(_LEAVES) - 1)
+        below.leaves = [one for one in fields.values() if self._is_leaf(one)][: min(_LEAVES[at], max(self._left, 0))]
+        self._left -= len(below.leaves)
+        chosen.fragments.append(below)
+        for one in [*self._objects(below, level)][: _OBJECTS[at] if level <= 0 else 0]:
+            self._object(below, one, level + 1)
+
+    def _is_leaf(self, one: GraphQLField) -> bool:
+        kind = self._schema.named(one.type)
+        return kind is not None and kind.kind in _LEAF and _callable(one)
+
+    def _connection(self, kind: Type) -> list[tuple[str, GraphQLField]]:
+        """Return the fields of a connection (GraphQL Cursor Connections), or of one of its edges, that lead to the nodes."""
+        fields = kind.fields
+        if "pageInfo" in fields and ("nodes" in fields or "edges" in fields):
+            nodes = "nodes" if "nodes" in fields else "edges"
+            return [(name, fields[name]) for name in (nodes, "pageInfo") if _callable(fields[name])]
+        if set(fields) >= {"cursor", "node"} and _callable(fields["node"]):
+            return [("node", fields["node"])]
+        return []
+
+
+def _callable(one: GraphQLField) -> bool:
+    return not one.deprecated and not any(argument.required for argument in one.arguments)
+
+
+def _prune(chosen: SelectionSet) -> None:
+    """Take away the objects of which nothing was chosen, from the innermost outwards."""
+    for below in [*(below for _, below in chosen.objects), *chosen.fragments]:
+        _prune(below)
+    chosen.objects = [(one, below) for one, below in chosen.objects if not below.empty]
+    chosen.fragments = [one for one in chosen.fragments if not one.empty]

@@ -1,0 +1,166 @@
+"""Whether an operation reads, writes or destroys follows from its method, and from what its document says of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcpfactory_codegen.describe.tools import describe_all
+from mcpfactory_codegen.effects import annotations_of, effect_of, is_question, sounds_like_change
+from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter
+from mcpfactory_codegen.naming import name_api
+
+# what it does, method, path, operationId, summary, description
+TRICKY = """
+reads    | GET  /books | listBooks | List books
+reads    | GET  /books | getDeleted | Deleted books
+reads    | GET  /books | list-deletes | Deletes of a book
+reads    | GET  /books | | | This endpoint returns the books.
+reads    | GET  /updates | list_updates | List updates
+reads    | GET  /updates
+reads    | GET  /stock | getStock | Ask how many copies there are
+reads    | GET  /buckets/{b}#deletemarkers | getDeleteMarkers | Get delete markers
+reads    | GET  /orders/{id}/cancel-policy | | Cancel policy
+reads    | GET  /orders/{id}/cancel-policy
+reads    | GET  /invoices | getInvoices | Get a list of created invoices
+reads    | GET  /invoices | | | <p>Returns the invoices that were <b>deleted</b> or updated.</p>
+reads    | GET  /meetings/{id}/settings | settingUpdate | Get the settings
+reads    | GET  /stops | stopPoints | Gets the stop points
+reads    | GET  /imports/{id} | GetImport | Get import
+reads    | GET  /releases | releaseNotes
+reads    | GET  /apps/installation | apps/get | Get an installation | Enables an app to find its installation.
+reads    | GET  /neighbors | list_neighbors | List neighbors | To list them, send a GET request to this address.
+reads    | GET  /webinars/{id}/qa | listQA | List questions | The feature allows attendees to ask questions.
+reads    | GET  /issues | search/issues-and-pull-requests | Search issues and pull requests
+reads    | HEAD /books/{id} | existsBook | Check a book
+reads    | OPTIONS /files/content | options_files | Performs a check before an upload
+reads    | GET  /#Action=DescribeVolumes | GET_DescribeVolumes | | <p>Describes the volumes.</p>
+reads    | GET  /users.info | users_info | | Gets information about a user.
+reads    | GET  /Accounts/{Sid}.json | FetchAccount
+reads    | POST /books/query | | Query the books
+reads    | POST /books/search | searchBooks
+reads    | POST /books | books/search | Find books by what they say
+reads    | POST /databases/{id}/query | post-database-query | Query a database | Gets a list of the pages of the database.
+reads    | POST /points/count | count_points | Count points | Count points which match a filter
+reads    | POST /webmasters/v3/sites/{siteUrl}/searchAnalytics/query | webmasters.searchanalytics.query | | Query your data.
+reads    | POST /transfer/sweep/get | transferSweepGet | Retrieve a sweep
+reads    | POST /paymentMethods | post-paymentMethods | Get a list of available payment methods
+reads    | POST /#Action=DescribeVolumes | POST_DescribeVolumes | | <p>Describes the volumes.</p>
+reads    | POST /items | BatchGetItem | | The BatchGetItem operation returns the attributes of items.
+reads    | POST /getFile | | | Use this method to get basic info about a file.
+reads    | POST /jql/match | matchIssues | Check issues against a query
+destroys | GET  /books/{id} | removeBook
+destroys | GET  /books/{id} | | Deletes a book.
+destroys | GET  /books/{id} | | | <p>Deletes a <code>book</code>.</p>
+destroys | GET  /books/{id} | | | **[Deprecated]** [Deletes](/x) a book.
+destroys | GET  /#Action=TerminateInstances | GET_TerminateInstances | | <p>Shuts down the instances.</p>
+destroys | GET  /#Action=DeleteVolume | | | <p>Deletes the volume.</p>
+destroys | GET  /tokens/{id} | getToken | Get the token and delete it
+writes   | GET  /rides/{id}/cancel
+writes   | GET  /mail | sendMail | Send mail
+writes   | GET  /logout
+writes   | GET  /servers/{id}/start
+writes   | GET  /servers/{id}:start
+writes   | GET  /messages | getMessages | | Returns the messages and marks them as read.
+writes   | GET  /views.update | views_update | | Update an existing view.
+writes   | GET  /oauth.access | oauth_access | | Exchanges a code for a token.
+writes   | GET  /#Action=RunInstances | GET_RunInstances | | <p>Launches instances.</p>
+writes   | GET  /#Action=FrobInstances | GET_FrobInstances | | Frobs instances.
+writes   | GET  /users/{id} | getOrCreateUser
+writes   | GET  /verify-email | | | Verifies the email address by its token.
+writes   | OPTIONS /proxy/{path} | connectProxy | | connect OPTIONS requests to proxy
+writes   | POST /books | addBook | Add a book
+writes   | POST /books | createBook
+writes   | POST /books
+writes   | POST /events | calendar.events.insert | | Creates an event.
+writes   | POST /search | searchAndCreate | Search, or create
+writes   | POST /saved-searches | savedSearch
+writes   | POST /tokens | getToken | Get an access token
+writes   | POST /uploads | getUploadUrl | Get an upload URL
+writes   | POST /estimate | getUpdateEstimate | Get/Update the estimate
+writes   | POST /estimates | getEstimates | Get estimates | This API creates an estimate for one vehicle.
+writes   | POST /queries | bigquery.jobs.query | | Runs a SQL query.
+writes   | POST /checkin | | Check into an item
+writes   | POST /comments/read | markAllAsRead
+writes   | POST /account | deposit_a_check | Deposit a check
+writes   | POST /ReceiveMessage | ReceiveMessage | | Retrieves messages and hides them for a while.
+writes   | POST /nodes/{id}/reimage | ComputeNode_Reimage | Reinstalls the system on the specified node.
+writes   | POST /messages/{id}/untrash | untrash | | Removes the message from the trash.
+destroys | POST /bulk | bulk | Delete many books
+destroys | POST /indices/delete | indices-delete
+writes   | POST /tasks/{id}:cancel
+destroys | POST /items | BatchWriteItem | | Puts or deletes the items.
+destroys | PATCH /keys/{id} | revokeKey | Revoke a key
+destroys | DELETE /books/{id} | drop
+writes   | PUT  /books/{id}
+writes   | PUT  /books/search | searchBooks | Search books
+writes   | PATCH /books/{id} | getBook
+"""
+
+
+def _operations() -> list[tuple[str, ApiOperation]]:
+    rows = []
+    for line in TRICKY.strip().splitlines():
+        kind, address, name, summary, description = ([part.strip() for part in line.split("|")] + [""] * 3)[:5]
+        method, path = address.split()
+        rows.append((kind, ApiOperation(method, path, "", name, summary, description)))
+    return rows
+
+
+def test_what_an_operation_does_follows_from_its_method_and_its_words() -> None:
+    found = [(effect_of(operation).kind, operation.key, operation.operation_id) for _, operation in _operations()]
+    assert found == [(kind, operation.key, operation.operation_id) for kind, operation in _operations()]
+
+
+def test_what_is_not_read_only_says_whether_it_destroys_and_may_be_repeated() -> None:
+    for kind, operation in _operations():
+        hints = annotations_of(effect_of(operation), operation.method)
+        assert hints["readOnlyHint"] is (kind == "reads")
+        assert hints.get("destructiveHint") is (None if kind == "reads" else kind == "destroys")
+        assert hints.get("idempotentHint") is (None if kind == "reads" else operation.method in {"PUT", "DELETE"})
+
+
+def test_an_action_in_a_parameter_is_what_a_get_does() -> None:
+    action = ApiParameter("query", "Action", {"type": "string", "enum": ["DeleteVolume"]})
+    assert effect_of(ApiOperation("GET", "/", "", parameters=(action,))).kind == "destroys"
+
+
+def test_a_reading_method_that_changes_something_is_reported_unless_its_path_names_the_action() -> None:
+    said = {
+        "/books/{id}/remove": ApiOperation("GET", "/books/{id}/remove", "/paths/a", "removeBook"),
+        "/#Action=DeleteBook": ApiOperation("GET", "/#Action=DeleteBook", "/paths/b", "GET_DeleteBook"),
+        "/books": ApiOperation("GET", "/books", "/paths/c", "listBooks"),
+    }
+    api = Api("Books", operations=tuple(said.values()))
+    described = describe_all(api, name_api(api, server="books"))
+    assert [one.pointer for one in described.problems if one.code == "hints-doubtful"] == ["/paths/a"]
+    assert [tool.annotations["readOnlyHint"] for tool in described.tools] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("expected", "request_line"),
+    [
+        (True, "GET /books"),
+        (True, "POST /v1/databases/abc/query"),
+        (True, "POST /books/search"),
+        (False, "POST /books"),
+        (False, "POST /books/7/cancel"),
+        (False, "PUT /books/search"),
+    ],
+)
+def test_a_request_may_ask_by_its_path(expected: bool, request_line: str) -> None:
+    assert is_question(*request_line.split()) is expected
+
+
+@pytest.mark.parametrize(
+    ("expected", "words"),
+    [
+        (True, ("delete_book",)),
+        (True, ("orderPizza",)),
+        (True, ("books", "", "Deletes every book.")),
+        (False, ("list_orders", "List orders")),
+        (False, ("feed", "", "What there is to read.")),
+        (False, ("echo", "Echo", "Returns what it is given.")),
+    ],
+)
+def test_a_tool_may_sound_like_a_change(expected: bool, words: tuple[str, ...]) -> None:
+    assert sounds_like_change(*words) is expected

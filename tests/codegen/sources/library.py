@@ -1,0 +1,112 @@
+"""A GraphQL API of books: its schema as text, the data behind it, and a server on loopback that executes what it is sent."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from graphql import GraphQLSchema, build_schema, graphql_sync
+
+SDL = '''
+"""Books to look up."""
+schema { query: Root mutation: Change subscription: Feed }
+
+type Root {
+  "One book."
+  book(id: ID!): Book
+  books(filter: BookFilter, first: Int, after: String): BookConnection!
+  search(text: String!): [Found!]!
+  count: Int!
+  old: Int @deprecated(reason: "Use count.")
+  broken: Book
+}
+type Change {
+  addBook(input: AddBook!): AddBookPayload
+  setCover(id: ID!, file: Upload!): Book
+}
+type Feed { added: Book }
+interface Named { name: String! }
+type Author implements Named { name: String! born: Int books(first: Int!): [Book!]! favourite: Book }
+type Book { id: ID! title: String! genre: Genre author: Author! secret(key: String!): String rating: Float fails: String }
+type BookConnection { nodes: [Book] edges: [BookEdge] pageInfo: PageInfo! totalCount: Int! }
+type BookEdge { cursor: String! node: Book }
+type PageInfo { hasNextPage: Boolean! endCursor: String hasPreviousPage: Boolean! }
+union Found = Book | Author
+enum Genre {
+  "True."
+  FACT
+  FICTION
+}
+input BookFilter { genre: Genre = FACT any: [BookFilter!] titles: [String!] }
+input AddBook { title: String! genre: Genre clientMutationId: String }
+type AddBookPayload { clientMutationId: String book: Book }
+scalar Upload
+'''
+
+BOOK = {
+    "__typename": "Book", "id": "1", "title": "Emma", "genre": "FICTION", "rating": 4.5,
+    "author": {"__typename": "Author", "name": "Austen", "born": 1775},
+}  # fmt: skip
+
+
+class Library:
+    """What the fields of the root types give, and the requests that came."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, dict[str, Any]]] = []
+        self.count = 1
+        self.book = lambda info, id: BOOK if id == "1" else None  # noqa: A006 - the argument's name in the schema
+        self.search = lambda info, text: [BOOK, BOOK["author"]]
+        self.addBook = lambda info, input: {"book": {**BOOK, "title": input["title"]}}  # noqa: A006 - as above
+
+    def books(self, _info: Any, **given: Any) -> dict[str, Any]:
+        """Return a page; `first` is what a page of this API needs."""
+        assert "first" in given
+        return {
+            "nodes": [BOOK],
+            "pageInfo": {"hasNextPage": True, "hasPreviousPage": False, "endCursor": "c1"},
+            "totalCount": 2,
+        }
+
+    def broken(self, _info: Any) -> dict[str, Any]:
+        """Return a book one of whose fields fails."""
+        raise ValueError("the shelf is empty")
+
+
+def schema() -> GraphQLSchema:
+    """The schema, as the library of GraphQL understands it."""
+    return build_schema(SDL)
+
+
+@contextmanager
+def serving(library: Library) -> Iterator[str]:
+    """Serve the API; the address of its endpoint."""
+
+    class Endpoint(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            library.requests.append((self.path, sent))
+            done = graphql_sync(schema(), sent["query"], library, variable_values=sent.get("variables"))
+            body = json.dumps(done.formatted).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/graphql-response+json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/api/graphql"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
