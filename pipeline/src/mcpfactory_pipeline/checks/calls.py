@@ -62,13 +62,16 @@ def plan_calls(
     plan: list[PlannedCall] = []
     uncalled: dict[str, str] = {}
     searched = next((name for name, tool in tools if calls_others(tool)), None)
+    of_tools: dict[str, list[Mapping[str, Any]]] = {}
+    for case in cases or ():
+        of_tools.setdefault(str(case.get("tool")), []).append(case)
     for name, tool in tools:
         if cases is None:
             chosen = _without_cases(name, tool, len(plan))
         elif searched is None:
-            chosen = _with_cases(name, name, cases)
+            chosen = _with_cases(name, of_tools.get(name, ()))
         else:
-            chosen = _by_search(name, tool, searched, cases)
+            chosen = _by_search(name, tool, searched, of_tools)
         if isinstance(chosen, str):
             uncalled[name] = chosen
         else:
@@ -76,22 +79,23 @@ def plan_calls(
     return plan, uncalled
 
 
-def _by_search(name: str, tool: Json, searched: str, cases: Sequence[Mapping[str, Any]]) -> list[PlannedCall] | str:
+def _by_search(
+    name: str, tool: Json, searched: str, of_tools: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> list[PlannedCall] | str:
     """Call in search mode, where the tool `searched` calls those that have cases."""
     if name != searched:
         return _without_cases(name, tool, 0)
     plan: list[PlannedCall] = []
-    for meant in dict.fromkeys(str(case.get("tool")) for case in cases):
-        chosen = _with_cases(name, meant, cases)
+    for meant, cases in of_tools.items():
+        chosen = _with_cases(name, cases)
         for one in chosen if isinstance(chosen, list) else ():
             wrapped = {"name": meant, "arguments": one.arguments}
             plan.append(replace(one, arguments=wrapped, title=f"{meant}: {one.title}"))
     return plan or "there is no case for what it calls"
 
 
-def _with_cases(name: str, meant: str, cases: Sequence[Mapping[str, Any]]) -> list[PlannedCall] | str:
-    """Return the calls of the tool `name` by the cases of the tool `meant`."""
-    own = [case for case in cases if case.get("tool") == meant]
+def _with_cases(name: str, own: Sequence[Mapping[str, Any]]) -> list[PlannedCall] | str:
+    """Return the calls of the tool `name` by cases: its own, or those of a tool that it calls."""
     safe = [case for case in own if "path" in case.get("request", {})]
     if not own:
         return "there is no case for it"

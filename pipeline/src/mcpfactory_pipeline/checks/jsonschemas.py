@@ -6,7 +6,9 @@ and nothing is ever fetched: a reference that the document itself does not satis
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import jsonschema
@@ -40,6 +42,7 @@ _ONE: Final = frozenset(
     }
 )
 _MANY: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems", "items"})
+_TEXTS: Final = frozenset({"description", "title"})  # one is as good as another
 _NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
 
 
@@ -52,11 +55,42 @@ def schema_error(schema: Any) -> str:
     """Why `schema` is not a valid schema of its dialect (2020-12 unless it says otherwise); "" when it is."""
     if is_nested_deeper(schema, MAX_DEPTH):
         return f"it is nested deeper than {MAX_DEPTH} levels"
+    return _error_in(_dialect(schema), schema, "")
+
+
+def _error_in(dialect: Any, schema: Any, place: str) -> str:
+    """Return the error of a schema at a place; what it names is checked by itself, as the tools of an API have much in common."""
+    outer = dict(schema) if isinstance(schema, dict) else schema
+    if isinstance(schema, dict):
+        for step, part in _subschemas(schema):
+            if error := _error_in(dialect, part, f"{place}/{step}"):
+                return error
+        for keyword, value in schema.items():
+            if keyword in _MANY and isinstance(value, list):
+                outer[keyword] = value and [{}]
+            elif keyword in _NAMED | _ONE and isinstance(value, dict):
+                outer[keyword] = {}
+            elif keyword in _TEXTS and isinstance(value, str):
+                outer[keyword] = ""
     try:
-        _dialect(schema).check_schema(schema)
+        found = _known_error(dialect, json.dumps(outer))
+    except (TypeError, ValueError):  # no JSON: it came from no server
+        found = _found_error(dialect, outer)
+    return _sentence(place + found[0], found[1]) if found else ""
+
+
+@lru_cache(maxsize=65_536)
+def _known_error(dialect: Any, text: str) -> tuple[str, str] | None:
+    return _found_error(dialect, json.loads(text))
+
+
+def _found_error(dialect: Any, schema: Any) -> tuple[str, str] | None:
+    """Return place and message of what is wrong with a schema."""
+    try:
+        dialect.check_schema(schema)
     except jsonschema.SchemaError as error:
-        return _sentence(error)
-    return ""
+        return _place(error), error.message
+    return None
 
 
 def instance_error(instance: Any, schema: Any) -> str:
@@ -65,7 +99,7 @@ def instance_error(instance: Any, schema: Any) -> str:
         return f"it is nested deeper than {MAX_DEPTH} levels"
     try:
         for error in _dialect(schema)(schema, registry=Registry()).iter_errors(instance):
-            return _sentence(error)
+            return _sentence(_place(error), error.message)
     except Unresolvable as error:
         return f"the schema has a reference that leads nowhere: {error.ref}"
     return ""
@@ -122,9 +156,12 @@ def _dialect(schema: Any) -> Any:
     return jsonschema.validators.validator_for(schema, default=default) or default
 
 
-def _sentence(error: Any) -> str:
-    place = "".join(f"/{_escape(str(step))}" for step in error.absolute_path)
-    return f"at {place or 'the root'}: {error.message[:300]}"
+def _place(error: Any) -> str:
+    return "".join(f"/{_escape(str(step))}" for step in error.absolute_path)
+
+
+def _sentence(place: str, message: str) -> str:
+    return f"at {place or 'the root'}: {message[:300]}"
 
 
 def _escape(step: str) -> str:

@@ -23,13 +23,14 @@ from mcpfactory_pipeline.checks.failing_api import FAILURES, ApiFailure, Failing
 from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.checks.wire.stdio import StdioConversation, peak_memory
 
-__all__ = ["matrix_text", "observe_failures"]
+__all__ = ["choose_subjects", "matrix_text", "observe_failures"]
 
 _GRACE: Final = 4.0  # seconds beyond, for servers that have a limit of their own
 _START: Final = 20.0  # seconds that a process may take to answer
 _TRIES: Final = 4  # calls until one works again; a busy machine needs more than one
 _READING: Final = frozenset({"GET", "HEAD"})
 _ONCE: Final = frozenset({"POST", "PATCH"})
+_AGAIN: Final = frozenset({"PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"})  # where there is neither of the others
 _WIDEST: Final = 90  # characters of a cell
 
 
@@ -48,9 +49,9 @@ async def observe_failures(
     Returns:
         What happened, and why something is missing ("" when nothing is).
     """
-    subjects = [one for one in (_first(plan, _READING), _first(plan, _ONCE)) if one is not None]
+    subjects = choose_subjects(plan)
     if not subjects:
-        return (), "no case is a GET, POST or PATCH"
+        return (), "there is no case of a method that HTTP describes"
     rows: list[FailureOutcome] = []
     try:
         async with asyncio.timeout(seconds):
@@ -60,6 +61,12 @@ async def observe_failures(
     order = [failure.id for failure in FAILURES]
     rows.sort(key=lambda row: (order.index(row.failure), row.method in _ONCE))
     return tuple(rows), "" if rows else "no tool works even while its API is well"
+
+
+def choose_subjects(plan: Sequence[PlannedCall]) -> list[PlannedCall]:
+    """Return a call that reads and one that must not be repeated; where there is neither, one of another method."""
+    found = [one for methods in (_READING, _ONCE) if (one := _first(plan, methods)) is not None]
+    return found or [one for one in (_first(plan, _AGAIN),) if one is not None]
 
 
 def _first(plan: Sequence[PlannedCall], methods: frozenset[str]) -> PlannedCall | None:
