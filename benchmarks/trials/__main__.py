@@ -18,6 +18,7 @@
   python -m benchmarks.trials releases --times 40  releases that are killed (-9) at random moments, then continued
   python -m benchmarks.trials first-push         each job of the workflows that init and ci write, by hand, as it is pushed
   python -m benchmarks.trials addresses          two FastAPI apps on loopback: each key reaches its own, whatever the environment says
+  python -m benchmarks.trials several-documents  three documents of Twilio as one server, staged, each call at the right host
   --seed N                                       other moments and choices
 Each prints what it met, and the last lines are a table of figures. The exit code is 1 when a promise was broken, 3 when
 something could not be tried here.
@@ -50,6 +51,7 @@ from benchmarks.trials import (
     publish,
     releases,
     rollbacks,
+    several_documents,
     workers,
 )
 from benchmarks.trials.ground import environment
@@ -72,6 +74,7 @@ PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "releases": (releases.run, 40),
     "first-push": (first_push.run, 1),
     "addresses": (addresses.run, 1),
+    "several-documents": (several_documents.run, 1),
 }
 
 
