@@ -17,6 +17,7 @@ from mcpfactory_codegen.sources.graphql import (
     translate_introspection,
     translate_sdl,
 )
+from mcpfactory_codegen.sources.postman import is_postman, translate_postman
 from mcpfactory_codegen.sources.translation import Translation
 
 __all__ = ["SOURCES", "Source", "recognise"]
@@ -49,6 +50,7 @@ SOURCES: Final = (
         is_introspection, translate_introspection,
     ),
     Source("graphql", "a GraphQL schema", "fields", "schema", is_sdl, translate_sdl),
+    Source("postman", "a Postman collection", "requests", "collection", is_postman, translate_postman),
 )  # fmt: skip
 """In the order in which they are tried."""
 

@@ -1,0 +1,472 @@
+"""Postman collections (2.0 and 2.1): requests in folders become operations, variables base URLs or arguments.
+
+A collection shows examples and no types. What they show is taken for what it is: arguments are texts unless a body says
+otherwise, answers have the types of the saved examples, and hardly anything is required.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote
+
+from mcpfactory_codegen.sources.inference import infer
+from mcpfactory_codegen.sources.secrets import is_credential, is_secret, without_user
+from mcpfactory_codegen.sources.translation import Draft, Translation, entries, table, text
+from mcpfactory_codegen.text import snake
+
+__all__ = ["is_postman", "translate_postman"]
+
+_VARIABLE: Final = re.compile(r"\{\{\s*([^{}]{1,100}?)\s*\}\}")
+_LONE: Final = re.compile(r'(?<!["\w}])\{\{\s*([^{}"]{1,100}?)\s*\}\}(?!["\w{])')
+_SEGMENT: Final = re.compile(r":([A-Za-z_][\w.-]*)\Z")
+_PREFIX: Final = re.compile(r"version|api_?ver|prefix|base|root|path|env|stage|lang|locale", re.IGNORECASE)
+_HEADERS: Final = frozenset(
+    {
+        "accept", "accept-encoding", "accept-language", "authorization", "cache-control", "connection", "content-length",
+        "content-type", "cookie", "host", "origin", "postman-token", "referer", "user-agent", "x-requested-with",
+    }
+)  # fmt: skip
+_REQUIRED: Final = re.compile(r"\s*\(?\s*required\b", re.IGNORECASE)
+_HOPS: Final = 8
+_EXAMPLE: Final = 200
+_METHOD: Final = re.compile(r"[A-Z]{2,20}\Z")
+_RAW: Final = {
+    "xml": "application/xml", "html": "text/html", "javascript": "application/javascript", "text": "text/plain",
+}  # fmt: skip
+
+
+def is_postman(data: dict[str, Any]) -> bool:
+    """Whether the data is a collection."""
+    node = _collection(data)
+    schema = text(table(node, "info"), "schema")
+    return isinstance(node.get("item"), list) and ("/collection" in schema or "_postman_id" in table(node, "info"))
+
+
+def _collection(data: dict[str, Any]) -> dict[str, Any]:
+    return table(data, "collection") or data
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A request of the collection: its item, where that stands, the folders around, and the `auth` that is in force."""
+
+    item: dict[str, Any]
+    origin: str
+    folders: tuple[str, ...]
+    auth: Any
+
+    @property
+    def node(self) -> dict[str, Any]:
+        request = self.item.get("request")
+        return request if isinstance(request, dict) else {"url": request, "method": "GET"}
+
+    @property
+    def name(self) -> str:
+        return text(self.item, "name")
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    """A request's URL: the base ("" unknown), the path with its parameters in braces, and what is known of each of them."""
+
+    base: str
+    path: str
+    parameters: dict[str, dict[str, Any]]
+    query: list[dict[str, Any]]
+
+
+def translate_postman(data: dict[str, Any]) -> Translation:
+    """Return a collection as OpenAPI."""
+    node = _collection(data)
+    origin = "" if node is data else "/collection"
+    info = table(node, "info")
+    version = info.get("version")
+    draft = Draft(info.get("name"), version if isinstance(version, str) else "", _described(info))
+    variables = _variables(node)
+    found = [*_requests(node, origin, (), node.get("auth"))]
+    addresses = [_address(one.node.get("url"), variables) for one in found]
+    bases = Counter(address.base for address in addresses if address is not None and address.base)
+    root = bases.most_common(1)[0][0] if bases else ""
+    if root:
+        draft.servers.append({"url": root})
+    named: dict[str, set[tuple[str, str]]] = {}
+    for one, address in zip(found, addresses, strict=True):
+        named.setdefault(snake(one.name), set()).add((text(one.node, "method"), address.path if address else ""))
+    for one, address in zip(found, addresses, strict=True):
+        _add(draft, one, address, root, repeated=len(named[snake(one.name)]) > 1)
+    return draft.done(frozenset() if root else frozenset({"server-relative"}))
+
+
+def _described(node: dict[str, Any]) -> str:
+    described = node.get("description")
+    return (
+        text(described, "content") if isinstance(described, dict) else described if isinstance(described, str) else ""
+    )
+
+
+def _variables(node: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for _, one in entries(node, "variable"):
+        value = one.get("value")
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            found[text(one, "key") or text(one, "id")] = str(value)
+    return found
+
+
+def _requests(node: dict[str, Any], origin: str, folders: tuple[str, ...], auth: Any) -> Iterator[_Request]:
+    for index, item in entries(node, "item"):
+        at = f"{origin}/item/{index}"
+        own = item.get("auth") or auth
+        if isinstance(item.get("item"), list):
+            yield from _requests(item, at, (*folders, text(item, "name")), own)
+        elif "request" in item:
+            request = item["request"]
+            yield _Request(item, at, folders, (request.get("auth") if isinstance(request, dict) else None) or own)
+
+
+# --- operations ---
+
+
+def _add(draft: Draft, one: _Request, address: _Address | None, root: str, *, repeated: bool) -> None:
+    method = text(one.node, "method").upper() or "GET"
+    name = snake(one.name)
+    if repeated and one.folders:
+        name = snake(f"{one.folders[-1]} {one.name}")
+    if address is None or not _METHOD.match(method):
+        reason = "it has no URL" if address is None else "it has no usable method"
+        draft.problems.add("operation-invalid", one.origin, f"the request {one.name[:100]!r}: {reason}; left out")
+        draft.leave_out(method, "", name, one.origin, reason)
+        return
+    operation: dict[str, Any] = {
+        "operationId": name,
+        "summary": one.name,
+        "description": _described(one.node) or _described(one.item),
+        "tags": [folder for folder in one.folders[-1:] if folder],
+        "parameters": [*_path_parameters(address), *_query(address), *_headers(one)],
+        "responses": _responses(one.item),
+        "security": _security(draft, one, address),
+    }
+    if not name:
+        del operation["operationId"]
+    body = _body(one)
+    if body is not None and method not in {"GET", "HEAD"}:
+        operation["requestBody"] = {"content": body}
+    if address.base and address.base != root:
+        operation["servers"] = [{"url": address.base}]
+    earlier = draft.paths.get(address.path, {}).get(method.lower())
+    if earlier is not None:  # another example of the same: what it gives besides can be given, too
+        known = {(given["in"], given["name"]) for given in earlier["parameters"]}
+        more = [
+            {**given, "required": False}
+            for given in operation["parameters"]
+            if (given["in"], given["name"]) not in known
+        ]
+        earlier["parameters"] += more
+    draft.add(method, address.path, operation, one.origin)
+
+
+def _path_parameters(address: _Address) -> Iterator[dict[str, Any]]:
+    for name, known in address.parameters.items():
+        example = _example(name, known.get("value"))
+        described = _described(known)
+        yield {
+            "name": name, "in": "path", "required": True, "schema": {"type": "string"},
+            **({"description": described} if described else {}), **example,
+        }  # fmt: skip
+
+
+def _query(address: _Address) -> Iterator[dict[str, Any]]:
+    counts = Counter(text(one, "key") for one in address.query)
+    for name in dict.fromkeys(text(one, "key") for one in address.query):
+        known = next(one for one in address.query if text(one, "key") == name)
+        if not name or is_credential("query", name):
+            continue
+        kind: dict[str, Any] = {"type": "string"}
+        described = _described(known)
+        yield {
+            "name": name, "in": "query",
+            "schema": {"type": "array", "items": kind} if counts[name] > 1 else kind,
+            **({"description": described} if described else {}),
+            **({"required": True} if _REQUIRED.match(described) else {}),
+            **(_example(name, known.get("value")) if counts[name] == 1 else {}),
+        }  # fmt: skip
+
+
+def _headers(one: _Request) -> Iterator[dict[str, Any]]:
+    for name, node in _written_headers(one).items():
+        if name.lower() in _HEADERS or is_secret(name) or not re.fullmatch(r"[\w.-]+", name):
+            continue
+        value = node.get("value")
+        fixed = isinstance(value, str) and value and not _VARIABLE.search(value) and node.get("disabled") is not True
+        described = _described(node)
+        yield {
+            "name": name, "in": "header",
+            "schema": {"type": "string", **({"default": value} if fixed else {})},
+            **({"description": described} if described else {}),
+            **({"required": True} if fixed or _REQUIRED.match(described) else {}),
+        }  # fmt: skip
+
+
+def _written_headers(one: _Request) -> dict[str, dict[str, Any]]:
+    written = one.node.get("header")
+    if isinstance(written, str):
+        pairs = (line.partition(":") for line in written.splitlines())
+        return {name.strip(): {"value": value.strip()} for name, _, value in pairs if name.strip()}
+    return {text(node, "key"): node for _, node in entries(one.node, "header") if text(node, "key")}
+
+
+def _example(name: str, value: Any) -> dict[str, Any]:
+    plain = isinstance(value, str) and 0 < len(value) <= _EXAMPLE and not value.startswith(("<", "{", ":"))
+    return {"example": value} if plain and not _VARIABLE.search(str(value)) and not is_secret(name) else {}
+
+
+# --- addresses ---
+
+
+def _address(url: Any, variables: dict[str, str]) -> _Address | None:
+    raw = url if isinstance(url, str) else text(url, "raw") or _joined(url)
+    raw = without_user(raw.strip().partition("#")[0])
+    before, _, query = raw.partition("?")
+    if not before:
+        return None
+    base, path = _split(before, variables)
+    known = {text(one, "key") or text(one, "id"): one for _, one in entries(url, "variable")}
+    parameters: dict[str, dict[str, Any]] = {}
+    segments = [_segment(segment, variables, known, parameters) for segment in path.split("/")]
+    pairs = [one for _, one in entries(url, "query")]
+    if not pairs:
+        pairs = [{"key": key, "value": value} for key, value in parse_qsl(query, keep_blank_values=True)][:200]
+    return _Address(base, "/" + "/".join(segments).lstrip("/"), parameters, pairs)
+
+
+def _joined(url: Any) -> str:
+    """Return the text of a URL that is written in parts."""
+    host, path = (url.get(key) if isinstance(url, dict) else None for key in ("host", "path"))
+    hosts = ".".join(map(str, host)) if isinstance(host, list) else host if isinstance(host, str) else ""
+    paths = path if isinstance(path, list) else [path] if isinstance(path, str) else []
+    named = [str(one.get("value", "")) if isinstance(one, dict) else str(one) for one in paths]
+    scheme = f"{text(url, 'protocol')}://" if text(url, "protocol") else ""
+    return "/".join([scheme + hosts, *(one.lstrip("/") for one in named)]) if hosts else ""
+
+
+def _split(before: str, variables: dict[str, str]) -> tuple[str, str]:
+    """Return the base URL, "" when a variable without a value hides it, and the path."""
+    if (first := _VARIABLE.match(before)) is not None:
+        rest = before[first.end() :]
+        value = _filled(variables.get(first[1], ""), variables).rstrip("/")
+        if "://" in value and (rest.startswith("/") or not rest):
+            return value, rest
+        if not value and (rest.startswith("/") or not rest):
+            return "", rest
+        before = value + rest
+    before = _filled_host(before, variables)
+    scheme, separator, rest = before.partition("://")
+    if not separator:
+        scheme, rest = "https", before
+    host, _, path = rest.partition("/")
+    usable = re.fullmatch(r"[\w.-]+(:\d{1,5})?", host) and scheme in {"http", "https"}
+    return (f"{scheme}://{host}" if usable else ""), f"/{path}"
+
+
+def _filled(value: str, variables: dict[str, str]) -> str:
+    for _ in range(_HOPS):
+        if not _VARIABLE.search(value) or len(value) > 2_000:
+            break
+        value = _VARIABLE.sub(lambda match: variables.get(match[1], match[1]), value)
+    return value[:2_000]
+
+
+def _filled_host(before: str, variables: dict[str, str]) -> str:
+    head, separator, rest = before.partition("://")
+    host, slash, path = (rest if separator else head).partition("/")
+    host = _filled(host, variables)
+    return f"{_filled(head, variables)}://{host}{slash}{path}" if separator else f"{host}{slash}{path}"
+
+
+def _segment(
+    segment: str, variables: dict[str, str], known: dict[str, dict[str, Any]], parameters: dict[str, dict[str, Any]]
+) -> str:
+    """Return one segment of a path; `:id` and variables become parameters, a variable that is part of the address its value."""
+    if (named := _SEGMENT.match(unquote(segment))) is not None:
+        parameters[named[1]] = known.get(named[1], {})
+        return f"{{{named[1]}}}"
+
+    def put(match: re.Match[str]) -> str:
+        name, value = match[1], variables.get(match[1], "")
+        if value and _PREFIX.search(name):
+            return _filled(value, variables).strip("/")
+        plain = re.sub(r"[^\w.-]", "_", name)
+        parameters[plain] = {"value": value}
+        return f"{{{plain}}}"
+
+    return _VARIABLE.sub(put, segment)
+
+
+# --- credentials ---
+
+
+def _security(draft: Draft, one: _Request, address: _Address) -> list[dict[str, list[str]]]:
+    """Return what a request needs: its auth, and what travels in headers and queries under the names of credentials."""
+    schemes = [_scheme(one.auth)]
+    for name, node in _written_headers(one).items():
+        value = text(node, "value")
+        if name.lower() == "authorization":
+            kind = value.partition(" ")[0].lower()
+            schemes.append({"type": "http", "scheme": kind} if kind in {"bearer", "basic"} else _key("header", name))
+        elif is_secret(name) and name.lower() not in _HEADERS and re.fullmatch(r"[\w.-]+", name):
+            schemes.append(_key("header", name))
+    schemes += [
+        _key("query", name) for name in (text(node, "key") for node in address.query) if is_credential("query", name)
+    ]
+    needs: dict[str, list[str]] = {_named(draft, scheme): [] for scheme in schemes if scheme is not None}
+    return [needs] if needs else []
+
+
+def _key(place: str, name: str) -> dict[str, Any]:
+    return {"type": "apiKey", "in": place, "name": name}
+
+
+def _named(draft: Draft, scheme: dict[str, Any]) -> str:
+    """Return the name of a scheme; the same scheme has one name."""
+    for name, known in draft.schemes.items():
+        if known == scheme:
+            return name
+    stem = snake(str(scheme.get("name") or scheme.get("scheme") or scheme["type"])) or "auth"
+    name, number = stem, 2
+    while name in draft.schemes:
+        name, number = f"{stem}_{number}", number + 1
+    draft.schemes[name] = scheme
+    return name
+
+
+def _scheme(auth: Any) -> dict[str, Any] | None:
+    kind = text(auth, "type").lower()
+    given = _settings(auth, kind)
+    if kind == "apikey":
+        place = given.get("in") if given.get("in") in {"query", "header"} else "header"
+        name = given.get("key", "")
+        return _key(str(place), name if re.fullmatch(r"[\w.-]{1,100}", name) else "X-Api-Key")
+    if kind in {"basic", "bearer"}:
+        return {"type": "http", "scheme": kind}
+    if kind == "oauth2":
+        return _oauth(given)
+    if kind == "awsv4":
+        return {**_key("header", "Authorization"), "x-amazon-apigateway-authtype": "awsSigv4"}
+    return {"type": "http", "scheme": kind} if kind and kind != "noauth" else None
+
+
+def _settings(auth: Any, kind: str) -> dict[str, str]:
+    """Return the settings of an auth: a list of keys and values in 2.1, an object in 2.0."""
+    listed = {text(one, "key"): one.get("value") for _, one in entries(auth, kind)} or table(auth, kind)
+    return {key: value for key, value in listed.items() if isinstance(value, str)}
+
+
+def _oauth(given: dict[str, str]) -> dict[str, Any]:
+    token, authorize = given.get("accessTokenUrl", ""), given.get("authUrl", "")
+    if not token.startswith(("http://", "https://")) or _VARIABLE.search(token + authorize):
+        return {"type": "http", "scheme": "bearer"}
+    scopes = dict.fromkeys((given.get("scope", "") if not _VARIABLE.search(given.get("scope", "")) else "").split(), "")
+    if given.get("grant_type") == "client_credentials":
+        return {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": token, "scopes": scopes}}}
+    if authorize.startswith(("http://", "https://")):
+        flow = {"tokenUrl": token, "authorizationUrl": authorize, "scopes": scopes}
+        return {"type": "oauth2", "flows": {"authorizationCode": flow}}
+    return {"type": "http", "scheme": "bearer"}
+
+
+# --- bodies and answers ---
+
+
+def _body(one: _Request) -> dict[str, Any] | None:
+    body = table(one.node, "body")
+    mode = text(body, "mode")
+    if body.get("disabled") is True:
+        return None
+    if mode == "raw":
+        return _raw(one, text(body, "raw"), text(table(table(body, "options"), "raw"), "language"))
+    if mode in {"urlencoded", "formdata"}:
+        kind = "application/x-www-form-urlencoded" if mode == "urlencoded" else "multipart/form-data"
+        return {kind: {"schema": _form([node for _, node in entries(body, mode)])}}
+    if mode == "file":
+        return {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    if mode == "graphql":
+        query = text(table(body, "graphql"), "query")
+        named = {"query": {"type": "string", "default": query}, "variables": {"type": "object"}}
+        return {"application/json": {"schema": {"type": "object", "properties": named, "required": ["query"]}}}
+    return None
+
+
+def _raw(one: _Request, raw: str, language: str) -> dict[str, Any] | None:
+    if not raw.strip():
+        return None
+    headers = {name.lower(): text(node, "value") for name, node in _written_headers(one).items()}
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    value = _json(raw)
+    if value is not None and (not kind or "json" in kind or language == "json"):
+        kind = kind if "json" in kind else "application/json"
+        return {kind: {"schema": infer([value]), "example": _without_secrets(value)}}
+    kind = kind if re.fullmatch(r"[\w.+-]+/[\w.+-]+", kind) and "json" not in kind else _RAW.get(language, "text/plain")
+    return {kind: {"schema": {"type": "string"}}}
+
+
+def _json(raw: str) -> Any:
+    """Return JSON in which variables may stand without quotes; None when it is none."""
+    for written in (raw, _LONE.sub(lambda match: json.dumps(match[1]), raw)):
+        try:
+            return json.loads(written, parse_constant=str)
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def _without_secrets(value: Any, depth: int = 0) -> Any:
+    if isinstance(value, dict) and depth < _HOPS:
+        return {name: _without_secrets(one, depth + 1) for name, one in value.items() if not is_secret(name)}
+    if isinstance(value, list) and depth < _HOPS:
+        return [_without_secrets(one, depth + 1) for one in value[:_HOPS]]
+    return value
+
+
+def _form(nodes: list[dict[str, Any]]) -> dict[str, Any]:
+    properties: dict[str, Any] = {}
+    required = []
+    for node in nodes:
+        name = text(node, "key")
+        if not name:
+            continue
+        schema: dict[str, Any] = {"type": "string"}
+        if text(node, "type") == "file":
+            schema = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
+        described = _described(node)
+        schema |= {"description": described} if described else {}
+        schema |= (
+            {"examples": list(_example(name, node.get("value")).values())} if _example(name, node.get("value")) else {}
+        )
+        properties[name] = {"type": "array", "items": schema} if name in properties else schema
+        required += [name] if _REQUIRED.match(described) else []
+    return {"type": "object", "properties": properties} | ({"required": required} if required else {})
+
+
+def _responses(item: dict[str, Any]) -> dict[str, Any]:
+    """Return the saved examples by status: the types of what is JSON in them."""
+    samples: dict[str, list[Any]] = {}
+    named: dict[str, str] = {}
+    for _, one in entries(item, "response"):
+        code = one.get("code")
+        status = str(code) if isinstance(code, int) and 200 <= code < 600 else ""
+        if not status:
+            continue
+        named.setdefault(status, text(one, "name") or text(one, "status"))
+        value = _json(text(one, "body"))
+        samples.setdefault(status, []).extend([value] if isinstance(value, dict | list) else [])
+    found: dict[str, Any] = {}
+    for status, values in samples.items():
+        found[status] = {"description": named[status] or status}
+        if values:
+            found[status]["content"] = {"application/json": {"schema": infer(values, answer=True)}}
+    return found or {"200": {"description": "The answer"}}

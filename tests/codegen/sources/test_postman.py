@@ -1,0 +1,204 @@
+"""Postman collections: requests of folders become operations; variables, examples and auth say what an example can say."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.codegen.sources.support import SourceReader, named, parameters
+
+V21 = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
+
+
+def collection(*items: Any, **members: Any) -> dict[str, Any]:
+    """A collection of these items, with a variable for the base URL."""
+    return {
+        "info": {"name": "Shop", "schema": V21, "description": {"content": "Sells."}},
+        "variable": [
+            {"key": "baseUrl", "value": "https://{{host}}/v1"},
+            {"key": "host", "value": "shop.test"},
+            {"key": "api_version", "value": "2024"},
+            {"key": "apiToken", "value": "hunter2"},
+        ],
+        "item": list(items),
+        **members,
+    }
+
+
+def request(raw: str = "{{baseUrl}}/books", name: str = "List books", **members: Any) -> dict[str, Any]:
+    """An item with a request."""
+    return {"name": name, "request": {"method": "GET", "url": {"raw": raw}, **members}}
+
+
+def body(**members: Any) -> dict[str, Any]:
+    """An item with a POST of a body."""
+    return request(name="Add book", method="POST", body=members)
+
+
+def test_requests_of_folders_are_operations(reader: SourceReader) -> None:
+    folder = {
+        "name": "Books",
+        "item": [
+            request(description="All of them."),
+            {"name": "Deep", "item": [request("{{baseUrl}}/deep", "Go deep")]},
+        ],
+    }
+    api = reader.api(collection(folder))
+    assert (api.title, api.description, api.servers, api.problems) == ("Shop", "Sells.", ("https://shop.test/v1",), ())
+    found = [(one.key, one.operation_id, one.summary, one.tags) for one in api.operations]
+    assert found == [
+        ("GET /books", "list_books", "List books", ("Books",)),
+        ("GET /deep", "go_deep", "Go deep", ("Deep",)),
+    ]
+    assert api.operations[0].pointer == "/item/0/item/0"
+    assert api.operations[0].description == "All of them."
+
+
+@pytest.mark.parametrize(
+    ("url", "server", "path", "given"),
+    [
+        ("{{baseUrl}}/books/:id", "https://shop.test/v1", "/books/{id}", {"id": ("path", True)}),
+        ("{{baseUrl}}/books/{{book_id}}", "https://shop.test/v1", "/books/{book_id}", {"book_id": ("path", True)}),
+        ("{{baseUrl}}/{{api_version}}/a", "https://shop.test/v1", "/2024/a", {}),
+        ("https://{{host}}:8443/a?x=1&x=2", "https://shop.test:8443", "/a", {"x": ("query", False)}),
+        ("http://user:hunter2@other.test/a", "http://other.test", "/a", {}),
+        ("shop.test/a", "https://shop.test", "/a", {}),
+        ("{{nothing}}/a", "", "/a", {}),
+        ({"protocol": "https", "host": ["shop", "test"], "path": ["a", ":b"]}, "https://shop.test", "/a/{b}", {"b": ("path", True)}),
+        ({"raw": "{{baseUrl}}/a?x=1", "query": [{"key": "x", "value": "1", "description": "(Required) How."}]},
+         "https://shop.test/v1", "/a", {"x": ("query", True)}),
+    ],
+)  # fmt: skip
+def test_an_address_is_a_base_url_a_path_and_arguments(
+    reader: SourceReader, url: Any, server: str, path: str, given: dict[str, tuple[str, bool]]
+) -> None:
+    api = reader.api(collection({"name": "One", "request": {"method": "GET", "url": url}}))
+    (one,) = api.operations
+    assert (api.base_url, one.path, parameters(one)) == (server, path, given)
+
+
+def test_a_request_in_one_text_and_requests_elsewhere(reader: SourceReader) -> None:
+    api = reader.api(
+        collection(request(), request("{{baseUrl}}/b", "B"), {"name": "C", "request": "https://other.test/c"})
+    )
+    assert named(api, "c").key == "GET /c"
+    assert named(api, "c").server
+    assert not named(api, "b").server
+
+
+KEY_21 = {"type": "apikey", "apikey": [{"key": "key", "value": "X-Shop"}, {"key": "value", "value": "hunter2"}]}
+KEY_20 = {"type": "apikey", "apikey": {"key": "shop", "value": "hunter2", "in": "query"}}
+TOKEN = [
+    {"key": "accessTokenUrl", "value": "https://shop.test/token"},
+    {"key": "authUrl", "value": "https://shop.test/login"},
+]
+
+
+@pytest.mark.parametrize(
+    ("auth", "scheme"),
+    [
+        (KEY_21, ("apiKey", "header", "X-Shop")),
+        (KEY_20, ("apiKey", "query", "shop")),
+        ({"type": "basic", "basic": [{"key": "password", "value": "hunter2"}]}, ("basic", "", "")),
+        ({"type": "bearer", "bearer": [{"key": "token", "value": "{{apiToken}}"}]}, ("bearer", "", "")),
+        ({"type": "oauth2", "oauth2": TOKEN}, ("oauth2", "", "")),
+        ({"type": "oauth2"}, ("bearer", "", "")),
+    ],
+)
+@pytest.mark.parametrize("level", ["collection", "folder", "request"])
+def test_auth_of_each_level_is_in_force_below(
+    reader: SourceReader, auth: Any, scheme: tuple[str, str, str], level: str
+) -> None:
+    item = request(auth=auth) if level == "request" else request()
+    folder = {"name": "F", "item": [item]} | ({"auth": auth} if level == "folder" else {})
+    free = request("{{baseUrl}}/free", "Free", auth={"type": "noauth"})
+    api = reader.api(collection(folder, free, **({"auth": auth} if level == "collection" else {})))
+    (one,) = api.security_schemes
+    assert (one.kind, one.place, one.parameter) == scheme
+    assert named(api, "list_books").security == ((one.name,),)
+    assert named(api, "free").security == ()
+
+
+def test_credentials_in_headers_and_queries_are_no_arguments(reader: SourceReader) -> None:
+    headers = [
+        {"key": "X-Api-Key", "value": "hunter2"},
+        {"key": "X-Shop-Version", "value": "7"},
+        {"key": "X-Trace", "value": "{{t}}"},
+    ]
+    api = reader.api(collection(request("{{baseUrl}}/a?access_token=hunter2&q=1", "A", header=headers)))
+    (one,) = api.operations
+    assert parameters(one) == {"q": ("query", False), "X-Shop-Version": ("header", True), "X-Trace": ("header", False)}
+    assert {(scheme.place, scheme.parameter) for scheme in api.security_schemes} == {
+        ("header", "X-Api-Key"),
+        ("query", "access_token"),
+    }
+    assert "hunter2" not in json.dumps([repr(api)])
+
+
+@pytest.mark.parametrize(
+    ("sent", "content_type", "properties"),
+    [
+        ({"mode": "raw", "raw": '{"title": "Emma", "pages": 3, "id": {{id}}, "x": null}'}, "application/json", ["title", "pages", "id", "x"]),
+        ({"mode": "urlencoded", "urlencoded": [{"key": "a", "value": "1"}]}, "application/x-www-form-urlencoded", ["a"]),
+        ({"mode": "formdata", "formdata": [{"key": "f", "type": "file"}]}, "multipart/form-data", ["f"]),
+        ({"mode": "graphql", "graphql": {"query": "{ a }"}}, "application/json", ["query", "variables"]),
+        ({"mode": "file"}, "application/octet-stream", None),
+        ({"mode": "raw", "raw": "<a/>", "options": {"raw": {"language": "xml"}}}, "application/xml", None),
+        ({"mode": "raw", "raw": "plain"}, "text/plain", None),
+    ],
+)  # fmt: skip
+def test_a_body_has_the_shape_of_its_example(
+    reader: SourceReader, sent: dict[str, Any], content_type: str, properties: list[str] | None
+) -> None:
+    (one,) = reader.api(collection(body(**sent))).operations
+    assert one.body is not None
+    assert one.body.content_type == content_type
+    assert isinstance(one.body.schema, dict)
+    assert (list(one.body.schema["properties"]) if properties is not None else None) == properties
+
+
+def test_answers_have_the_types_of_the_saved_examples(reader: SourceReader) -> None:
+    saved = [
+        {"name": "Found", "code": 200, "body": '{"title": "Emma", "pages": 3}'},
+        {"name": "Other", "code": 200, "body": '{"title": null, "new": [1]}'},
+        {"name": "None", "code": 404, "body": "no"},
+        {"name": "Odd", "code": "x", "body": None},
+    ]
+    (one,) = reader.api(collection(request() | {"response": saved})).operations
+    first, second = one.responses
+    assert (first.status, second.status, second.schema) == ("200", "404", None)
+    assert isinstance(first.schema, dict)
+    assert first.schema["required"] == ["title"]
+    assert first.schema["properties"]["title"] == {"type": ["string", "null"]}
+    assert first.schema["properties"]["pages"] == {"type": ["number", "null"]}
+
+
+def test_another_example_of_the_same_request_gives_its_arguments(reader: SourceReader) -> None:
+    api = reader.api(collection(request("{{baseUrl}}/a?x=1"), request("{{baseUrl}}/a?y=1", "Again")))
+    (one,) = api.operations
+    assert list(parameters(one)) == ["x", "y"]
+    assert [left.reason for left in api.skipped] == ["GET /a occurs before"]
+
+
+def test_a_request_without_a_url_is_left_out_and_reported(reader: SourceReader) -> None:
+    api = reader.api(collection(request(), {"name": "Empty", "request": {"method": "GET", "url": ""}}))
+    assert [(one.code, one.pointer) for one in api.problems] == [("operation-invalid", "/item/1")]
+    assert len(api.skipped) == 1
+
+
+@pytest.mark.parametrize("wrong", [None, 7, "text", [], {}, [{}], [[]], {"a": None}, [7]])
+@pytest.mark.parametrize("key", ["url", "header", "body", "auth", "method", "description"])
+def test_no_value_of_a_request_ends_the_reading(reader: SourceReader, key: str, wrong: Any) -> None:
+    reader.api(collection(request(**{key: wrong}), {"name": wrong, "request": request()["request"], "response": wrong}))
+    reader.api(
+        collection(
+            request(url={"raw": "{{baseUrl}}/:a", "query": wrong, "variable": wrong, "host": wrong}), variable=wrong
+        )
+    )
+    reader.api(
+        collection(
+            body(mode="raw", raw=wrong), body(mode="formdata", formdata=wrong), auth={"type": "oauth2", "oauth2": wrong}
+        )
+    )
