@@ -60,6 +60,41 @@ def test_what_is_no_address_says_which_variable_takes_one(base_url: str, environ
     assert (works, hint) == (False, "export SHOP_BASE_URL=https://…")
 
 
+SERVERS = [{"name": "uploads", "url": "https://uploads.example.com", "variable": "SHOP_UPLOADS_BASE_URL", "tools": 2}]
+
+
+@pytest.mark.parametrize(
+    ("environ", "told_of_uploads"),
+    [
+        ({}, ("2 tools are at https://uploads.example.com", "")),
+        (
+            {"SHOP_BASE_URL": "https://sandbox.example.com"},
+            (
+                "2 tools are at https://uploads.example.com; SHOP_BASE_URL does not move that",
+                "export SHOP_UPLOADS_BASE_URL=https://…",
+            ),
+        ),
+        (
+            {"SHOP_BASE_URL": "https://sandbox.example.com", "SHOP_UPLOADS_BASE_URL": LOCAL},
+            (f"2 tools are at {LOCAL}, by SHOP_UPLOADS_BASE_URL, on this machine", ""),
+        ),
+        (
+            {"SHOP_UPLOADS_BASE_URL": "nowhere"},
+            ("2 tools are at nowhere, by SHOP_UPLOADS_BASE_URL, which is no http", "export"),
+        ),
+    ],
+)
+def test_another_server_of_the_api_says_what_moves_it(
+    environ: dict[str, str], told_of_uploads: tuple[str, str]
+) -> None:
+    data = {"base_url": PUBLIC, "prefix": "SHOP", "allow_private": [], "servers": SERVERS}
+    _, uploads = api_addresses(data, environ, server="shop")
+    message, hint = told_of_uploads
+    assert uploads.message.startswith(message)
+    assert uploads.hint.startswith(hint)
+    assert bool(uploads.hint) == bool(hint)
+
+
 def test_the_variable_of_the_api_permits_no_other_host() -> None:
     found = told("", {"SHOP_BASE_URL": LOCAL}, further=[PRIVATE, PUBLIC])
     assert [(url, works) for url, works, _ in found] == [(LOCAL, True), (PRIVATE, False), (PUBLIC, True)]

@@ -27,15 +27,24 @@ def send(shelf, index, registry):
 
 
 @pytest.mark.parametrize(
-    ("url", "wanted"),
+    ("api", "wanted"),
     [
-        ("", [{"name": "BOOKS_BASE_URL", "isRequired": True}]),
-        ("http://127.0.0.1:8000/v1", [{"name": "BOOKS_BASE_URL"}]),
-        ("https://api.example.com/v1", []),
+        (("", ""), [{"name": "BOOKS_BASE_URL", "isRequired": True}]),
+        (("http://127.0.0.1:8000/v1", ""), [{"name": "BOOKS_BASE_URL"}]),
+        (("https://api.example.com/v1", 'ServerAddress("eu", "https://eu.example.com")'), []),
+        (
+            ("", 'ServerAddress("eu-west", ""), ServerAddress("files", "http://localhost")'),
+            [
+                {"name": "BOOKS_BASE_URL"},
+                {"name": "BOOKS_EU_WEST_BASE_URL", "isRequired": True},
+                {"name": "BOOKS_FILES_BASE_URL"},
+            ],
+        ),
     ],
 )
-def test_an_address_that_is_of_no_use_elsewhere_is_asked_for(url, wanted, shelf, registry, send):
-    shelf.put(api=f'BASE_URL = {url!r}\ndef upstream():\n    return Upstream(BASE_URL, SCHEMES, prefix="BOOKS")\n')
+def test_an_address_that_is_of_no_use_elsewhere_is_asked_for(api, wanted, shelf, registry, send):
+    code = f"BASE_URL = {api[0]!r}\nSERVERS = ({api[1]})\n"
+    shelf.put(api=f'{code}def upstream():\n    return Upstream(BASE_URL, SCHEMES, servers=SERVERS, prefix="BOOKS")\n')
     assert send() == {"pypi": "published", "registry": "published"}
     (document,) = registry.entries.values()
     (package,) = document["packages"]

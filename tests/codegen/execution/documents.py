@@ -58,7 +58,8 @@ BOOKSHOP: dict[str, Any] = {
             }
         },
         "/orders": {
-            "delete": {"summary": "Forget all orders", "tags": ["Orders"], "responses": {"204": {"description": ""}}}
+            "servers": [{"url": "https://orders.example/v1"}],
+            "delete": {"summary": "Forget all orders", "tags": ["Orders"], "responses": {"204": {"description": ""}}},
         },
     },
     "components": {

@@ -91,6 +91,37 @@ def test_tools_are_listed_as_the_manifest_says_and_nothing_is_loaded(folder: Pat
     assert loaded(folder) == set()
 
 
+@pytest.mark.parametrize(
+    ("environ", "notice"),
+    [
+        ({}, ""),
+        ({"BOOKS_UPLOADS_BASE_URL": "http://u"}, ""),
+        ({"BOOKS_BASE_URL": "http://s", "BOOKS_UPLOADS_BASE_URL": "http://u"}, ""),
+        (
+            {"BOOKS_BASE_URL": "http://s"},
+            "warning: BOOKS_BASE_URL does not move operations at https://uploads.test: they are called there until "
+            "BOOKS_UPLOADS_BASE_URL says where\n",
+        ),
+    ],
+)
+def test_a_server_says_at_its_start_which_addresses_were_not_moved(
+    folder: Path,
+    environ: dict[str, str],
+    notice: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    addresses = {"prefix": "BOOKS", "base_url": "https://api.test", "servers": {"uploads": "https://uploads.test"}}
+    (folder / "manifest.json").write_text(json.dumps({**MANIFEST, "addresses": addresses}))
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    server = Server("books")
+    server.mount_manifest(folder)
+    use(server, lambda client: client.list_tools())
+    assert capsys.readouterr().err == notice
+    assert loaded(folder) == set()
+
+
 def test_the_first_call_loads_the_module_and_all_tools_share_the_upstream(folder: Path) -> None:
     server = Server("books")
     server.mount_manifest(folder)

@@ -24,6 +24,7 @@ from mcpfactory_pipeline.channels.channel import read_verified
 from mcpfactory_pipeline.channels.contract import wheel_manifest
 from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_runtime.upstream.addresses import describe_private
+from mcpfactory_runtime.upstream.settings import server_setting
 
 __all__ = ["CandidateRelease", "Metadata", "Variable", "read_release"]
 
@@ -211,13 +212,17 @@ def _schemes(code: ast.Module) -> list[tuple[str, str, tuple[str, ...]]]:
     return [tuple(ast.literal_eval(arg) for arg in args[:3]) for args in created if len(args) >= 3]
 
 
-def _address(code: ast.Module) -> Iterator[Variable]:
-    """Yield the variable of the API's address, when the package has none that is of use elsewhere."""
+def _addresses(code: ast.Module) -> Iterator[Variable]:
+    """Yield the variable of each address of the API that is of no use elsewhere. An API with several servers may have no root."""
+    servers = [tuple(str(ast.literal_eval(arg)) for arg in call.args) for call in _calls(code, "ServerAddress")]
     for call in _calls(code, "Upstream"):
         names = [ast.literal_eval(one.value) for one in call.keywords if one.arg == "prefix"]
-        url = next((str(ast.literal_eval(one.value)) for one in _assigned(code, "BASE_URL")), "")
-        if names and (not url or describe_private(url)):
-            yield Variable(f"{names[0]}_BASE_URL", "Where the API lives, such as https://api.example.com/v1", not url)
+        root = next((str(ast.literal_eval(one.value)) for one in _assigned(code, "BASE_URL")), "")
+        beside = [(server_setting(name), url, not url) for name, url in servers]
+        for setting, url, required in (("BASE_URL", root, not root and not servers), *beside):
+            if names and (not url or describe_private(url)):
+                words = "Where the API lives, such as https://api.example.com/v1"
+                yield Variable(f"{names[0]}_{setting}", words, required)
 
 
 def _assigned(code: ast.Module, name: str) -> list[ast.Assign]:
@@ -240,7 +245,7 @@ def _variables(server: str, code: ast.Module, config: Mapping[str, Any]) -> Iter
     declared = publish.get("environment", {}) if isinstance(publish, dict) else {}
     if not isinstance(declared, dict):
         raise _config_error(server, "publish.environment is not a table", "[publish.environment.NAME]")
-    found = {one.name: one for one in _address(code)}
+    found = {one.name: one for one in _addresses(code)}
     for name, kind, variables in _schemes(code):
         for number, variable in enumerate(variables):
             words = f"{'API key' if kind == 'apiKey' else 'Credentials'} of {name}"

@@ -485,6 +485,10 @@ def _moved(report: Mapping[str, Any], built: BuiltServer) -> str:
         for name in was
         if name in now and was[name] != now[name]
     ]
+    known = {*was.values(), *(before.get("further", ()) if isinstance(before, dict) else ())}
+    moved += [
+        f"some of its operations are at {now[name]} now" for name in now if name not in was and now[name] not in known
+    ]
     if "" in was and "" not in now:
         variable = f"{built.address['prefix']}_BASE_URL"
         moved.append(f"each API document has an address of its own now, and {variable} replaces none of them")
