@@ -185,6 +185,13 @@ def test_the_label_tells_apart_what_two_documents_call_the_same_whatever_their_o
     assert {one.module for one in names.operations.values()} == {"orders_items", "stock_2_items"}
 
 
+def test_a_document_that_comes_later_does_not_get_the_name_that_two_others_gave_up() -> None:
+    documents = {name: document(name, f"https://{name}.test", LIST) for name in ("orders", "stock", "video")}
+    pinned = {"orders: GET /items": "orders_list_items", "stock: GET /items": "stock_list_items"}
+    names = name_api(combined(**documents), server="acme", pinned=pinned)
+    assert {one.tool for one in names.operations.values()} == {*pinned.values(), "video_list_items"}
+
+
 def test_a_name_that_was_published_stays_and_the_new_one_gets_the_label() -> None:
     found = combined(orders=document("Orders", ORDERS, LIST), stock=document("Stock", STOCK, LIST))
     names = name_api(found, server="acme", pinned={"orders: GET /items": "list_items"})

@@ -7,7 +7,7 @@ without a label, which was there before the others, keeps its names.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from mcpfactory_codegen.ir import ApiOperation
@@ -33,6 +33,8 @@ def name_labelled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str,
         if stays and plain[key].lower() not in taken:
             names[key] = plain[key]
             taken.add(plain[key].lower())
+    # A name that two documents have without what was pinned tells nothing, even where one of them got another long ago.
+    taken |= _shared(_each(operations, lambda some: name_tools(some, {})).values())
     waiting = [(key, _candidates(key, labels[key], plain[key])) for key in plain if key not in names]
     while waiting:
         proposals = [(key, next(candidates), candidates) for key, candidates in waiting]
@@ -42,6 +44,10 @@ def name_labelled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str,
         waiting = [(key, candidates) for key, name, candidates in proposals if name.lower() not in free]
         taken |= claims.keys()
     return names
+
+
+def _shared(names: Iterable[str]) -> set[str]:
+    return {name for name, count in Counter(name.lower() for name in names).items() if count > 1}
 
 
 def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
