@@ -27,7 +27,7 @@ from benchmarks.apis import DocumentError
 from benchmarks.staging import table
 from benchmarks.staging.arrival import Arrival, Source
 from benchmarks.staging.results import code_digest, keep, kept
-from benchmarks.staging.road import empty_workspace, travel
+from benchmarks.staging.road import empty_workspace, end_all, travel
 from benchmarks.staging.sources import from_files, from_folder, from_list
 
 
@@ -88,7 +88,8 @@ def _sources(wish: argparse.Namespace) -> list[Source]:
 def _send(sources: Sequence[Source], wish: argparse.Namespace, folder: Path, arrivals: dict[str, Arrival]) -> None:
     """Send the documents, the largest first, and put into `arrivals` what became of each."""
     template = empty_workspace(folder)
-    with ThreadPoolExecutor(max(1, wish.jobs)) as pool:
+    pool = ThreadPoolExecutor(max(1, wish.jobs))
+    try:
         sent: dict[Future[Arrival], Source] = {
             pool.submit(travel, source, template, folder / f"of-{source.name}", wish.limit): source
             for source in sorted(sources, key=lambda one: -one.operations)
@@ -103,6 +104,9 @@ def _send(sources: Sequence[Source], wish: argparse.Namespace, folder: Path, arr
                 shutil.rmtree(wish.keep / source.name, ignore_errors=True)
                 shutil.move(workspace, wish.keep / source.name)
             shutil.rmtree(workspace, ignore_errors=True)
+    finally:  # nothing is left of a run that is broken off
+        pool.shutdown(wait=False, cancel_futures=True)
+        end_all()
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from typing import Any
 from benchmarks.staging.arrival import Arrival, Obstacle, Source
 from benchmarks.staging.obstacles import Made, obstacles
 
-__all__ = ["empty_workspace", "travel"]
+__all__ = ["empty_workspace", "end_all", "travel"]
+
+_running: set[int] = set()  # process groups of commands
 
 
 @dataclass(slots=True)
@@ -100,6 +103,13 @@ def _stages(done: _Done, source: Source, trip: _Trip) -> None:
         trip.failed["run"] = _told(done)
 
 
+def end_all() -> None:
+    """End the commands that are under way: they are no part of the terminal's process group."""
+    for group in list(_running):
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+
+
 def _told(done: _Done) -> str:
     if done.code is None:
         return f"not finished after {done.seconds:.0f} s"
@@ -121,6 +131,7 @@ def _run(folder: Path, patience: float, *words: str) -> _Done:
         start_new_session=True,
         env={**os.environ, "PYTHONHASHSEED": "0"},
     )
+    _running.add(process.pid)
     try:
         out, err = process.communicate(timeout=max(patience, 1))
         code: int | None = process.returncode
@@ -128,4 +139,6 @@ def _run(folder: Path, patience: float, *words: str) -> _Done:
         os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
         code = None
+    finally:
+        _running.discard(process.pid)
     return _Done(code, out, err, time.perf_counter() - begin)

@@ -28,6 +28,7 @@ from mcpfactory_codegen.cases.samples import NOTHING, sample
         ({"type": "integer", "maximum": -3}, -3),
         ({"type": "integer", "exclusiveMinimum": 5}, 6),
         ({"type": "number", "exclusiveMaximum": 1}, 0.5),
+        ({"type": "number", "maximum": 0}, -1),
         ({"type": "boolean"}, True),
         ({"type": ["null", "integer"]}, 1),
         ({"type": "array", "items": {"type": "integer"}, "minItems": 2, "uniqueItems": True}, [1, 2]),

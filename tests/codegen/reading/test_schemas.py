@@ -79,6 +79,7 @@ MENDED: list[tuple[str, Any, Any]] = [
     ("schema-invalid", {"properties": {"a": "strange"}}, {"properties": {"a": {}}}),
     ("schema-invalid", {"properties": {"a": "string"}}, {"properties": {"a": {"type": "string"}}}),
     ("schema-default", {"type": "integer", "default": "ten"}, {"type": "integer"}),
+    ("schema-default", {"type": "number", "default": "1e999"}, {"type": "number"}),
     ("schema-default", {"type": "integer", "default": "10"}, {"type": "integer", "default": 10}),
 ]  # fmt: skip
 

@@ -296,11 +296,11 @@ def _integer(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int)
 def _number(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
     (low, above), (high, below) = _low(schema), _high(schema)
     if "multipleOf" not in schema:
-        for value in (1.5, 0.5, low + 1, (low + high) / 2):
+        for value in (1.5, 0.5, low + 1, high - 1, (low + high) / 2):
             if (
                 low <= value <= high
                 and not ((above and value == low) or (below and value == high))
-                and value < math.inf
+                and abs(value) < math.inf
             ):
                 return value
     return _integer(schema, schemas, depth)

@@ -376,7 +376,7 @@ def _fit(value: Any, types: frozenset[str]) -> Any:
         return intended if "boolean" in types else value
     if isinstance(intended, int):
         return intended if types & {"integer", "number"} else value
-    return intended if isinstance(intended, float) and "number" in types else value
+    return intended if isinstance(intended, float) and abs(intended) <= _LARGEST and "number" in types else value
 
 
 def _show(value: Any) -> str:
