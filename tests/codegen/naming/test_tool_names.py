@@ -6,8 +6,8 @@ from mcpfactory_codegen.ir import ApiOperation
 from mcpfactory_codegen.naming import name_tools
 
 
-def name(method: str, path: str, operation_id: str = "") -> str:
-    operation = ApiOperation(method, path, "", operation_id=operation_id)
+def name(method: str, path: str, operation_id: str = "", summary: str = "") -> str:
+    operation = ApiOperation(method, path, "", operation_id=operation_id, summary=summary)
     return name_tools([operation], {})[operation.key]
 
 
@@ -31,6 +31,17 @@ def names(*keys: str, ids: tuple[str, ...] = ()) -> list[str]:
         ("GET", "/chat.postMessage", "chat_postMessage", "chat_post_message"),
         ("GET", "/user/books", "getUserBooks", "get_user_books"),
         ("GET", "/books", "BooksController_findAll", "books_find_all"),
+        ("DELETE", "/{Bucket}", "DeleteBucket", "delete_bucket"),
+        ("PUT", "/{Bucket}#replication", "PutBucketReplication", "put_bucket_replication"),
+        ("GET", "/_component_template", "cluster-get-component-template", "cluster_get_component_template"),
+        ("GET", "/colors", "calendar.colors.get", "calendar_colors_get"),
+        ("GET", "/_alias", "indices-get-alias", "indices_get_alias"),
+        ("GET", "/api/v1/rc/{name}", "readReplicationController", "read_replication_controller"),
+        ("POST", "/#Action=TerminateInstances", "POST_TerminateInstances", "terminate_instances"),
+        ("POST", "/#X-Amz-Target=Timestream.Query", "Query", "query"),
+        ("GET", "/books/{id}", "getBookUsingGET_1", "get_book"),
+        ("GET", "/getnextevents", "getnextevents", "getnextevents"),
+        ("GET", "/feed", "deadbeef", "deadbeef"),
     ],
 )
 def test_an_operation_id_that_says_something_is_kept(method: str, path: str, operation_id: str, expected: str) -> None:
@@ -48,6 +59,17 @@ def test_an_operation_id_that_says_something_is_kept(method: str, path: str, ope
         ("GET", "/books", "operation_17", "list_books"),
         ("GET", "/books", "9f86d081884c7d65", "list_books"),
         ("GET", "/books", "本", "list_books"),
+        ("GET", "/books", "books", "list_books"),
+        ("GET", "/health", "health_health_get", "get_health"),
+        ("GET", "/folders/{folder_id}/items", "get_folders_id_items", "list_folder_items"),
+        ("PUT", "/events/{eventId}", "put-/events/{eventId}_replace", "replace_event"),
+        ("PUT", "/files/{id}#add_shared_link", "put_files_id#add_shared_link", "add_file_shared_link"),
+        (
+            "POST",
+            "/v1/test_helpers/cards/{card}/deliver",
+            "PostTestHelpersCardsCardDeliver",
+            "deliver_test_helper_card",
+        ),
     ],
 )
 def test_an_operation_id_made_by_a_machine_gives_way_to_the_path(
@@ -76,10 +98,37 @@ def test_an_operation_id_made_by_a_machine_gives_way_to_the_path(
         ("QUERY /books", "query_books"),
         ("GET /", "get_root"),
         ("GET /{id}", "get_item"),
+        ("GET /orders.json", "list_orders"),
+        ("GET /aliases/{id}", "get_alias"),
+        ("GET /statuses/{id}", "get_status"),
+        ("PUT /hooks/:id", "update_hook"),
+        ("POST /messages/{id}/mark-as-read", "mark_message_as_read"),
+        ("GET /a/{x}/b/{y}/c/{z}/d", "get_a_b_c_d"),
     ],
 )
 def test_without_an_operation_id_method_and_path_make_verb_and_noun(key: str, expected: str) -> None:
     assert names(key) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("key", "summary", "expected"),
+    [
+        ("POST /paymentMethods", "Get a list of available payment methods", "list_payment_methods"),
+        ("POST /node", "Shows the transactions of an address", "get_node"),
+        ("POST /users/{id}/relationship", "Modify the relationship of two users", "update_user_relationship"),
+        ("POST /permission/apps/{id}", "Adds the permission", "add_permission_app"),
+        ("PUT /books/{id}", "Create or update a book", "update_book"),
+        ("POST /orders/{id}/delivery", "Ships an order", "ship_order_delivery"),
+        ("POST /books", "Adds a book", "create_book"),
+        ("GET /orders/{id}", "Request details", "get_order"),
+        ("POST /files/{id}/content", "Upload file version", "upload_file_content"),
+        ("GET /corridor", "[USES 20 UNITS] Infer a country", "infer_corridor"),
+        ("POST /senders/resend/{id}", "Resend the request", "resend_sender"),
+    ],
+)
+def test_a_verb_is_never_invented_against_the_summary(key: str, summary: str, expected: str) -> None:
+    method, path = key.split()
+    assert name(method, path, summary=summary) == expected
 
 
 def test_operations_that_would_share_a_name_tell_themselves_apart_by_their_own_words() -> None:
@@ -95,11 +144,63 @@ def test_where_words_end_a_digest_of_method_and_path_goes_on() -> None:
     assert first.startswith("get_root_")
 
 
-def test_a_long_name_keeps_its_ends_and_gets_a_digest() -> None:
-    long = name("GET", "/x", "packages/list-docker-migration-conflicting-packages-for-authenticated-user")
-    assert len(long) <= 64
-    assert long.startswith("packages_list_docker_migration")
-    assert long == name("GET", "/x", "packages/list-docker-migration-conflicting-packages-for-authenticated-user")
+def test_who_says_just_that_keeps_a_name_and_so_does_the_plainest_path() -> None:
+    assert names("GET /books", "GET /volumes", ids=("", "list_books")) == ["list_books_via_get", "list_books"]
+    assert names("GET /kit", "GET /kit/{id}") == ["get_kit", "get_kit_by_id"]
+    assert names("GET /word/{w}/x", "GET /words/{w}/x") == ["get_word_x", "get_word_x_by_w"]
+    assert names("GET /v1/a", "GET /v2/a") == ["get_a_v1", "get_a_v2"]
+
+
+GOOGLE = "aiplatform.projects.locations."
+SETS = "groups.sites.termStore.sets.parentGroup.sets."
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        (  # what most operations have goes first
+            [GOOGLE + word for word in ("featurestores.entityTypes.features.batchCreate", *"abcdefg")],
+            ["locations_featurestores_entity_types_features_batch_create"],
+        ),
+        (  # a phrase that is there twice stays once
+            ["CustomerCustomPropertySelectionItems_PostCustomerCustomPropertySelectionItem"],
+            ["post_customer_custom_property_selection_item"],
+        ),
+        (
+            ["GetPaymentInformationSepaSeparatePaymentByPaymentInformationSepaSeparatePaymentId"],
+            ["get_payment_information_sepa_separate_payment_by_id"],
+        ),
+        (  # an ending that restates the beginning
+            ["enterprise-admin/add-org-access-to-self-hosted-runner-group-in-enterprise"],
+            ["enterprise_admin_add_org_access_to_self_hosted_runner_group"],
+        ),
+        (  # little words, and a word that is there twice
+            ["packages/list-docker-migration-conflicting-packages-for-authenticated-user"],
+            ["list_docker_migration_conflicting_packages_authenticated_user"],
+        ),
+        (  # usual short forms; siblings keep what tells them apart
+            [f"replaceAdmissionregistrationV1{kind}WebhookConfiguration" for kind in ("Validating", "Mutating")],
+            [
+                "replace_admissionregistration_v1_validating_webhook_config",
+                "replace_admissionregistration_v1_mutating_webhook_configuration",
+            ],
+        ),
+        (
+            [f"{SETS}children.children.relations.Get{side}Term" for side in ("To", "From")],
+            [
+                "store_sets_parent_group_sets_children_relations_get_to_term",
+                "store_sets_parent_group_sets_children_relations_get_from_term",
+            ],
+        ),
+    ],
+)
+def test_a_long_name_loses_what_tells_least(ids: list[str], expected: list[str]) -> None:
+    keys = [f"GET /{number}" for number in range(len(ids))]
+    assert names(*keys, ids=tuple(ids))[: len(expected)] == expected
+
+
+def test_a_long_name_gets_a_digest_when_there_is_no_other_way() -> None:
+    assert name("GET", "/x", "a" * 90) == "a" * 55 + "_541a2d0d"
 
 
 def test_a_pinned_name_stays_and_the_other_gives_way() -> None:

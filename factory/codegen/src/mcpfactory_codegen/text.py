@@ -40,7 +40,18 @@ VERSION: Final = re.compile(r"v?\d+(\.\d+)*(alpha|beta|rc)?\d*\Z", re.I)
 
 _BOUNDARY: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_KEPT_S: Final = ("ss", "us", "is", "news", "series", "species", "analytics", "settings", "sms", "dns", "https", "aws")
+_KEPT_S: Final = (
+    "ss", "us", "is", "news", "series", "species", "settings", "sms", "mms", "dns", "https", "aws", "cors", "iops", "always",
+    "alias", "atlas", "bias", "canvas", "gas", "chaos", "kudos", "cosmos", "macos", "redis", "kubernetes", "postgres",
+    "jenkins", "lens", "means", "goods", "windows", "ethics", "logistics", "mathematics", "physics", "politics",
+    "analytics", "diagnostics", "statistics",
+)  # fmt: skip
+_ODD_PLURALS: Final = {
+    "calories": "calorie", "cookies": "cookie", "movies": "movie", "selfies": "selfie", "ties": "tie", "zombies": "zombie",
+    "caches": "cache", "niches": "niche", "sizes": "size", "prizes": "prize", "quizzes": "quiz", "indices": "index",
+    "matrices": "matrix", "vertices": "vertex", "lenses": "lens", "gases": "gas", "analyses": "analysis", "aliases": "alias",
+    "uses": "use", "fuses": "fuse", "excuses": "excuse", "reuses": "reuse", "muses": "muse", "atlases": "atlas", "biases": "bias", "canvases": "canvas",
+}  # fmt: skip
 
 
 @lru_cache(maxsize=65536)
@@ -56,13 +67,18 @@ def snake(text: str) -> str:
     return "_".join(words(text))
 
 
+@lru_cache(maxsize=65536)
 def singular(word: str) -> str:
-    """One of what the word names, for regular English plurals; other words come back as they are."""
+    """One of what the word names, for usual English plurals; other words come back as they are: `alias`, `status`, `dns`."""
     if len(word) < 4 or not word.endswith("s") or word.endswith(_KEPT_S):
         return word
+    if word in _ODD_PLURALS:
+        return _ODD_PLURALS[word]
     if word.endswith("ies"):
         return word[:-3] + "y"
-    if word.endswith(("sses", "shes", "ches", "xes", "zes")):
+    if word.endswith(("sses", "shes", "ches", "xes")) or (
+        word.endswith("uses") and not word.endswith(("auses", "ouses"))
+    ):
         return word[:-2]
     return word[:-1]
 

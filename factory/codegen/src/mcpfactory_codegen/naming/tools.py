@@ -1,19 +1,29 @@
-"""Tool names: from the operationId when it says something, else from method and path.
+"""Tool names: the operationId when it says something, else method, path and summary.
 
-Gather, then resolve: each operation proposes its candidates in order, plainest first; in each phase, whoever is alone
-with a proposal that is still free gets it, and the others go on to their next one. The last candidates carry a digest
-of method and path, so that the phases end.
+Gather, then resolve: each operation has its forms in order, plainest first; in each phase, whoever is alone with a
+proposal that is still free gets it, and the others go on to their next one. Of several with one proposal:
+
+- the one whose operationId says just that keeps it, as nothing of it is lost; or else the one whose path is written so
+- the one whose path is the beginning of the others' keeps it: `get_kit` of /kit, `get_kit_by_id` of /kit/{id};
+- of those that had to be shortened, each keeps the words that the others lack, and tries again.
+
+The last candidates carry a digest of method and path, so that the phases end.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from mcpfactory_codegen.ir import ApiOperation
-from mcpfactory_codegen.text import VERSION, digest, plural, shorten, singular, words
+from mcpfactory_codegen.naming.operation_ids import IdWords, id_words
+from mcpfactory_codegen.naming.paths import PathWords, path_words
+from mcpfactory_codegen.naming.shortening import Commonness, shortened
+from mcpfactory_codegen.naming.verbs import VERBS
+from mcpfactory_codegen.text import digest, singular, words
 
 __all__ = ["TOOL_LIMIT", "may_be_tool", "name_tools"]
 
@@ -22,34 +32,9 @@ TOOL_LIMIT: Final = 64
 """Characters: what the strictest clients accept."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
-_PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
-_MACHINE_MADE: Final = re.compile(
-    r"(operation|op|route|handler|endpoint|api|path|method|unnamed|id)?[_-]?[0-9a-f]*\Z", re.I
-)
-_METHODS: Final = frozenset({"get", "put", "post", "delete", "patch", "head", "options", "trace", "query"})
-_BARE: Final = _METHODS | frozenset(
-    {"list", "create", "update", "read", "index", "show", "find", "add", "remove", "fetch", "search", "all", "destroy"}
-    | {"store", "edit", "save", "set", "new", "replace", "retrieve", "upsert", "do", "run", "execute", "call"}
-)
-
-_ON_ITEM: Final = {"GET": "get", "PUT": "update", "PATCH": "update", "DELETE": "delete", "POST": "update"}
-_ON_COLLECTION: Final = {"GET": "list", "PUT": "set", "PATCH": "update", "DELETE": "delete", "POST": "create"}
-_EXACT: Final = {"PUT": "replace", "PATCH": "patch", "POST": "post", "GET": "get", "DELETE": "delete"}
-_REST: Final = {"HEAD": "check", "OPTIONS": "options", "TRACE": "trace", "QUERY": "query"}
-_ACTION_WORDS: Final = """
-    accept activate add apply approve archive assign attach authorize ban batch block cancel capture check claim clear
-    clone close complete confirm convert copy deactivate decline detach disable dismiss dispatch download duplicate enable
-    execute expire export fail finalize follow fork freeze generate import increment install invite invoke join leave link
-    lock login logout mark merge migrate move mute notify open pause pay pin ping preview process promote publish purge
-    query rebuild receive redeliver refresh refund register reject release reload remove rename renew reopen reorder replace
-    replay report request rerun resend reset resolve restart restore resume retry return reveal revert revoke rotate run
-    save schedule search send set share sign simulate snooze split star start stop submit subscribe suspend sync test
-    toggle transfer translate trigger unarchive unassign unban unblock undo unfollow unfreeze uninstall unlink unlock unmute
-    unpin unpublish unshare unstar unsubscribe upgrade upload validate verify void withdraw
-"""
-_ACTIONS: Final = frozenset(_ACTION_WORDS.split())
-
-_READING: Final = frozenset({"search", "export", "download", "query", "preview", "validate", "verify", "compare"})
+_EXACT: Final = {"PUT": "replace", "PATCH": "patch", "POST": "post"}
+_METHODS_VERBS: Final = frozenset({"create", "update", "set"})
+_DIGESTS: Final = (8, 16, 32)
 
 
 def may_be_tool(name: str) -> bool:
@@ -57,126 +42,170 @@ def may_be_tool(name: str) -> bool:
     return _NAME.match(name) is not None
 
 
+@dataclass(slots=True)
+class _Claimant:
+    """An operation on its way to a name: its forms, plainest first, which one is tried, and the words that it keeps."""
+
+    key: str
+    forms: list[tuple[str, ...]]
+    chosen: tuple[tuple[str, ...], tuple[str, ...]]
+    path: frozenset[str]
+    at: int = 0
+    kept: frozenset[str] = frozenset()
+    dense: bool = False
+
+    def proposal(self, common: Commonness) -> str:
+        if self.at < len(self.forms):
+            return shortened(self.forms[self.at], TOOL_LIMIT, self.key, common, self.kept, dense=self.dense)
+        number = self.at - len(self.forms)
+        length = _DIGESTS[number] if number < len(_DIGESTS) else _DIGESTS[-1] + 1 + number
+        if length > TOOL_LIMIT:  # unreachable unless SHA-256 collides
+            return digest(self.key, TOOL_LIMIT) + "_" * (length - TOOL_LIMIT)
+        room = TOOL_LIMIT - length - 1
+        lead = shortened(self.forms[0], room, self.key, common)[:room].rstrip("_") if room > 0 else ""
+        return f"{lead}_{digest(self.key, length)}" if lead else digest(self.key, length)
+
+    def exact(self) -> int:
+        """2 where the form that is tried is the whole operationId, 1 where it is the path as it is written, else 0."""
+        if self.at >= len(self.forms) or self.forms[self.at] not in self.chosen or not self.fits():
+            return 0
+        return 2 - self.chosen.index(self.forms[self.at])
+
+    def fits(self) -> bool:
+        return self.at >= len(self.forms) or len("_".join(self.forms[self.at])) <= TOOL_LIMIT
+
+    def keep(self, rivals: Iterable[tuple[str, ...]]) -> bool:
+        """Keep the words that the rivals lack, if words had to be left out; whether that changes anything."""
+        if self.fits():
+            return False
+        own, before = Counter(self.forms[self.at]), self.kept
+        self.kept = before.union(*(own - Counter(rival) for rival in rivals))
+        return self.kept != before
+
+    def go_on(self) -> None:
+        """Cut long words of a name that is too long, or else take the next form."""
+        if self.dense or self.fits():
+            self.at += 1
+        else:
+            self.dense = True
+
+
 def name_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) -> dict[str, str]:
     """Return the tool name of every operation, by its key; unique without regard to case, `[A-Za-z0-9_-]{1,64}`."""
     names: dict[str, str] = {}
-    taken: set[str] = set()
-    for operation in sorted(operations, key=lambda operation: operation.key):
+    holders: dict[str, tuple[str, ...]] = {}
+    ordered = sorted(operations, key=lambda operation: operation.key)
+    for operation in ordered:
         name = pinned.get(operation.key, "")
-        if _NAME.match(name) and name.lower() not in taken:
+        if _NAME.match(name) and name.lower() not in holders:
             names[operation.key] = name
-            taken.add(name.lower())
-    waiting = [(operation.key, _tool_candidates(operation)) for operation in operations if operation.key not in names]
+            holders[name.lower()] = words(name)
+    claimants = {operation.key: _claimant(operation) for operation in ordered}
+    common = Commonness.of(claimant.forms[0] for claimant in claimants.values())
+    waiting = [claimant for key, claimant in claimants.items() if key not in names]
     while waiting:
-        proposals = [(key, next(candidates), candidates) for key, candidates in waiting]
-        claims = Counter(name for _, name, _ in proposals)
-        free = {name for name, count in claims.items() if count == 1 and name not in taken}
-        names |= {key: name for key, name, _ in proposals if name in free}
-        waiting = [(key, candidates) for key, name, candidates in proposals if name not in free]
-        taken |= claims.keys()  # a name that was refused to several stays free of latecomers, too
+        waiting = _phase(waiting, names, holders, common)
     return names
 
 
-def _tool_candidates(operation: ApiOperation) -> Iterator[str]:
-    """Proposals of one operation, plainest first; endless, and in the end unlike those of any other."""
-    key = operation.key
-    base, rest, parameters = _plain_words(operation)
-    method = operation.method.lower()
-    forms = [base, [*base, *rest]]
-    if parameters:
-        forms.append([*base, *rest, "by", *parameters])
-    if not _meaningful(operation):
-        exact = _EXACT.get(operation.method, method)
-        forms.append([exact, *(base if base[0] in _ACTIONS else base[1:]), *rest])
-    forms.append([*base, *rest, "via", method])
-    last: list[str] = []
-    for form in forms:
-        if form and form != last:
-            yield shorten(form, TOOL_LIMIT, key)
-            last = form
-    for length in (8, 16, 32):
-        yield shorten(base, TOOL_LIMIT - length - 1, key) + "_" + digest(key, length)
-    while True:  # unreachable unless SHA-256 collides
-        length += 1
-        yield digest(key, min(length, TOOL_LIMIT)) + "_" * max(0, length - TOOL_LIMIT)
+def _phase(
+    waiting: list[_Claimant], names: dict[str, str], holders: dict[str, tuple[str, ...]], common: Commonness
+) -> list[_Claimant]:
+    """Give names to those that are alone with theirs; return the others."""
+    claims: dict[str, list[_Claimant]] = defaultdict(list)
+    for claimant in waiting:
+        claims[claimant.proposal(common)].append(claimant)
+    left: list[_Claimant] = []
+    for name, group in claims.items():
+        winner = None if name in holders else _winner(group)
+        rivals = [*_forms(group), *([holders[name]] if name in holders else [])]
+        losers = [claimant for claimant in group if claimant is not winner]
+        unchanged = [claimant for claimant in losers if not claimant.keep(rivals)]
+        if winner is not None:
+            names[winner.key] = name
+            holders[name] = _forms([winner])[0]
+        if name in holders or len(unchanged) == len(losers):
+            for claimant in unchanged:
+                claimant.go_on()
+        if all(claimant.fits() for claimant in group):
+            holders.setdefault(name, rivals[0])  # a name that was refused to several is free for nobody else
+        left += losers
+    return left
 
 
-def _plain_words(operation: ApiOperation) -> tuple[list[str], list[str], list[str]]:
-    """Return the plain name's words, the path's words that it lacks, and the words of the path's parameters."""
-    nouns, _ = _segments(operation.path)
-    everything = [singular(word) for segment in nouns for word in segment]
-    base = _meaningful(operation) or _from_path(operation)
-    seen = {singular(word) for word in base}
-    rest = [word for word in dict.fromkeys(everything) if word not in seen]
-    parameters = [word for name in re.findall(r"\{([^{}]*)\}", operation.path) for word in words(name)]
-    return list(base), rest, list(dict.fromkeys(parameters))
+def _forms(group: Sequence[_Claimant]) -> list[tuple[str, ...]]:
+    return [claimant.forms[min(claimant.at, len(claimant.forms) - 1)] for claimant in group]
 
 
-def _meaningful(operation: ApiOperation) -> list[str]:
-    """Return the operationId's words, without what frameworks add; [] when it is missing or says less than method and path."""
-    parts = list(words(operation.operation_id))
-    if not parts or _MACHINE_MADE.match("".join(parts)) or not any(part.isalpha() for part in parts):
-        return []
-    path = list(words(operation.path))
-    method = operation.method.lower()
-    for tail in ([*path, method], [method, *path]):
-        if len(parts) > len(tail) > 1 and parts[-len(tail) :] == tail:
-            parts = parts[: -len(tail)]  # `read_item_items__item_id__get` is the function read_item
-            break
-    if len(parts) > 2 and parts[0] != "controller":
-        parts = [word for word in parts if word != "controller"]
-    if parts[0] in _METHODS and _only_path_words(parts[0], parts[1:], operation.path):
-        return []
-    if parts[-1] in _METHODS and _only_path_words(parts[-1], parts[:-1], operation.path):
-        return []
-    if len(parts) == 1 and parts[0] in _BARE:
-        return []
+def _winner(group: Sequence[_Claimant]) -> _Claimant | None:
+    """Return who of those with one proposal gets it."""
+    if len(group) == 1:
+        return group[0]
+    most = max(claimant.exact() for claimant in group)
+    among = [claimant for claimant in group if claimant.exact() == most and claimant.fits()]
+    if len(among) == 1:
+        return among[0]
+    plainest = [one for one in among if all(one.path < other.path for other in among if other is not one)]
+    return plainest[0] if len(plainest) == 1 else None
+
+
+def _claimant(operation: ApiOperation) -> _Claimant:
+    said = id_words(operation)
+    # What was made of method and path is information, too: its nouns stay while there is room.
+    path = path_words(operation, TOOL_LIMIT) if operation.operation_id else path_words(operation)
+    literal = words(re.sub(r"\{[^{}]*\}", " ", operation.path))
+    every = {*map(singular, literal), *re.findall(r"\{[^{}]*\}", operation.path)}
+    forms = list(dict.fromkeys(_forms_of(operation, said, path)))
+    return _Claimant(operation.key, forms, (said.whole, (path.verb, *path.written)), frozenset(every))
+
+
+def _forms_of(operation: ApiOperation, said: IdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
+    """Yield the forms of an operation, plainest first; each but the first says more."""
+    if said.plain:
+        yield from _id_forms(said, path)
+    else:
+        yield from _path_forms(operation, said, path)
+    base = said.whole or path.whole
+    has = {singular(word) for word in base}
+    rest = tuple(word for word in dict.fromkeys(path.whole[1:]) if singular(word) not in has) if said.plain else ()
+    more = tuple(word for word in path.rest if singular(word) not in has)
+    by = ("by", *path.parameters) if path.parameters else ()
+    full = base + rest
+    raw = () if said.plain else (path.verb, *path.written)
+    via = ("via", operation.method.lower())
+    yield from filter(None, (full, full + by, raw, full + more, full + by + more, full + via, full + by + via))
+
+
+def _id_forms(said: IdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
+    short = _without_parameters(said.plain, path)
+    if len("_".join(said.plain)) > TOOL_LIMIT and short != said.plain:
+        yield short
+    yield said.plain
+    yield said.whole
+
+
+def _path_forms(operation: ApiOperation, said: IdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
+    if said.tail and said.tail[0] in VERBS:
+        yield (said.tail[0], *path.near[1:])
+        yield (said.tail[0], *path.near[1:], *said.tail[1:])
+    yield path.near
+    yield path.whole
+    if path.verb in _METHODS_VERBS and operation.method in _EXACT:
+        yield (_EXACT[operation.method], *path.near[1:])
+
+
+def _without_parameters(parts: tuple[str, ...], path: PathWords) -> tuple[str, ...]:
+    """Return the words without an ending that repeats the path's parameters: `getNoteByorderIdnoteId` is get note."""
+    for index in range(1, len(parts)):
+        ending = "".join(parts[index:])
+        if ending.startswith("by") and _made_of(ending[2:], path.parameters):
+            return parts[:index]
     return parts
 
 
-def _only_path_words(verb: str, parts: list[str], path: str) -> bool:
-    """Whether `parts` repeat the path's words, perhaps without its prefix, so that the path says it better.
-
-    `getUserBooks` on /user/books stays: somebody chose it. What repeats the path's parameters too, or says no more
-    than `post`, was made by a machine.
-    """
-    if verb in {"get", "delete"} and "{" not in path:
-        return False
-    every = [word for word in words(path) if word not in _PATH_PREFIXES]
-    return bool(parts) and parts in (list(words(path)), every, [word for word in every if not VERSION.match(word)])
-
-
-def _segments(path: str) -> tuple[list[tuple[str, ...]], bool]:
-    """Return the literal segments of a path as words, without versions and prefixes; and whether a parameter ends it."""
-    segments = [segment for segment in re.split(r"[?#]", path, maxsplit=1)[0].split("/") if segment]
-    literal = []
-    for segment in segments:
-        parts = words(re.sub(r"\{[^{}]*\}", " ", segment))
-        if parts and not (VERSION.match(segment) or segment.lower() in _PATH_PREFIXES):
-            literal.append(parts)
-    return literal, bool(segments) and segments[-1].startswith("{")
-
-
-def _from_path(operation: ApiOperation) -> list[str]:
-    """Verb and noun from method and path: `GET /books/{id}` → get book; `POST /books/{id}/publish` → publish book."""
-    nouns, on_item = _segments(operation.path)
-    method = operation.method
-    if not nouns:
-        return [_REST.get(method) or _ON_ITEM.get(method, method.lower()), "item" if on_item else "root"]
-    last = list(nouns[-1])
-    before = [singular(word) for word in nouns[-2]] if len(nouns) > 1 else []
-    if not on_item and last[0] in (_READING if method == "GET" else _ACTIONS) and method in {"POST", "PUT", "GET"}:
-        return last + before
-    if method in _REST:
-        return [_REST[method], *before, *last]
-    if on_item:
-        return [_ON_ITEM.get(method, method.lower()), *before, *_singular_last(last)]
-    many = plural(last[-1])
-    verb = _ON_COLLECTION.get(method, method.lower())
-    if method == "GET" and not many:
-        verb = "get"
-    return [verb, *before, *(_singular_last(last) if method == "POST" else last)]
-
-
-def _singular_last(parts: list[str]) -> list[str]:
-    return [*parts[:-1], singular(parts[-1])]
+def _made_of(text: str, parameters: tuple[str, ...]) -> bool:
+    pieces = {*parameters, "and", "by", "id", "model"}
+    return (
+        bool(text)
+        and re.fullmatch(f"({'|'.join(map(re.escape, sorted(pieces, key=len, reverse=True)))})+", text) is not None
+    )
