@@ -2,10 +2,12 @@
 
 Rules, in this order:
 1. Total and unique: every operation, argument, module and variable has a name, and no two share one.
-2. A name depends on its own operation (operationId, method, path) and on those that would have had the same name;
+2. A name depends on its own operation (operationId, method, path, summary) and on those that would have had the same name;
    never on the order of the document, and never on a counter. Reordering, adding or renaming elsewhere changes nothing.
-3. Operations that would share a name all get longer ones, from words of their own path, their method, and in the end a
-   digest of method and path. Nobody keeps the plain name by having come first.
+   One that is too long depends on how common its words are in the API, too.
+3. Nobody keeps a name by having come first: of operations that would share one, that one gets it whose operationId says
+   just that, or whose path is the beginning of the others'. The others get longer ones, from words of their own
+   path, their method, and in the end a digest of method and path.
 4. `pinned` names win: a server that was published keeps the names that its callers know.
 """
 

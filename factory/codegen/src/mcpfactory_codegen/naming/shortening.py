@@ -26,10 +26,10 @@ from typing import Final
 from mcpfactory_codegen.naming.verbs import VERBS
 from mcpfactory_codegen.text import shorten, singular
 
-__all__ = ["Commonness", "shortened"]
+__all__ = ["USUAL", "Commonness", "shortened"]
 
 
-_USUAL: Final = {
+USUAL: Final = {
     "administration": "admin", "administrator": "admin", "application": "app", "attribute": "attr",
     "authentication": "auth", "certificate": "cert", "configuration": "config", "database": "db",
     "description": "desc", "development": "dev", "directory": "dir", "document": "doc",
@@ -39,6 +39,7 @@ _USUAL: Final = {
     "reference": "ref", "relationship": "rel", "repository": "repo", "specification": "spec", "statistic": "stat",
     "subscription": "sub", "synchronization": "sync", "temporary": "temp", "transaction": "tx",
 }  # fmt: skip
+"""Long words and the short forms that everybody knows."""
 _ARTICLES: Final = frozenset({"a", "an", "the", "of"})
 _PREPOSITIONS: Final = frozenset({"for", "in", "to", "from", "with", "on", "at", "and", "by", "via"})
 _RESTATING: Final = frozenset({"for", "in", "of", "by"})
@@ -107,9 +108,9 @@ def shortened(
 
 
 def _usual(word: str) -> str:
-    if word in _USUAL:
-        return _USUAL[word]
-    short = _USUAL.get(singular(word), "")
+    if word in USUAL:
+        return USUAL[word]
+    short = USUAL.get(singular(word), "")
     return short + "s" if short and not short.endswith("s") else short
 
 

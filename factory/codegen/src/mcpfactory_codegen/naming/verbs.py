@@ -59,7 +59,7 @@ _KINDS: Final = {
     "retrieve return search see show view browse compare head",
     "create": "add create insert make new post register store submit upsert book place open issue",
     "update": "adjust amend change edit modify patch put replace save set update upsert configure alter",
-    "delete": "clear delete destroy drop erase purge remove unset wipe",
+    "delete": "clear delete destroy discard drop erase forget purge remove unset wipe",
 }
 _KIND_OF: Final = {verb: name for name, verbs in _KINDS.items() for verb in verbs.split()}
 # Verbs that are hardly ever a noun at the beginning of a summary; the others need an article or the like behind them.
@@ -92,9 +92,10 @@ _NOUN_BEFORE: Final = frozenset(
 )
 """Words behind a verb that make a noun of it: `Upload status`."""
 _ADVERBS: Final = frozenset({"bulk", "batch", "mass", "gracefully"})
-_NORMAL: Final = {"retrieve": "get", "return": "get", "fetch": "get", "show": "get", "obtain": "get", "display": "get"} | {
-    "see": "get", "read": "get", "load": "get", "provide": "get", "view": "get", "look": "get", "modify": "update",
-    "edit": "update", "change": "update", "amend": "update", "destroy": "delete", "erase": "delete", "describe": "get",
+_NORMAL: Final = {
+    "retrieve": "get", "return": "get", "fetch": "get", "show": "get", "obtain": "get", "display": "get", "see": "get",
+    "read": "get", "load": "get", "provide": "get", "view": "get", "look": "get", "describe": "get", "modify": "update",
+    "edit": "update", "change": "update", "amend": "update", "destroy": "delete", "erase": "delete",
 }  # fmt: skip
 _WRITTEN: Final = re.compile(r"^(\[[^\]]*\]|\([^)]*\)|[\W\d_])+")
 
