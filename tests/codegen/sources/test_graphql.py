@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from graphql import introspection_from_schema, parse, validate
 
+from mcpfactory_codegen.effects import effect_of
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_runtime.testing import connect
@@ -83,6 +84,12 @@ def test_what_a_mutation_gives_is_looked_into(api: Api) -> None:
     assert "addBook(input: $input) { book { id title genre rating fails author { name born } } }" in _document(
         api, "addBook"
     )
+
+
+def test_a_query_reads_and_a_mutation_does_not(api: Api) -> None:
+    kinds = {one.operation_id: effect_of(one).kind for one in api.operations}
+    assert kinds.pop("addBook") == "writes"
+    assert set(kinds.values()) == {"reads"}
 
 
 def test_arguments_are_typed_by_the_input_types(api: Api) -> None:

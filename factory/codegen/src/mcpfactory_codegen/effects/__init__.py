@@ -64,6 +64,10 @@ def effect_of(operation: ApiOperation) -> Effect:
     texts = (operation.summary, operation.description)
     action = next(filter(None, (action_of(parameter) for parameter in operation.parameters)), "")
     path = f"{operation.path}#Action={action}" if action else operation.path
+    graphql = operation.body.graphql if operation.body is not None else ""
+    if graphql:  # its path only names it; a query promises what a GET does (GraphQL §2.3)
+        method = "QUERY" if graphql.startswith("query") else "PATCH"
+        return _decide(method, "", _read(name, "", texts, certain=method == "QUERY"))
     return _decide(operation.method, path, _read(name, path, texts, certain=is_certain(operation.method, path)))
 
 
