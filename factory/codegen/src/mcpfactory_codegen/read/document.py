@@ -6,6 +6,7 @@ following `$ref`s, and only below the folder of the document; addresses only on 
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from collections.abc import Collection, Iterator
@@ -211,14 +212,19 @@ class _Loading:
             )
         if recognise(data) is None and isinstance(data.get("paths"), dict):
             data = {**_assumed(data, self._problems), **data}
-        if recognise(data) is None:
-            known = ", ".join(source.noun for source in SOURCES)
+        source = recognise(data)
+        if source is None:
+            known = ", ".join(one.noun for one in SOURCES)
             raise DocumentError(
                 f"{origin.source} is no API document: it has neither `openapi` nor `swagger` at the top",
                 f"is it the right file? What can be read: {known}; others (RAML, WSDL) have to be converted first",
             )
+        if source.stored is not None:
+            data = source.stored(data)
+            raw = json.dumps(data, ensure_ascii=False, indent=1).encode("utf-8", "replace")
         self._parts[origin.main] = Part(data, raw, form)
-        self._gather(origin.main)
+        if source.translate is None:  # a `$ref` of other kinds names no file
+            self._gather(origin.main)
         return Document(
             data=data,
             raw=raw,

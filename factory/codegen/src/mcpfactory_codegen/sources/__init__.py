@@ -17,6 +17,7 @@ from mcpfactory_codegen.sources.graphql import (
     translate_introspection,
     translate_sdl,
 )
+from mcpfactory_codegen.sources.har import is_har, translate_har, without_credentials
 from mcpfactory_codegen.sources.postman import is_postman, translate_postman
 from mcpfactory_codegen.sources.translation import Translation
 
@@ -27,7 +28,7 @@ __all__ = ["SOURCES", "Source", "recognise"]
 class Source:
     """A kind of document. `file` is its stem in a server's folder; `counted` what people count in it.
 
-    `translate` is None for what needs no translation.
+    `translate` is None for what needs no translation. `stored` says what is kept of a document, where that is not the document as it is.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Source:
     file: str
     recognises: Callable[[dict[str, Any]], bool]
     translate: Callable[[dict[str, Any]], Translation] | None = None
+    stored: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 
 
 def _is_openapi(data: dict[str, Any]) -> bool:
@@ -51,6 +53,7 @@ SOURCES: Final = (
     ),
     Source("graphql", "a GraphQL schema", "fields", "schema", is_sdl, translate_sdl),
     Source("postman", "a Postman collection", "requests", "collection", is_postman, translate_postman),
+    Source("har", "a recording of HTTP traffic (HAR)", "operations", "recording", is_har, translate_har, without_credentials),
 )  # fmt: skip
 """In the order in which they are tried."""
 
