@@ -156,6 +156,18 @@ async def test_a_person_counts_once_whether_she_approves_herself_or_says_yes_to_
         decision.approve(Workspace.find(space.root), "notes", "production")
 
 
+async def test_an_agent_makes_one_server_of_several_documents_and_reads_one_anew(tmp_path):
+    space = init_workspace(tmp_path / "space", git=False)
+    documents = [f"{label}={DOCUMENT}" for label in ("old", "new")]
+    async with connect(make_factory(space.root), info=AGENT) as client:
+        made = await client.call_tool("new_server", {"documents": documents, "name": "books"})
+        assert made["structuredContent"]["tools"] == 22, text(made)
+        refused = await client.call_tool("update_server", {"server": "books", "document": str(DOCUMENT)})
+        assert "documents: old, new" in text(refused)
+        updated = await client.call_tool("update_server", {"server": "books", "document": documents[0]})
+        assert not updated.get("isError"), text(updated)
+
+
 async def test_an_agent_makes_a_server_and_runs_it_and_hears_of_each_step(tmp_path):
     space, heard = init_workspace(tmp_path / "space", git=False), []
     async with connect(make_factory(space.root), info=AGENT) as client:

@@ -182,7 +182,11 @@ def test_an_overlay_changes_the_document_that_it_is_for(tmp_path: Path) -> None:
 
 def test_credentials_are_one_where_the_person_says_so(tmp_path: Path) -> None:
     sources = [f"{label}={path}" for label, path in written(tmp_path, orders=ORDERS, stock=STOCK).items()]
-    made = create_server(tmp_path / "servers", name="acme", source=sources, credentials="shared").path
+    own = create_server(tmp_path / "servers", name="own", source=sources, dry_run=True)
+    assert own.alike == ("bearerAuth",), "the person is told that they may be"
+    created = create_server(tmp_path / "servers", name="acme", source=sources, credentials="shared")
+    made = created.path
+    assert created.alike == ()
     assert {api.credentials for api in read_config(made).apis} == {"shared"}
     assert {name for name in variables(made) if not name.endswith("BASE_URL")} == {"ACME_TOKEN"}
 

@@ -31,7 +31,7 @@ from mcpfactory_codegen.server_names import is_same_server
 from mcpfactory_codegen.text import compact, digest, one_line, words
 from mcpfactory_runtime.upstream.addresses import host_port_of
 
-__all__ = ["combine", "common_title", "labelled"]
+__all__ = ["alike", "combine", "common_title", "labelled"]
 
 _ABOUT: Final = 300  # characters of each document's description
 
@@ -273,6 +273,19 @@ def _with_schemes(apis: Mapping[str, Api], shared: frozenset[str]) -> dict[str, 
 
 
 _Identity = tuple[str, str, str, str, tuple[Any, ...], tuple[str, ...]]
+
+
+def alike(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the names of the security schemes that several documents have alike, each with credentials of its own."""
+    ready = {label: _absolute(api) if label else api for label, api in apis.items()}
+    counts: list[Counter[str]] = []
+    for labels in (frozenset(shared), frozenset(apis)):
+        found = {
+            _identity(scheme, api, label, labels) for label, api in ready.items() for scheme in api.security_schemes
+        }
+        counts.append(Counter(identity[0] for identity in found))
+    own, together = counts
+    return tuple(sorted(name for name, count in own.items() if count > together[name]))
 
 
 def _identity(scheme: ApiSecurityScheme, api: Api, label: str, shared: frozenset[str]) -> _Identity:

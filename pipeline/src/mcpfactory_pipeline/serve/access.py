@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import actor
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime import Context, ToolError
+
+if TYPE_CHECKING:
+    from mcpfactory_codegen.servers.documents import ApiSource
 
 __all__ = ["WorkspaceAccess", "agent", "as_tool_error", "in_own_loop", "in_stoppable_thread", "in_thread", "person"]
 
@@ -68,6 +71,12 @@ class WorkspaceAccess:
                 f"{name} is not in the workspace", hint="over HTTP, give a URL or a file below the workspace"
             )
         return str(path)
+
+    def sources(self, documents: Sequence[str]) -> list[ApiSource]:
+        """Return where documents are, each as `document`; a label may lead: `stock=api/stock.yaml`."""
+        from mcpfactory_codegen.servers.documents import ApiSource, sources_of  # noqa: PLC0415 - heavy; for what makes servers only
+
+        return [ApiSource(self.document(one.place), one.label) for one in sources_of(documents)]
 
     def template(self, name: str) -> str:
         """Return the name of a template that is shipped, or the path of a folder, as `document`."""

@@ -47,6 +47,7 @@ class PipelineTools:
         self,
         *,
         document: str = "",
+        documents: tuple[str, ...] = (),
         template: str = "",
         name: str = "",
         include_tags: tuple[str, ...] = (),
@@ -56,10 +57,11 @@ class PipelineTools:
         strict: bool = False,
         dry_run: bool = False,
     ) -> GenerationResult:
-        """Make a server from an OpenAPI document, or from a template. Give exactly one of the two.
+        """Make a server from an OpenAPI document, from several, or from a template. Give exactly one of the three.
 
         Args:
             document: URL of the document, or its path from the root of the workspace.
+            documents: several for one server, each with a label before it: 'stock=https://…/openapi.json'.
             template: name of a template that needs no document, such as minimal.
             name: of the server; made from the document's title by default.
             include_tags: only operations with one of these tags.
@@ -72,8 +74,10 @@ class PipelineTools:
         from mcpfactory_codegen.select import Selection  # noqa: PLC0415 - as above
         from mcpfactory_codegen.servers.create import create_server  # noqa: PLC0415 - reads documents and templates; for this tool only
 
-        if bool(document) == bool(template):
-            raise ToolError("Give exactly one of document and template.\nhint: document='https://…/openapi.json'")
+        if sum(map(bool, (document, documents, template))) != 1:
+            raise ToolError(
+                "Give exactly one of document, documents and template.\nhint: document='https://…/openapi.json'"
+            )
         selection = Selection(
             include_tags=include_tags,
             include_paths=include_paths,
@@ -85,7 +89,7 @@ class PipelineTools:
             return create_server(
                 workspace.root / "servers",
                 name=name or None,
-                source=self._access.document(document) if document else None,
+                source=self._access.document(document) if document else self._access.sources(documents) or None,
                 template=self._access.template(template) if template else None,
                 selection=selection,
                 mode=mode,
@@ -102,14 +106,15 @@ class PipelineTools:
 
         Args:
             server: the server's name.
-            document: URL or path of the new document; by default it is read from where it came from.
+            document: URL or path of the new document; by default it is read from where it came from. For a server of several
+                its label before it: 'stock=https://…/openapi.json'. A new label adds a document.
             dry_run: say what would change, and change nothing.
         """
         from mcpfactory_codegen.servers.update import update_server  # noqa: PLC0415 - as in new_server
 
         def make(_stop: Event) -> dict[str, Any]:
             folder = self._access.workspace().server(server).folder
-            source = self._access.document(document) if document else None
+            source = self._access.sources([document]) if document else None
             return update_server(folder, source=source, dry_run=dry_run).to_json(dry_run=dry_run)
 
         return _generation_result(await in_stoppable_thread(make), dry_run=dry_run)

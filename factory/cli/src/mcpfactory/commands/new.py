@@ -89,6 +89,10 @@ def new(
 def _advise(created: Any, mode: str) -> None:
     """Print what the person should know before the first call: where the API lives, and what a long list of tools costs."""
     print_addresses(created.server, created.address)
+    if created.alike:
+        names = ", ".join(created.alike)
+        output.note(f"several documents have the security scheme {names}, each with variables of its own")
+        output.note("  hint: if one account is behind them, --shared-credentials makes them one")
     if mode != "search":
         print_groups([asdict(group) for group in created.groups], created.tokens, "--mode search")
 

@@ -77,7 +77,8 @@ def no_notice(_step: str) -> None:
 class BuiltServer:
     """A server in memory: its files by owner; `template` is the version that the person's come from, `address` as in the report.
 
-    `apis` are its documents as its configuration has to have them. `recognised` says in words what kinds of documents they are.
+    `apis` are its documents as its configuration has to have them. `recognised` says in words what kinds of documents they are,
+    `alike` is as in `Apis`.
     """
 
     machine: dict[str, str] = field(default_factory=dict)
@@ -92,6 +93,7 @@ class BuiltServer:
     apis: tuple[ApiConfig, ...] = ()
     template: str = ""
     recognised: str = ""
+    alike: tuple[str, ...] = ()
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -156,6 +158,7 @@ def generate(
         address=data["address"],
         apis=config.apis,
         template=template_version(config.template) if scaffold else "",
+        alike=read.alike,
         recognised=recognised(documents, read.operations),
     )
 

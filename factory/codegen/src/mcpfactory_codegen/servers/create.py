@@ -56,6 +56,7 @@ class Created:
 
     `steps` says what happened to each file; empty for a dry run. `groups` are suggested when the tools are too much for a list.
     `address` says where the API lives, as in the report; empty for servers that are not made from a document. `recognised` says in words what kind of document it was.
+    `alike` are the security schemes that several documents have, each with credentials of its own.
     """
 
     server: str
@@ -70,6 +71,7 @@ class Created:
     steps: tuple[tree.FileStep, ...] = ()
     address: Mapping[str, Any] = field(default_factory=dict)
     recognised: str = ""
+    alike: tuple[str, ...] = ()
 
     def to_json(self, *, dry_run: bool = False) -> dict[str, Any]:
         """Plain data for programs; after a dry run with the files that would be made."""
@@ -83,6 +85,7 @@ class Created:
             "groups": [asdict(group) for group in self.groups],
             "address": dict(self.address),
             "recognised": self.recognised,
+            "alike": list(self.alike),
             "problems": [{field: getattr(problem, field) for field in fields} for problem in self.problems],
             **({"files": sorted(self.files), "dry_run": True} if dry_run else {}),
         }
@@ -177,6 +180,7 @@ def _created(name: str, target: Path, built: BuiltServer, steps: tuple[tree.File
         steps=steps,
         address=built.address,
         recognised=built.recognised,
+        alike=built.alike,
     )
 
 

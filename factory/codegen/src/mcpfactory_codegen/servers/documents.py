@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from mcpfactory_codegen.combine import combine, labelled
+from mcpfactory_codegen.combine import alike, combine, labelled
 from mcpfactory_codegen.credentials import NO_OPTIONS, CredentialOptions, bind_credentials
 from mcpfactory_codegen.ir import Api, Problem, split_label
 from mcpfactory_codegen.read.document import Document
@@ -21,9 +21,6 @@ from mcpfactory_codegen.source import read_source
 from mcpfactory_codegen.text import VERSION, clean, words
 
 __all__ = ["ApiSource", "Apis", "Sources", "choose_labels", "located_in", "read_documents", "sources_of"]
-
-Sources = str | Path | Sequence[str | Path] | None
-"""Where documents come from: paths or URLs, each with a label if there are several: `messaging=twilio.yaml`."""
 
 _LABELLED: Final = re.compile(r"([a-z][a-z0-9-]*)=(.+)\Z", re.DOTALL)
 _SAYING_NOTHING: Final = frozenset(
@@ -43,10 +40,14 @@ class ApiSource:
     label: str = ""
 
 
+Sources = str | Path | Sequence[str | Path | ApiSource] | None
+"""Where documents come from: paths or URLs, each with a label if there are several: `messaging=twilio.yaml`."""
+
+
 def sources_of(sources: Sources) -> tuple[ApiSource, ...]:
     """Return the documents that were asked for. A file whose name is the whole text has no label."""
     every = [sources] if isinstance(sources, str | Path) else list(sources or ())
-    return tuple(_source(str(one)) for one in every)
+    return tuple(one if isinstance(one, ApiSource) else _source(str(one)) for one in every)
 
 
 def _source(text: str) -> ApiSource:
@@ -104,11 +105,15 @@ def _apart(every: Sequence[Sequence[str]]) -> list[list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Apis:
-    """The documents of a server as one API. By label, `operations` counts those of each document and `bases` has the address that it states."""
+    """The documents of a server as one API. `alike` are the security schemes that several have, each with credentials of its own.
+
+    By label, `operations` counts those of each document and `bases` has the address that it states.
+    """
 
     api: Api
     operations: Mapping[str, int]
     bases: Mapping[str, str]
+    alike: tuple[str, ...] = ()
 
 
 def read_documents(
@@ -124,6 +129,7 @@ def read_documents(
     return Apis(
         api=combine(chosen, shared),
         operations={label: len(api.operations) + len(api.skipped) for label, api in read.items()},
+        alike=alike(chosen, shared) if len(apis) > 1 else (),
         bases={label: api.base_url for label, api in read.items()},
     )
 
