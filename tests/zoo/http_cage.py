@@ -13,14 +13,22 @@ from tests.zoo.base import VERSION, Animal, Json
 
 
 class Cage(BaseHTTPRequestHandler):
-    """One request. `animal` and `events` (answer as server-sent events) come from the class made by `caged`."""
+    """One request. `animal`, `events` (answer as server-sent events) and `moved` (the path that is served) come from the class made by `caged`."""
 
     animal: Animal
     events = False
+    moved = ""
 
     def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.moved and self.path != self.moved:
+            self.send_response(307)
+            self.send_header("Location", self.moved)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         try:
-            message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            message = json.loads(body)
         except ValueError:
             self.answer(400, self.animal.malformed())
             return
@@ -72,6 +80,6 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
             thread.join()
 
 
-def caged(animal: Animal, *, events: bool = False) -> type[Cage]:
+def caged(animal: Animal, *, events: bool = False, moved: str = "") -> type[Cage]:
     """The handler of one animal."""
-    return type("OneCage", (Cage,), {"animal": animal, "events": events})
+    return type("OneCage", (Cage,), {"animal": animal, "events": events, "moved": moved})

@@ -37,6 +37,12 @@ def test_healthy_animals_at_a_url_get_no_finding(name: str, events: bool) -> Non
     assert {"startup.stdout", "startup.ends", "security.canary"} <= set(report.not_applicable)
 
 
+def test_a_healthy_animal_behind_a_redirect_of_its_own_origin_gets_no_finding() -> None:
+    with serving(caged(kept("HealthyBase"), moved="/new")) as url:
+        report = examined(url)
+    assert report.findings == (), report.to_text()
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -111,7 +117,7 @@ class Trickling(Redirecting):
 @pytest.mark.parametrize(
     ("handler", "told", "limit"),
     [
-        (Redirecting, "redirected to", PATIENCE),
+        (Redirecting, "which is another origin and not followed", PATIENCE),
         (Website, "the answer is no JSON-RPC message", PATIENCE),
         (Dripping, "no answer within", 6.0),  # both would go on for hours
         (Trickling, "no answer within", 6.0),
