@@ -29,6 +29,7 @@ from mcpfactory_codegen.cases.samples import NOTHING, sample
         ({"type": "integer", "exclusiveMinimum": 5}, 6),
         ({"type": "number", "exclusiveMaximum": 1}, 0.5),
         ({"type": "number", "maximum": 0}, -1),
+        ({"type": ["string", "null"], "examples": [None]}, "value"),
         ({"type": "boolean"}, True),
         ({"type": ["null", "integer"]}, 1),
         ({"type": "array", "items": {"type": "integer"}, "minItems": 2, "uniqueItems": True}, [1, 2]),
@@ -52,6 +53,12 @@ def test_a_sample_is_the_authors_value_or_the_plainest_that_fits(schema: Any, ex
 def test_cyclic_schemas_end() -> None:
     schemas = {"Node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}}
     assert sample({"$ref": "#/$defs/Node"}, dict(schemas)) == {"next": {"next": {}}}
+
+
+def test_an_array_has_no_null_where_its_items_are_too_deep() -> None:
+    node = {"type": "object", "required": ["next"], "properties": {"next": {"$ref": "#/$defs/Node"}}}
+    items = {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]}
+    assert sample({"properties": {"entries": {"type": "array", "items": items}}}, {"Node": node}) == {"entries": []}
 
 
 def test_a_cycle_of_required_properties_has_no_sample() -> None:

@@ -93,7 +93,7 @@ def _author_value(schema: dict[str, Any]) -> Any:
     if isinstance(enum, list) and enum:
         return next((value for value in enum if value is not None), None)
     for value in _examples(schema):
-        if _fits_plainly(value, schema):
+        if value is not None and _fits_plainly(value, schema):
             return value
     if schema.get("default") is not None and _fits_plainly(schema["default"], schema):
         return schema["default"]
@@ -230,8 +230,10 @@ def _array(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -
     if fewest > _MOST_ITEMS or schema.get("maxItems", 1) < 1:
         return [] if fewest == 0 else NOTHING
     value = sample(items, schemas, depth + 1)
+    if fewest == 0 and (value is NOTHING or value is None):  # null where an object is too deep says nothing
+        return []
     if value is NOTHING:
-        return [] if fewest == 0 else NOTHING
+        return NOTHING
     if schema.get("uniqueItems") and fewest > 1:
         return _distinct(lookup(items, schemas), value, fewest)
     return [value] * max(1, fewest)
