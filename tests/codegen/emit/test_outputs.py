@@ -111,6 +111,11 @@ def test_answers_of_which_nothing_is_known_have_no_schema(schema: Any, kind: str
     assert output(schema, kind=kind) == Output()
 
 
+def test_answers_that_have_a_structure_and_are_no_json_say_why_there_is_no_schema() -> None:
+    assert output(obj(a=TEXT), kind="application/xml") == Output(reason="its answer is application/xml")
+    assert output(obj(a=TEXT), kind="text/plain") == output(obj(a=TEXT))
+
+
 def test_a_schema_that_doubles_at_every_level_takes_no_time() -> None:
     shared = {f"S{n}": obj(**{m: {"$ref": f"#/$defs/S{n + 1}"} for m in "abcdefgh"}) for n in range(40)}
     assert output({"$ref": "#/$defs/S0"}, tokens=2000, **shared).schema is not None

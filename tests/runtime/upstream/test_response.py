@@ -49,7 +49,42 @@ def test_json_is_recognised_without_a_content_type() -> None:
     assert read('{"a":1}', "").structured == {"a": 1}
 
 
-@pytest.mark.parametrize("broken", ['{"a":', '{"a": NaN}', "[" * 100_000])
+@pytest.mark.parametrize(
+    ("content", "kind", "accept", "structured"),
+    [
+        ('{"a":1}', "text/plain", "application/json", {"a": 1}),
+        (" \n[1]", "text/html; charset=utf-8", "application/json", {"result": [1]}),
+        ('\ufeff{"a":1}', "text/html", "application/json", {"a": 1}),
+        ('{"a":1}', "application/octet-stream", "text/plain, application/json;q=0.9", {"a": 1}),
+        ('{"a":1}', "text/javascript", "application/vnd.api+json", {"a": 1}),
+        ('{"a":1}', "text/plain", "text/plain", None),
+        ('{"a":1}', "text/csv", "application/json", None),
+        ("{{ template }}", "text/html", "application/json", None),
+        ("12", "text/plain", "application/json", None),
+        ('\ufeff{"a":1}', "application/json", "application/json", {"a": 1}),
+        (
+            '{"a": NaN, "b": [-Infinity, "NaN"]}',
+            "application/json",
+            "application/json",
+            {"a": None, "b": [None, "NaN"]},
+        ),
+        ('{"a":1}\n\r\n{"b":2}\n', "application/x-ndjson", "application/json", {"result": [{"a": 1}, {"b": 2}]}),
+        ('\x1e{"a":1}\n\x1e2\n', "application/json-seq", "application/json", {"result": [{"a": 1}, 2]}),
+        ('{"a":1}\nnot json', "application/x-ndjson", "application/json", None),
+        ('{"a":1}', "image/png", "application/json", None),
+    ],
+)
+def test_json_is_recognised_whatever_its_label_where_json_is_expected(
+    content: str, kind: str, accept: str, structured: Any
+) -> None:
+    operation = Operation("GET", "/x", accept=accept)
+    result = read_response(200, {"content-type": kind}, content.encode(), operation)
+    assert result.structured == structured
+    if structured is not None:
+        assert json.loads(text(result)) == structured.get("result", structured)
+
+
+@pytest.mark.parametrize("broken", ['{"a":', "[" * 100_000])
 def test_what_claims_to_be_json_and_is_not_arrives_as_text(broken: str) -> None:
     result = read(broken)
     assert (text(result), result.structured) == (broken, None)

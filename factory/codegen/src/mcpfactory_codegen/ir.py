@@ -35,10 +35,12 @@ __all__ = [
     "Problems",
     "Response",
     "Skipped",
+    "carries_json",
     "definition",
     "escape",
     "essence",
     "is_json",
+    "is_structured",
     "lookup",
     "operation_key",
     "references",
@@ -453,6 +455,40 @@ def is_json(content_type: str) -> bool:
     """Is it JSON, also by its suffix?"""
     name = essence(content_type)
     return name in {"application/json", "text/json"} or name.endswith("+json")
+
+
+_MISLABELLED: Final = re.compile(
+    r"text/(plain|html|javascript|x-json)|application/(octet-stream|javascript|x-javascript)"
+)
+_JSON_LINES: Final = frozenset(
+    {
+        "application/x-ndjson",
+        "application/ndjson",
+        "application/jsonl",
+        "application/x-jsonlines",
+        "application/json-seq",
+    }
+)
+
+
+def carries_json(content_type: str, schema: JsonSchema | None, schemas: dict[str, JsonSchema]) -> bool:
+    """Is content of this media type JSON, by its label, or because its schema says what no other text is: an object, a list?"""
+    name = essence(content_type)
+    if name in {"", "*/*"} or is_json(content_type):
+        return True
+    if schema is None or not (name in _JSON_LINES or _MISLABELLED.fullmatch(name)):
+        return False
+    found = lookup(schema, schemas)
+    if name in _JSON_LINES:
+        return isinstance(found, dict) and found.get("type") == "array"
+    return is_structured(found)
+
+
+def is_structured(schema: JsonSchema) -> bool:
+    """Does a schema, without a reference at its top, say that values are objects or lists?"""
+    if not isinstance(schema, dict):
+        return False
+    return schema.get("type") in ("object", "array") or "properties" in schema or "allOf" in schema
 
 
 # --- schemas ---

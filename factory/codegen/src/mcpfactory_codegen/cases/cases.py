@@ -33,7 +33,7 @@ from mcpfactory_codegen.cases.samples import (
 from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.effects import effect_of, is_certain
 from mcpfactory_codegen.inputs import Input, inputs
-from mcpfactory_codegen.ir import Api, ApiOperation, Response, lookup
+from mcpfactory_codegen.ir import Api, ApiOperation, Response, carries_json, lookup
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.text import compact
 from mcpfactory_runtime.server.schema.json_schema import ArgumentError, ArgumentValidator, compile_schema
@@ -319,6 +319,8 @@ def _answer(status: int, response: Response, api: Api) -> Json:
     body = sample(response.schema, api.schemas) if response.schema is not None else NOTHING
     if _JSON.match(media):
         return {"status": status, "content_type": media, "body": {} if body is NOTHING else body}
+    if "*" not in media and carries_json(media, response.schema, api.schemas):  # the tests of answers try the label
+        return {"status": status, "content_type": "application/json", "body": body}
     if media.startswith("text/"):
         return {"status": status, "content_type": media, "body": body if isinstance(body, str) else "text"}
     return {"status": status, "content_type": media if "*" not in media else "text/plain", "body": "content"}

@@ -19,9 +19,12 @@ from mcpfactory_codegen.ir import (
     SINGLE,
     ApiOperation,
     JsonSchema,
+    Response,
+    carries_json,
     definition,
     essence,
-    is_json,
+    is_structured,
+    lookup,
     references,
 )
 from mcpfactory_codegen.text import compact, one_line
@@ -261,21 +264,30 @@ class Outputs:
         if self._mode == "none":
             return Output()
         success = [one for one in operation.responses if one.status.startswith("2")]
-        schemas = [one.schema for one in success if one.schema is not None and _is_json(one.content_type)]
+        schemas = [one.schema for one in success if one.schema is not None and self._carries_json(one)]
         key = tuple(map(id, schemas)), len(schemas) < len(success)
         if schemas and key not in self._done:
             self._done[key] = self._fitting(schemas, len(schemas) < len(success))
-        return self._done[key] if schemas else Output()
+        if schemas:
+            return self._done[key]
+        others = [
+            essence(one.content_type)
+            for one in success
+            if one.schema is not None and is_structured(lookup(one.schema, self._schemas))
+        ]
+        return Output(reason=f"its answer is {others[0]}") if others else Output()
 
-    @staticmethod
-    def is_json(operation: ApiOperation) -> bool:
+    def is_json(self, operation: ApiOperation) -> bool:
         """Whether some success is, or may be, JSON with content."""
         success = [one for one in operation.responses if one.status.startswith("2")]
-        return any(_is_json(one.content_type) and one.schema is not None for one in success)
+        return any(one.schema is not None and self._carries_json(one) for one in success)
+
+    def _carries_json(self, response: Response) -> bool:
+        return carries_json(response.content_type, response.schema, self._schemas)
 
     def shape(self, operation: ApiOperation) -> dict[str, Any]:
         """Return what an operation's first success with JSON looks like, some levels deep, in the plain form; {} is anything."""
-        found = (one.schema for one in operation.responses if one.status.startswith("2") and _is_json(one.content_type))
+        found = (one.schema for one in operation.responses if one.status.startswith("2") and self._carries_json(one))
         levels = _OUTLINE + (operation.body is not None and bool(operation.body.graphql))  # all is in `data` there
         return next((self._shape(one, levels) for one in found if one is not None), {})
 
@@ -384,10 +396,6 @@ def _size(value: Any, most: int) -> int:
     if isinstance(value, list):
         return 1 + sum(_size(one, most) + 1 for one in value)
     return len(compact(value)) if not isinstance(value, str) else len(value) + 2
-
-
-def _is_json(content_type: str) -> bool:
-    return essence(content_type) in {"", "*/*"} or is_json(content_type)
 
 
 def _kinds(schema: dict[str, Any], values: Any) -> list[str]:

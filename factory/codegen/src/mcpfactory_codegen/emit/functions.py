@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.emit.python import annotation, call, docstring, literal, sequence
 from mcpfactory_codegen.inputs import Input
-from mcpfactory_codegen.ir import ApiBody, ApiOperation, ApiParameter, Encoding
+from mcpfactory_codegen.ir import ApiBody, ApiOperation, ApiParameter, Encoding, is_json
 from mcpfactory_codegen.naming import OperationNames
 from mcpfactory_codegen.text import one_line
 from mcpfactory_runtime.upstream.operation import Paging, Xml
@@ -46,7 +46,7 @@ def constant(one: Function) -> str:
         keywords["scopes"] = literal(operation.scopes)
     if operation.server:
         keywords["server"] = literal(operation.server)
-    if (accept := accepted(operation)) != _JSON:
+    if (accept := accepted(operation, structured=one.tool.output.schema is not None)) != _JSON:
         keywords["accept"] = literal(accept)
     paging = one.tool.paging
     if paging is not None and paging.argument in one.tool.input_schema["properties"]:  # it may be hidden
@@ -67,12 +67,14 @@ def _paging(paging: Paging) -> str:
     return call("Paging", literal(paging.kind), literal(paging.argument), **keywords)
 
 
-def accepted(operation: ApiOperation) -> str:
-    """Return the Accept header: the media type of the first success that has one."""
+def accepted(operation: ApiOperation, *, structured: bool = False) -> str:
+    """Return the Accept header: the media type of the first success that has one; with JSON where that label is on JSON."""
     success = sorted((one for one in operation.responses if one.status.startswith("2")), key=lambda one: one.status)
     types = [one.content_type for one in success if one.content_type]
     json = [one for one in types if one.split(";")[0].strip().lower() == _JSON]
-    return _JSON if json or not types else types[0]
+    if json or not types:
+        return _JSON
+    return f"{types[0]}, {_JSON};q=0.9" if structured and not is_json(types[0]) else types[0]
 
 
 def _stated(record: ApiParameter | Encoding, *names: str) -> dict[str, str]:

@@ -26,17 +26,60 @@ class Media(NamedTuple):
     location: Location
 
 
+_RANKS: Final = (
+    (r"application/json", 0),
+    (r".*/json|.*\+json", 1),
+    (r"application/x-www-form-urlencoded", 2),
+    (r"multipart/form-data", 3),
+    (r"text/plain", 5),
+    (r"text/.*", 6),
+    (r".*\*.*", 7),
+)
+"""JSON first, then what says how its fields travel, then text; the rest comes as it stands."""
+_LAST: Final = 8
+_XML: Final = 4  # where its members are described: as plain text it would be the model's to write
+_NO_LIST: Final = re.compile(r"application/([\w.-]*-)?merge-patch\+json")
+_LIST: Final = re.compile(r"application/json-patch\+json")
+
+
 def rank(content_type: str) -> int:
-    """JSON first, then what says how its fields travel, then text; the rest comes as it stands."""
+    """Return the place of a media type among several that describe the same."""
     name = essence(content_type)
-    if name == "application/json":
-        return 0
-    if is_json(content_type):
-        return 1
-    order = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
-    if name in order:
-        return 2 + order.index(name)
-    return 5 if name.startswith("text/") else 6 if "*" in name else 7
+    return next((place for pattern, place in _RANKS if re.fullmatch(pattern, name)), _LAST)
+
+
+def _fitting_rank(reading: Reading, content_type: str, schema: Any, location: Location) -> int:
+    """Return the place of a media type among several, the last ones for those that do not fit their schema.
+
+    media type                        fits
+    application/json-patch+json       lists (RFC 6902)
+    application/merge-patch+json      anything but lists (RFC 7396); Kubernetes has a strategic one, too
+    XML                               objects, before text
+    """
+    name = essence(content_type)
+    if _LIST.fullmatch(name) or _NO_LIST.fullmatch(name):
+        fits = _is_list(reading, schema, location) is (_LIST.fullmatch(name) is not None)
+        return rank(content_type) if fits else _LAST + 1
+    if name.endswith(("/xml", "+xml")) and properties_of(reading.references, schema, location):
+        return _XML
+    return rank(content_type)
+
+
+def _carries_files(reading: Reading, schemas: dict[str, LocatedNode]) -> bool:
+    """Whether `multipart/form-data` is among several media types, and every other one that would be used describes its files, too."""
+    known = {name: properties_of(reading.references, *one) for name, one in schemas.items()}
+    parts = known.get("multipart/form-data", {})
+    files = {name for name, one in parts.items() if file_like(reading.references, *one)}
+    others = [found for name, found in known.items() if rank(name) < rank("multipart/form-data")]
+    return bool(files) and all(files <= found.keys() for found in others)
+
+
+def _is_list(reading: Reading, schema: Any, location: Location) -> bool:
+    try:
+        node, location = reading.references.follow(schema, location)
+    except UnresolvedError:
+        return False
+    return isinstance(node, dict) and (node.get("type") == "array" or "items" in node)
 
 
 def choose(reading: Reading, content: Any, location: Location) -> Media | None:
@@ -60,7 +103,7 @@ def choose(reading: Reading, content: Any, location: Location) -> Media | None:
             reading.report("media-invalid", location.down(key), message, "write, say, application/json")
     if not usable:
         return None
-    name = min(usable, key=rank)  # the first of equals
+    name = next(iter(usable)) if len(usable) == 1 else _best(reading, usable, content, location)
     location = location.down(usable[name])
     target = reading.follow(content[usable[name]], location)
     if target is None or not isinstance(target.node, dict):
@@ -68,6 +111,17 @@ def choose(reading: Reading, content: Any, location: Location) -> Media | None:
             reading.report("media-invalid", location, "a media type has to be an object; anything is accepted")
         return Media(name, {}, location)
     return Media(name, target.node, target.location)
+
+
+def _best(reading: Reading, usable: dict[str, str], content: dict[str, Any], location: Location) -> str:
+    """Return the media type that fits its schema best, the first of equals."""
+    schemas = {}
+    for name, key in usable.items():
+        node, at = reading.references.mapping(content[key], location.down(key))
+        schemas[name] = LocatedNode(node.get("schema") if isinstance(node, dict) else None, at.down("schema"))
+    if _carries_files(reading, schemas):
+        return "multipart/form-data"
+    return min(usable, key=lambda name: _fitting_rank(reading, name, *schemas[name]))
 
 
 def read_media(reading: Reading, media: Media, direction: Direction) -> JsonSchema | None:
@@ -325,7 +379,11 @@ def _body_of_2(reading: Reading, parameters: list[LocatedNode], consumes: list[s
                 )
                 reading.report("parameter-ignored", other.location, message, "describe one or the other")
         body = ApiBody(
-            content_type=min(consumes, key=rank, default="application/json"),
+            content_type=min(
+                consumes,
+                key=lambda one: _fitting_rank(reading, one, node.get("schema"), location.down("schema")),
+                default="application/json",
+            ),
             schema=reading.translate(node.get("schema", {}), location.down("schema"), "request"),
             required=node.get("required") is True,
             description=reading.text(node.get("description"), location.down("description")),

@@ -1,7 +1,7 @@
 """An HTTP response → what the model sees, as a pure function.
 
 response                     result
-JSON object                  structured content, and the same as compact JSON text
+JSON object                  structured content, and the same as compact JSON text; also under another label (see `_json_in`)
 other JSON                   structured content {"result": value} (an object in every revision), and the value as text
 text, XML, YAML, forms       text, in the charset that the response names
 image/*, audio/*             an image or audio block
@@ -127,8 +127,8 @@ def read_response(
     kind = media_type(headers.get("content-type", ""))
     if not content:
         return ToolResult([Text(_empty(status, headers, operation))])
-    if is_json(kind) or (not kind and content.lstrip()[:1] in (b"{", b"[")):
-        value = _parsed(content, headers)
+    value = _json_in(content, kind, headers, operation)
+    if value is not _NOT_JSON or is_json(kind):
         if isinstance(value, dict) and (message := _refusal_message(value, status, operation)):
             raise ToolError(message)
         if value is not _NOT_JSON:
@@ -154,19 +154,44 @@ def _empty(status: int, headers: Mapping[str, str], operation: Operation) -> str
 _NOT_JSON: Final = object()
 
 
+_LINES: Final = re.compile(r"application/(x-ndjson|ndjson|jsonl|x-jsonlines|json-seq)")
+_MISLABELLED: Final = re.compile(r"text/(?!event-stream|csv|xml).*|application/(octet-stream|javascript|x-javascript)")
+
+
+def _json_in(content: bytes, kind: str, headers: Mapping[str, str], operation: Operation) -> Any:
+    """Return the JSON value of an answer, `_NOT_JSON` when it has none.
+
+    label                                 is JSON
+    application/json, text/json, +json    when it parses
+    none                                  when it begins as an object or a list, and parses
+    a text, JavaScript, octet-stream      likewise, where the document says that the answer is JSON: its Accept header does
+    JSON lines                            when each line parses: the list of them
+    """
+    if is_json(kind):
+        return _parsed(content, headers)
+    if _LINES.fullmatch(kind):
+        lines = [line for line in re.split(rb"[\r\n\x1e]+", content) if line.strip()]
+        values = [_parsed(line, headers) for line in lines]
+        return values if values and _NOT_JSON not in values else _NOT_JSON
+    expected = not kind or (_MISLABELLED.fullmatch(kind) and any(map(is_json, operation.accept.split(","))))
+    begins = content[:100].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+    return _parsed(content, headers) if expected and begins else _NOT_JSON
+
+
 def _parsed(content: bytes, headers: Mapping[str, str]) -> Any:
+    """Return the value; NaN and the infinities, which JSON does not have, are null."""
     try:
         return from_json(content, allow_inf_nan=False)  # the fast way; it refuses what follows
     except ValueError:  # another charset, a mark at the beginning, halves of surrogate pairs, or no JSON at all
         pass
     try:
-        return json.loads(_decode(content, headers, controls=True), parse_constant=_no_constant)
+        return json.loads(_decode(content, headers, controls=True), parse_constant=_null)
     except (ValueError, RecursionError):
         return _NOT_JSON
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(name)
+def _null(_: str) -> None:
+    """What JSON has in place of NaN and the infinities, which no client could read."""
 
 
 def _json(
