@@ -80,4 +80,7 @@ def test_a_document_that_is_too_large_comes_with_groups_and_what_to_type(shop):
     shown = shop("inspect", "large")
     for output in (made, shown):
         assert "--include-tag cats" in output.out
-        assert "search" in output.err
+        assert "search" in output.out + output.err
+    summary = shop("inspect", "large", "--summary")
+    assert summary.out.strip() in made.out
+    assert json.loads(shop("inspect", "large", "--summary", "--json").out)["decisions"][0]["code"] == "address"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mcpfactory import output
 
-__all__ = ["print_addresses", "print_changes", "print_groups", "print_problems"]
+__all__ = ["print_addresses", "print_changes", "print_groups", "print_overview", "print_problems"]
 
 _STYLES: Final = {"breaking": "bad", "additive": "good", "cosmetic": "dim"}
 _MAX_COSMETIC: Final = 8
@@ -64,6 +64,14 @@ def print_groups(groups: Sequence[dict[str, Any]], tokens: int, search: str) -> 
     rows = [(group["name"], str(group["tools"]), str(group["tokens"]), group["flag"]) for group in groups]
     output.table(("GROUP", "TOOLS", "TOKENS", "TO SELECT IT"), rows)
     output.note(f"hint: to keep all of it within some 500 tokens, {search}")
+
+
+def print_overview(view: Any) -> None:
+    """Print on one screen what a server has, what a model finds hard, and what is worth deciding; nothing without a view."""
+    from mcpfactory_codegen.servers.overview import overview_lines
+
+    for text in overview_lines(view) if view is not None else ():
+        output.line(text)
 
 
 def print_problems(found: Sequence[Any]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcpfactory_codegen.servers.overview import overview, overview_rows
 from mcpfactory_pipeline.base.ids import format_time
 from mcpfactory_pipeline.base.text import format_duration, pluralize
 from mcpfactory_pipeline.dashboard.board import Cell, cells_of, decided_by
@@ -24,6 +25,7 @@ __all__ = [
     "ChannelView",
     "Coverage",
     "HistoryRow",
+    "OverviewView",
     "PublishedView",
     "ServerPage",
     "StageView",
@@ -119,6 +121,15 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
+class OverviewView:
+    """What the server has, what a model finds hard of it, and what is worth deciding, each with what to type."""
+
+    facts: tuple[Fact, ...]
+    hard: tuple[str, ...]
+    decisions: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryRow:
     """One line of the history."""
 
@@ -155,6 +166,7 @@ class ServerPage:
     tools_total: int
     tokens: int
     tools: tuple[ToolRow, ...]
+    overview: OverviewView | None
     coverage: Coverage | None
     environment: tuple[Fact, ...]
     history: tuple[HistoryRow, ...]
@@ -190,10 +202,22 @@ def server_page(detail: ServerDetail) -> ServerPage:
         tools_total=len(tools),
         tokens=sum(tool.tokens for tool in tools),
         tools=tuple(map(_short, tools[:_TOOLS])),
+        overview=_overview(facts.name, report),
         coverage=_coverage(row.get("coverage"), report),
         environment=tuple(map(_variable, report.get("environment", ()))),
         history=tuple(_event(event) for event in reversed(detail.history[-_HISTORY:])),
         older=max(len(detail.history) - _HISTORY, 0),
+    )
+
+
+def _overview(server: str, report: Mapping[str, Any]) -> OverviewView | None:
+    if not isinstance(report.get("tools"), list):
+        return None
+    view = overview(server, report)
+    return OverviewView(
+        facts=tuple(Fact(label, shorten(text, _TEXT)) for label, text in overview_rows(view)),
+        hard=tuple(shorten(one.message, _TEXT) for one in view.hard),
+        decisions=tuple(Fact(shorten(one.message, _TEXT), shorten(one.type, _TEXT)) for one in view.decisions),
     )
 
 

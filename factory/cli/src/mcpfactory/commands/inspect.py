@@ -2,22 +2,36 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import typer
 
 from mcpfactory import output
 from mcpfactory.options import AsJson, Name, Root, workspace_in
-from mcpfactory.summaries import print_groups
+from mcpfactory.summaries import print_groups, print_overview
 
 
-def inspect(name: Name, as_json: AsJson = False, workspace: Root = None) -> None:
+def inspect(
+    name: Name,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Only what `new` prints: one screen, with what is worth deciding.")
+    ] = False,
+    as_json: AsJson = False,
+    workspace: Root = None,
+) -> None:
     """Show what a server offers: its tools, where their arguments go, and what they cost a model to read."""
+    from mcpfactory_codegen.servers.overview import overview
     from mcpfactory_pipeline.workspace.coverage import inspection_report, operation_name
     from mcpfactory_pipeline.workspace.upstream import api_addresses
 
     server = workspace_in(workspace).server(name)
     shown = inspection_report(server.folder) or asyncio.run(_report_of_running(server))
+    view = overview(server.name, shown)
     if as_json:
-        output.data(shown)
+        output.data(view.to_json() if summary else {**shown, "overview": view.to_json()})
+        return
+    if summary:
+        print_overview(view)
         return
     tools = shown["tools"]
     output.line(f"{server.name}: {len(tools)} tools, {sum(tool['tokens'] for tool in tools)} tokens in tools/list")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -9,7 +8,7 @@ from mcpfactory import complete, output
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, DryRun, Mode, workspace_in
 from mcpfactory.progress import progress
-from mcpfactory.summaries import print_addresses, print_groups, print_problems
+from mcpfactory.summaries import print_addresses, print_overview, print_problems
 
 _Sources = Annotated[
     list[str] | None,
@@ -81,20 +80,7 @@ def new(
     if as_json:
         output.data(created.to_json(dry_run=dry_run))
     else:
-        earlier = _earlier(workspace, created.server)
-        _print_text(created, f"from template {template}" if template else "", dry_run=dry_run, earlier=earlier)
-        _advise(created, mode)
-
-
-def _advise(created: Any, mode: str) -> None:
-    """Print what the person should know before the first call: where the API lives, and what a long list of tools costs."""
-    print_addresses(created.server, created.address)
-    if created.alike:
-        names = ", ".join(created.alike)
-        output.note(f"several documents have the security scheme {names}, each with variables of its own")
-        output.note("  hint: if one account is behind them, --shared-credentials makes them one")
-    if mode != "search":
-        print_groups([asdict(group) for group in created.groups], created.tokens, "--mode search")
+        _print_text(created, workspace, template, dry_run=dry_run)
 
 
 def _refuse(document: list[str], template: str, names: tuple[str, str], mode: str, overlays: list[str] | None) -> None:
@@ -117,9 +103,10 @@ def _refuse(document: list[str], template: str, names: tuple[str, str], mode: st
         )
 
 
-def _print_text(created: Any, origin: str, *, dry_run: bool, earlier: bool) -> None:
+def _print_text(created: Any, workspace: Any, template: str, *, dry_run: bool) -> None:
+    earlier = _earlier(workspace, created.server)
     print_problems(created.problems)
-    what = origin or f"{created.tools} tools from {created.operations} operations"
+    what = f"from template {template}" if template else f"{created.tools} tools from {created.operations} operations"
     if created.recognised:
         output.line(f"read {created.recognised}")
     output.line(f"{'would make' if dry_run else 'made'} server {created.server}: {what}")
@@ -130,6 +117,17 @@ def _print_text(created: Any, origin: str, *, dry_run: bool, earlier: bool) -> N
     else:
         revive = f"mcpfactory pipeline revive {created.server}; " if earlier else ""
         output.note(f"next: {revive}mcpfactory inspect {created.server}; mcpfactory pipeline run {created.server}")
+    _advise(created)
+
+
+def _advise(created: Any) -> None:
+    """Print what the person should know before the first call: where the API lives, and what is worth deciding."""
+    print_addresses(created.server, created.address)
+    if created.alike:
+        names = ", ".join(created.alike)
+        output.note(f"several documents have the security scheme {names}, each with variables of its own")
+        output.note("  hint: if one account is behind them, --shared-credentials makes them one")
+    print_overview(created.overview)
 
 
 def _earlier(workspace: Any, name: str) -> bool:

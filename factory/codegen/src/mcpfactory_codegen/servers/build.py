@@ -25,6 +25,7 @@ from mcpfactory_codegen.servers.apis import ApiConfig
 from mcpfactory_codegen.servers.config import CONFIG, NAME, ServerConfig, ServerConfigError, render_config
 from mcpfactory_codegen.servers.documents import located_in, read_documents
 from mcpfactory_codegen.servers.errors import CreateError
+from mcpfactory_codegen.servers.overview import Overview, overview
 from mcpfactory_codegen.servers.profiles import resolve
 from mcpfactory_codegen.servers.report import REPORT, environment, has_root, render_report, report
 from mcpfactory_codegen.servers.scaffold import find_template, render, template_version
@@ -78,7 +79,7 @@ class BuiltServer:
     """A server in memory: its files by owner; `template` is the version that the person's come from, `address` as in the report.
 
     `apis` are its documents as its configuration has to have them. `recognised` says in words what kinds of documents they are,
-    `alike` is as in `Apis`.
+    `alike` is as in `Apis`, `overview` what the server has.
     """
 
     machine: dict[str, str] = field(default_factory=dict)
@@ -94,6 +95,7 @@ class BuiltServer:
     template: str = ""
     recognised: str = ""
     alike: tuple[str, ...] = ()
+    overview: Overview | None = None
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -160,6 +162,7 @@ def generate(
         template=template_version(config.template) if scaffold else "",
         alike=read.alike,
         recognised=recognised(documents, read.operations),
+        overview=overview(config.name, data),
     )
 
 

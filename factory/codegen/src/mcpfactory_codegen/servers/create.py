@@ -41,6 +41,7 @@ from mcpfactory_codegen.servers.config import ServerConfig, read_config
 from mcpfactory_codegen.servers.documents import ApiSource, Sources, choose_labels, sources_of
 from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.layout import as_kept, document_files
+from mcpfactory_codegen.servers.overview import Overview
 from mcpfactory_codegen.servers.report import published_names
 from mcpfactory_codegen.source import title_of
 from mcpfactory_codegen.text import snake
@@ -72,6 +73,7 @@ class Created:
     address: Mapping[str, Any] = field(default_factory=dict)
     recognised: str = ""
     alike: tuple[str, ...] = ()
+    overview: Overview | None = None
 
     def to_json(self, *, dry_run: bool = False) -> dict[str, Any]:
         """Plain data for programs; after a dry run with the files that would be made."""
@@ -86,6 +88,7 @@ class Created:
             "address": dict(self.address),
             "recognised": self.recognised,
             "alike": list(self.alike),
+            "overview": self.overview.to_json() if self.overview else None,
             "problems": [{field: getattr(problem, field) for field in fields} for problem in self.problems],
             **({"files": sorted(self.files), "dry_run": True} if dry_run else {}),
         }
@@ -181,6 +184,7 @@ def _created(name: str, target: Path, built: BuiltServer, steps: tuple[tree.File
         address=built.address,
         recognised=built.recognised,
         alike=built.alike,
+        overview=built.overview,
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_codegen.describe.hardships import hardships_of
 from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Skipped, operation_key
 from mcpfactory_codegen.naming import Names, environment_parts
@@ -86,9 +87,18 @@ def _tool(tool: ApiTool, operation: ApiOperation) -> dict[str, Any]:
         "operation": _named(operation),
         "arguments": {name: {"in": bound.place, "name": bound.name} for name, bound in tool.bindings.items()},
         "tokens": tool.tokens,
+        "effect": _effect(tool.annotations),
+        **({"hard": hard} if (hard := hardships_of(tool, operation)) else {}),
         **({"paging": {"kind": tool.paging.kind, "argument": tool.paging.argument}} if tool.paging else {}),
         **({"output": f"no output schema: {tool.output.reason}"} if tool.output.reason else {}),
     }
+
+
+def _effect(annotations: Mapping[str, Any]) -> str:
+    """Return what a tool does, by its hints."""
+    if annotations.get("readOnlyHint") is True:
+        return "reads"
+    return "destroys" if annotations.get("destructiveHint") is True else "writes"
 
 
 def _named(operation: ApiOperation | Skipped) -> dict[str, Any]:

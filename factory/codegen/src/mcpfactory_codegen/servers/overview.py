@@ -1,0 +1,322 @@
+"""A server made from an API document on one screen, from its report: what it has, what a model finds hard, what to decide. Pure.
+
+`Overview` is the view: commands print its `overview_lines` or, as JSON, `to_json`, and the dashboard shows its `overview_rows`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from mcpfactory_codegen.describe.suggest import BOUND
+from mcpfactory_runtime.upstream.addresses import describe_private, host_port_of
+
+__all__ = ["Choice", "Hardship", "Overview", "overview", "overview_lines", "overview_rows"]
+
+_HARD: Final = 5  # lines of what is hard
+_DECISIONS: Final = 3
+_REASONS: Final = 3
+_ADDRESSES: Final = 1
+_VARIABLES: Final = 3
+_WIDTH: Final = 80
+_INDENT: Final = 5
+_MANY_ARGUMENTS: Final = 15
+_MANY_TOKENS: Final = 2_000
+_HASH: Final = re.compile(r"_(?=[0-9a-f]*\d)[0-9a-f]{6,8}\Z")
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Hardship:
+    """Something that a model will find hard: how many tools have it, and the worst of them."""
+
+    code: str
+    tools: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Something worth deciding, and what to type for it: a command, or a line of the server's `mcpfactory.toml`."""
+
+    code: str
+    message: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What a server offers. `left_out` counts operations by reason; `hard` and `decisions` have the most important first."""
+
+    server: str
+    operations: int
+    tools: int
+    tokens: int
+    effects: Mapping[str, int]
+    left_out: Mapping[str, int]
+    credentials: tuple[str, ...]
+    addresses: tuple[str, ...]
+    hard: tuple[Hardship, ...]
+    decisions: tuple[Choice, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the overview as plain data."""
+        return asdict(self)
+
+
+def overview(server: str, report: Json) -> Overview:
+    """Return the overview of a server.
+
+    Args:
+        server: its name.
+        report: `.mcpfactory/report.json`; one of an older mcpfactory lacks some facts, and then nothing is said of them.
+    """
+    tools, skipped = report["tools"], report.get("skipped", ())
+    made = {_operation(tool["operation"]) for tool in tools if tool.get("operation")}
+    hard = sorted(_hardships(tools), key=lambda one: -one[0])
+    decisions = (rule(server, report) for rule in _RULES)
+    return Overview(
+        server=server,
+        operations=len(made | {_operation(one) for one in skipped}),
+        tools=len(tools),
+        tokens=sum(tool["tokens"] for tool in tools),
+        effects=dict(Counter(tool["effect"] for tool in tools if "effect" in tool)),
+        left_out=dict(Counter(one["reason"] for one in skipped).most_common()),
+        credentials=tuple(
+            row["name"] for row in report.get("environment", ()) if row["name"] not in _address_variables(report)
+        ),
+        addresses=tuple(_addresses(report)),
+        hard=tuple(one for _, one in hard)[:_HARD],
+        decisions=tuple(one for one in decisions if one is not None)[:_DECISIONS],
+    )
+
+
+def _operation(operation: Json) -> tuple[str, ...]:
+    return operation.get("document", ""), operation["method"], operation["path"]
+
+
+def _address_variables(report: Json) -> set[str]:
+    address = report.get("address") or {}
+    return {f"{address.get('prefix', '')}_BASE_URL", *(one["variable"] for one in address.get("servers", ()))}
+
+
+def _addresses(report: Json) -> Iterator[str]:
+    address = report.get("address")
+    if not address:
+        return
+    variable = f"{address['prefix']}_BASE_URL"
+    if address["base_url"] or not address.get("servers"):
+        yield f"{address['base_url'] or 'its document names none'} ({variable})"
+    for one in address.get("servers", ()):
+        yield f"{one['url']} ({one['variable']}, {_count(one['tools'], 'tool')})"
+
+
+# --- What is hard: measured of each tool, worth so much, and how it is said of the worst ---
+
+_MEASURES: Final[tuple[tuple[str, float, Callable[[Json], int], str], ...]] = (
+    (
+        "arguments",
+        1,
+        lambda tool: len(tool["arguments"]) if len(tool["arguments"]) > _MANY_ARGUMENTS else 0,
+        f"take more than {_MANY_ARGUMENTS} arguments: {{name}} has {{most}}",
+    ),
+    (
+        "tokens",
+        2,
+        lambda tool: tool["tokens"] if tool["tokens"] > _MANY_TOKENS else 0,
+        f"cost more than {_MANY_TOKENS:,} tokens each: {{name}} {{most:,}}",
+    ),
+    ("nested", 1, lambda tool: "nested" in tool.get("hard", ()), "need objects inside of objects, such as {name}"),
+    (
+        "free-form",
+        1.5,
+        lambda tool: "free-form" in tool.get("hard", ()),
+        "take values of which nothing is said, such as {name}",
+    ),
+    ("undescribed", 3, lambda tool: "undescribed" in tool.get("hard", ()), "have no description, such as {name}"),
+    ("hash", 3, lambda tool: _HASH.search(tool["name"]) is not None, "are told apart by a hash alone, such as {name}"),
+)
+
+
+def _hardships(tools: Sequence[Json]) -> Iterator[tuple[float, Hardship]]:
+    for code, weight, measure, said in _MEASURES:
+        found = [(amount, tool["name"]) for tool in tools if (amount := measure(tool))]
+        if found:
+            most, name = max(found, key=lambda one: one[0])
+            message = f"{_count(len(found), 'tool')} {said.format(name=name, most=most)}"
+            yield weight * len(found), Hardship(code, len(found), message if len(found) > 1 else _singular(message))
+
+
+def _singular(message: str) -> str:
+    """Return the message of a single tool: its verb in the third person, and it is no example."""
+    subject, verb, rest = message.partition(" tool ")
+    word, _, more = rest.partition(" ")
+    third = {"have": "has", "are": "is"}.get(word, f"{word}s")
+    return f"{subject}{verb}{third} {more}".replace(", such as ", ": ").replace(" each: ", ": ")
+
+
+# --- What is worth deciding: rules in the order of what matters first; each says what to type ---
+
+
+def _no_address(server: str, report: Json) -> Choice | None:
+    variable = f"{(report.get('address') or {}).get('prefix', '')}_BASE_URL"
+    if not any(row["name"] == variable and row["required"] for row in report.get("environment", ())):
+        return None
+    return Choice("address", "where the API lives: its document does not say", f"export {variable}=https://…")
+
+
+def _private_address(server: str, report: Json) -> Choice | None:
+    address = report.get("address") or {}
+    url = address.get("base_url", "")
+    place = host_port_of(url)
+    permitted = address.get("allow_private", ())
+    if not describe_private(url) or not place or place in permitted or place.rpartition(":")[0] in permitted:
+        return None
+    message = f"whether {url} is meant: it is {describe_private(url)}"
+    return Choice("private-address", message, f'allow_private = ["{place}"]   # below [api]')
+
+
+def _too_many_tokens(server: str, report: Json) -> Choice | None:
+    offered = report.get("offer") or {}
+    shown = (offered.get("profiles") or {}).get(offered.get("profile", "full"), {})
+    tokens = shown.get("tokens", sum(tool["tokens"] for tool in report["tools"]))
+    if tokens <= BOUND or offered.get("mode") == "search":
+        return None
+    message = f"whether a model reads {tokens:,} tokens of tools, or searches them"
+    ways = ['mode = "search"   # below [server]']
+    ways += [f"{ways[0]}; or new with {group['flag']}" for group in report.get("groups", ())]
+    return Choice("tokens", message, next((way for way in ways[1:] if len(way) <= _WIDTH - _INDENT), ways[0]))
+
+
+def _credentials_to_give(server: str, report: Json) -> Choice | None:
+    wanted = [row["name"] for row in report.get("environment", ()) if row["required"] and row.get("secret", True)]
+    if wanted:
+        return Choice("credentials", f"which credentials it gets: {_list(wanted, 2)}", f"export {wanted[0]}=…")
+    schemes = (report.get("credentials") or {}).get("schemes", ())
+    if flows := [one for one in schemes if one.get("flows")]:
+        return Choice("credentials", f"who logs in, by {flows[0]['name']}", f"mcpfactory login {server}")
+    if schemes:
+        variables = [variable for scheme in schemes for variable in scheme["variables"]]
+        return Choice("credentials", f"which credentials it gets: {_list(variables, 2)}", f"export {variables[0]}=…")
+    return None
+
+
+def _several_addresses(server: str, report: Json) -> Choice | None:
+    beside = (report.get("address") or {}).get("servers", ())
+    if not beside:
+        return None
+    hosts = _list([host_port_of(one["url"]).partition(":")[0] for one in beside], 2)
+    message = f"which address a trial uses: {_count(len(beside), 'server')} beside the first, {hosts}"
+    return Choice("addresses", message, f"export {beside[0]['variable']}=https://…")
+
+
+def _read_only(server: str, report: Json) -> Choice | None:
+    destroying = [tool["name"] for tool in report["tools"] if tool.get("effect") == "destroys"]
+    if not destroying or (report.get("offer") or {}).get("profile", "full") != "full":
+        return None
+    message = f"whether a model may destroy: {_count(len(destroying), 'tool')}, such as {destroying[0]}"
+    return Choice("read-only", message, 'profile = "read-only"   # below [server]')
+
+
+def _hashed_names(server: str, report: Json) -> Choice | None:
+    hashed = [tool["name"] for tool in report["tools"] if _HASH.search(tool["name"])]
+    if not hashed:
+        return None
+    message = f"what tools are called whose names clash: {_count(len(hashed), 'name')} with a hash"
+    return Choice("names", message, f'[tools.{hashed[0]}] name = "…"')
+
+
+def _undescribed(server: str, report: Json) -> Choice | None:
+    silent = [tool["name"] for tool in report["tools"] if "undescribed" in tool.get("hard", ())]
+    if not silent:
+        return None
+    message = f"what {_count(len(silent), 'tool')} without a description {'does' if len(silent) == 1 else 'do'}"
+    return Choice("descriptions", message, f'[tools.{silent[0]}] description = "…"')
+
+
+def _refused_operations(server: str, report: Json) -> Choice | None:
+    codes = {"operation-invalid", "operation-no-tool", "operation-unreadable"}
+    lost = [one for one in report.get("problems", ()) if one["code"] in codes]
+    if not lost:
+        return None
+    message = f"whether the document is mended: {_count(len(lost), 'operation')} could not be made"
+    return Choice("left-out", message, f"mcpfactory inspect {server}")
+
+
+def _no_credentials_known(server: str, report: Json) -> Choice | None:
+    if "credentials" not in report or report["credentials"].get("schemes") or not report["tools"]:
+        return None
+    message = "whether the API asks for credentials: its document names no security scheme"
+    return Choice("no-credentials", message, 'overlays = ["api/security.yaml"]   # below [api]: adds a scheme')
+
+
+_RULES: Final[tuple[Callable[[str, Json], Choice | None], ...]] = (
+    _no_address,
+    _private_address,
+    _too_many_tokens,
+    _credentials_to_give,
+    _refused_operations,
+    _read_only,
+    _several_addresses,
+    _hashed_names,
+    _undescribed,
+    _no_credentials_known,
+)
+
+
+# --- As text, for a terminal of 80 columns and 24 lines ---
+
+
+def overview_rows(view: Overview) -> list[tuple[str, str]]:
+    """Return what a server has, as labels and texts."""
+    addresses = _list(view.addresses, _ADDRESSES)
+    origin = f" from {_count(view.operations, 'operation')}" if view.operations else ""
+    return [
+        ("tools", f"{view.tools:,}{origin}{_effects(view.effects)}"),
+        ("costs", f"{view.tokens:,} tokens in tools/list"),
+        ("left out", _left_out(view.left_out)),
+        ("credentials", _list(view.credentials, _VARIABLES) or "none that its document names"),
+        *([("address", addresses)] if addresses else []),
+    ]
+
+
+def overview_lines(view: Overview) -> list[str]:
+    """Return the overview as text: at most 18 lines of at most 80 characters."""
+    shown = [_cut(f"{label:13}{text}") for label, text in overview_rows(view)]
+    if view.hard:
+        shown += ["hard for a model", *(_cut(f"  {one.message}") for one in view.hard)]
+    if view.decisions:
+        shown.append("worth deciding")
+    for number, one in enumerate(view.decisions, 1):
+        shown += [_cut(f"  {number}. {one.message}"), _cut(f"     {one.type}")]
+    return shown
+
+
+def _effects(effects: Mapping[str, int]) -> str:
+    words = {"reads": "read", "writes": "write", "destroys": "destroy"}
+    said = [f"{effects[kind]:,} {word}" for kind, word in words.items() if effects.get(kind)]
+    return f": {', '.join(said)}" if said else ""
+
+
+def _left_out(reasons: Mapping[str, int]) -> str:
+    if not reasons:
+        return "nothing"
+    said = [f"{count:,} ({reason})" for reason, count in list(reasons.items())[:_REASONS]]
+    return ", ".join(said) + (f" and {len(reasons) - _REASONS} other reasons" if len(reasons) > _REASONS else "")
+
+
+def _list(names: Sequence[str], most: int) -> str:
+    shown = list(dict.fromkeys(names))
+    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
