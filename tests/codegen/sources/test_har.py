@@ -170,7 +170,8 @@ def _private() -> dict[str, Any]:
     )
     page = entry("https://api.test/", f"<html>{SECRET}", kind="text/html")
     broken = entry("https://api.test/odd", f"{{broken {SECRET}", method="POST", **posted(f"{{broken {SECRET}"))
-    return {**har(one, login, page, broken), "comment": SECRET}
+    echo = entry(f"https://api.test/echo/{SECRET}", {"who": f"it is {SECRET}"})
+    return {**har(one, login, page, broken, echo), "comment": SECRET}
 
 
 def test_no_credential_of_a_recording_gets_into_a_server(tmp_path: Path) -> None:
@@ -178,7 +179,7 @@ def test_no_credential_of_a_recording_gets_into_a_server(tmp_path: Path) -> None
     assert json.dumps(recording).count(SECRET) > 15
     (tmp_path / "session.har").write_text(json.dumps(recording))
     made = create_server(tmp_path, source=tmp_path / "session.har", name="recorded")
-    assert made.recognised == "a recording of HTTP traffic (HAR), 4 operations"
+    assert made.recognised == "a recording of HTTP traffic (HAR), 5 operations"
     written = {file: file.read_bytes() for file in made.path.rglob("*") if file.is_file()}
     assert made.path / "api/recording.json" in written
     assert [

@@ -17,8 +17,9 @@ from mcpfactory_codegen.sources.graphql import (
     translate_introspection,
     translate_sdl,
 )
-from mcpfactory_codegen.sources.har import is_har, translate_har, without_credentials
+from mcpfactory_codegen.sources.har import is_har, translate_har
 from mcpfactory_codegen.sources.postman import is_postman, translate_postman
+from mcpfactory_codegen.sources.redaction import without_credentials
 from mcpfactory_codegen.sources.translation import Translation
 
 __all__ = ["SOURCES", "Source", "recognise"]

@@ -2,7 +2,7 @@
 
 A browser records everything: only requests with JSON or forms count, of the host that was asked most; files, pages and
 analytics are left out. Segments of paths that differ between requests, and look like ids, become parameters. A recording is full of
-credentials: `without_credentials` takes them out before anything else is done with it, so that none gets into a server.
+credentials: `redaction` takes them out before anything else is done with it, so that none gets into a server.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
+from mcpfactory_codegen.inputs import FORMS
+from mcpfactory_codegen.ir import essence, is_json
 from mcpfactory_codegen.sources.inference import infer
-from mcpfactory_codegen.sources.secrets import REDACTED, is_credential, is_secret, without_user
+from mcpfactory_codegen.sources.secrets import REDACTED, is_credential, is_secret
 from mcpfactory_codegen.sources.translation import Draft, Translation, entries, table, text
 from mcpfactory_codegen.text import singular, snake
 
-__all__ = ["is_har", "translate_har", "without_credentials"]
+__all__ = ["is_har", "translate_har"]
 
 _ID: Final = re.compile(
     r"\d+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{16,}|(?=[\w-]*\d)[\w-]{20,}|[\w.+-]+@[\w.-]+|\d{4}-\d{2}-\d{2}.*"
@@ -36,9 +38,6 @@ _ANALYTICS: Final = re.compile(
     r"|intercom|facebook|clarity|optimizely|launchdarkly|heap|posthog|plausible|matomo|cookielaw|onetrust|branch|appsflyer)\.(com|io|net|ms|org|ai)\Z",
     re.IGNORECASE,
 )
-_JSON: Final = re.compile(r"application/([\w.+-]+\+)?json\Z|text/json\Z")
-_FORM: Final = "application/x-www-form-urlencoded"
-_PARTS: Final = "multipart/form-data"
 _METHOD: Final = re.compile(r"[A-Z]{3,10}\Z")
 _HEADER: Final = re.compile(r"[A-Za-z][\w-]{0,80}\Z")
 _OF_BROWSERS: Final = re.compile(
@@ -48,7 +47,6 @@ _OF_BROWSERS: Final = re.compile(
     re.IGNORECASE,
 )
 _SAMPLES: Final = 30
-_DEPTH: Final = 60
 _SHOWN: Final = 30
 _SIBLINGS: Final = 2
 
@@ -56,141 +54,6 @@ _SIBLINGS: Final = 2
 def is_har(data: dict[str, Any]) -> bool:
     """Whether the data is a recording."""
     return isinstance(table(data, "log").get("entries"), list)
-
-
-# --- credentials ---
-
-
-def without_credentials(data: dict[str, Any]) -> dict[str, Any]:
-    """Return a recording without cookies, and with REDACTED in place of what stands under the names of credentials.
-
-    That is so in headers, queries, URLs, forms and JSON bodies, of requests and of answers. What a browser adds for itself (cache, timings, pages,
-    initiators, comments) goes, too, and so does the content of what is neither JSON nor a form.
-    """
-    log = table(data, "log")
-    kept = [_entry(entry) for _, entry in entries(log, "entries")]
-    return {
-        "log": {
-            "version": str(log.get("version", "1.2"))[:10],
-            "creator": {"name": "mcpfactory", "version": "1"},
-            "entries": kept,
-        }
-    }
-
-
-def _entry(entry: dict[str, Any]) -> dict[str, Any]:
-    request, response = table(entry, "request"), table(entry, "response")
-    built: dict[str, Any] = {
-        "request": {
-            "method": text(request, "method"),
-            "url": _url(text(request, "url")),
-            "headers": _pairs(request, "headers"),
-            "queryString": _pairs(request, "queryString"),
-        },
-        "response": {
-            "status": response.get("status") if isinstance(response.get("status"), int) else 0,
-            "headers": [
-                one for one in _pairs(response, "headers") if one["name"].lower() in {"content-type", "location"}
-            ],
-        },
-    }
-    if isinstance(entry.get("_resourceType"), str):
-        built["_resourceType"] = entry["_resourceType"]
-    if posted := table(request, "postData"):
-        built["request"]["postData"] = {"mimeType": text(posted, "mimeType")} | _body(text(posted, "mimeType"), posted)
-    content = table(response, "content")
-    kind = text(content, "mimeType")
-    built["response"]["content"] = {"mimeType": kind} | (
-        {"text": _redacted_json(text(content, "text"))}
-        if _is_json(kind) and content.get("encoding") != "base64"
-        else {}
-    )
-    return built
-
-
-def _pairs(node: dict[str, Any], key: str) -> list[dict[str, str]]:
-    """Return headers or parameters; cookies are left out."""
-    found = [(text(one, "name"), text(one, "value")) for _, one in entries(node, key)]
-    return [
-        {"name": name, "value": REDACTED if is_secret(name) or _looks_secret(value) else _inner(value)}
-        for name, value in found
-        if name.lower() not in {"cookie", "set-cookie"}
-    ]
-
-
-def _inner(value: str) -> str:
-    """Return a value in which a URL may stand, which has credentials of its own."""
-    return _url(value) if "://" in value else value
-
-
-def _body(kind: str, posted: dict[str, Any]) -> dict[str, Any]:
-    if _is_json(kind):
-        return {"text": _redacted_json(text(posted, "text"))}
-    parameters = _pairs(posted, "params")
-    if not parameters and _essence(kind) == _FORM:
-        pairs = parse_qsl(text(posted, "text"), keep_blank_values=True)
-        parameters = _pairs({"params": [{"name": name, "value": value} for name, value in pairs]}, "params")
-    files = {text(one, "name") for _, one in entries(posted, "params") if text(one, "fileName")}
-    shown = [one | ({"fileName": "file", "value": ""} if one["name"] in files else {}) for one in parameters]
-    return {"params": shown} if _essence(kind) in {_FORM, _PARTS} else {}
-
-
-def _redacted_json(written: str) -> str:
-    try:
-        value = json.loads(written)
-    except (ValueError, RecursionError):
-        return ""
-    return json.dumps(_redacted(value, 0), ensure_ascii=False)
-
-
-def _redacted(value: Any, depth: int) -> Any:
-    if depth > _DEPTH:
-        return None
-    if isinstance(value, dict):
-        return {name: _hidden(one) if is_secret(name) else _redacted(one, depth + 1) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_redacted(one, depth + 1) for one in value]
-    if isinstance(value, str):
-        return REDACTED if _looks_secret(value) else _inner(value)
-    return value
-
-
-def _hidden(value: Any) -> Any:
-    """Return what stands in place of a credential; its type stays, as far as it is no text."""
-    if isinstance(value, bool) or value is None:
-        return value
-    if isinstance(value, int | float):
-        return 0
-    return REDACTED
-
-
-_TOKENS: Final = re.compile(
-    r"eyJ[\w-]{8,}\.[\w-]+\.[\w-]*|(Bearer|Basic|Token|Digest)\s+\S+|(sk|pk|rk|ghp|gho|ghs|glpat|xox[abps]|AKIA|ASIA|AIza|ya29)[-_.]?[\w.-]{12,}"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY",
-    re.IGNORECASE,
-)
-
-
-def _looks_secret(value: str) -> bool:
-    """Whether a value has the form of a token, whatever it is called."""
-    return _TOKENS.match(value.strip()) is not None
-
-
-def _url(url: str) -> str:
-    """Return a URL without user, fragment and the values of credentials."""
-    before, _, query = without_user(url.partition("#")[0]).partition("?")
-    segments = [REDACTED if _looks_secret(unquote(one)) else one for one in before.split("/")]
-    pairs = [pair.partition("=") for pair in query.split("&") if pair]
-    shown = [f"{name}{sign}{_shown(unquote(name), value)}" for name, sign, value in pairs]
-    return "/".join(segments) + (f"?{'&'.join(shown)}" if shown else "")
-
-
-def _shown(name: str, value: str) -> str:
-    """Return the value of a query, as it is written in the URL; it may be a URL with credentials itself."""
-    plain = unquote(value)
-    if is_secret(name) or _looks_secret(plain):
-        return REDACTED
-    return quote(_url(plain), safe="") if "://" in plain else value
 
 
 # --- requests ---
@@ -271,21 +134,13 @@ def _unusable(node: dict[str, Any], method: str, host: str, path: str) -> str:
         return "it reports to a service of analytics"
     if _FILE.search(path):
         return "it is a file"
-    kind = _essence(text(table(response, "content"), "mimeType"))
-    sent = _essence(text(table(request, "postData"), "mimeType"))
-    if _JSON.match(kind) or _JSON.match(sent) or (sent in {_FORM, _PARTS} and not kind.startswith("text/html")):
+    kind = essence(text(table(response, "content"), "mimeType"))
+    sent = essence(text(table(request, "postData"), "mimeType"))
+    if is_json(kind) or is_json(sent) or (sent in FORMS and not kind.startswith("text/html")):
         return ""
     if not kind and not sent and method in {"PUT", "PATCH", "DELETE", "POST"}:
         return ""
     return f"neither what was sent nor the answer is JSON or a form ({kind or sent or 'nothing'})"
-
-
-def _essence(kind: str) -> str:
-    return kind.partition(";")[0].strip().lower()
-
-
-def _is_json(kind: str) -> bool:
-    return _JSON.match(_essence(kind)) is not None
 
 
 # --- paths ---
@@ -451,12 +306,12 @@ def _request_body(group: list[_Recorded]) -> dict[str, Any] | None:
     posted = [table(one.request, "postData") for one in group if table(one.request, "postData")]
     if not posted:
         return None
-    kind = Counter(_essence(text(one, "mimeType")) for one in posted).most_common(1)[0][0]
-    same = [one for one in posted if _essence(text(one, "mimeType")) == kind]
-    if _JSON.match(kind):
+    kind = Counter(essence(text(one, "mimeType")) for one in posted).most_common(1)[0][0]
+    same = [one for one in posted if essence(text(one, "mimeType")) == kind]
+    if is_json(kind):
         samples = [value for one in same if (value := _parsed(text(one, "text"))) is not None]
         schema = infer(samples)
-    elif kind in {_FORM, _PARTS}:
+    elif kind in FORMS:
         schema = _form(same)
     else:
         return None
