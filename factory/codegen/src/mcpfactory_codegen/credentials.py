@@ -326,7 +326,9 @@ def _with_service_account(scheme: ApiSecurityScheme) -> ApiSecurityScheme:
     if scheme.kind != "oauth2" or not _GOOGLE.search(urls):
         return scheme
     account = ApiOAuthFlow("serviceAccount", "https://oauth2.googleapis.com/token")
-    return scheme if account in scheme.flows else replace(scheme, flows=(*scheme.flows, account))
+    if account in scheme.flows:
+        return scheme
+    return replace(scheme, flows=(*scheme.flows, account), note=f"{scheme.note} or the key of a service account"[:200])
 
 
 _SAID: Final = {
