@@ -16,6 +16,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.declared import DeclaredTest, ServerSetup, check_result, read_tests, recording_path, run_tests
+from mcpfactory_pipeline.declared.recorder import RequestRecorder
 
 SECRET = "s3cret/of+the=zoo"
 SERVER = """
@@ -127,6 +128,15 @@ def test_what_was_recorded_is_replayed_without_the_api_and_holds_no_secret(zoo, 
     found = run(zoo)
     assert [one.faults for one in found if one.test.name == "nobody is in"] == [()]
     assert len(asked) == 2
+
+
+def test_a_recording_keeps_the_servers_of_an_api_apart(api) -> None:
+    url, asked = api
+    with RequestRecorder(f"{url}/root", {}, {"files": f"{url}/files"}) as recorder:
+        for target in ("/v1/root/a?x=1", "/files/b?y=2", "/filesystem"):
+            recorder.forward("GET", target, {}, b"")
+    assert asked == ["/v1/root/a?x=1", "/v1/files/b?y=2", "/filesystem"]
+    assert [case["request"]["path"] for case in recorder.cases] == ["/a", "/files/b", "/filesystem"]
 
 
 def test_another_request_than_the_recorded_one_is_a_fault(zoo, api) -> None:

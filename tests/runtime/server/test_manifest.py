@@ -99,8 +99,8 @@ def test_tools_are_listed_as_the_manifest_says_and_nothing_is_loaded(folder: Pat
         ({"BOOKS_BASE_URL": "http://s", "BOOKS_UPLOADS_BASE_URL": "http://u"}, ""),
         (
             {"BOOKS_BASE_URL": "http://s"},
-            "warning: BOOKS_BASE_URL does not move operations at https://uploads.test: they are called there until "
-            "BOOKS_UPLOADS_BASE_URL says where\n",
+            "warning: BOOKS_BASE_URL does not move operations at https://uploads.test: their calls go there still; "
+            "set BOOKS_UPLOADS_BASE_URL to move them\n",
         ),
     ],
 )

@@ -52,12 +52,12 @@ def test_each_server_is_where_its_variable_says_or_else_the_document(
         (
             {"SHOP_BASE_URL": "http://s/2.0", "SHOP_EU_WEST_BASE_URL": "http://e"},
             "SHOP_BASE_URL does not move operations at https://uploads.test/api: "
-            "they are called there until SHOP_UPLOADS_BASE_URL says where",
+            "their calls go there still; set SHOP_UPLOADS_BASE_URL to move them",
         ),
         (
             {"MCPFACTORY_BASE_URL": "http://s", **stand_in("SHOP", ["uploads", "eu-west"], "http://s")},
             "MCPFACTORY_BASE_URL does not move operations at https://api.test: "
-            "they are called there until SHOP_ORIGIN_BASE_URL says where",
+            "their calls go there still; set SHOP_ORIGIN_BASE_URL to move them",
         ),
         ({"SHOP_BASE_URL": "http://s", **stand_in("SHOP", [one.name for one in SERVERS], "http://s")}, ""),
     ],
@@ -77,6 +77,8 @@ def test_a_url_in_place_of_a_name_stays_and_an_unknown_name_says_what_to_do() ->
 def test_hosts_that_a_person_set_are_known_and_have_their_variables() -> None:
     found = addresses(SHOP_BASE_URL="http://s:1", SHOP_UPLOADS_BASE_URL="https://u")
     assert found.chosen() == {"s:1", "u:443"}
+    assert addresses(SHOP_BASE_URL="http://s:8080").chosen() == {"s:8080"}
+    assert addresses(SHOP_BASE_URL="http://[::1]/v1").chosen() == {"[::1]:80", "[::1]:443"}
     assert found.variable_at("u", 443) == "SHOP_UPLOADS_BASE_URL"
     assert found.variable_at("nowhere", 80) == "SHOP_BASE_URL"
 

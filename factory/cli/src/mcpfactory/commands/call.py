@@ -13,6 +13,7 @@ from mcpfactory.options import AsJson, Mode, Name, Root, workspace_in
 
 _MAX_SUGGESTIONS: Final = 5  # names that are suggested for one that was mistyped
 _MODES: Final = ("full", "search")
+_WARNING: Final = "warning: "  # how a server begins a line on stderr for the person who started it
 _INVALID: Final = "Invalid arguments"  # how the runtime begins what it says about them
 
 
@@ -81,6 +82,9 @@ async def _call(
             result: dict[str, Any] = await client.call_tool(tool, _arguments(schema, *typed))
         except McpError as error:
             output.fail(f"{server.name} answered with error {error.code}: {error}", code=Exit.NO)
+    for line in client.stderr.splitlines():
+        if line.startswith(_WARNING):  # an address that was not moved, say
+            output.warning(line.removeprefix(_WARNING))
     if result.get("isError") and (failure := find_tool_failure(client.stderr, server.name, server.folder)) is not None:
         output.error(str(failure), failure.hint)  # the caller gets an internal error; the owner, where it is
     elif result.get("isError") and str(next(iter(result.get("content") or [{}])).get("text", "")).startswith(_INVALID):

@@ -76,12 +76,13 @@ class Addresses:
         return self.variable(next((name for name in self._servers if host_port_of(self.of(name)) == place), ""))
 
     def chosen(self) -> frozenset[str]:
-        """Return `host:port` of each address that a person set."""
+        """Return `host:port` of each address that a person set, and that of https where one has http, for redirects lead there."""
         values = [
             self._settings.value("BASE_URL"),
             *(self._settings.own(server_setting(name)) for name in self._servers),
         ]
-        return frozenset(host_port_of(value) for value in values if value)
+        places = {host_port_of(value) for value in values if value}
+        return frozenset(places | {f"{place}443" for one in places if (place := one.removesuffix("80")).endswith(":")})
 
     def unmoved(self) -> tuple[ServerAddress, ...]:
         """Return the servers that stay where the document has them although a person moved the root."""
@@ -109,7 +110,7 @@ def unmoved_notice(addresses: Addresses) -> str:
         return ""
     places = ", ".join(one.url or one.name for one in unmoved)
     variables = ", ".join(addresses.variable(one.name) for one in unmoved)
-    return f"{addresses.set_by('')} does not move operations at {places}: they are called there until {variables} says where"
+    return f"{addresses.set_by('')} does not move operations at {places}: their calls go there still; set {variables} to move them"
 
 
 def _split(url: str) -> SplitResult | None:
