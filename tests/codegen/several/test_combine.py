@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 
 from mcpfactory_codegen.combine import combine, labelled
 from mcpfactory_codegen.ir import Api, references
-from mcpfactory_codegen.naming import name_api
+from mcpfactory_codegen.naming import TOOL_LIMIT, name_api
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import Document
 from mcpfactory_codegen.select import Selection, select
@@ -143,6 +144,23 @@ def test_each_document_has_its_own_credentials_unless_they_go_to_one_host_or_are
     assert {name for one in found.operations for names in one.security for name in names} == expected
 
 
+def test_credentials_of_one_host_among_others_are_called_after_the_first_document_that_has_them() -> None:
+    documents = {"stock": document("Stock", STOCK, LIST), "orders": document("Orders", ORDERS, LIST)}
+    for more in ("alpha", "beta"):  # a document that comes later changes no name
+        documents[more] = document(more, f"https://stock.acme.test/{more}", LIST)
+        names = {one.name for one in combined(**documents).security_schemes}
+        assert names == {"stock.bearerAuth", "orders.bearerAuth"}
+
+
+def test_a_credential_of_some_documents_is_not_called_as_if_it_were_that_of_all() -> None:
+    documents = {one: document(one, f"https://pay.test/{one}", LIST) for one in ("checkout", "payout")}
+    other = documents["stock"] = document("stock", STOCK, LIST)
+    other["components"]["securitySchemes"] = {"apiKey": KEY}
+    other["security"] = [{"apiKey": []}]
+    names = name_api(combined(**documents), server="acme").variables
+    assert names == {"checkout.bearerAuth": ("ACME_CHECKOUT_TOKEN",), "stock.apiKey": ("ACME_STOCK_API_KEY",)}
+
+
 def test_a_credential_that_is_called_like_another_documents_is_not_that() -> None:
     first = document("Orders", ORDERS, LIST)
     first["components"]["securitySchemes"]["stock.bearerAuth"] = KEY
@@ -190,6 +208,17 @@ def test_a_document_that_comes_later_does_not_get_the_name_that_two_others_gave_
     pinned = {"orders: GET /items": "orders_list_items", "stock: GET /items": "stock_list_items"}
     names = name_api(combined(**documents), server="acme", pinned=pinned)
     assert {one.tool for one in names.operations.values()} == {*pinned.values(), "video_list_items"}
+
+
+def test_a_label_before_a_long_name_needs_no_digest() -> None:
+    name = "updateMerchantAccountPaymentMethodSettingsTerminalsStores"
+    labels = ("management", "management_v3")
+    documents = {one: document(one, f"https://{one}.test", f"GET /items {name}") for one in labels}
+    tools = {one.tool for one in name_api(combined(**documents), server="acme").operations.values()}
+    assert len(tools) == 2
+    for tool in tools:
+        assert re.fullmatch(r"management_(v3_)?update_[a-z_]+_terminals_stores", tool), tool
+        assert len(tool) <= TOOL_LIMIT
 
 
 def test_a_name_that_was_published_stays_and_the_new_one_gets_the_label() -> None:

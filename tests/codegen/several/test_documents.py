@@ -130,6 +130,13 @@ def test_a_server_of_one_document_takes_a_second_and_keeps_what_it_had(tmp_path:
     assert {step.action for step in regenerate(shop).steps} == {"same"}
 
 
+def test_variables_that_are_no_longer_read_are_told(acme: Path) -> None:
+    config = acme / CONFIG
+    config.write_text(config.read_text("utf-8").replace("[[api]]\n", '[[api]]\ncredentials = "shared"\n'), "utf-8")
+    told = update_server(acme).moved
+    assert told == "variables that are no longer read: ACME_ORDERS_TOKEN, ACME_STOCK_TOKEN"
+
+
 @pytest.mark.parametrize(
     ("source", "labels", "words"),
     [
@@ -203,6 +210,12 @@ def test_credentials_are_one_where_the_person_says_so(tmp_path: Path) -> None:
         ([("orders/openapi.yaml", ""), ("stock/openapi.yaml", "")], ("orders", "stock")),
         ([("https://x.test/orders.json?a=1", ""), ("https://x.test/stock.json", "")], ("orders", "stock")),
         ([(f"https://{one}.acme.test/openapi.json", "") for one in ("orders", "stock")], ("orders", "stock")),
+        ([("PayoutService.json", ""), ("GrantService-v3.json", ""), ("a.json", "")], ("payout", "grant", "a")),
+        (
+            [("GrantService.json", ""), ("GrantService-v3.json", ""), ("a.json", "")],
+            ("grant", "grant-v3", "a"),
+        ),
+        ([("notification_configuration_of_devices.json", ""), ("a.json", "")], ("notification-configuration-of", "a")),
         ([("same.json", ""), ("same.json", "")], ("same", "same-2")),
         ([("本.json", "本"), ("2fa.json", "")], ("api", "fa")),
     ],

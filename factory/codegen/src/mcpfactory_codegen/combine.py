@@ -272,6 +272,7 @@ def _with_schemes(apis: Mapping[str, Api], shared: frozenset[str]) -> dict[str, 
     }
 
 
+_ANYWHERE: Final = ("",)  # to whom a credential goes that the person calls one
 _Identity = tuple[str, str, str, str, tuple[Any, ...], tuple[str, ...]]
 
 
@@ -291,7 +292,7 @@ def alike(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> tuple[str, ...
 def _identity(scheme: ApiSecurityScheme, api: Api, label: str, shared: frozenset[str]) -> _Identity:
     """Return what has to be equal for two schemes to be one: how they travel, and to whom."""
     flows = (_absolute_scheme(scheme, api) if api.base_url else scheme).flows
-    whom = ("",) if label in shared else _hosts(api) or (label, "")
+    whom = _ANYWHERE if label in shared else _hosts(api) or (label, "")
     return scheme.name, scheme.kind, scheme.place, scheme.parameter or scheme.service, flows, whom
 
 
@@ -302,18 +303,22 @@ def _hosts(api: Api) -> tuple[str, ...]:
 
 
 def _credential_names(holders: Mapping[_Identity, Sequence[str]]) -> dict[_Identity, str]:
-    """Return the name of each: its own where it is the only one that several documents have, or one without a label."""
-    common = Counter(identity[0] for identity, labels in holders.items() if len(labels) > 1 or "" in labels)
-    own = {identity[0] for identity, labels in holders.items() if "" in labels}
-    names = {
-        identity: identity[0]
+    """Return the name of each: its own where a document without a label has it, where the person says that it is one, or where it is that of all documents.
+
+    Else the label of the first document that has it leads, so that a document that comes later changes no name.
+    """
+    everyone = {label for labels in holders.values() for label in labels}
+    plain = [
+        identity
         for identity, labels in holders.items()
-        if "" in labels or (len(labels) > 1 and common[identity[0]] == 1 and identity[0] not in own)
-    }
+        if "" in labels or (len(labels) > 1 and (identity[-1] == _ANYWHERE or everyone == set(labels)))
+    ]
+    claims = Counter(identity[0] for identity in plain)
+    names = {one: one[0] for one in plain if "" in holders[one] or claims[one[0]] == 1}
     taken = set(names.values())
     for identity, labels in holders.items():
         if identity not in names:
-            names[identity] = _free(f"{min(labels)}.{identity[0]}", taken)
+            names[identity] = _free(f"{labels[0]}.{identity[0]}", taken)
     return names
 
 

@@ -46,6 +46,14 @@ def name_labelled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str,
     return names
 
 
+def _fitted(parts: Sequence[str], kept: int) -> str:
+    """Join words by `_`. Over the limit, words behind the first `kept` are dropped, the first of them first: the last say most."""
+    rest = list(parts)
+    while len("_".join(rest)) > TOOL_LIMIT and len(rest) > kept + 1:
+        rest.pop(kept)
+    return "_".join(rest)[:TOOL_LIMIT].rstrip("_")
+
+
 def _shared(names: Iterable[str]) -> set[str]:
     return {name for name, count in Counter(name.lower() for name in names).items() if count > 1}
 
@@ -54,7 +62,7 @@ def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
     """Proposals of one operation: its name, with the label, and with a digest; endless."""
     yield plain
     parts = [*words(label), *plain.split("_")]
-    yield shorten(parts, TOOL_LIMIT, key)
+    yield _fitted(parts, len(words(label)) + 1)
     length = 8
     while True:
         yield shorten(parts, TOOL_LIMIT - length - 1, key) + "_" + digest(key, length)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -26,6 +26,7 @@ _LABELLED: Final = re.compile(r"([a-z][a-z0-9-]*)=(.+)\Z", re.DOTALL)
 _SAYING_NOTHING: Final = frozenset(
     {"openapi", "swagger", "api", "apis", "spec", "index", "schema", "rest", "docs", "json", "yaml"}
 )
+_COMMON: Final = frozenset({"service", "services"})
 _LONGEST: Final = 30
 
 
@@ -69,6 +70,8 @@ def choose_labels(documents: Sequence[tuple[ApiSource, str]]) -> tuple[str, ...]
     parts = _apart([telling[index] for index in open_])
     chosen = list(given)
     for index, own in zip(open_, parts, strict=True):
+        while len("-".join(own)) > _LONGEST and len(own) > 1:
+            own.pop()
         label = "-".join(own).lstrip("-0123456789")[:_LONGEST].strip("-") or "api"
         number, stem = 1, label
         while label in chosen:
@@ -95,9 +98,15 @@ def _apart(every: Sequence[Sequence[str]]) -> list[list[str]]:
     for end in (0, -1):
         while len(rest) > 1 and all(len(parts) > 1 for parts in rest) and len({parts[end] for parts in rest}) == 1:
             rest = [parts[1:] if end == 0 else parts[:-1] for parts in rest]
-    plain = [[word for word in parts if not VERSION.match(word)] for parts in rest]
+    rest = _without(rest, lambda word: word in _COMMON)
+    return _without(rest, lambda word: VERSION.match(word) is not None)
+
+
+def _without(every: list[list[str]], dropped: Callable[[str], bool]) -> list[list[str]]:
+    """Return the words of each without some, where it stays apart from the others."""
+    plain = [[word for word in parts if not dropped(word)] for parts in every]
     counts = Counter(map(tuple, plain))
-    return [short if short and counts[tuple(short)] == 1 else parts for short, parts in zip(plain, rest, strict=True)]
+    return [short if short and counts[tuple(short)] == 1 else parts for short, parts in zip(plain, every, strict=True)]
 
 
 # --- what they are together ---
@@ -168,7 +177,7 @@ def located_in(documents: Mapping[str, Document], problems: Sequence[Problem]) -
     found = list(problems)
     for label, document in documents.items():
         places = [index for index, one in enumerate(problems) if _is_of(label, one.pointer)]
-        inside = [replace(problems[index], pointer=_without(label, problems[index].pointer)) for index in places]
+        inside = [replace(problems[index], pointer=_inside(label, problems[index].pointer)) for index in places]
         for index, one in zip(places, located(document, inside), strict=True):
             found[index] = replace(problems[index], line=one.line)
     return tuple(found)
@@ -179,5 +188,5 @@ def _is_of(label: str, pointer: str) -> bool:
     return found == label
 
 
-def _without(label: str, pointer: str) -> str:
+def _inside(label: str, pointer: str) -> str:
     return split_label(pointer)[1] if label else pointer

@@ -492,7 +492,14 @@ def _moved(report: Mapping[str, Any], built: BuiltServer) -> str:
     if "" in was and "" not in now:
         variable = f"{built.address['prefix']}_BASE_URL"
         moved.append(f"each API document has an address of its own now, and {variable} replaces none of them")
-    return f"{', '.join(moved)}: the server's credentials go there" if moved else ""
+    told = [f"{', '.join(moved)}: the server's credentials go there"] if moved else []
+    if gone := _variables(report) - _variables(json.loads(built.machine[REPORT])) if REPORT in built.machine else set():
+        told.append(f"variables that are no longer read: {', '.join(sorted(gone))}")
+    return "; ".join(told)
+
+
+def _variables(report: Mapping[str, Any]) -> set[str]:
+    return {str(row["name"]) for row in report.get("environment", ()) if isinstance(row, dict) and "name" in row}
 
 
 def _urls(address: Mapping[str, Any]) -> dict[str, Any]:
