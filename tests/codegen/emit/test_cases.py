@@ -237,3 +237,8 @@ def test_arguments_that_the_tool_would_refuse_are_left_out() -> None:
 )
 def test_the_answer_is_the_documented_success(responses: tuple[Response, ...], expected: dict[str, Any]) -> None:
     assert case(ApiOperation("GET", "/a", "", responses=responses))["response"] == expected
+
+
+def test_an_answer_to_head_has_no_body() -> None:
+    made = case(ApiOperation("HEAD", "/a", "", responses=(Response("404"),)))
+    assert made["response"] == {"status": 200, "content_type": "", "body": None}

@@ -307,6 +307,8 @@ def _invalid_for(item: Input, one: _Callee) -> Iterator[Any]:
 def _response(one: _Callee) -> Json:
     """Return the documented success: status, media type and a sample body."""
     response = _success(one.operation.responses)
+    if response is None and one.operation.method == "HEAD":
+        return {"status": 200, "content_type": "", "body": None}  # RFC 9110 §9.3.2
     if response is None:
         return {"status": 200, "content_type": "application/json", "body": {}}
     return _answer(int(response.status) if response.status.isdigit() else 200, response, one.api)
