@@ -1,6 +1,6 @@
 """`python -m benchmarks effects`: precision and recall of read-only and of destructive, by set and by document.
 
-  python -m benchmarks effects                         both sets
+  python -m benchmarks effects                         all sets
   python -m benchmarks effects --set tuned             one
   python -m benchmarks effects --only ec2,plaid        some documents
   python -m benchmarks effects --misses                and every operation that is called another thing than its label
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks effects", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--set", choices=["tuned", "apart"], help="one set alone")
+    parser.add_argument("--set", choices=["tuned", "apart", "fresh"], help="one set alone")
     parser.add_argument("--only", default="", help="documents, separated by commas")
     parser.add_argument("--misses", action="store_true", help="list what is called another thing than its label")
     parser.add_argument("--json", type=Path, help="write everything found")

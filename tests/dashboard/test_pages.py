@@ -12,9 +12,10 @@ from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.dashboard.app import create_app
-from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerFacts, WorkspaceFacts
+from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import inbox
 from mcpfactory_pipeline.dashboard.runs import run_page, runs_page
+from mcpfactory_pipeline.dashboard.server import server_page
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem
 from tests.dashboard.conftest import Bench
@@ -204,3 +205,23 @@ def test_everything_that_can_wait_has_somebody_whom_it_waits_for_and_a_sign() ->
     shown = inbox(facts).items
     assert [one.kind for one in shown] == list(KINDS)
     assert all(one.whom and one.icon for one in shown)
+
+
+def test_the_page_of_a_server_has_its_overview_as_the_command_line_has_it() -> None:
+    tools = [
+        {
+            "name": "remove_book",
+            "operation": {"method": "DELETE", "path": "/books/{isbn}", "operationId": "removeBook"},
+            "arguments": {},
+            "tokens": 40,
+            "effect": "destroys",
+            "hard": ["undescribed"],
+        }
+    ]
+    row: dict[str, object] = {"stages": {}}
+    page = server_page(ServerDetail(ServerFacts("zoo", "books", row), report={"tools": tools, "skipped": []}))
+    assert page.overview is not None
+    assert page.overview.facts[0].value == "1 from 1 operation: 1 destroy"
+    assert page.overview.hard == ("1 tool has no description: remove_book",)
+    assert page.overview.decisions[0].value == 'profile = "read-only"   # below [server]'
+    assert server_page(ServerDetail(ServerFacts("zoo", "books", row))).overview is None

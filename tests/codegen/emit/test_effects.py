@@ -47,6 +47,11 @@ reads    | POST /paymentMethods | post-paymentMethods | Get a list of available 
 reads    | POST /#Action=DescribeVolumes | POST_DescribeVolumes | | <p>Describes the volumes.</p>
 reads    | POST /items | BatchGetItem | | The BatchGetItem operation returns the attributes of items.
 reads    | POST /getFile | | | Use this method to get basic info about a file.
+reads    | POST /me/microsoft.graph.checkObjects | me.checkObjects | Invoke action checkObjects
+reads    | POST /{resource}:getPolicy | tables.getPolicy | | Gets the access control policy of a resource.
+reads    | POST /#X-Amz-Target=Db_2012.DescribeLimit | DescribeLimit | | Gives a description of the limit.
+reads    | GET  /jobs/status | Job_ListPreparationAndReleaseTaskStatus | Lists the status
+reads    | POST /skus/ids | SkuIdlist | Retrieve SKU IDs | Receives a list of references and returns the SKU IDs.
 reads    | POST /jql/match | matchIssues | Check issues against a query
 destroys | GET  /books/{id} | removeBook
 destroys | GET  /books/{id} | | Deletes a book.
@@ -74,6 +79,8 @@ writes   | POST /books
 writes   | POST /events | calendar.events.insert | | Creates an event.
 writes   | POST /search | searchAndCreate | Search, or create
 writes   | POST /saved-searches | savedSearch
+writes   | POST /views/console | Views_PostConsoleView | Returns a URL to the console.
+writes   | POST /showFooter | showFooter | Show footer | Makes the footer visible for all users.
 writes   | POST /tokens | getToken | Get an access token
 writes   | POST /uploads | getUploadUrl | Get an upload URL
 writes   | POST /estimate | getUpdateEstimate | Get/Update the estimate

@@ -113,7 +113,7 @@ def test_what_is_worth_deciding_comes_with_what_to_type(changes: dict[str, Any],
 
 
 def test_a_report_of_an_older_version_or_of_a_running_server_has_an_overview() -> None:
-    bare = {
+    bare: dict[str, Any] = {
         "tools": [{"name": "echo", "operation": None, "arguments": {}, "tokens": 20}],
         "skipped": [],
         "environment": [],

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from mcpfactory_codegen.effects.names import action_of, is_rpc, of_joined, of_name, of_path, without_method
 from mcpfactory_codegen.effects.prose import beginning, of_clause, of_text, sentences
-from mcpfactory_codegen.effects.verbs import ASKS, DESTROYS, ENUMERATES, ISSUED, MAYBE, WRITES, Said
+from mcpfactory_codegen.effects.verbs import ASKS, DESTROYS, ENUMERATES, ISSUED, MAYBE, NAMES_ONLY, WRITES, Said
 from mcpfactory_codegen.ir import ApiOperation
 from mcpfactory_codegen.text import words
 
@@ -139,10 +139,13 @@ def _asks(found: _Words, *, reading: bool) -> bool:
     A verb at the end of a name may be a noun (saved search, wish list): text or path have to say the same. `reading`: the method is
     one of reading, after all.
     """
-    if not reading and found.spoken & ISSUED and found.name.verb not in ENUMERATES:
+    issued = found.spoken & ISSUED - ({"access"} if "control" in found.spoken else set())
+    if not reading and issued and found.name.verb not in ENUMERATES:
         return False
     told = any(said.kind == "reads" for said in found.texts)
     asked = told or any(said.verb == "return" for said in found.texts)
+    if found.name.kind == "reads" and found.last and not reading and found.name.verb not in NAMES_ONLY:
+        return found.name.verb in {found.path.verb, *(said.verb for said in found.texts)}
     if found.name.kind == "reads":
         return not found.last or reading or asked or found.path.kind == "reads"
     if found.name.kind:

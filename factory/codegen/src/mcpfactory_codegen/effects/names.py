@@ -72,7 +72,9 @@ def of_joined(name: str) -> Said:
     """Return the change in a name of two verbs: `searchAndCreate`, `get_or_create_user`."""
     found = words(name)
     for place, word in enumerate(found[1:-1], 1):
-        if word in {"and", "or", "then"} and (said := said_by(found[place + 1])).changes and not said.weak:
+        said = said_by(found[place + 1])
+        noun = said.weak or (said.unclear and found[-1] in NOUN_HEADS)
+        if word in {"and", "or", "then"} and said.changes and not noun:
             return said
     return Said()
 

@@ -22,6 +22,7 @@ _DETERMINER: Final = verbs(
     "a an the all any this that these those its it them their your his her one each every up out off"
 )
 _LOOKS: Final = verbs("check checks lookup lookups query queries search searches validation preflight scan")
+_CALLED: Final = (("invoke", "action"), ("invoke", "function"))  # and the name of what is called follows
 _CONDITIONS: Final = verbs("if when for in while once as before after by on with via at")
 _READ_CHARACTERS: Final = 1200
 _SENTENCES_READ: Final = 3
@@ -84,7 +85,7 @@ def of_text(sentence: str, *, later: bool = False, direct: bool = False) -> Said
 
 def _of_phrase(found: tuple[str, ...], *, gerund: bool = False) -> Said:
     """Return the verb that words begin with; before a noun or “of” it is weak, or none."""
-    lead = list(found[:12])
+    lead = list(found[2:14] if found[:2] in _CALLED else found[:12])
     while len(lead) > 1 and (lead[0] in NOT_FIRST or (lead[0].endswith("ly") and lead[0] not in {"apply", "reply"})):
         lead = lead[1:]
     if not lead:
@@ -94,6 +95,8 @@ def _of_phrase(found: tuple[str, ...], *, gerund: bool = False) -> Said:
     if lead[:2] == ["get", "started"]:
         return Said()
     said = said_by(verb)
+    if verb == "receive":  # what is sent to it; as the name of an operation it takes something out of a queue
+        return Said("shows", verb)
     if verb in {"perform", "do", "make"} and not _LOOKS.isdisjoint(lead[1:6]):
         return Said("shows", verb)
     if not said.changes:

@@ -13,6 +13,7 @@ __all__ = [
     "ISSUED",
     "MAY",
     "MAYBE",
+    "NAMES_ONLY",
     "NOT_FIRST",
     "NOUNS_TOO",
     "NOUN_HEADS",
@@ -37,15 +38,15 @@ _ENDINGS: Final = (
 )  # fmt: skip
 
 READS: Final = verbs(
-    "analyse analyze autocomplete browse calculate check compare compute count describe estimate explain fetch find get geocode"
-    " head inspect is list lookup match parse peek preview query read retrieve sanitise sanitize search show suggest"
-    " summarise summarize validate view"
+    "analyse analyze autocomplete calculate check compare compute count describe estimate explain fetch find get geocode"
+    " head inspect list lookup match parse peek preview query read retrieve sanitise sanitize search suggest"
+    " summarise summarize validate"
 )
 """Verbs of asking: a POST may be read-only for them."""
 SHOWS: Final = verbs(
-    "access ask can collect contain convert decode detect determine diff discover display do does download enumerate evaluate exist exists"
+    "access ask browse can collect contain convert decode detect determine diff discover display do does download enumerate evaluate exist exists"
     " export filter gather give has identify info iterate load monitor obtain poll print provide render report resolve respond return"
-    " scan see select simulate stat status stream tail test track translate watch"
+    " is scan see select show simulate stat status stream tail test track translate view watch"
 )
 """Verbs of reading that are too weak to make a POST read-only."""
 DESTROYS: Final = verbs(
@@ -74,8 +75,8 @@ WRITES: Final = verbs(
 """Verbs that are hardly ever a noun at the beginning of a name or a sentence."""
 MAYBE: Final = verbs(
     "answer archive attempt backup bid block book boost broadcast build call charge close comment commit connect control cut debit deposit credit"
-    " delegate disburse draft drain encrypt decrypt escalate favorite feature flag follow format freeze fund gift give hold"
-    " increase issue label license like link lock log mail mark merge message mirror mount open order pin play post process pull quarantine rate"
+    " delegate disburse draft drain encrypt decrypt escalate favorite feature flag follow format freeze fund gift hold"
+    " increase issue label license like link lock log mail make mark merge message mirror mount open order pin play post process pull quarantine rate"
     " record redirect refund reply request review rollover schedule seal share sign skip snapshot split star swap test ticket touch"
     " receive transfer trade train transcribe unfreeze verify work"
 )
@@ -105,13 +106,15 @@ NOT_FIRST: Final = verbs(
 )
 """Words before the verb of a name or a sentence."""
 ISSUED: Final = verbs(
-    "access authorization challenge code codes login magic new next nonce otp pin session sessions signed ticket token tokens upload"
+    "access challenge code codes login magic new next nonce otp pin session sessions signed ticket token tokens upload"
 )
 """What a POST that “gets” or “returns” it has rather made."""
 ASKS: Final = verbs("count fetch find get list lookup query retrieve search")
 """What a text has to begin with that makes a POST read-only where name and path have no verb."""
 ENUMERATES: Final = verbs("count describe find list query search")
 MAY: Final = verbs("allow enable let permit")
+NAMES_ONLY: Final = verbs("describe fetch find get retrieve")
+"""Verbs of asking that are no nouns: at the end of a name, too, they say what is done. Others may be a saved search or a wish list."""
 _KNOWN: Final = READS | SHOWS | DESTROYS | RESTORES | WRITES | MAYBE
 _FALSE_S: Final = frozenset({"is", "has", "does", "access", "process", "address"})
 _PARTICLES: Final = verbs("in into out up off")
