@@ -68,7 +68,10 @@ def log_in(shell: Shell) -> tuple[int, str]:
 def test_the_doctor_says_what_is_missing_how_to_get_it_and_where(things: Shell) -> None:
     told = things("doctor", "things")
     assert "auth: no access token, and no login to get one with; 1 tools cannot be called" in told.out
-    assert "export THINGS_CLIENT_ID=… and run `mcpfactory login things`, or export THINGS_TOKEN=…" in told.out
+    assert (
+        "export THINGS_CLIENT_ID=… and run `mcpfactory login things`, or export THINGS_CLIENT_ID=… THINGS_CLIENT_SECRET=… THINGS_REFRESH_TOKEN=…, or export THINGS_TOKEN=…"
+        in told.out
+    )
     assert "https://a.test/apps" in told.out
 
 
