@@ -6,8 +6,8 @@ The questions are in benchmarks/questions/, each with its document, its kind and
 two hundred for ten documents; a hash of each question puts it into the half that search was tuned with or into the half that was
 kept apart, whose misses nobody looks at: only its figures are printed. All of `earlier` was used for tuning, nothing of `fresh`,
 which is about documents that the others do not have.
-A question counts as found within K when one of the operations that answer it is among the first K tools of one search. Printed
-by document and by kind: the shares of both halves; tokens of tools/list in mode full and in mode search, and of one answer;
+A question counts as found within K when one of the operations that answer it is among the first K tools of one search; an answer
+names 18. Printed by document and by kind: the shares of both halves; tokens of tools/list in mode full and in mode search, and of one answer;
 milliseconds for the index (with the start of search mode) and for a question.
 """
 
@@ -37,7 +37,7 @@ from mcpfactory_runtime import Server
 from mcpfactory_runtime.testing import connect
 
 QUESTIONS: Final = Path(__file__).parent / "questions"
-WITHIN: Final = (1, 3, 5, 10)
+WITHIN: Final = (1, 3, 5, 10, 18)  # 18 tools are named in one answer: eight with a line each, ten more by name
 MOST: Final = 50  # tools that one search may name
 HALVES: Final = ("tuned", "apart")
 _WHOLE: Final = {"earlier": "tuned", "fresh": "apart"}  # sets that are of one half
