@@ -15,6 +15,7 @@ SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer"},
     "basic": {"type": "http", "scheme": "basic"},
     "app": {"type": "apiKey", "in": "query", "name": "appcode"},
+    "second": {"type": "apiKey", "in": "query", "name": "appcode"},
 }
 
 
@@ -140,6 +141,7 @@ def test_what_one_of_many_operations_has_beside_its_security_is_what_it_is_about
         ([parameter("header", "Authorization", "Bearer …", required=True)], [{"bearer": []}], (("bearer",),)),
         ([parameter("header", "Authorization", required=True)], [{"app": []}], (("app", "bearer"), ("app",))),
         ([parameter("query", "appcode", required=True)], [{"app": []}, {"basic": []}], (("app",), ("basic", "app"))),
+        ([parameter("query", "appcode", required=True)], [{"second": []}], (("second",),)),
         ([parameter("header", "app_id", required=True), parameter("header", "app_key", required=True)], None, (("app_id", "app_key"),)),
         ([parameter("query", "api_key"), parameter("query", "apitoken")], None, (("api_key", "apitoken"), ("api_key",), ("apitoken",), ())),
     ],
