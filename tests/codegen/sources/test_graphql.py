@@ -217,3 +217,12 @@ def test_no_value_in_an_introspection_ends_the_reading(reader: SourceReader, key
     for one in changed["__schema"]["types"]:
         one[key] = wrong
     reader.api(changed)
+
+
+def test_a_kind_of_type_that_is_no_text_is_none(reader: SourceReader) -> None:
+    """Found by mutated introspections: it ended the reading."""
+    changed = json.loads(json.dumps(_introspection()))
+    for one in changed["__schema"]["types"]:
+        for field in one["fields"] or ():
+            field["type"]["kind"] = []
+    reader.api(changed)

@@ -202,3 +202,10 @@ def test_no_value_of_a_request_ends_the_reading(reader: SourceReader, key: str, 
             body(mode="raw", raw=wrong), body(mode="formdata", formdata=wrong), auth={"type": "oauth2", "oauth2": wrong}
         )
     )
+
+
+def test_a_number_beyond_all_bounds_and_an_address_that_is_none_are_values_like_others(reader: SourceReader) -> None:
+    """Found by mutated collections: each ended the reading."""
+    tokens = [{"key": "accessTokenUrl", "value": "http://["}, {"key": "authUrl", "value": "http://["}]
+    api = reader.api(collection(body(mode="raw", raw='{"a": 1e999}'), auth={"type": "oauth2", "oauth2": tokens}))
+    assert len(api.operations) == 1

@@ -254,7 +254,7 @@ def _origins(scheme: dict[str, Any]) -> frozenset[str]:
     urls = (
         _url(flow, key) for flow in flows.values() if isinstance(flow, dict) for key in ("tokenUrl", "authorizationUrl")
     )
-    return frozenset(urlsplit(url).netloc.lower() for url in urls) - {""}
+    return frozenset(_host(url) for url in urls) - {""}
 
 
 # --- OAuth flows and OpenID Connect: the ways to a token that a server can go (OpenAPI 3.2 §4.29, §4.30). Pure ---
@@ -338,3 +338,11 @@ def _normalized_scheme(reading: Reading, node: dict[str, Any], location: Locatio
         changed = ", ".join(f"{key}: {intended[key]}" for key in intended if intended[key] != node.get(key))
         reading.report("security-shape", location, f"the scheme is written in other words; read as {changed[:120]}")
     return intended
+
+
+def _host(url: str) -> str:
+    """Return the host and port of a URL; "" where it is none that can be read."""
+    try:
+        return urlsplit(url).netloc.lower()
+    except ValueError:  # a bracket that is not closed, say
+        return ""

@@ -19,7 +19,7 @@ from mcpfactory_codegen.inputs import FORMS
 from mcpfactory_codegen.ir import essence, is_json
 from mcpfactory_codegen.sources.inference import infer
 from mcpfactory_codegen.sources.secrets import REDACTED, is_credential, is_secret
-from mcpfactory_codegen.sources.translation import Draft, Translation, entries, table, text
+from mcpfactory_codegen.sources.translation import Draft, Translation, entries, json_value, table, text
 from mcpfactory_codegen.text import singular, snake
 
 __all__ = ["is_har", "translate_har"]
@@ -309,7 +309,7 @@ def _request_body(group: list[_Recorded]) -> dict[str, Any] | None:
     kind = Counter(essence(text(one, "mimeType")) for one in posted).most_common(1)[0][0]
     same = [one for one in posted if essence(text(one, "mimeType")) == kind]
     if is_json(kind):
-        samples = [value for one in same if (value := _parsed(text(one, "text"))) is not None]
+        samples = [value for one in same if (value := json_value(text(one, "text"))) is not None]
         schema = infer(samples)
     elif kind in FORMS:
         schema = _form(same)
@@ -336,7 +336,7 @@ def _responses(group: list[_Recorded]) -> dict[str, Any]:
         response = table(one.node, "response")
         status = response.get("status")
         if isinstance(status, int) and 200 <= status < 600 and status != 304:
-            value = _parsed(text(table(response, "content"), "text"))
+            value = json_value(text(table(response, "content"), "text"))
             samples[str(status)] += [value] if value is not None else []
     found: dict[str, Any] = {}
     for status, values in samples.items():
@@ -344,10 +344,3 @@ def _responses(group: list[_Recorded]) -> dict[str, Any]:
         if values:
             found[status]["content"] = {"application/json": {"schema": infer(values, answer=True)}}
     return found or {"200": {"description": "The answer"}}
-
-
-def _parsed(written: str) -> Any:
-    try:
-        return json.loads(written, parse_constant=str)
-    except (ValueError, RecursionError):
-        return None

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, unquote
 
 from mcpfactory_codegen.sources.inference import infer
 from mcpfactory_codegen.sources.secrets import is_credential, is_secret, without_user
-from mcpfactory_codegen.sources.translation import Draft, Translation, entries, table, text
+from mcpfactory_codegen.sources.translation import Draft, Translation, entries, json_value, table, text
 from mcpfactory_codegen.text import snake
 
 __all__ = ["is_postman", "translate_postman"]
@@ -417,10 +417,8 @@ def _raw(one: _Request, raw: str, language: str) -> dict[str, Any] | None:
 def _json(raw: str) -> Any:
     """Return JSON in which variables may stand without quotes; None when it is none."""
     for written in (raw, _LONE.sub(lambda match: json.dumps(match[1]), raw)):
-        try:
-            return json.loads(written, parse_constant=str)
-        except (ValueError, RecursionError):
-            continue
+        if (value := json_value(written)) is not None:
+            return value
     return None
 
 

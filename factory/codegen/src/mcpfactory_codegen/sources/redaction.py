@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, quote, unquote
 from mcpfactory_codegen.inputs import FORMS
 from mcpfactory_codegen.ir import essence, is_json
 from mcpfactory_codegen.sources.secrets import REDACTED, is_secret, without_user
-from mcpfactory_codegen.sources.translation import entries, table, text
+from mcpfactory_codegen.sources.translation import entries, json_value, table, text
 
 __all__ = ["without_credentials"]
 
@@ -119,11 +119,8 @@ class _Redaction:
         return {"params": [one | (file if one["name"] in files else {}) for one in parameters]}
 
     def _json(self, written: str) -> str:
-        try:
-            value = json.loads(written, parse_constant=str)
-        except (ValueError, RecursionError):
-            return ""
-        return json.dumps(self._value(value, 0), ensure_ascii=False)
+        value = json_value(written)
+        return "" if value is None else json.dumps(self._value(value, 0), ensure_ascii=False)
 
     def _value(self, value: Any, depth: int) -> Any:
         if depth > _DEPTH:

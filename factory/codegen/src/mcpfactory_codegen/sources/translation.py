@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Problems, Skipped, escape, unescape
 
-__all__ = ["Draft", "Translation", "entries", "pointer_of", "table", "text", "texts"]
+__all__ = ["Draft", "Translation", "entries", "json_value", "pointer_of", "table", "text", "texts"]
 
 _OPENAPI: Final = "3.1.0"
 
@@ -151,3 +153,16 @@ def texts(node: Any, key: str) -> list[str]:
     """Return the texts of the list at a key."""
     value = node.get(key) if isinstance(node, dict) else None
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+def json_value(written: str) -> Any:
+    """Return the value of a JSON text; None when it is none, or only null. Numbers that JSON cannot carry on are texts."""
+    try:
+        return json.loads(written, parse_constant=str, parse_float=_finite)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _finite(written: str) -> float | str:
+    number = float(written)
+    return number if math.isfinite(number) else written

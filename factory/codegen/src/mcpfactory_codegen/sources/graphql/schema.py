@@ -5,13 +5,12 @@ Types of fields and arguments are kept as GraphQL writes them (`[Book!]!`), as v
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcpfactory_codegen.sources.translation import entries, pointer_of, table, text
+from mcpfactory_codegen.sources.translation import entries, json_value, pointer_of, table, text
 
 __all__ = [
     "GraphQLField",
@@ -108,10 +107,7 @@ def value_of(literal: str) -> Any:
     """Return what a literal of GraphQL means, as far as it is also JSON or the name of an enum's value; None otherwise."""
     if NAME.match(literal) and literal not in {"true", "false", "null"}:
         return literal
-    try:
-        return json.loads(literal)
-    except (ValueError, RecursionError):
-        return None
+    return json_value(literal)
 
 
 # --- the result of introspection ---
@@ -171,7 +167,7 @@ def _written(node: Any, depth: int = 0) -> str:
     """Return a type reference as GraphQL writes it; "" when it is none."""
     if not isinstance(node, dict) or depth > _WRAPPERS:
         return ""
-    kind = node.get("kind")
+    kind = text(node, "kind")
     if kind in {"NON_NULL", "LIST"}:
         inner = _written(node.get("ofType"), depth + 1)
         if not inner or (kind == "NON_NULL" and is_required(inner)):
