@@ -40,6 +40,9 @@ def names(*keys: str, ids: tuple[str, ...] = ()) -> list[str]:
         ("POST", "/#Action=TerminateInstances", "POST_TerminateInstances", "terminate_instances"),
         ("POST", "/#X-Amz-Target=Timestream.Query", "Query", "query"),
         ("GET", "/books/{id}", "getBookUsingGET_1", "get_book"),
+        ("GET", "/x", "listOAuth2Clients", "list_oauth2_clients"),
+        ("GET", "/x", "getUserIDs", "get_user_ids"),
+        ("GET", "/x", "getIDToken", "get_id_token"),
         ("GET", "/getnextevents", "getnextevents", "getnextevents"),
         ("GET", "/feed", "deadbeef", "deadbeef"),
     ],
@@ -142,6 +145,14 @@ def test_where_words_end_a_digest_of_method_and_path_goes_on() -> None:
     first, second = names("GET /本", "GET /語")
     assert first != second
     assert first.startswith("get_root_")
+
+
+def test_a_method_in_front_of_a_verb_goes_to_the_end_where_it_tells_two_apart() -> None:
+    ids = ("GET_DeletePolicy", "POST_DeletePolicy")
+    assert names("GET /#Action=DeletePolicy", "POST /#Action=DeletePolicy", ids=ids) == [
+        "delete_policy_via_get",
+        "delete_policy_via_post",
+    ]
 
 
 def test_who_says_just_that_keeps_a_name_and_so_does_the_plainest_path() -> None:

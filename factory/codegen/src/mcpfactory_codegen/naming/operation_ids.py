@@ -23,6 +23,8 @@ _GENERIC: Final = frozenset(
     {"operation", "op", "route", "handler", "endpoint", "api", "path", "method", "unnamed", "id"}
 )
 _VERB_FIRST: Final = ("get", "list", "fetch", "find", "search", "check", "is")  # `getnextevents` is no noun
+_ONE_WORD: Final = re.compile(r"OAuth|iOS|macOS|GraphQL|IdP")
+_MANY: Final = re.compile(r"[A-Z]{2,}s(?![a-z])")
 _SPRING: Final = re.compile(r"(?P<name>.+?)_?Using_?(GET|PUT|POST|DELETE|PATCH|HEAD|OPTIONS)(_\d+)?\Z")
 _NEST: Final = re.compile(r"(?P<group>\w+?)Controller[_.](?P<name>\w+)\Z")
 _METHOD_FIRST: Final = re.compile(r"(GET|PUT|POST|DELETE|PATCH)_(?P<name>[A-Z]\w*)\Z")
@@ -42,7 +44,7 @@ class IdWords:
 
 def id_words(operation: ApiOperation) -> IdWords:
     """Return the words of the operationId, as far as it says something."""
-    text = operation.operation_id
+    text = _whole_words(operation.operation_id)
     whole = words(text)
     if not whole or _MACHINE_MADE.match("_".join(whole)) or not any(part.isalpha() for part in whole):
         return IdWords()
@@ -51,11 +53,19 @@ def id_words(operation: ApiOperation) -> IdWords:
     begin = f"{operation.method.lower()}-{operation.path}"
     if text.startswith(f"{begin}_"):
         return IdWords(tail=words(text[len(begin) :]))
+    if (match := _METHOD_FIRST.match(text)) and match[1] == operation.method and words(match["name"])[0] in VERBS:
+        return IdWords(words(match["name"]), words(match["name"]))  # `get_delete_policy` would say two things
     for plain in _plain(operation, text):
         parts = words(plain)
         if parts and parts != whole:
             return IdWords() if _is_bare(operation, parts) else IdWords(parts, whole)
     return IdWords(whole, whole)
+
+
+def _whole_words(text: str) -> str:
+    """Return the text with names and plurals of abbreviations in one piece: `OAuth2` is oauth2, and `IDs` ids."""
+    text = _ONE_WORD.sub(lambda match: match.group().capitalize(), text)
+    return _MANY.sub(lambda match: match.group().capitalize(), text)
 
 
 def _nouns(path: str) -> bool:
@@ -89,8 +99,6 @@ def _plain(operation: ApiOperation, text: str) -> Iterator[str]:
         yield match["name"]
     if match := _NEST.match(text):
         yield f"{match['group']}_{match['name']}"
-    if (match := _METHOD_FIRST.match(text)) and match[1] == operation.method and words(match["name"])[0] in VERBS:
-        yield match["name"]
 
 
 def _repeats_path(operation: ApiOperation, parts: tuple[str, ...]) -> bool:

@@ -167,7 +167,7 @@ def _forms_of(operation: ApiOperation, said: IdWords, path: PathWords) -> Iterat
         yield from _path_forms(operation, said, path)
     base = said.whole or path.whole
     has = {singular(word) for word in base}
-    nouns = map(singular, path.whole[1:]) if said.plain else ()
+    nouns = map(singular, path.whole[1:]) if said.plain and path.written else ()
     rest = tuple(word for word in dict.fromkeys(nouns) if word not in has)
     more = tuple(word for word in path.rest if singular(word) not in has)
     by = ("by", *path.parameters) if path.parameters else ()
