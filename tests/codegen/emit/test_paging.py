@@ -21,9 +21,9 @@ def obj(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
 
 
-def described(parameters: dict[str, Any], answer: Any, *headers: str) -> Description:
+def described(parameters: dict[str, Any], answer: Any, *headers: str, method: str = "GET") -> Description:
     operation = ApiOperation(
-        "GET",
+        method,
         "/things",
         "",
         parameters=tuple(ApiParameter("query", name, schema) for name, schema in parameters.items()),
@@ -93,6 +93,18 @@ ROWS: list[tuple[str, dict[str, Any], Any, Paging | None]] = [
 def test_paging_is_recognised(parameters: dict[str, Any], answer: Any, paging: Paging | None) -> None:
     (tool,) = described(parameters, answer).tools
     assert tool.paging == paging
+
+
+@pytest.mark.parametrize(
+    ("parameters", "answer", "method"),
+    [
+        ({"start": TEXT}, obj(count=WHOLE), "GET"),  # a time
+        ({"pageToken": TEXT}, obj(id=TEXT), "PUT"),
+        ({"cursor": TEXT}, {}, "GET"),  # nothing is known of the answer
+    ],
+)
+def test_what_is_no_cursor_for_sure_is_not_reported(parameters: dict[str, Any], answer: Any, method: str) -> None:
+    assert described(parameters, answer, method=method).problems == ()
 
 
 def test_a_cursor_without_a_next_one_is_reported_unless_a_link_header_has_it() -> None:

@@ -15,6 +15,7 @@ from itertools import takewhile
 from operator import eq
 from typing import Any, Final, Literal
 
+from mcpfactory_codegen.effects import effect_of
 from mcpfactory_codegen.inputs import Input, Inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, lookup
 from mcpfactory_codegen.naming import OperationNames
@@ -102,7 +103,10 @@ def recognise(
     else:
         if not any("link" in one.headers for one in operation.responses):
             cursor = inputs.first(_CURSOR - _LAST | _PAGE | _OFFSET, whole=False)
-            return None, f"nothing in its answer says what `{found[cursor].name}` is next" if cursor else ""
+            sure = cursor in _CURSOR or not _SIZE.isdisjoint(found)  # a `start` alone is a time as often as a place
+            if not (cursor and sure and answer() and effect_of(operation).kind == "reads"):
+                return None, ""
+            return None, f"nothing in its answer says what `{found[cursor].name}` is next"
         paging = _PagingMatch("link", min(candidates, key=lambda name: name in _LAST))
     size = next((name for name in found if name in _SIZE and name != paging.argument), "")
     first = lookup(found[paging.argument].schema, api.schemas)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Any, Final, Literal
 
+from mcpfactory_codegen.describe.values import EXAMPLE_DEPTH, constant_title, example_of, meanings
 from mcpfactory_codegen.ir import (
     LISTS,
     MAPS,
@@ -45,6 +46,8 @@ _DESCRIPTION: Final = (400, 300, 160)  # characters, by depth
 _DEPTH: Final = 40
 _TINY: Final = 64
 _MOST_DEFAULT: Final = 200
+_OUTLINED: Final = 12  # required members of a definition that is left open
+_CHOICES: Final = 24
 
 
 class Library:
@@ -67,7 +70,7 @@ class Library:
             kept = self._keyword(key, value, depth)
             if kept is not None:
                 cleaned[key] = kept
-        return _merged_single(cleaned)
+        return _merged_single({**cleaned, **_values(schema, depth)})
 
     def _keyword(self, key: str, value: Any, depth: int) -> Any:
         """Return the cleaned value of one keyword; None drops it."""
@@ -126,8 +129,42 @@ class Library:
             closed["$defs"] = defs
         return closed, tuple(cut)
 
+    def outline(self, name: str) -> dict[str, Any]:
+        """Return what must be given of a definition that is left open: its required members with their types and choices."""
+        whole = self.definition(name)
+        if not isinstance(whole, dict) or whole.get("type") != "object":
+            return {}
+        members = whole.get("properties")
+        required = [one for one in whole.get("required") or () if isinstance(members, dict) and one in members]
+        shown = {one: _first_level(members[one]) for one in required[:_OUTLINED]} if isinstance(members, dict) else {}
+        if not shown:
+            return {}
+        text = f"{name}: what else it has is in the documentation of the API."
+        return {"type": "object", "description": text, "properties": shown, "required": required}
+
     def _tiny(self, name: str) -> bool:
         return self._sizes[name] <= _TINY and not self._refs[name]
+
+
+def _first_level(schema: JsonSchema) -> JsonSchema:
+    """Return the type and the choices of a member, without what is in it."""
+    if not isinstance(schema, dict):
+        return schema
+    short: dict[str, Any] = {key: schema[key] for key in ("type", "const") if key in schema}
+    choices = schema.get("enum")
+    if isinstance(choices, list) and len(choices) <= _CHOICES:
+        short["enum"] = choices
+    return short
+
+
+def _values(schema: dict[str, Any], depth: int) -> dict[str, Any]:
+    """Return what is added to a cleaned schema about its values: what they mean, and an example."""
+    told = meanings(schema) or constant_title(schema)
+    if told:
+        text = schema["description"] if isinstance(schema.get("description"), str) else ""
+        return {"description": " ".join(filter(None, (one_line(text, _DESCRIPTION[min(depth, 2)]), told)))}
+    example = example_of(schema) if depth <= EXAMPLE_DEPTH else None
+    return {} if example is None else {"examples": [example]}
 
 
 class _Expansion:
@@ -143,12 +180,15 @@ class _Expansion:
             return schema
         ref = schema.get("$ref")
         if not isinstance(ref, str):
-            return _mapped(schema, self)
+            return self._open_choice(schema, _mapped(schema, self))
         siblings = _mapped({key: value for key, value in schema.items() if key != "$ref"}, self)
         name = definition(ref)
         if name in self.shared:
             return {"$ref": "#/$defs/" + name.replace("~", "~0").replace("/", "~1"), **siblings}
         if name not in self.kept:
+            outline = self.library.outline(name)
+            if outline:
+                return {**outline, **siblings}
             return siblings or {"description": f"{name}: see the documentation of the API."}
         target = self(self.library.definition(name))
         if not siblings:
@@ -156,6 +196,18 @@ class _Expansion:
         if isinstance(target, dict) and (siblings.keys() <= _ANNOTATIONS or not siblings.keys() & target.keys()):
             return {**target, **siblings}
         return {"allOf": [target], **siblings}
+
+    def _open_choice(self, schema: dict[str, Any], mapped: dict[str, Any]) -> dict[str, Any]:
+        """Return `oneOf` as `anyOf` where a branch was cut: what is left of two branches may fit the same value."""
+        branches = mapped.get("oneOf")
+        cut = any(
+            isinstance(one, dict) and isinstance(one.get("$ref"), str) and definition(one["$ref"]) not in self.kept
+            for one in schema.get("oneOf") or ()
+        )
+        if not cut or not isinstance(branches, list) or "anyOf" in mapped:
+            return mapped
+        once = list({compact(one): one for one in branches}.values())
+        return {("anyOf" if key == "oneOf" else key): once if key == "oneOf" else mapped[key] for key in mapped}
 
 
 def _mapped(schema: dict[str, Any], change: Any) -> dict[str, Any]:

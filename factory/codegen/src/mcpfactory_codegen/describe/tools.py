@@ -13,7 +13,7 @@ from mcpfactory_codegen.effects import Effect, annotations_of, effect_of
 from mcpfactory_codegen.inputs import Input, Inputs, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, Skipped
 from mcpfactory_codegen.naming import Names, OperationNames
-from mcpfactory_codegen.text import count_tokens, fit, one_line, words
+from mcpfactory_codegen.text import count_tokens, fit, one_line, singular, words
 from mcpfactory_runtime.upstream.operation import Paging
 
 __all__ = ["ApiTool", "Binding", "Description", "MergedArgument", "describe", "describe_all"]
@@ -22,6 +22,7 @@ __all__ = ["ApiTool", "Binding", "Description", "MergedArgument", "describe", "d
 _DESCRIPTION: Final = 1024
 _TITLE: Final = 80
 _CHOICES_SHOWN: Final = 6
+_ARTICLES: Final = frozenset({"a", "an", "the"})
 
 FILE_PROPERTIES: Final[dict[str, Any]] = {
     "text": {"type": "string"},
@@ -58,6 +59,7 @@ class MergedArgument:
 class ApiTool:
     """One tool. `key` is the operation's; `handler` is `<module>:<function>` below `_generated.tools`.
 
+    `title` is "" when there is nothing that `name` does not say.
     `defaults` are sent for arguments that are left out, `fixed` for arguments that are not shown at all.
     `merged`: arguments that are shown in place of several.
     `output` is what it says of its answers, `paging` how a list goes on, `select` the argument that selects of the answer.
@@ -83,7 +85,7 @@ class ApiTool:
         """Return the Tool object of tools/list."""
         listed = {
             "name": self.name,
-            "title": self.title,
+            **({"title": self.title} if self.title else {}),
             "description": self.description,
             "inputSchema": self.input_schema,
             "annotations": self.annotations,
@@ -220,8 +222,10 @@ def _file(item: Input, library: Library) -> dict[str, Any]:
 
 
 def _title(operation: ApiOperation, named: OperationNames) -> str:
-    title = one_line(operation.summary, _TITLE).rstrip(".") or " ".join(words(named.tool)).capitalize()
-    return title[:_TITLE]
+    """Return the summary; "" when there is none, or when it says no more than the name does."""
+    title = one_line(operation.summary, _TITLE).rstrip(".")[:_TITLE]
+    said = {singular(word) for word in words(title)} - _ARTICLES
+    return title if said - {singular(word) for word in words(named.tool)} or not title.isascii() else ""
 
 
 def _description(operation: ApiOperation, operation_inputs: Inputs, named: OperationNames) -> str:

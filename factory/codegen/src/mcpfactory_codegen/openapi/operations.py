@@ -208,10 +208,6 @@ def _path(reading: Reading, path: str, found: list[LocatedNode], location: Locat
     odd = ""
     if plain != path:
         odd = f"the templates of {path[:200]!r} are written in another way; read as {plain[:200]!r}"
-    elif "#" in path:
-        odd = f"what follows # in {path[:200]!r} is never sent"
-    elif "?" in path:
-        odd = f"the path {path[:200]!r} has a query; it is sent as it stands"
     elif re.search(r"[{}\s]", re.sub(r"\{[^{}]*\}", "", path)):
         odd = f"the path {path[:200]!r} holds a single brace or white space; sent encoded"
     if odd:

@@ -402,6 +402,7 @@ def permitted(source: str, base_url: str) -> tuple[str, ...]:
 
 
 _ROWS: Final = 60
+_ROW: Final = 120  # characters that say what a tool does
 _NAMED: Final = 4  # documents that are named one by one
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
 
@@ -453,8 +454,13 @@ def markdown(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
+def _does(tool: ApiTool) -> str:
+    """Return what a tool does in one line: its title, or the beginning of its description when that is all there is."""
+    return one_line(tool.title or tool.description.partition("\n")[0], _ROW)
+
+
 def _tools_table(tools: Sequence[ApiTool]) -> str:
-    rows = [f"| `{tool.name}` | {markdown(one_line(tool.title, 80))} |" for tool in tools[:_ROWS]]
+    rows = [f"| `{tool.name}` | {markdown(_does(tool))} |" for tool in tools[:_ROWS]]
     more = f"\n\nand {len(tools) - _ROWS} more" if len(tools) > _ROWS else ""
     return "\n".join(["| tool | what it does |", "|---|---|", *rows]) + more if rows else ""
 

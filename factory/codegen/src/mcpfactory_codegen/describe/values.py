@@ -1,0 +1,89 @@
+"""What a schema says of its values beside their type: what each one of an enumeration means, and an example.
+
+Extensions that many tools write are read: `x-enum-descriptions`, `x-enumDescriptions`, `x-enumNames`, `x-enum-varnames`, `x-ms-enum`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from mcpfactory_codegen.text import compact, one_line
+
+__all__ = ["EXAMPLE_DEPTH", "constant_title", "example_of", "meanings"]
+
+
+EXAMPLE_DEPTH: Final = 1
+"""Levels of a schema at which examples are shown: arguments, and what is directly in one."""
+
+_MEANINGS: Final = ("x-enum-descriptions", "x-enumDescriptions", "x-enum-description")
+_NAMES: Final = ("x-enumNames", "x-enum-varnames", "x-enum-names")
+_MOST_VALUES: Final = 16
+_ONE: Final = 80  # characters of what one value means
+_ALL: Final = 400
+_LONGEST_EXAMPLE: Final = 32
+_PLACEHOLDERS: Final = frozenset(
+    {"", "string", "text", "example", "null", "none", "abc", "foo", "bar", "test", "value"}
+)
+
+
+def meanings(schema: dict[str, Any]) -> str:
+    """Return what the values of an enumeration mean, `1: open; 2: closed`, as far as that is short; "" when nothing says it."""
+    values = schema.get("enum")
+    if not isinstance(values, list) or len(values) > _MOST_VALUES:
+        return ""
+    said = _said(schema, values)
+    pairs = ((value, one_line(said[index], _ONE).rstrip(".")) for index, value in enumerate(values) if index in said)
+    told = "; ".join(f"{_shown(value)}: {text}" for value, text in pairs if text and text != _shown(value))
+    return told if len(told) <= _ALL else ""
+
+
+def _said(schema: dict[str, Any], values: list[Any]) -> dict[int, str]:
+    """Return what is said of each value, by its place."""
+    for key in _MEANINGS:
+        if found := _texts(schema.get(key), values):
+            return found
+    entries = schema["x-ms-enum"].get("values") if isinstance(schema.get("x-ms-enum"), dict) else None
+    if isinstance(entries, list):
+        rows = [one for one in entries if isinstance(one, dict)]
+        texts = {_shown(one.get("value")): one.get("description") for one in rows}
+        return _texts(texts, values)
+    if all(isinstance(value, int) for value in values):  # a number says nothing, its name does
+        return next((found for key in _NAMES if (found := _texts(schema.get(key), values))), {})
+    return {}
+
+
+def _texts(found: Any, values: list[Any]) -> dict[int, str]:
+    """Return the texts of a list as long as that of the values, or of an object that has them by value."""
+    each: Iterable[Any] = ()
+    if isinstance(found, list) and len(found) == len(values):
+        each = found
+    elif isinstance(found, dict):
+        each = (found.get(_shown(value)) for value in values)
+    return {index: text for index, text in enumerate(each) if isinstance(text, str) and text.strip()}
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else compact(value)
+
+
+def constant_title(schema: dict[str, Any]) -> str:
+    """Return the title of one value of a `oneOf`, which is its meaning; "" of anything else."""
+    title = schema.get("title")
+    if "const" not in schema or schema.get("description") or not isinstance(title, str):
+        return ""
+    return "" if title == _shown(schema["const"]) else one_line(title, _ONE)
+
+
+def example_of(schema: dict[str, Any]) -> Any:
+    """Return a short example of a text that nothing else says the form of; None when there is none."""
+    kinds = schema.get("type")
+    if not (kinds == "string" or (isinstance(kinds, list) and "string" in kinds)):
+        return None
+    if schema.keys() & {"enum", "const", "default", "format", "$ref"}:
+        return None
+    listed = schema.get("examples")
+    example = listed[0] if isinstance(listed, list) and listed else schema.get("example")
+    if not isinstance(example, str) or len(example) > _LONGEST_EXAMPLE or example.lower() in _PLACEHOLDERS:
+        return None
+    return example if example.isprintable() and example not in str(schema.get("description", "")) else None

@@ -1,0 +1,105 @@
+"""What a tool's schema says of values: what they mean, an example, and what is left of a choice that is too large."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+import pytest
+
+from mcpfactory_codegen.describe.schemas import Library
+from mcpfactory_codegen.describe.tools import describe
+from mcpfactory_codegen.ir import Api, ApiOperation
+from mcpfactory_codegen.naming import name_api
+
+TEXT = {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "described"),
+    [
+        ({"enum": [1, 2], "x-enum-descriptions": ["open", "closed"]}, "1: open; 2: closed"),
+        ({"enum": ["a", "b"], "x-enumDescriptions": {"b": "Be."}, "description": "Which."}, "Which. b: Be"),
+        ({"enum": [0, 1], "x-enumNames": ["Off", "On"]}, "0: Off; 1: On"),
+        ({"enum": ["off"], "x-enum-varnames": ["OFF"]}, None),  # a word says what its name says
+        ({"enum": ["x"], "x-ms-enum": {"values": [{"value": "x", "description": "Ex"}]}}, "x: Ex"),
+        ({"enum": [1, 2], "x-enum-descriptions": ["open"]}, None),  # which one is not known
+        ({"enum": [1], "x-enum-descriptions": ["1"]}, None),
+        ({"enum": ["a"], "x-ms-enum": {"values": "?"}, "x-enum-descriptions": 3}, None),
+        ({"const": 1, "title": "Open"}, "Open"),
+        ({"const": "open", "title": "open"}, None),
+        ({"type": "string", "title": "Open"}, None),
+    ],
+)
+def test_what_values_mean_stays_where_it_is_short(schema: dict[str, Any], described: str | None) -> None:
+    cleaned = Library({}).clean(schema)
+    assert isinstance(cleaned, dict)
+    assert cleaned.get("description") == described
+
+
+@pytest.mark.parametrize(
+    ("schema", "depth", "examples"),
+    [
+        ({**TEXT, "example": "de-DE"}, 0, ["de-DE"]),
+        ({**TEXT, "examples": ["AB-1", "AB-2"]}, 1, ["AB-1"]),
+        ({"type": ["string", "null"], "example": "de"}, 0, ["de"]),
+        ({**TEXT, "example": "de"}, 2, None),
+        ({**TEXT, "example": "string"}, 0, None),
+        ({**TEXT, "example": "x" * 40}, 0, None),
+        ({**TEXT, "example": "a\u202eb"}, 0, None),
+        ({**TEXT, "example": "de", "description": "Such as de."}, 0, None),
+        ({**TEXT, "example": "2020-01-01", "format": "date"}, 0, None),
+        ({**TEXT, "example": "de", "enum": ["de"]}, 0, None),
+        ({"type": "integer", "example": 3}, 0, None),
+    ],
+)
+def test_a_short_example_stays_where_nothing_else_says_the_form(
+    schema: dict[str, Any], depth: int, examples: list[str] | None
+) -> None:
+    cleaned = Library({}).clean(schema, depth)
+    assert isinstance(cleaned, dict)
+    assert cleaned.get("examples") == examples
+
+
+def test_of_a_choice_that_is_too_large_what_must_be_given_stays() -> None:
+    names = [f"Method{number}" for number in range(9)]
+    branches: dict[str, Any] = {
+        name: {
+            "type": "object",
+            "required": ["type", "detail"],
+            "properties": {
+                "type": {"type": "string", "enum": [name.lower()], "description": "Which method. " * 9},
+                "detail": {"type": "object", "properties": {f"{name}{index}": TEXT for index in range(20)}},
+            },
+        }
+        for name in names
+    }
+    schema = {"type": "object", "properties": {"method": {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in names]}}}
+    closed, cut = Library(branches).close(schema, budget=1500)
+    assert set(cut) < set(names)
+    assert len(cut) > 2
+    validator = jsonschema.Draft202012Validator(closed)
+    for name in names:
+        assert validator.is_valid({"method": {"type": name.lower(), "detail": {}}}), name
+    assert not validator.is_valid({"method": {"type": "another", "detail": {}}})
+    assert not validator.is_valid({"method": {"type": "method8"}})
+    assert f"{cut[0]}: what else it has" in str(closed)
+
+
+@pytest.mark.parametrize(
+    ("operation_id", "summary", "title"),
+    [
+        ("getBook", "Return one book", "Return one book"),
+        ("getBook", "Get a book.", None),
+        ("get_books", "Get the book", None),
+        ("getBook", "", None),
+        ("getBook", "本を取得", "本を取得"),
+    ],
+)
+def test_a_title_says_what_the_name_does_not_or_there_is_none(
+    operation_id: str, summary: str, title: str | None
+) -> None:
+    operation = ApiOperation("GET", "/books/{id}", "", operation_id=operation_id, summary=summary)
+    api = Api("Shop", operations=(operation,))
+    (tool,) = describe(api, name_api(api))
+    assert tool.listed().get("title") == title
