@@ -35,6 +35,8 @@ def document(*servers: Any, root: Any = ()) -> dict[str, Any]:
         (["https://spare.test", None], ["spare", ""]),
         (["https://api.test:8443"], ["8443"]),
         (["https://api.test/v2", "https://api.test/v2/"], ["v2", "v2"]),
+        (["https://up.test:443/x", "https://UP.test/x/", "http://up.test/x"], ["up", "up", "up"]),
+        (["http://up.test:8080", "https://up.test:8080"], ["up", "up"]),
     ],
 )
 def test_the_root_is_the_root_however_it_is_written(reader: Reader, servers: list[Any], meant: list[str]) -> None:

@@ -45,6 +45,8 @@ def settle_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *
         operations: with the URL of their own server each, "" for the root.
         stated: the document itself names its root; else it is the address that it came from.
     """
+    same = _spellings({operation.server for operation in operations if operation.server})
+    operations = [dataclasses.replace(one, server=same[one.server]) if one.server else one for one in operations]
     counts = Counter(operation.server for operation in operations)
     at_root = counts.pop("", 0)
     if not counts:
@@ -61,6 +63,14 @@ def settle_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *
         tuple(dataclasses.replace(one, server=names.get(one.server, "")) if one.server else one for one in operations),
         assumed=common if taken and at_root else "",
     )
+
+
+def _spellings(urls: Collection[str]) -> dict[str, str]:
+    """Return for each address the one that stands for it: the same server is written in several ways, and as https before http."""
+    found: dict[str, str] = {}
+    for url in sorted(urls, key=lambda one: (not one.startswith("https:"), len(one), one)):
+        found[url] = next((other for other in found.values() if is_same_server(url, other)), url)
+    return found
 
 
 def is_same_server(url: str, root: str) -> bool:
