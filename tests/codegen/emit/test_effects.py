@@ -72,6 +72,7 @@ writes   | GET  /#Action=RunInstances | GET_RunInstances | | <p>Launches instanc
 writes   | GET  /#Action=FrobInstances | GET_FrobInstances | | Frobs instances.
 writes   | GET  /users/{id} | getOrCreateUser
 writes   | GET  /verify-email | | | Verifies the email address by its token.
+writes   | GET  /pods/{name}/exec | connectCoreV1GetNamespacedPodExec | | connect GET requests to exec of Pod
 writes   | OPTIONS /proxy/{path} | connectProxy | | connect OPTIONS requests to proxy
 writes   | POST /books | addBook | Add a book
 writes   | POST /books | createBook

@@ -58,8 +58,8 @@ RESTORES: Final = verbs("restore recover undelete untrash unarchive reinstate")
 WRITES: Final = verbs(
     "accept ack acknowledge acquire activate add adjust advertise allocate allow amend append apply approve assign associate"
     " attach authorise authorize ban bind bootstrap bundle buy cancel capture change charge checkin checkout claim complete"
-    " configure confirm consume copy create deactivate decline demote deny deploy deprecate dequeue detach disable"
-    " disassociate disconnect dismiss dispatch duplicate edit eject enable enqueue ensure establish exchange exclude execute expire"
+    " configure confirm connect consume copy create deactivate decline demote deny deploy deprecate dequeue detach disable"
+    " disassociate disconnect dismiss dispatch duplicate edit eject enable enqueue ensure establish exchange exclude exec execute expire"
     " extend fail finalise finalize finish force forward fulfil fulfill generate grant hide ignore import increment"
     " initialise initialize initiate inject insert install instantiate invalidate invite invoke join kick launch lease leave"
     " login logoff logon logout migrate minimize modify move mute negotiate notify optin optout onboard offboard override overwrite park"
@@ -74,7 +74,7 @@ WRITES: Final = verbs(
 )
 """Verbs that are hardly ever a noun at the beginning of a name or a sentence."""
 MAYBE: Final = verbs(
-    "answer archive attempt backup bid block book boost broadcast build call charge close comment commit connect control cut debit deposit credit"
+    "answer archive attempt backup bid block book boost broadcast build call charge close comment commit control cut debit deposit credit"
     " delegate disburse draft drain encrypt decrypt escalate favorite feature flag follow format freeze fund gift hold"
     " increase issue label license like link lock log mail make mark merge message mirror mount open order pin play post process pull quarantine rate"
     " record redirect refund reply request review rollover schedule seal share sign skip snapshot split star swap test ticket touch"
@@ -82,7 +82,7 @@ MAYBE: Final = verbs(
 )
 """Verbs that are as often nouns: they count where an article or pronoun follows, or where nothing else says what is done."""
 NOUNS_TOO: Final = verbs(
-    "allow bundle buy cancel capture change charge checkin checkout claim complete copy delete deploy edit exchange extend grant hide import"
+    "allow bundle buy cancel capture change charge checkin checkout claim complete connect copy delete deploy edit exchange extend grant hide import"
     " increment install kick launch lease leave login logon migrate move notify park patch pause pay pop prepare publish purchase push"
     " put refresh reindex release repair reset resize resume rollback run save seed set setup sign signin signup start stop store submit switch sync"
     " tag toggle trash transition trigger update upgrade upload vote write"
