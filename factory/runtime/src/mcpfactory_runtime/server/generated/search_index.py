@@ -23,7 +23,7 @@ from typing import Any, Final, Self
 
 from mcpfactory_runtime.server.generated.search_question import (
     VERBS,
-    Question,
+    SearchQuestion,
     Term,
     methods_of,
     read_question,
@@ -355,7 +355,7 @@ class SearchIndex:
     def _rarity_of(self, having: int) -> float:
         return math.log(1 + (len(self._traits) - having + 0.5) / (having + 0.5))
 
-    def _factor(self, number: int, coverage: float, asked: Question, words: Mapping[str, float]) -> float:
+    def _factor(self, number: int, coverage: float, asked: SearchQuestion, words: Mapping[str, float]) -> float:
         traits, weights = self._traits[number], self._weights
         factor = (1 - weights.coverage + weights.coverage * coverage) * (
             1 - weights.fit + weights.fit * self._fit(number, words)

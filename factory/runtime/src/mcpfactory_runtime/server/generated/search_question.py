@@ -13,7 +13,7 @@ from typing import Final
 from mcpfactory_runtime.server.generated.search_thesaurus import METHODS, PHRASES, STOP_WORDS, relations
 from mcpfactory_runtime.server.generated.search_words import SELF, cut, forms, stem
 
-__all__ = ["VERBS", "Question", "Term", "methods_of", "read_question", "synonyms"]
+__all__ = ["VERBS", "SearchQuestion", "Term", "methods_of", "read_question", "synonyms"]
 
 _MINE: Final = re.compile(r"\b(?:my|mine|myself|i am|i have|i get|am i)\b")
 _PHRASE: Final = re.compile(r"\b(?:" + "|".join(sorted(map(re.escape, PHRASES), key=len, reverse=True)) + r")\b")
@@ -76,7 +76,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SearchQuestion:
     """What is asked.
 
     Attributes:
@@ -90,7 +90,7 @@ class Question:
     many: bool
 
 
-def read_question(text: str) -> Question:
+def read_question(text: str) -> SearchQuestion:
     """Return what a question asks for."""
     said = " ".join(cut(text))
     verbs = _options(_joined(_LEAD.sub("", said + " "))).split()
@@ -99,7 +99,7 @@ def read_question(text: str) -> Question:
     many = " all " in f" {said} " or any(_is_plural(word) and stem(word) in stems for word in said.split())
     if any(word in _ASKERS for word in said.split()[:2]):
         terms = (*terms, Term((stem("user"), stem("member")), _ASKER, leads=False))
-    return Question(terms, _methods(verbs), many)
+    return SearchQuestion(terms, _methods(verbs), many)
 
 
 def methods_of(word: str) -> frozenset[str]:

@@ -24,18 +24,57 @@ _LONGEST: Final = 40  # letters of a word; what is longer is none
 
 _IRREGULAR: Final = {
     form: word
-    for word, forms in {
-        "index": "indices indexes", "person": "people persons", "child": "children", "man": "men", "woman": "women",
-        "run": "ran", "send": "sent", "pay": "paid", "sell": "sold", "buy": "bought", "make": "made", "get": "got gotten",
-        "write": "wrote written", "tell": "told", "say": "said", "give": "gave given", "take": "took taken", "see": "saw seen",
-        "hold": "held", "keep": "kept", "spend": "spent", "build": "built", "go": "went gone", "come": "came", "steal": "stole stolen",
-        "choose": "chose chosen", "lose": "lost", "find": "found", "leave": "left", "begin": "began begun", "hear": "heard",
-        "speak": "spoke spoken", "throw": "threw thrown", "freeze": "froze frozen", "forget": "forgot forgotten", "hide": "hid hidden",
-        "choice": "choices", "analysis": "analyses", "datum": "data", "medium": "media", "hang": "hung", "bring": "brought",
-        "delete": "deletion deletions", "describe": "description", "receive": "reception", "subscribe": "subscription subscriptions",
-    }.items()
+    for line in """
+    index: indices indexes
+    person: people persons
+    child: children
+    man: men
+    woman: women
+    run: ran
+    send: sent
+    pay: paid
+    sell: sold
+    buy: bought
+    make: made
+    get: got gotten
+    write: wrote written
+    tell: told
+    say: said
+    give: gave given
+    take: took taken
+    see: saw seen
+    hold: held
+    keep: kept
+    spend: spent
+    build: built
+    go: went gone
+    come: came
+    steal: stole stolen
+    choose: chose chosen
+    lose: lost
+    find: found
+    leave: left
+    begin: began begun
+    hear: heard
+    speak: spoke spoken
+    throw: threw thrown
+    freeze: froze frozen
+    forget: forgot forgotten
+    hide: hid hidden
+    choice: choices
+    analysis: analyses
+    datum: data
+    medium: media
+    hang: hung
+    bring: brought
+    delete: deletion deletions
+    describe: description
+    receive: reception
+    subscribe: subscription subscriptions
+    """.strip().splitlines()
+    for word, _, forms in [line.strip().partition(": ")]
     for form in forms.split()
-}  # fmt: skip
+}
 _WHOLE: Final = frozenset(
     re.findall(
         "[a-z]+",
