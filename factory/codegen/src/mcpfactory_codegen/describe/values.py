@@ -16,7 +16,7 @@ __all__ = ["EXAMPLE_DEPTH", "constant_title", "example_of", "meanings"]
 EXAMPLE_DEPTH: Final = 1
 """Levels of a schema at which examples are shown: arguments, and what is directly in one."""
 
-_MEANINGS: Final = ("x-enum-descriptions", "x-enumDescriptions", "x-enum-description")
+_MEANINGS: Final = ("x-enum-descriptions", "x-enumDescriptions")
 _NAMES: Final = ("x-enumNames", "x-enum-varnames", "x-enum-names")
 _MOST_VALUES: Final = 16
 _ONE: Final = 80  # characters of what one value means

@@ -21,6 +21,7 @@ __all__ = [
     "DATA",
     "DROPPED",
     "INPLACE",
+    "MEANINGS",
     "SCALARS",
     "TYPES",
     "TYPE_FORMATS",
@@ -59,6 +60,10 @@ DATA: Final = frozenset({"const", "default", "enum", "example", "examples"})
 """Keywords whose values are data: nothing in them is a schema or a reference."""
 ANNOTATIONS: Final = frozenset({"title", "description", "default", "deprecated", "examples"})
 
+MEANINGS: Final = frozenset(
+    {"x-enum-descriptions", "x-enumDescriptions", "x-enumNames", "x-enum-varnames", "x-enum-names", "x-ms-enum"}
+)
+"""Extensions that say what the values of an enumeration mean; they are kept as they are."""
 DROPPED: Final = frozenset(
     {
         # said elsewhere, or by us

@@ -13,6 +13,7 @@ from mcpfactory_codegen.openapi.bounds import keep_satisfiable, spread_enum
 from mcpfactory_codegen.openapi.keywords import (
     ANNOTATIONS,
     DROPPED,
+    MEANINGS,
     SCALARS,
     TYPES,
     allow_null,
@@ -175,6 +176,8 @@ class Translator:
                 self._map(out, key, value, spot)
             elif key == "type":
                 out["type"] = None  # keeps its position; normalized below, as it depends on the rest
+            elif key in MEANINGS and isinstance(value, list | dict):
+                out[key] = value
             elif key not in DROPPED and not key.startswith("x-"):
                 self._report(
                     "schema-unknown-keyword",
