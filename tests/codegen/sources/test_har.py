@@ -67,6 +67,7 @@ def test_ids_in_paths_are_parameters(reader: SourceReader, urls: list[str], path
         ),
         (entry("https://www.google-analytics.com/collect", method="POST"), "it reports to a service of analytics"),
         (entry("https://api.test/books", method="OPTIONS"), "browsers send it for themselves"),
+        (entry("https://api.test" + "/1" * 2000), "its path has more than 40 segments"),
         (entry("data:text/plain,x"), "it is no HTTP request"),
         (entry("http://[::1/x"), "it is no HTTP request"),
     ],

@@ -47,6 +47,7 @@ _OF_BROWSERS: Final = re.compile(
     re.IGNORECASE,
 )
 _SAMPLES: Final = 30
+_SEGMENTS: Final = 40
 _SHOWN: Final = 30
 _SIBLINGS: Final = 2
 
@@ -128,6 +129,8 @@ def _unusable(node: dict[str, Any], method: str, host: str, path: str) -> str:
     request, response = table(node, "request"), table(node, "response")
     if not host.startswith(("http://", "https://")) or not _METHOD.match(method):
         return "it is no HTTP request"
+    if path.count("/") > _SEGMENTS:
+        return f"its path has more than {_SEGMENTS} segments"
     if method in {"OPTIONS", "CONNECT"}:
         return "browsers send it for themselves"
     if _ANALYTICS.search(host.partition("://")[2].partition(":")[0]):
