@@ -165,15 +165,13 @@ class Upstream:
         try:
             async with asyncio.timeout_at(deadline):
                 answer, request, redirect = await self._followed(request, credentials.certificate, deadline)
-                status, headers, content, cut = answer
-                if oauth is not None and status in (401, 403):
+                if oauth is not None and answer[0] in (401, 403):
                     repeatable = request.method in _REPEATABLE
-                    again = await oauth.after_refusal(operation, credentials, status, headers, repeatable=repeatable)
+                    again = await oauth.after_refusal(operation, credentials, *answer[:2], repeatable=repeatable)
                     if again is not NO_CREDENTIALS:
                         credentials = again
                         request = build_request(operation, arguments, self._addresses.of(operation.server), credentials)
                         answer, request, redirect = await self._followed(request, credentials.certificate, deadline)
-                        status, headers, content, cut = answer
         except (TimeoutError, httpcore.TimeoutException):
             raise ToolError(
                 f"{operation.method} {operation.path}: {host} did not answer within {seconds:g} seconds.\n"
@@ -189,9 +187,9 @@ class Upstream:
             raise ToolError(
                 f"{operation.method} {operation.path}: the exchange with {host} broke off ({type(error).__name__})."
             ) from None
-        content, headers = _redact(content, headers, credentials.secrets)
+        content, headers = _redact(answer[2], answer[1], credentials.secrets)
         return read_response(
-            status,
+            answer[0],
             headers,
             content,
             operation,
@@ -200,7 +198,7 @@ class Upstream:
             redirect=redirect,
             schemes=self._schemes,
             variable=self._addresses.variable(operation.server),
-            cut=cut,
+            cut=answer[3],
             max_text=self._max_text,
             store_file=file_store(self._environ),
         )
