@@ -53,6 +53,26 @@ def test_a_range_of_media_types_becomes_one_that_can_be_sent(
     assert codes(api) == ["body-media"]
 
 
+@pytest.mark.parametrize(
+    ("media", "schema", "sent"),
+    [
+        ("application/octet-stream", {"type": "object"}, "application/json"),
+        ("application/octet-stream", {"type": "string", "format": "binary"}, "application/octet-stream"),
+        ("text/plain", {"allOf": [{"properties": {"a": {"type": "string"}}}]}, "application/json"),
+        ("multipart/form-data", {"type": "array", "items": {"type": "string"}}, "application/json"),
+        ("multipart/form-data", {"type": "object", "properties": {"a": {}}}, "multipart/form-data"),
+    ],
+)
+def test_a_media_type_that_cannot_carry_its_schema_is_sent_as_json(
+    reader: Reader, media: str, schema: dict[str, Any], sent: str
+) -> None:
+    body = {"content": {media: {"schema": schema}}}
+    api = reader.parts(paths={"/a": {"post": {"requestBody": body, "responses": {"200": {"description": "ok"}}}}})
+    assert api.operations[0].body is not None
+    assert api.operations[0].body.content_type == sent
+    assert codes(api) == (["body-media"] if sent != media else [])
+
+
 def test_a_list_of_media_types_means_its_first(reader: Reader) -> None:
     api = reader.parts(
         paths={"/a": {"post": {"requestBody": {"content": {"text/csv, text/plain": {"schema": {}}, "string": {}}}}}}

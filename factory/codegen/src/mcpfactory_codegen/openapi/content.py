@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_codegen.ir import ApiBody, Encoding, JsonSchema, Response, essence, is_json
@@ -75,11 +76,22 @@ def _carries_files(reading: Reading, schemas: dict[str, LocatedNode]) -> bool:
 
 
 def _is_list(reading: Reading, schema: Any, location: Location) -> bool:
+    node = _followed(reading, schema, location)
+    return node.get("type") == "array" or "items" in node
+
+
+def _is_object(reading: Reading, schema: Any, location: Location) -> bool:
+    typed = _followed(reading, schema, location).get("type") == "object"
+    return typed or bool(properties_of(reading.references, schema, location))
+
+
+def _followed(reading: Reading, schema: Any, location: Location) -> dict[str, Any]:
+    """Return the schema behind references; nothing where it is none."""
     try:
-        node, location = reading.references.follow(schema, location)
+        node, _ = reading.references.follow(schema, location)
     except UnresolvedError:
-        return False
-    return isinstance(node, dict) and (node.get("type") == "array" or "items" in node)
+        return {}
+    return node if isinstance(node, dict) else {}
 
 
 def choose(reading: Reading, content: Any, location: Location) -> Media | None:
@@ -197,7 +209,26 @@ def read_body(reading: Reading, operation: LocatedNode, parameters: list[Located
         encoding=_encoding(reading, media),
         example=reading.example(media.node, media.location),
     )
-    return as_xml(reading, body, LocatedNode(media.node.get("schema"), media.location.down("schema")))
+    return _sendable(reading, body, LocatedNode(media.node.get("schema"), media.location.down("schema")))
+
+
+_FIELDS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
+_ONE_TEXT: Final = re.compile(r"text/.*|application/octet-stream|image/.*|audio/.*|video/.*")
+
+
+def _sendable(reading: Reading, body: ApiBody, schema: LocatedNode) -> ApiBody:
+    """Return the body; as JSON where its media type carries one text, or the fields of a form, and its schema is another thing."""
+    kind = essence(body.content_type)
+    is_list = _is_list(reading, *schema)
+    if is_list and kind in _FIELDS:
+        meant = "a list"
+    elif _ONE_TEXT.fullmatch(kind) and (is_list or _is_object(reading, *schema)):
+        meant = "a list" if is_list else "an object"
+    else:
+        return as_xml(reading, body, schema)
+    message = f"{body.content_type[:80]!r} cannot carry {meant}; application/json is sent"
+    reading.report("body-media", schema.location, message, "name the media type that the API reads")
+    return replace(body, content_type="application/json", encoding={})
 
 
 def _shortened(reading: Reading, node: dict[str, Any], location: Location) -> Media | None:
@@ -389,7 +420,7 @@ def _body_of_2(reading: Reading, parameters: list[LocatedNode], consumes: list[s
             description=reading.text(node.get("description"), location.down("description")),
             example=node.get("x-example"),
         )
-        return as_xml(reading, body, LocatedNode(node.get("schema"), location.down("schema")))
+        return _sendable(reading, body, LocatedNode(node.get("schema"), location.down("schema")))
     fields = [target for target in parameters if target.node["in"] == "formData"]
     return _form(reading, fields, consumes) if fields else None
 
