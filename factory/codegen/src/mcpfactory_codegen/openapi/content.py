@@ -213,7 +213,7 @@ def read_body(reading: Reading, operation: LocatedNode, parameters: list[Located
 
 
 _FIELDS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
-_ONE_TEXT: Final = re.compile(r"text/.*|application/octet-stream|image/.*|audio/.*|video/.*")
+_ONE_TEXT: Final = re.compile(r"text/(?!xml).*|application/octet-stream|image/.*|audio/.*|video/.*")
 
 
 def _sendable(reading: Reading, body: ApiBody, schema: LocatedNode) -> ApiBody:
