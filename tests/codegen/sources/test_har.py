@@ -10,10 +10,12 @@ import pytest
 
 from mcpfactory_codegen.read.document import load
 from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_codegen.sources.secrets import redacted
 from tests.codegen.reading.support import codes
 from tests.codegen.sources.support import SourceReader, parameters
 
 SECRET = "hunter2-0f9e8d7c6b5a"
+SHORT = "correcthorsebattery"  # has no form by which it is found elsewhere once it was seen
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
 JSON = "application/json"
 
@@ -146,6 +148,12 @@ def _private() -> dict[str, Any]:
         "card": {"cvv": SECRET, "apiToken": SECRET},
         "odd": JWT,
         "link": f"https://u:{SECRET}@x.test/?access_token={SECRET}",
+        "pairs": [{"name": "password", "value": SHORT}, {"key": "apiKey", "value": SHORT}],
+        "inner": json.dumps({"password": SHORT, "pin": 1234}),
+        "form": f"a=1&password={SHORT}",
+        "query": f'mutation {{ login(password: "{SHORT}") {{ id }} }}',
+        "back": f"/callback?access_token={SHORT}#id_token={SHORT}",
+        "shell": f"curl -H 'Authorization: Bearer {SHORT}' x",
     }
     url = (
         f"https://user:{SECRET}@api.test/books/{JWT}?api_key={SECRET}&q=a&next=https://x.test/?token={SECRET}#{SECRET}"
@@ -161,7 +169,11 @@ def _private() -> dict[str, Any]:
         **posted(body),
     )
     one["response"] |= {
-        "headers": [{"name": "Set-Cookie", "value": SECRET}, {"name": "Content-Type", "value": JSON}],
+        "headers": [
+            {"name": "Set-Cookie", "value": SECRET},
+            {"name": "Content-Type", "value": JSON},
+            {"name": "Location", "value": f"/callback?access_token={SHORT}"},
+        ],
         "cookies": [{"name": "sid", "value": SECRET}],
     }
     login = entry(
@@ -171,7 +183,9 @@ def _private() -> dict[str, Any]:
     )
     page = entry("https://api.test/", f"<html>{SECRET}", kind="text/html")
     broken = entry("https://api.test/odd", f"{{broken {SECRET}", method="POST", **posted(f"{{broken {SECRET}"))
-    echo = entry(f"https://api.test/echo/{SECRET}", {"who": f"it is {SECRET}"})
+    echo = entry(
+        f"https://api.test/echo/{SECRET};jsessionid={SHORT}?to=%2Fin%3Ftoken%3D{SHORT}", {"who": f"it is {SECRET}"}
+    )
     return {**har(one, login, page, broken, echo), "comment": SECRET}
 
 
@@ -184,8 +198,29 @@ def test_no_credential_of_a_recording_gets_into_a_server(tmp_path: Path) -> None
     written = {file: file.read_bytes() for file in made.path.rglob("*") if file.is_file()}
     assert made.path / "api/recording.json" in written
     assert [
-        str(file) for file, content in written.items() if SECRET.encode() in content or JWT.encode() in content
+        (str(file), secret)
+        for file, content in written.items()
+        for secret in (SECRET, SHORT, JWT)
+        if secret.encode() in content
     ] == []
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("The token of a page: see the key figures.", None),
+        ('{"page_token": "abc", "pin": 1234, "token": true}', '{"page_token": "abc", "pin": 0, "token": true}'),
+        ('{"token": "{{token}}"}', None),
+        ("skateboards-of-2024-and-before", None),
+    ],
+)
+def test_what_is_no_credential_stays(written: str, shown: str | None) -> None:
+    assert redacted(written) == (shown or written)
+
+
+@pytest.mark.parametrize("path", ["/v1/token:generate", "/v1/sessions:batchDelete"])
+def test_a_path_is_no_list_of_names_and_values(reader: SourceReader, path: str) -> None:
+    assert [one.path for one in reader.api(har(entry(f"https://api.test:8443{path}"))).operations] == [path]
 
 
 def test_credentials_become_security_schemes(reader: SourceReader) -> None:

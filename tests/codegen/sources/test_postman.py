@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mcpfactory_codegen.servers.create import create_server
 from tests.codegen.sources.support import SourceReader, named, parameters
 
 V21 = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
@@ -209,3 +211,65 @@ def test_a_number_beyond_all_bounds_and_an_address_that_is_none_are_values_like_
     tokens = [{"key": "accessTokenUrl", "value": "http://["}, {"key": "authUrl", "value": "http://["}]
     api = reader.api(collection(body(mode="raw", raw='{"a": 1e999}'), auth={"type": "oauth2", "oauth2": tokens}))
     assert len(api.operations) == 1
+
+
+SECRET = "correcthorsebattery"
+TOKEN = "ghp_0f9e8d7c6b5a4f3e2d1c"
+
+
+def _private() -> dict[str, Any]:
+    """A collection with a secret in each place that could hold one."""
+    client = [{"key": "accessTokenUrl", "value": "https://shop.test/token"}, {"key": "clientSecret", "value": SECRET}]
+    sent = {"password": SECRET, "pin": 1234, "link": f"/in?token={SECRET}", "odd": TOKEN, "mine": "{{apiToken}}"}
+    add = {
+        **body(mode="raw", raw=json.dumps(sent)),
+        "response": [
+            {
+                "code": 200,
+                "header": [{"key": "Set-Cookie", "value": SECRET}],
+                "cookie": [{"value": SECRET}],
+                "body": json.dumps({"token": SECRET, "n": 1}),
+            }
+        ],
+        "event": [{"script": {"exec": [f"pm.environment.set('x', '{SECRET}')"]}}],
+    }
+    form = [{"key": "password", "value": SECRET}, {"key": "title", "value": "Emma"}]
+    items = [
+        request(f"{{{{baseUrl}}}}/a?api_key={SECRET}", "A", auth={"type": "oauth2", "oauth2": client}),
+        request(
+            "{{baseUrl}}/b", "B", auth={"type": "apikey", "apikey": {"key": "X-K", "value": SECRET, "in": "header"}}
+        ),
+        request("{{baseUrl}}/c", "C", header=[{"key": "X-Odd", "value": TOKEN}, {"key": "X-Kind", "value": "books"}]),
+        request("{{baseUrl}}/d", "D", header=f"Authorization: Bearer {SECRET}\nX-Api-Key: {SECRET}"),
+        request("{{baseUrl}}/e", "E", header=[{"key": "Authorization", "value": f"Basic {SECRET}"}]),
+        request("{{baseUrl}}/f", "F", method="POST", body={"mode": "urlencoded", "urlencoded": form}),
+        add,
+    ]
+    variables = [{"key": "baseUrl", "value": f"https://me:{SECRET}@shop.test/v1"}, {"key": "apiToken", "value": SECRET}]
+    auth = {"type": "bearer", "bearer": [{"key": "token", "value": SECRET}]}
+    return collection(*items, variable=variables, auth=auth)
+
+
+def test_no_credential_of_a_collection_gets_into_a_server(tmp_path: Path) -> None:
+    (tmp_path / "shop.json").write_text(json.dumps(_private()))
+    made = create_server(tmp_path, source=tmp_path / "shop.json", name="shop")
+    files = {file: file.read_text("utf-8", "replace") for file in made.path.rglob("*") if file.is_file()}
+    assert made.path / "api/collection.json" in files
+    assert [str(file) for file, content in files.items() if SECRET in content or TOKEN in content] == []
+
+
+def test_what_a_collection_says_besides_its_credentials_stays(reader: SourceReader) -> None:
+    api = reader.api(_private())
+    assert api.servers == ("https://shop.test/v1",)
+    kinds = {one.name: (one.kind, one.place, one.parameter) for one in api.security_schemes}
+    needed = {one.path: [kinds[name] for name in one.security[0]] for one in api.operations}
+    assert needed["/b"] == [("apiKey", "header", "X-K")]
+    assert needed["/d"] == [("bearer", "", ""), ("apiKey", "header", "X-Api-Key")]
+    (basic,) = [one for one in api.operations if one.path == "/e"]
+    assert {kinds[name][0] for names in basic.security for name in names} == {"bearer", "basic"}
+    assert parameters(named(api, "c"))["X-Kind"] == ("header", True)
+    assert parameters(named(api, "c"))["X-Odd"] == ("header", False)
+    (add,) = [one.body for one in api.operations if one.operation_id == "add_book"]
+    assert add is not None
+    assert isinstance(add.schema, dict)
+    assert add.schema["properties"]["pin"] == {"type": "integer"}

@@ -18,7 +18,7 @@ from mcpfactory_codegen.sources.graphql import (
     translate_sdl,
 )
 from mcpfactory_codegen.sources.har import is_har, translate_har
-from mcpfactory_codegen.sources.postman import is_postman, translate_postman
+from mcpfactory_codegen.sources.postman import is_postman, translate_postman, without_values
 from mcpfactory_codegen.sources.redaction import without_credentials
 from mcpfactory_codegen.sources.translation import Translation
 
@@ -53,7 +53,7 @@ SOURCES: Final = (
         is_introspection, translate_introspection,
     ),
     Source("graphql", "a GraphQL schema", "fields", "schema", is_sdl, translate_sdl),
-    Source("postman", "a Postman collection", "requests", "collection", is_postman, translate_postman),
+    Source("postman", "a Postman collection", "requests", "collection", is_postman, translate_postman, without_values),
     Source("har", "a recording of HTTP traffic (HAR)", "operations", "recording", is_har, translate_har, without_credentials),
 )  # fmt: skip
 """In the order in which they are tried."""

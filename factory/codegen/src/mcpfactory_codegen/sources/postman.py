@@ -15,11 +15,11 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from mcpfactory_codegen.sources.inference import infer
-from mcpfactory_codegen.sources.secrets import is_credential, is_secret, without_user
+from mcpfactory_codegen.sources.secrets import REDACTED, is_credential, is_secret, redacted, without_user
 from mcpfactory_codegen.sources.translation import Draft, Translation, entries, json_value, table, text
 from mcpfactory_codegen.text import snake
 
-__all__ = ["is_postman", "translate_postman"]
+__all__ = ["is_postman", "translate_postman", "without_values"]
 
 _VARIABLE: Final = re.compile(r"\{\{\s*([^{}]{1,100}?)\s*\}\}")
 _LONE: Final = re.compile(r'(?<!["\w}])\{\{\s*([^{}"]{1,100}?)\s*\}\}(?!["\w{])')
@@ -203,6 +203,7 @@ def _headers(one: _Request) -> Iterator[dict[str, Any]]:
             continue
         value = node.get("value")
         fixed = isinstance(value, str) and value and not _VARIABLE.search(value) and node.get("disabled") is not True
+        fixed = fixed and REDACTED not in str(value)
         described = _described(node)
         yield {
             "name": name, "in": "header",
@@ -222,7 +223,8 @@ def _written_headers(one: _Request) -> dict[str, dict[str, Any]]:
 
 def _example(name: str, value: Any) -> dict[str, Any]:
     plain = isinstance(value, str) and 0 < len(value) <= _EXAMPLE and not value.startswith(("<", "{", ":"))
-    return {"example": value} if plain and not _VARIABLE.search(str(value)) and not is_secret(name) else {}
+    hidden = _VARIABLE.search(str(value)) or REDACTED in str(value) or is_secret(name)
+    return {"example": value} if plain and not hidden else {}
 
 
 # --- addresses ---
@@ -260,7 +262,7 @@ def _split(before: str, variables: dict[str, str]) -> tuple[str, str]:
         rest = before[first.end() :]
         value = _filled(variables.get(first[1], ""), variables).rstrip("/")
         if "://" in value and (rest.startswith("/") or not rest):
-            return value, rest
+            return without_user(value), rest
         if not value and (rest.startswith("/") or not rest):
             return "", rest
         before = value + rest
@@ -308,6 +310,67 @@ def _segment(
 
 
 # --- credentials ---
+
+
+_SETTINGS: Final = frozenset(
+    {
+        "accessTokenUrl", "addTokenTo", "algorithm", "authUrl", "client_authentication", "grant_type", "headerPrefix", "in",
+        "key", "realm", "redirect_uri", "refreshTokenUrl", "region", "scope", "service", "signatureMethod", "tokenType",
+        "type", "version",
+    }
+)  # fmt: skip
+"""What of an `auth` is no credential."""
+_NOT_KEPT: Final = frozenset({"event", "cookie"})
+_PROSE: Final = frozenset({"name", "description", "content"})
+_SENT: Final = re.compile(r"((?:Bearer|Basic|Token|Digest)[ ]+)?(.*)", re.IGNORECASE | re.DOTALL)
+
+
+def without_values(data: dict[str, Any]) -> dict[str, Any]:
+    """Return a collection without the values of credentials, cookies and scripts; names of variables stay."""
+    kept: dict[str, Any] = _kept(data, "")
+    return kept
+
+
+def _kept(node: Any, key: str) -> Any:
+    if isinstance(node, list):
+        return [_kept(one, key) for one in node]
+    if isinstance(node, str):
+        plain = without_user(node) if "://" in node else node
+        return redacted(plain, pairs=key not in _PROSE)
+    if not isinstance(node, dict):
+        return node
+    if key == "auth":
+        return {name: _without_settings(one) for name, one in node.items()}
+    named = is_secret(text(node, "key") or text(node, "id"))
+    return {
+        name: _covered(one) if named and name == "value" else _kept(one, name)
+        for name, one in node.items()
+        if name not in _NOT_KEPT
+    }
+
+
+def _without_settings(auth: Any) -> Any:
+    """Return the settings of an auth: a list of keys and values in 2.1, an object in 2.0."""
+    if isinstance(auth, list):
+        return [
+            one if text(one, "key") in _SETTINGS else {**one, "value": _covered(one.get("value"))}
+            for one in auth
+            if isinstance(one, dict)
+        ]
+    if isinstance(auth, dict):
+        return {name: one if name in _SETTINGS else _covered(one) for name, one in auth.items()}
+    return auth
+
+
+def _covered(value: Any) -> Any:
+    """Return what stands in place of a credential: REDACTED, but for variables, addresses and the word before it."""
+    if not isinstance(value, str):
+        return value if isinstance(value, bool) or not value else REDACTED
+    sent = _SENT.fullmatch(value)
+    lead, secret = (sent[1] or "", sent[2]) if sent is not None else ("", value)
+    if not secret or _VARIABLE.fullmatch(secret.strip()):
+        return value
+    return redacted(without_user(value)) if "://" in value else f"{lead}{REDACTED}"
 
 
 def _security(draft: Draft, one: _Request, address: _Address) -> list[dict[str, list[str]]]:
@@ -427,7 +490,7 @@ def _without_secrets(value: Any, depth: int = 0) -> Any:
         return {name: _without_secrets(one, depth + 1) for name, one in value.items() if not is_secret(name)}
     if isinstance(value, list) and depth < _HOPS:
         return [_without_secrets(one, depth + 1) for one in value[:_HOPS]]
-    return value
+    return redacted(value) if isinstance(value, str) else value
 
 
 def _form(nodes: list[dict[str, Any]]) -> dict[str, Any]:

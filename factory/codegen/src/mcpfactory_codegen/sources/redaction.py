@@ -1,7 +1,7 @@
 """A recording of HTTP traffic without its credentials: what is kept of a HAR file, and what everything else is made of.
 
-Hidden is what stands under the name of a credential or has the form of a token, in headers, URLs, forms and JSON; and wherever else
-in the recording the same value stands.
+Hidden is what stands under the name of a credential or has the form of a token, in headers, URLs, forms, JSON and texts in it; and
+wherever else in the recording the same value stands.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, unquote
 
 from mcpfactory_codegen.inputs import FORMS
 from mcpfactory_codegen.ir import essence, is_json
-from mcpfactory_codegen.sources.secrets import REDACTED, is_secret, without_user
+from mcpfactory_codegen.sources.secrets import REDACTED, is_secret, redacted, without_user
 from mcpfactory_codegen.sources.translation import entries, json_value, table, text
 
 __all__ = ["without_credentials"]
@@ -62,7 +62,7 @@ class _Redaction:
             for _, cookie in entries(node, "cookies"):
                 self._hide(text(cookie, "value"))
         status = response.get("status")
-        told = [one for one in self._pairs(response, "headers") if one["name"].lower() in {"content-type", "location"}]
+        told = [one for one in self._pairs(response, "headers") if one["name"].lower() == "content-type"]
         built: dict[str, Any] = {
             "request": {
                 "method": text(request, "method"),
@@ -103,7 +103,7 @@ class _Redaction:
     def _text(self, value: str) -> str:
         if _TOKENS.match(value.strip()):
             return self._hide(value.strip())
-        return self._url(value) if "://" in value else value
+        return redacted(self._url(value) if "://" in value else value, self._hide)
 
     def _body(self, kind: str, posted: dict[str, Any]) -> dict[str, Any]:
         if is_json(kind):
@@ -126,8 +126,11 @@ class _Redaction:
         if depth > _DEPTH:
             return None
         if isinstance(value, dict):
+            named = any(is_secret(text(value, key)) for key in ("name", "key"))  # a list of names and values
             return {
-                name: self._hidden(one) if is_secret(name) else self._value(one, depth + 1)
+                name: self._hidden(one)
+                if is_secret(name) or (named and name == "value")
+                else self._value(one, depth + 1)
                 for name, one in value.items()
             }
         if isinstance(value, list):
@@ -145,10 +148,17 @@ class _Redaction:
     def _url(self, url: str) -> str:
         """Return a URL without user, fragment and the values of credentials."""
         before, _, query = without_user(url.partition("#")[0]).partition("?")
-        segments = [REDACTED if _TOKENS.match(unquote(one)) else one for one in before.split("/")]
+        segments = [self._segment(one) for one in before.split("/")]
         pairs = [pair.partition("=") for pair in query.split("&") if pair]
         shown = "&".join(f"{name}{sign}{self._query(unquote(name), value)}" for name, sign, value in pairs)
         return "/".join(segments) + (f"?{shown}" if shown else "")
+
+    def _segment(self, segment: str) -> str:
+        """Return a segment of a path; what follows a semicolon are names and values (`;jsessionid=…`)."""
+        if _TOKENS.match(unquote(segment)):
+            return REDACTED
+        plain, sign, parameters = segment.partition(";")
+        return f"{plain}{sign}{redacted(parameters, self._hide)}"
 
     def _query(self, name: str, value: str) -> str:
         """Return the value of a query, as it is written in the URL; it may be a URL with credentials itself."""
@@ -158,7 +168,8 @@ class _Redaction:
             return self._hide(value)
         if _TOKENS.match(plain):
             return self._hide(plain)
-        return quote(self._url(plain), safe="") if "://" in plain else value
+        shown = self._text(plain)
+        return value if shown == plain else quote(shown, safe="")
 
 
 def _replaced(node: Any, seen: re.Pattern[str]) -> Any:
