@@ -52,6 +52,9 @@ reads    | POST /{resource}:getPolicy | tables.getPolicy | | Gets the access con
 reads    | POST /#X-Amz-Target=Db_2012.DescribeLimit | DescribeLimit | | Gives a description of the limit.
 reads    | GET  /jobs/status | Job_ListPreparationAndReleaseTaskStatus | Lists the status
 reads    | POST /skus/ids | SkuIdlist | Retrieve SKU IDs | Receives a list of references and returns the SKU IDs.
+reads    | GET  /checks/update | checkUpdate
+reads    | POST /checks/update | checkUpdate | Check for an update
+reads    | GET  /books | listBooks | List and create books
 reads    | POST /jql/match | matchIssues | Check issues against a query
 destroys | GET  /books/{id} | removeBook
 destroys | GET  /books/{id} | | Deletes a book.
@@ -80,6 +83,10 @@ writes   | POST /books
 writes   | POST /events | calendar.events.insert | | Creates an event.
 writes   | POST /search | searchAndCreate | Search, or create
 writes   | POST /saved-searches | savedSearch
+writes   | POST /checks | checkCreate
+writes   | POST /list/{id} | listUpdate
+destroys | POST /query | queryDelete
+writes   | POST /updates | fetchUpdates | Fetch and apply updates
 writes   | POST /views/console | Views_PostConsoleView | Returns a URL to the console.
 writes   | POST /showFooter | showFooter | Show footer | Makes the footer visible for all users.
 writes   | POST /tokens | getToken | Get an access token

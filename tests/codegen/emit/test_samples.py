@@ -55,6 +55,14 @@ def test_cyclic_schemas_end() -> None:
     assert sample({"$ref": "#/$defs/Node"}, dict(schemas)) == {"next": {"next": {}}}
 
 
+def test_arrays_in_arrays_end_before_a_sample_is_hundreds_of_megabytes() -> None:
+    def wide(levels: int) -> dict[str, Any]:
+        return {"type": "array", "minItems": 20, "items": wide(levels - 1) if levels else {"type": "string"}}
+
+    schema = {"type": "object", "properties": {"wide": wide(3), "flat": wide(1), "name": {"type": "string"}}}
+    assert sample(schema, {}) == {"flat": [["value"] * 20] * 20, "name": "value"}
+
+
 def test_an_array_has_no_null_where_its_items_are_too_deep() -> None:
     node = {"type": "object", "required": ["next"], "properties": {"next": {"$ref": "#/$defs/Node"}}}
     items = {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]}

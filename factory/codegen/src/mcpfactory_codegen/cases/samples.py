@@ -29,7 +29,7 @@ _OPTIONAL_DEPTH: Final = 2
 _MOST_PARTS: Final = 200
 _MOST_ITEMS: Final = 20
 _MOST: Final = 5_000
-"""Schemas that one sample may look at: each can ask for all others again, eight levels deep."""
+"""Schemas that one sample may look at, and values that it may have: each can ask for all others again, eight levels deep."""
 _left: ContextVar[int] = ContextVar("left", default=0)
 _lenient: ContextVar[bool] = ContextVar("lenient", default=False)
 FORMATS: Final = {
@@ -229,7 +229,12 @@ def _array(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -
         return first
     if fewest > _MOST_ITEMS or schema.get("maxItems", 1) < 1:
         return [] if fewest == 0 else NOTHING
+    before = _left.get()
     value = sample(items, schemas, depth + 1)
+    more = (before - _left.get()) * max(0, fewest - 1)  # each item is written, and arrays are in arrays
+    if more > max(0, _left.get()):
+        return NOTHING
+    _left.set(_left.get() - more)
     if fewest == 0 and (value is NOTHING or value is None):  # null where an object is too deep says nothing
         return []
     if value is NOTHING:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.effects.names import action_of, is_rpc, of_joined, of_name, of_path, without_method
+from mcpfactory_codegen.effects.names import action_of, is_rpc, of_ending, of_joined, of_name, of_path, without_method
 from mcpfactory_codegen.effects.prose import beginning, of_clause, of_text, sentences
 from mcpfactory_codegen.effects.verbs import ASKS, DESTROYS, ENUMERATES, ISSUED, MAYBE, NAMES_ONLY, WRITES, Said
 from mcpfactory_codegen.ir import ApiOperation
@@ -174,7 +174,10 @@ def _read(name: str, path: str, texts: Iterable[str], *, certain: bool) -> _Word
         told_in = sentences(text)
         told = any(lead.reads for lead in leads)  # what a later text says besides is not its subject
         leads.append(of_text(told_in[0], later=told, direct=told and certain) if told_in else Said())
-        clauses += [of_clause(sentence) for sentence in told_in]
+        clauses += [of_clause(sentence, direct=not certain) for sentence in told_in]
+    ending = of_ending(name)
+    if ending.changes and not certain and not any(lead.reads for lead in leads):
+        said, last = ending, True
     spoken = frozenset(words(name)) | frozenset(word for text in texts for word in words(beginning(text)[:80]))
     clause = next((one for one in (of_joined(name), *clauses) if one.changes), Said())
     return _Words(said, last, of_path(path), tuple(leads), clause, spoken)

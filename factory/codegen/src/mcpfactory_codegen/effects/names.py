@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from mcpfactory_codegen.effects.verbs import NOT_FIRST, NOUN_HEADS, NOUNS_TOO, Said, phrasal, said_by
+from mcpfactory_codegen.effects.verbs import NOT_FIRST, NOUN_HEADS, NOUNS_OF_ASKING, NOUNS_TOO, Said, phrasal, said_by
 from mcpfactory_codegen.text import words
 
-__all__ = ["action_of", "is_rpc", "of_joined", "of_name", "of_path", "without_method"]
+__all__ = ["action_of", "is_rpc", "of_ending", "of_joined", "of_name", "of_path", "without_method"]
 
 _HUMP: Final = re.compile(r"[a-z][A-Z]")
 _ACTION: Final = re.compile(r"[#?&](?:Action|action|operation|method|cmd|X-Amz-Target)=(?:[\w-]+\.)?([\w-]+)")
@@ -66,6 +66,16 @@ def _of_words(found: list[str]) -> tuple[Said, bool]:
     if first.changes and len(lead) > 1 and lead[-1] in NOUN_HEADS and first.verb in NOUNS_TOO:
         return Said(first.kind, first.verb, weak=True), False
     return first, False
+
+
+def of_ending(name: str) -> Said:
+    """Return the change that a name ends with, where what it begins with may be a noun: `checkCreate`, `listUpdate`."""
+    parts = [part for part in re.split(r"[./:]", name) if words(part)]
+    found = _spelt(parts[-1]) if parts else []
+    if len(found) < 2 or found[0] not in NOUNS_OF_ASKING:
+        return Said()
+    last = said_by(found[-1])
+    return last if last.changes and not last.weak else Said()
 
 
 def of_joined(name: str) -> Said:

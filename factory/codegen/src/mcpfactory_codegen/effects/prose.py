@@ -109,8 +109,11 @@ def _of_phrase(found: tuple[str, ...], *, gerund: bool = False) -> Said:
     return Said(said.kind, said.verb, weak=said.unclear and (said.weak or following in NOUN_HEADS or verb != lead[0]))
 
 
-def of_clause(sentence: str) -> Said:
-    """Return the second verb of a sentence, where it is a change: “Returns the messages and marks them as read”."""
+def of_clause(sentence: str, *, direct: bool = False) -> Said:
+    """Return the second verb of a sentence, where it is a change: “Returns the messages and marks them as read”.
+
+    `direct`: also one that follows the first at once, whatever comes after it: “Fetch and apply updates”.
+    """
     lead = words(sentence[:200])
     if not lead:
         return Said()
@@ -123,6 +126,9 @@ def of_clause(sentence: str) -> Said:
         said = said_by(verb)
         if not said.changes or (verb != word) != third or word.endswith("ing"):
             continue
+        before = words(sentence[: found.start()])
+        if direct and len(before) == 1 and not said.unclear and found[0][0] != ",":
+            return Said(said.kind, verb)
         if following in _DETERMINER and not _SAFE_CLAUSE.search(sentence[: found.start()]):
             return Said(said.kind, verb)
     return Said()

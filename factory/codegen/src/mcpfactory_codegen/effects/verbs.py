@@ -15,6 +15,7 @@ __all__ = [
     "MAYBE",
     "NAMES_ONLY",
     "NOT_FIRST",
+    "NOUNS_OF_ASKING",
     "NOUNS_TOO",
     "NOUN_HEADS",
     "READS",
@@ -115,6 +116,8 @@ ENUMERATES: Final = verbs("count describe find list query search")
 MAY: Final = verbs("allow enable let permit")
 NAMES_ONLY: Final = verbs("describe fetch find get retrieve")
 """Verbs of asking that are no nouns: at the end of a name, too, they say what is done. Others may be a saved search or a wish list."""
+NOUNS_OF_ASKING: Final = verbs("check count estimate head list lookup match preview query read search")
+"""Verbs of asking that are nouns, too: `checkCreate` makes a check."""
 _KNOWN: Final = READS | SHOWS | DESTROYS | RESTORES | WRITES | MAYBE
 _FALSE_S: Final = frozenset({"is", "has", "does", "access", "process", "address"})
 _PARTICLES: Final = verbs("in into out up off")
