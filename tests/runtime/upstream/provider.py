@@ -242,6 +242,12 @@ class Provider:
         self.refusals[method] += 1
         return 401, {"WWW-Authenticate": self.challenge}, json.dumps({"message": "token?"})
 
+    def on_orders(self, uri: str, method: str, body: str, headers: Json) -> tuple[int, Json, str]:
+        """Act, and say where the result is, for which the token is good no longer."""
+        self.calls.append((method, headers["Authorization"].removeprefix("Bearer ")))
+        self.tokens.clear()
+        return 303, {"Location": "/api/things"}, ""
+
 
 class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True

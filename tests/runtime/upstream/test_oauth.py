@@ -17,7 +17,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from mcpfactory_runtime.oauth import Loopback, OAuthError, Visit
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream import OAuthFlow, Operation, SecurityScheme, Upstream
+from mcpfactory_runtime.upstream.account import ServiceAccount
 from mcpfactory_runtime.upstream.login import log_in
+from mcpfactory_runtime.upstream.tokens import grant_key
 from tests.runtime.upstream.provider import Provider, agree, provider
 
 pytestmark = pytest.mark.anyio
@@ -180,6 +182,33 @@ async def test_a_call_that_may_act_twice_is_repeated_only_when_the_token_was_the
         assert at.refusals["POST"] == 2
         await upstream.send(WRITE, {})  # with the token that was got meanwhile
     assert at.grants == ["client_credentials"] * 3
+
+
+@pytest.mark.parametrize("challenge", ["Bearer", 'Bearer error="invalid_token"'])
+async def test_a_call_that_acted_is_not_repeated_when_the_token_is_refused_where_it_was_sent_on(
+    at: Provider, challenge: str
+) -> None:
+    at.challenge = challenge
+    order = Operation("POST", "/orders", security=(("oauth",),), scopes=(("oauth", ("read",)),))
+    async with api(at, OWN, **ROBOT) as upstream:
+        assert "401" in await refused(upstream, order)
+        await upstream.send(READ, {})  # with the token that was got meanwhile
+    assert [method for method, _ in at.calls] == ["POST", "GET"]
+
+
+def test_a_login_is_still_found_when_the_scheme_gets_the_way_of_service_accounts() -> None:
+    before = SecurityScheme("oauth", "oauth2", VARIABLES[:3], flows=(CODE,))
+    after = SecurityScheme("oauth", "oauth2", VARIABLES, flows=(CODE, ACCOUNT))
+    assert grant_key("https://shop.test", after) == grant_key("https://shop.test", before)
+
+
+def test_a_service_account_without_the_library_that_signs_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def encode(*_: Any, **__: Any) -> str:
+        raise NotImplementedError("Algorithm 'RS256' could not be found. Do you have cryptography installed?")
+
+    monkeypatch.setattr("jwt.encode", encode)
+    with pytest.raises(ToolError, match=r"mcpfactory-runtime\[google\]"):
+        ServiceAccount("me@shop.test", "key", "", "").assertion("https://shop.test/token", [], 0)
 
 
 async def test_a_client_asks_for_the_scopes_of_the_operation_and_keeps_those_it_had(at: Provider) -> None:

@@ -16,6 +16,10 @@ from mcpfactory_runtime.upstream.secrets import secret_text
 __all__ = ["ServiceAccount", "read_account"]
 
 _LIFE: Final = 3600  # seconds, the most that Google grants
+_NOT_INSTALLED: Final = (
+    "The key of a service account signs for its tokens, and the library for it is not installed.\n"
+    "hint: the person who runs this server installs mcpfactory-runtime[google]."
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -36,15 +40,14 @@ class ServiceAccount:
         try:
             import jwt  # noqa: PLC0415 - an optional library
         except ImportError:
-            raise ToolError(
-                "The key of a service account signs for its tokens, and the library for it is not installed.\n"
-                "hint: the person who runs this server installs mcpfactory-runtime[google]."
-            ) from None
+            raise ToolError(_NOT_INSTALLED) from None
         claims: dict[str, Any] = {"iss": self.email, "aud": audience, "iat": int(now), "exp": int(now) + _LIFE}
         claims |= {"scope": " ".join(scopes)} if scopes else {}
         headers = {"kid": self.key_id} if self.key_id else None
         try:
             return jwt.encode(claims, self.key, algorithm="RS256", headers=headers)
+        except NotImplementedError:  # PyJWT without cryptography
+            raise ToolError(_NOT_INSTALLED) from None
         except (ValueError, TypeError, jwt.PyJWTError):
             raise ToolError(
                 "The private key of the service account cannot be read.\n"

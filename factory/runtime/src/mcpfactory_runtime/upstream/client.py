@@ -162,13 +162,17 @@ class Upstream:
         host = self._host(request.url, operation)
         seconds = self.timeout
         deadline = asyncio.get_running_loop().time() + seconds
+        method = request.method
         try:
             async with asyncio.timeout_at(deadline):
                 answer, request, redirect = await self._followed(request, credentials.certificate, deadline)
                 if oauth is not None and answer[0] in (401, 403):
-                    repeatable = request.method in _REPEATABLE
+                    repeatable = method in _REPEATABLE
                     again = await oauth.after_refusal(operation, credentials, *answer[:2], repeatable=repeatable)
-                    if again is not NO_CREDENTIALS:
+                    acted = (
+                        not repeatable and request.method != method
+                    )  # answered with 303; the refusal is of what came after
+                    if again is not NO_CREDENTIALS and not acted:
                         credentials = again
                         request = build_request(operation, arguments, self._addresses.of(operation.server), credentials)
                         answer, request, redirect = await self._followed(request, credentials.certificate, deadline)
