@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
@@ -132,11 +133,25 @@ def test_what_was_recorded_is_replayed_without_the_api_and_holds_no_secret(zoo, 
 
 def test_a_recording_keeps_the_servers_of_an_api_apart(api) -> None:
     url, asked = api
-    with RequestRecorder(f"{url}/root", {}, {"files": f"{url}/files"}) as recorder:
-        for target in ("/v1/root/a?x=1", "/files/b?y=2", "/filesystem"):
-            recorder.forward("GET", target, {}, b"")
-    assert asked == ["/v1/root/a?x=1", "/v1/files/b?y=2", "/filesystem"]
-    assert [case["request"]["path"] for case in recorder.cases] == ["/a", "/files/b", "/filesystem"]
+    root = url.removesuffix("/v1")  # has no path, so that an operation may have that of the other server's folder
+    with RequestRecorder(root, {}, {"files": f"{url}/files"}) as recorder:
+        for place in (f"{recorder.base_url}/files/a?x=1", f"{recorder.servers_url}/files/b?y=2"):
+            httpx.get(place, trust_env=False)
+        unknown = httpx.get(f"{recorder.servers_url}/filesystem", trust_env=False)
+    assert asked == ["/files/a?x=1", "/v1/files/b?y=2"]
+    assert [case["request"]["path"] for case in recorder.cases] == ["/files/a", "/files/b"]
+    assert (unknown.status_code, unknown.text) == (
+        502,
+        "the upstream did not answer: the API has no server 'filesystem'",
+    )
+
+
+def test_a_recording_has_the_paths_below_the_upstream(api) -> None:
+    url, asked = api
+    with RequestRecorder(f"{url}/root", {}) as recorder:
+        recorder.forward("GET", "/v1/root/a?x=1", {}, b"")
+    assert asked == ["/v1/root/a?x=1"]
+    assert [case["request"]["path"] for case in recorder.cases] == ["/a"]
 
 
 def test_another_request_than_the_recorded_one_is_a_fault(zoo, api) -> None:

@@ -49,7 +49,8 @@ class RequestRecorder:
     """Passes requests on to `upstream` and keeps them; use it with `with`.
 
     `secrets` (name → value) are what must not be kept. `servers` (name → URL) are those of the API beside `upstream`: what is sent to
-    the folder of such a name goes there. `cases` is what was recorded so far, in the form of the stub's cases.
+    the folder of such a name below `servers_url` goes there. That is a port of its own, as the upstream may have a path of that name,
+    and its credentials are not for the other host. `cases` is what was recorded so far, in the form of the stub's cases.
     Raises ConfigError for an upstream that is no http or https URL.
     """
 
@@ -59,30 +60,37 @@ class RequestRecorder:
         self._servers = {name: _split(url) for name, url in servers.items()}
         plain = {name: value for name, value in secrets.items() if len(value) >= _SHORTEST}
         self._forms = [{name: form(value) for name, value in plain.items()} for form in (str, quote, _quoted, _basic)]
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._listening = [ThreadingHTTPServer(("127.0.0.1", 0), self._handler(beside)) for beside in (False, True)]
 
     @property
     def base_url(self) -> str:
         """Where tools must send their requests, with the path of the upstream."""
-        return f"{self.origin}{self._upstream.path.rstrip('/')}"
+        return f"http://127.0.0.1:{self._listening[0].server_address[1]}{self._upstream.path.rstrip('/')}"
 
     @property
-    def origin(self) -> str:
-        """The same without the path."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+    def servers_url(self) -> str:
+        """Where the folders of the servers beside the upstream are."""
+        return f"http://127.0.0.1:{self._listening[1].server_address[1]}"
 
     def __enter__(self) -> RequestRecorder:
-        Thread(target=self._server.serve_forever, name="recorder", daemon=True).start()
+        for one in self._listening:
+            Thread(target=one.serve_forever, name="recorder", daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        for one in self._listening:
+            one.shutdown()
+            one.server_close()
 
-    def forward(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[int, str, bytes]:
-        """Ask the upstream, keep both sides, and give status, content type and body."""
-        upstream, meant, path = self._place(target)
+    def forward(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes, *, beside: bool = False
+    ) -> tuple[int, str, bytes]:
+        """Ask the upstream, or the server `beside` it, keep both sides, and give status, content type and body.
+
+        Raises:
+            OSError, HTTPException: there was no answer.
+        """
+        upstream, meant, path = self._beside(target) if beside else self._root(target)
         status, kind, content = self._ask(upstream, method, meant, headers, body)
         query = target.partition("?")[2]
         request: dict[str, Any] = {"method": method, "path": path, "query": self._public_query(query)}
@@ -101,13 +109,18 @@ class RequestRecorder:
         self.cases.append({"request": self._redact(request), "response": response})
         return status, kind, content
 
-    def _place(self, target: str) -> tuple[SplitResult, str, str]:
-        """Return which server is meant, the target there, and the path that a case has for it."""
-        path, root = target.partition("?")[0], self._upstream.path.rstrip("/")
-        name = path.split("/")[1]
-        server = self._servers.get(name)
-        if server is None or (root and f"{path}/".startswith(f"{root}/")):
-            return self._upstream, target, path.removeprefix(root)
+    def _root(self, target: str) -> tuple[SplitResult, str, str]:
+        """Return the upstream, the target there, and the path that a case has for it."""
+        path = target.partition("?")[0]
+        return self._upstream, target, path.removeprefix(self._upstream.path.rstrip("/"))
+
+    def _beside(self, target: str) -> tuple[SplitResult, str, str]:
+        """Return the same for the server that the first folder names."""
+        path = target.partition("?")[0]
+        name = path.removeprefix("/").partition("/")[0]
+        if name not in self._servers:
+            raise http.client.InvalidURL(f"the API has no server {name!r}")
+        server = self._servers[name]
         return server, server.path.rstrip("/") + target.removeprefix(f"/{name}"), path
 
     def _public_query(self, query: str) -> list[list[str]]:
@@ -141,7 +154,7 @@ class RequestRecorder:
         finally:
             connection.close()
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
+    def _handler(self, beside: bool) -> type[BaseHTTPRequestHandler]:
         recorder = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -151,7 +164,7 @@ class RequestRecorder:
                 body = self.rfile.read(min(int(self.headers.get("content-length") or 0), _LARGEST))
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 try:
-                    status, kind, content = recorder.forward(self.command, self.path, headers, body)
+                    status, kind, content = recorder.forward(self.command, self.path, headers, body, beside=beside)
                 except (OSError, http.client.HTTPException) as error:
                     status, kind, content = 502, "text/plain", f"the upstream did not answer: {error}".encode()
                 self.send_response(status)

@@ -107,7 +107,7 @@ class _TestFile:
             elif self.mode == "record":
                 beside = self.bench.api.beside(upstream, environ)
                 recorder = stack.enter_context(RequestRecorder(upstream, self.bench.secrets, beside))
-                environ = self.bench.api.with_api(environ, recorder.origin, recorder.base_url)
+                environ = self.bench.api.with_api(environ, recorder.servers_url, recorder.base_url)
             client = await stack.enter_async_context(
                 connect_stdio(self.bench.command, env=environ, cwd=self.bench.cwd, timeout=self.bench.timeout)
             )
