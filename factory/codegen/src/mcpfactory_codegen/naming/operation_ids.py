@@ -22,7 +22,6 @@ _MACHINE_MADE: Final = re.compile(
 _GENERIC: Final = frozenset(
     {"operation", "op", "route", "handler", "endpoint", "api", "path", "method", "unnamed", "id"}
 )
-_VERB_FIRST: Final = ("get", "list", "fetch", "find", "search", "check", "is")  # `getnextevents` is no noun
 _ONE_WORD: Final = re.compile(r"OAuth|iOS|macOS|GraphQL|IdP")
 _MANY: Final = re.compile(r"[A-Z]{2,}s(?![a-z])")
 _SPRING: Final = re.compile(r"(?P<name>.+?)_?Using_?(GET|PUT|POST|DELETE|PATCH|HEAD|OPTIONS)(_\d+)?\Z")
@@ -48,7 +47,7 @@ def id_words(operation: ApiOperation) -> IdWords:
     whole = words(text)
     if not whole or _MACHINE_MADE.match("_".join(whole)) or not any(part.isalpha() for part in whole):
         return IdWords()
-    if _nouns(operation.path) and (_is_bare(operation, whole) or _repeats_path(operation, whole)):
+    if _nouns(operation.path) and (_is_bare(whole) or _repeats_path(operation, whole)):
         return IdWords()
     begin = f"{operation.method.lower()}-{operation.path}"
     if text.startswith(f"{begin}_"):
@@ -58,7 +57,7 @@ def id_words(operation: ApiOperation) -> IdWords:
     for plain in _plain(operation, text):
         parts = words(plain)
         if parts and parts != whole:
-            return IdWords() if _is_bare(operation, parts) else IdWords(parts, whole)
+            return IdWords() if _is_bare(parts) else IdWords(parts, whole)
     return IdWords(whole, whole)
 
 
@@ -73,14 +72,9 @@ def _nouns(path: str) -> bool:
     return bool(words(re.sub(r"\{[^{}]*\}", " ", re.split(r"[?#]", path, maxsplit=1)[0])))
 
 
-def _is_bare(operation: ApiOperation, parts: tuple[str, ...]) -> bool:
-    """Whether the name is a verb without a noun, or a resource of the path that is read: the verb is what it lacks."""
-    word = parts[0]
-    if len(parts) > 1 or word in BARE:
-        return len(parts) == 1
-    if operation.method != "GET" or word in VERBS or word.startswith(_VERB_FIRST):
-        return False
-    return word in words(operation.path)
+def _is_bare(parts: tuple[str, ...]) -> bool:
+    """Whether the name is a verb without a noun."""
+    return len(parts) == 1 and parts[0] in BARE
 
 
 def _plain(operation: ApiOperation, text: str) -> Iterator[str]:

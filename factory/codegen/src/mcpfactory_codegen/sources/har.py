@@ -238,9 +238,12 @@ def _query(group: list[_Recorded]) -> Iterator[dict[str, Any]]:
         )
         always = len(group) >= _SIBLINGS and all(name in dict(pairs) for pairs in requests)
         yield {
-            "name": name, "in": "query", "schema": {"type": "array", "items": schema} if several else schema,
-            **({"required": True} if always and _never_empty(values) and len(set(values)) > 1 else {}), **shown,
-        }  # fmt: skip
+            "name": name,
+            "in": "query",
+            "schema": {"type": "array", "items": schema} if several else schema,
+            **({"required": True} if always and _never_empty(values) and len(set(values)) > 1 else {}),
+            **shown,
+        }
 
 
 def _never_empty(values: list[str]) -> bool:

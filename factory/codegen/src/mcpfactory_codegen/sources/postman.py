@@ -36,8 +36,11 @@ _HOPS: Final = 8
 _EXAMPLE: Final = 200
 _METHOD: Final = re.compile(r"[A-Z]{2,20}\Z")
 _RAW: Final = {
-    "xml": "application/xml", "html": "text/html", "javascript": "application/javascript", "text": "text/plain",
-}  # fmt: skip
+    "xml": "application/xml",
+    "html": "text/html",
+    "javascript": "application/javascript",
+    "text": "text/plain",
+}
 
 
 def is_postman(data: dict[str, Any]) -> bool:
@@ -52,7 +55,7 @@ def _collection(data: dict[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
+class _PostmanRequest:
     """A request of the collection: its item, where that stands, the folders around, and the `auth` that is in force."""
 
     item: dict[str, Any]
@@ -118,7 +121,7 @@ def _variables(node: dict[str, Any]) -> dict[str, str]:
     return found
 
 
-def _requests(node: dict[str, Any], origin: str, folders: tuple[str, ...], auth: Any) -> Iterator[_Request]:
+def _requests(node: dict[str, Any], origin: str, folders: tuple[str, ...], auth: Any) -> Iterator[_PostmanRequest]:
     for index, item in entries(node, "item"):
         at = f"{origin}/item/{index}"
         own = item.get("auth") or auth
@@ -126,13 +129,15 @@ def _requests(node: dict[str, Any], origin: str, folders: tuple[str, ...], auth:
             yield from _requests(item, at, (*folders, text(item, "name")), own)
         elif "request" in item:
             request = item["request"]
-            yield _Request(item, at, folders, (request.get("auth") if isinstance(request, dict) else None) or own)
+            yield _PostmanRequest(
+                item, at, folders, (request.get("auth") if isinstance(request, dict) else None) or own
+            )
 
 
 # --- operations ---
 
 
-def _add(draft: Draft, one: _Request, address: _Address | None, root: str, *, repeated: bool) -> None:
+def _add(draft: Draft, one: _PostmanRequest, address: _Address | None, root: str, *, repeated: bool) -> None:
     method = text(one.node, "method").upper() or "GET"
     name = snake(one.name)
     if repeated and one.folders:
@@ -175,9 +180,13 @@ def _path_parameters(address: _Address) -> Iterator[dict[str, Any]]:
         example = _example(name, known.get("value"))
         described = _described(known)
         yield {
-            "name": name, "in": "path", "required": True, "schema": {"type": "string"},
-            **({"description": described} if described else {}), **example,
-        }  # fmt: skip
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": {"type": "string"},
+            **({"description": described} if described else {}),
+            **example,
+        }
 
 
 def _query(address: _Address) -> Iterator[dict[str, Any]]:
@@ -189,15 +198,16 @@ def _query(address: _Address) -> Iterator[dict[str, Any]]:
         kind: dict[str, Any] = {"type": "string"}
         described = _described(known)
         yield {
-            "name": name, "in": "query",
+            "name": name,
+            "in": "query",
             "schema": {"type": "array", "items": kind} if counts[name] > 1 else kind,
             **({"description": described} if described else {}),
             **({"required": True} if _REQUIRED.match(described) else {}),
             **(_example(name, known.get("value")) if counts[name] == 1 else {}),
-        }  # fmt: skip
+        }
 
 
-def _headers(one: _Request) -> Iterator[dict[str, Any]]:
+def _headers(one: _PostmanRequest) -> Iterator[dict[str, Any]]:
     for name, node in _written_headers(one).items():
         if name.lower() in _HEADERS or is_secret(name) or not re.fullmatch(r"[\w.-]+", name):
             continue
@@ -206,14 +216,15 @@ def _headers(one: _Request) -> Iterator[dict[str, Any]]:
         fixed = fixed and REDACTED not in str(value)
         described = _described(node)
         yield {
-            "name": name, "in": "header",
+            "name": name,
+            "in": "header",
             "schema": {"type": "string", **({"default": value} if fixed else {})},
             **({"description": described} if described else {}),
             **({"required": True} if fixed or _REQUIRED.match(described) else {}),
-        }  # fmt: skip
+        }
 
 
-def _written_headers(one: _Request) -> dict[str, dict[str, Any]]:
+def _written_headers(one: _PostmanRequest) -> dict[str, dict[str, Any]]:
     written = one.node.get("header")
     if isinstance(written, str):
         pairs = (line.partition(":") for line in written.splitlines())
@@ -373,7 +384,7 @@ def _covered(value: Any) -> Any:
     return redacted(without_user(value)) if "://" in value else f"{lead}{REDACTED}"
 
 
-def _security(draft: Draft, one: _Request, address: _Address) -> list[dict[str, list[str]]]:
+def _security(draft: Draft, one: _PostmanRequest, address: _Address) -> list[dict[str, list[str]]]:
     """Return what a request needs: its auth, and what travels in headers and queries under the names of credentials."""
     schemes = [_scheme(one.auth)]
     for name, node in _written_headers(one).items():
@@ -445,7 +456,7 @@ def _oauth(given: dict[str, str]) -> dict[str, Any]:
 # --- bodies and answers ---
 
 
-def _body(one: _Request) -> dict[str, Any] | None:
+def _body(one: _PostmanRequest) -> dict[str, Any] | None:
     body = table(one.node, "body")
     mode = text(body, "mode")
     if body.get("disabled") is True:
@@ -464,7 +475,7 @@ def _body(one: _Request) -> dict[str, Any] | None:
     return None
 
 
-def _raw(one: _Request, raw: str, language: str) -> dict[str, Any] | None:
+def _raw(one: _PostmanRequest, raw: str, language: str) -> dict[str, Any] | None:
     if not raw.strip():
         return None
     headers = {name.lower(): text(node, "value") for name, node in _written_headers(one).items()}
