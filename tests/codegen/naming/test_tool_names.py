@@ -214,6 +214,14 @@ def test_a_long_name_gets_a_digest_when_there_is_no_other_way() -> None:
     assert name("GET", "/x", "a" * 90) == "a" * 55 + "_541a2d0d"
 
 
+def test_an_operation_id_of_hundreds_of_words_gets_a_name_at_once() -> None:
+    written = [f"{one}{two}{three}" for one in "bcdfg" for two in "aeiou" for three in "bcdfghjklmnp"]
+    ids = ("_".join(written), "_".join([*written, "again"]))
+    first, second = names("POST /a", "POST /b", ids=ids)
+    assert first != second
+    assert max(len(first), len(second)) <= 64
+
+
 def test_a_pinned_name_stays_and_the_other_gives_way() -> None:
     operations = [
         ApiOperation("GET", "/a/x", "", operation_id="findIt"),

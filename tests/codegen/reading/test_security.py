@@ -129,6 +129,13 @@ def test_schemes_that_write_the_same_header_satisfy_each_other(
     assert [one.code for one in api.problems if one.code == "security-shared"] == ["security-shared"] * together
 
 
+def test_schemes_of_many_headers_make_no_endless_list_of_choices(reader: Reader) -> None:
+    schemes = {f"s{i}": {"type": "apiKey", "in": "header", "name": f"X-{i // 2}"} for i in range(24)}
+    paths = {"/a": {"get": {"security": [{name: [] for name in schemes}], "responses": {}}}}
+    api = reader.parts(paths=paths, components={"securitySchemes": schemes})
+    assert api.operations[0].security == (tuple(f"s{i}" for i in range(0, 24, 2)),)
+
+
 def test_the_scopes_of_schemes_that_are_one_are_asked_for(reader: Reader) -> None:
     security = [{"o": ["read"], "c": ["read"]}]
     api = reader.parts(

@@ -89,7 +89,9 @@ def shortened(
     whole = "_".join(parts)
     if len(whole) <= limit:
         return whole
-    work = _Cut(list(parts), limit, common, frozenset(kept))
+    middle = limit // 2  # more words than characters: what is in between would go in any case
+    words = [*parts[:middle], *parts[-middle:]] if len(parts) > limit else list(parts)
+    work = _Cut(words, limit, common, frozenset(kept))
     for step in (
         *((work.stems,) if dense else ()),
         work.everywhere,
@@ -148,10 +150,11 @@ class _Cut:
 
     def phrases(self) -> None:
         """Leave a phrase of two words or more out where it is there again; behind `by` and `for` it is the later that goes."""
+        ones = [singular(word) for word in self.parts]
         for length in range(len(self.parts) // 2, 1, -1):
             for first in range(len(self.parts) - length):
                 for again in range(first + length, len(self.parts) - length + 1):
-                    if not self.fits() and self._same(first, again, length):
+                    if ones[first] == ones[again] and self._same(first, again, length) and not self.fits():
                         later = self.parts[again - 1] in _PREPOSITIONS
                         self._drop(range(again, again + length) if later else range(first, first + length))
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import product
+from math import prod
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -19,6 +20,8 @@ __all__ = ["Security", "read_flows", "read_scopes", "ways"]
 
 _LINK: Final = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%-]+")
 _LINKS: Final = 3
+_MOST_WAYS: Final = 64
+"""Choices that one alternative may come apart into; of more, the first scheme of each place is taken."""
 _AWS_TYPE: Final = "x-amazon-apigateway-authtype"
 _AWS: Final = re.compile(r"aws(Sigv4|S3)", re.I)
 _NAMES: Final = {"oauth2": "OAuth 2.0", "openIdConnect": "OpenID Connect"}
@@ -111,6 +114,8 @@ class Security:
                     f"{message}; either is enough",
                     "name them as alternatives: `- a: []` and `- b: []`",
                 )
+        if prod(map(len, by_place.values())) > _MOST_WAYS:
+            return [tuple(names[0] for names in by_place.values())]
         return list(product(*by_place.values()))
 
     def _merge(self) -> Mapping[str, str]:
