@@ -91,6 +91,20 @@ def test_a_label_that_is_new_adds_a_document(acme: Path, tmp_path: Path) -> None
     assert update_server(acme).changes == ()
 
 
+def test_a_label_that_is_a_folder_of_another_document_is_refused(tmp_path: Path) -> None:
+    shared = tmp_path / "stock" / "openapi.json"
+    shared.parent.mkdir()
+    shared.write_text('{"q": {"name": "q", "in": "query", "schema": {"type": "string"}}}')
+    orders = document("Acme - Orders", "https://orders.acme.test/v1", "GET /items listItems")
+    orders["paths"]["/items"]["parameters"] = [{"$ref": "stock/openapi.json#/q"}]
+    paths = written(tmp_path, openapi=orders, other=STOCK)
+    shop = create_server(tmp_path / "servers", name="acme", source=paths["openapi"]).path
+    with pytest.raises(CreateError, match=r"api/stock/openapi\.json would be a file of the API document"):
+        update_server(shop, source=f"stock={paths['other']}")
+    assert (shop / "api/stock/openapi.json").read_bytes() == shared.read_bytes()
+    assert [tool for _, tool in changed(update_server(shop, source=f"shelf={paths['other']}"))]
+
+
 def test_a_document_whose_table_is_gone_goes_with_its_files_and_its_tools(acme: Path) -> None:
     config = acme / CONFIG
     config.write_text(config.read_text("utf-8").partition('\n[[api]]\nlabel = "stock"')[0], "utf-8")

@@ -11,7 +11,7 @@ All is worked out in memory first and then written at once, the lock last: an er
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -281,23 +281,38 @@ def _take_documents(
     Files that belong to none of them are removed: what a document no longer refers to, and those of a document whose table is gone.
     """
     kept: set[str] = set()
+    owners: dict[str, str] = {}
     apis = []
     for api in config.apis:
         kept.update(api.overlays)
         document = documents.fresh.get(api.label)
         if document is None:
-            kept.update(_files_of(api, documents.stored[api.label]))
+            _own(_files_of(api, documents.stored[api.label]), api, owners)
             apis.append(api)
             continue
         layout = document_files(document, api.label)
+        _own(layout.files, api, owners)
         for path, content in layout.files.items():
             _take_file(folder, path, content, lock, plan)
-        kept.update(layout.files)
         source = public_source(document.source) if api.label in renewed else api.source
         apis.append(replace(api, document=layout.main, source=source))
+    kept.update(owners)
     for path in [path for path, entry in lock.files.items() if entry.owner == "document" and path not in kept]:
         _drop_file(folder, path, lock, plan)
     return replace(config, apis=tuple(apis))
+
+
+def _own(paths: Iterable[str], api: ApiConfig, owners: dict[str, str]) -> None:
+    """Note whose the files are.
+
+    Raises:
+        CreateError: one is another document's.
+    """
+    for path in paths:
+        other = owners.setdefault(path, api.named)
+        if other != api.named:
+            what = f"{path} would be a file of the API document {other} and of {api.named}"
+            raise CreateError(what, "choose another label, which is no folder of the other document", "source")
 
 
 def _files_of(api: ApiConfig, document: Document) -> list[str]:

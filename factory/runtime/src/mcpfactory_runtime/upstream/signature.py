@@ -19,6 +19,7 @@ Headers = tuple[tuple[str, str], ...]
 
 _REGION: Final = re.compile(r"[.-]((?:af|ap|ca|cn|eu|il|me|mx|sa|us)(?:-[a-z]+)+-\d)\.")
 _USUAL: Final = "us-east-1"
+_AWS: Final = ".amazonaws.com"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,5 +63,8 @@ def region_of(host: str) -> str:
 
 def service_of(host: str) -> str:
     """Return what stands before the region in a host of AWS: `execute-api` of `abc.execute-api.eu-west-1.amazonaws.com`."""
-    before = _REGION.split(f".{host}", maxsplit=1)[0] if _REGION.search(f".{host}") else host.partition(".")[0]
+    if found := _REGION.search(f".{host}"):
+        before = f".{host}"[: found.start()].removesuffix(".dualstack")
+    else:
+        before = host.removesuffix(_AWS) if host.endswith(_AWS) else host.partition(".")[0]
     return before.rpartition(".")[2]
