@@ -52,6 +52,7 @@ def test_the_root_is_the_root_however_it_is_written(reader: Reader, servers: lis
         (["https://a.test", "https://a.test"], "https://a.test", []),
         (["https://a.test", "https://b.test", "https://b.test"], "https://b.test", []),
         (["https://a.test", "https://b.test"], "https://a.test", []),
+        (["https://b.test", "https://a.test"], "https://a.test", []),
         (["https://a.test", "https://a.test", None], "https://a.test", ["server-none"]),
         (["https://a.test", None, None], "", ["server-none"]),
     ],

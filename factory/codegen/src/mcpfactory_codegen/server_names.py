@@ -51,7 +51,9 @@ def settle_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *
     at_root = counts.pop("", 0)
     if not counts:
         return SettledServers(roots, (), tuple(operations))
-    common, times = max(counts.items(), key=lambda one: one[1])  # of equals, the first in the document
+    common, times = max(
+        sorted(counts.items(), key=lambda one: (len(one[0]), one[0])), key=lambda one: one[1]
+    )  # of equals, the shortest
     taken = not (stated and roots) and (not at_root or (not roots and 2 * times > len(operations)))
     root = (common,) if taken else roots
     base = root[0] if root else ""
