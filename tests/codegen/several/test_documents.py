@@ -91,6 +91,18 @@ def test_a_label_that_is_new_adds_a_document(acme: Path, tmp_path: Path) -> None
     assert update_server(acme).changes == ()
 
 
+@pytest.mark.parametrize(
+    "report",
+    ['{"address": {"servers": 3}}', '{"address": {"servers": [3, {}], "further": 3}}', '{"environment": 3}'],
+)
+def test_a_report_that_was_merged_by_hand_is_written_anew(acme: Path, report: str) -> None:
+    file = acme / ".mcpfactory/report.json"
+    before = file.read_bytes()
+    file.write_text(report)
+    update_server(acme)
+    assert file.read_bytes() == before
+
+
 def test_a_label_that_is_a_folder_of_another_document_is_refused(tmp_path: Path) -> None:
     shared = tmp_path / "stock" / "openapi.json"
     shared.parent.mkdir()

@@ -500,7 +500,7 @@ def _moved(report: Mapping[str, Any], built: BuiltServer) -> str:
         for name in was
         if name in now and was[name] != now[name]
     ]
-    known = {*was.values(), *(before.get("further", ()) if isinstance(before, dict) else ())}
+    known = [*was.values(), *(_listed(before, "further") if isinstance(before, dict) else ())]
     moved += [
         f"some of its operations are at {now[name]} now" for name in now if name not in was and now[name] not in known
     ]
@@ -514,13 +514,20 @@ def _moved(report: Mapping[str, Any], built: BuiltServer) -> str:
 
 
 def _variables(report: Mapping[str, Any]) -> set[str]:
-    return {str(row["name"]) for row in report.get("environment", ()) if isinstance(row, dict) and "name" in row}
+    return {str(row["name"]) for row in _listed(report, "environment") if isinstance(row, dict) and "name" in row}
 
 
 def _urls(address: Mapping[str, Any]) -> dict[str, Any]:
     """Return the address of each server of a report, by name; "" is the root."""
     urls = {"": address.get("base_url")} if not address.get("rootless") else {}
-    return urls | {one["name"]: one["url"] for one in address.get("servers", ())}
+    servers = [one for one in _listed(address, "servers") if isinstance(one, dict)]
+    return urls | {str(one.get("name", "")): one.get("url") for one in servers}
+
+
+def _listed(table: Mapping[str, Any], key: str) -> list[Any]:
+    """Return the list at a key; [] where a report that somebody merged by hand has something else."""
+    value = table.get(key)
+    return list(value) if isinstance(value, list | tuple) else []
 
 
 def _operations(report: Mapping[str, Any]) -> dict[str, str]:
