@@ -93,7 +93,7 @@ PERSON: dict[str, Person] = {
     "a tool of one's own": Person(_append(SERVER, OWN_TOOL), {SERVER: (OWN_TOOL,)}),
     "a paragraph at the end": Person(_append("README.md", "\nAsk Ada.\n"), {"README.md": ("\nAsk Ada.\n",)}),
     "an edited row of the table": Person(
-        _swap("README.md", "| `list_books` | List books |", "| `list_books` | List ALL books |"),
+        _swap("README.md", "| `list_books` | List books. |", "| `list_books` | List ALL books |"),
         {"README.md": ("List ALL books",)},
     ),
     "another count of tools": Person(
@@ -104,7 +104,7 @@ PERSON: dict[str, Person] = {
     "tests thrown away": Person(_remove("tests/test_server.py"), {}, gone=("tests/test_server.py",)),
     "a new version": Person(_swap(INIT, "0.1.0", "2.0.0"), {INIT: ('__version__ = "2.0.0"',)}),
     "a tool renamed": Person(
-        _append("mcpfactory.toml", CURATION), {"mcpfactory.toml": (CURATION,)}, codes=("tool-renamed",)
+        _append("mcpfactory.toml", CURATION), {"mcpfactory.toml": (CURATION,)}, codes=("tool-renamed", "text-changed")
     ),
     "arguments fixed and a title chosen": Person(
         _append("mcpfactory.toml", DECIDED),
@@ -191,8 +191,8 @@ def _titled(data: dict[str, Any]) -> None:
 
 def _tagged(data: dict[str, Any]) -> None:
     for item in data["paths"].values():
-        for operation in item.values():
-            operation["tags"] = ["Everything"]
+        for method in item.keys() - {"servers"}:
+            item[method]["tags"] = ["Everything"]
 
 
 def _reordered(data: dict[str, Any]) -> None:

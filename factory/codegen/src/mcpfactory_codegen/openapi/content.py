@@ -222,7 +222,7 @@ def _sendable(reading: Reading, body: ApiBody, schema: LocatedNode) -> ApiBody:
     is_list = _is_list(reading, *schema)
     if is_list and kind in _FIELDS:
         meant = "a list"
-    elif _ONE_TEXT.fullmatch(kind) and (is_list or _is_object(reading, *schema)):
+    elif _ONE_TEXT.fullmatch(kind) and not is_json(kind) and (is_list or _is_object(reading, *schema)):
         meant = "a list" if is_list else "an object"
     else:
         return as_xml(reading, body, schema)
