@@ -61,6 +61,7 @@ def test_a_range_of_media_types_becomes_one_that_can_be_sent(
         ("text/plain", {"allOf": [{"properties": {"a": {"type": "string"}}}]}, "application/json"),
         ("multipart/form-data", {"type": "array", "items": {"type": "string"}}, "application/json"),
         ("multipart/form-data", {"type": "object", "properties": {"a": {}}}, "multipart/form-data"),
+        ("text/xml", {"type": "object", "properties": {"a": {}}, "xml": {"name": "a"}}, "text/xml"),
     ],
 )
 def test_a_media_type_that_cannot_carry_its_schema_is_sent_as_json(
@@ -71,6 +72,14 @@ def test_a_media_type_that_cannot_carry_its_schema_is_sent_as_json(
     assert api.operations[0].body is not None
     assert api.operations[0].body.content_type == sent
     assert codes(api) == (["body-media"] if sent != media else [])
+
+
+def test_a_form_by_another_name_is_a_form(reader: Reader) -> None:
+    body = {"content": {"application/form-data": {"schema": {"type": "object", "properties": {"a": {}}}}}}
+    api = reader.parts(paths={"/a": {"post": {"requestBody": body, "responses": {"200": {"description": "ok"}}}}})
+    assert api.operations[0].body is not None
+    assert api.operations[0].body.content_type == "multipart/form-data"
+    assert codes(api) == ["media-invalid"]
 
 
 def test_a_list_of_media_types_means_its_first(reader: Reader) -> None:

@@ -149,6 +149,8 @@ SHORT_MEDIA: Final = {
     "json": "application/json",
     "xml": "application/xml",
     "form": "application/x-www-form-urlencoded",
+    "form-data": "multipart/form-data",
+    "application/form-data": "multipart/form-data",
     "text": "text/plain",
     "html": "text/html",
     "binary": "application/octet-stream",

@@ -27,7 +27,13 @@ __all__ = ["build_body"]
 
 _FORM: Final = "application/x-www-form-urlencoded"
 _LINES: Final = frozenset(
-    {"application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines"}
+    {
+        "application/x-ndjson",
+        "application/ndjson",
+        "application/jsonl",
+        "application/x-jsonl",
+        "application/x-jsonlines",
+    }
 )
 _DELIMITERS: Final = complete(
     {"form": ",", "spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t", "deepObject": ","},

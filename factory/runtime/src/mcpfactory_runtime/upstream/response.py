@@ -77,7 +77,7 @@ _MESSAGE_MEMBERS: Final = (
 )  # fmt: skip
 _FIELD_MEMBERS: Final = ("field", "loc", "pointer", "path", "param", "parameter")
 _TEXT_TYPES: Final = re.compile(
-    r"text/|application/([\w.-]+\+)?(xml|yaml|x-yaml|javascript|x-www-form-urlencoded|graphql|sql|toml|csv|x-?ndjson|jsonl)\b"
+    r"text/|application/([\w.-]+\+)?(xml|yaml|x-yaml|javascript|x-www-form-urlencoded|graphql|sql|toml|csv|x-?ndjson|(x-)?jsonl)\b"
     r"|application/(x-jsonlines|json-seq|jwt)|.*\+(xml|yaml)$"
 )
 _CONTROL: Final = dict.fromkeys([*range(9), 11, 12, *range(14, 32), *range(127, 160)])
@@ -154,7 +154,7 @@ def _empty(status: int, headers: Mapping[str, str], operation: Operation) -> str
 _NOT_JSON: Final = object()
 
 
-_LINES: Final = re.compile(r"application/(x-ndjson|ndjson|jsonl|x-jsonlines|json-seq)")
+_LINES: Final = re.compile(r"application/(x-ndjson|ndjson|(x-)?jsonl|x-jsonlines|json-seq)")
 _MISLABELLED: Final = re.compile(r"text/(?!event-stream|csv|xml).*|application/(octet-stream|javascript|x-javascript)")
 
 
