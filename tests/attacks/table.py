@@ -137,7 +137,7 @@ ATTACKS: dict[str, Attack] = {
     ),
     "references that double": Attack(_json(paths=_body(_to(0)), components=_DOUBLING)),
     "choices that double": Attack(
-        _json(paths=_body(_to(0)), components=_CHOICES), calls=(("create_a", {"body": [5]}), ("create_a", {"body": {}}))
+        _json(paths=_body(_to(0)), components=_CHOICES), calls=(("add_a", {"body": [5]}), ("add_a", {"body": {}}))
     ),
     "everything requires everything": Attack(_json(paths=_body(_to(0)), components=_REQUIRED)),
     "everything is allOf everything": Attack(_json(paths=_body(_to(0)), components=_EVERY)),
