@@ -13,8 +13,8 @@ from mcpfactory.summaries import print_groups, print_overview
 
 def inspect(
     name: Name,
-    summary: Annotated[
-        bool, typer.Option("--summary", help="Only what `new` prints: one screen, with what is worth deciding.")
+    short: Annotated[
+        bool, typer.Option("--overview", help="Only what `new` prints: one screen, with what is worth deciding.")
     ] = False,
     as_json: AsJson = False,
     workspace: Root = None,
@@ -28,9 +28,9 @@ def inspect(
     shown = inspection_report(server.folder) or asyncio.run(_report_of_running(server))
     view = overview(server.name, shown)
     if as_json:
-        output.data(view.to_json() if summary else {**shown, "overview": view.to_json()})
+        output.data(view.to_json() if short else {**shown, "overview": view.to_json()})
         return
-    if summary:
+    if short:
         print_overview(view)
         return
     tools = shown["tools"]
