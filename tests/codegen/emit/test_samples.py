@@ -30,6 +30,7 @@ from mcpfactory_codegen.cases.samples import NOTHING, sample
         ({"type": "number", "exclusiveMaximum": 1}, 0.5),
         ({"type": "number", "maximum": 0}, -1),
         ({"type": ["string", "null"], "examples": [None]}, "value"),
+        ({"allOf": [{"type": "object"}, {"type": ["object", "null"], "enum": [None]}]}, {}),
         ({"type": "boolean"}, True),
         ({"type": ["null", "integer"]}, 1),
         ({"type": "array", "items": {"type": "integer"}, "minItems": 2, "uniqueItems": True}, [1, 2]),
@@ -67,6 +68,14 @@ def test_an_array_has_no_null_where_its_items_are_too_deep() -> None:
     node = {"type": "object", "required": ["next"], "properties": {"next": {"$ref": "#/$defs/Node"}}}
     items = {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]}
     assert sample({"properties": {"entries": {"type": "array", "items": items}}}, {"Node": node}) == {"entries": []}
+
+
+def test_what_is_composed_of_much_below_an_answer_has_a_sample() -> None:
+    one, other = {"anyOf": [{"type": "object"}, {"type": "string"}]}, {"anyOf": [{"type": "object"}, {"type": "null"}]}
+    result = {"allOf": [{"allOf": [one, other]}, {"type": "object"}]}
+    common = {"type": "object", "required": ["result"], "properties": {"result": result}}
+    assert sample({"allOf": [{"allOf": [{"allOf": [common]}]}]}, {}) == {"result": {}}
+    assert sample({"type": "object", "anyOf": [False, {"type": "null"}]}, {}) is NOTHING
 
 
 def test_a_cycle_of_required_properties_has_no_sample() -> None:

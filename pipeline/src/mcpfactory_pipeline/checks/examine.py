@@ -26,6 +26,7 @@ __all__ = ["observe", "validate"]
 
 CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # the same each time: equal servers give equal reports
 _SHORTEST_SECRET: Final = 8  # characters; shorter values would mask half of every report
+_A_CALL: Final = 0.03  # seconds; a server of ten thousand tools is given the time to answer for each
 
 
 async def validate(
@@ -47,8 +48,8 @@ async def validate(
 async def observe(target: ValidationTarget, *, timeout: float = 60.0) -> tuple[Evidence, dict[str, str]]:  # noqa: ASYNC109  # as above
     """Return what can be seen of `target`, and the values that a report must mask.
 
-    `timeout` is in seconds and for all of it, but what the server does while its API fails: that is observed afterwards,
-    within as long.
+    `timeout` is in seconds and for all of it, and a moment more for each case; but what the server does while its API fails
+    is observed afterwards, within as long.
 
     A server that is started here gets a canary as secret, under the names that its own report lists, and where `target` has
     cases the stub upstream as its API. Bad servers make findings, never exceptions. Runs on asyncio.
@@ -70,7 +71,8 @@ async def observe(target: ValidationTarget, *, timeout: float = 60.0) -> tuple[E
             stub = await stack.enter_async_context(StubUpstream(cases, environ=environ))
             environ = api.with_api(environ, stub.base_url)
         own = {} if target.url is not None else _guarded(secrets)
-        evidence = await Interview(target, timeout=timeout, environ=environ, secrets=own, cases=cases, stub=stub).run()
+        enough = timeout + _A_CALL * len(cases or ())
+        evidence = await Interview(target, timeout=enough, environ=environ, secrets=own, cases=cases, stub=stub).run()
     if cases is not None:
         evidence = await _with_failures(evidence, target, environ, cases, timeout)
     return replace(evidence, package=package, limits=target.limits), secrets

@@ -54,7 +54,7 @@ FORMATS: Final = {
 }
 
 
-def sample(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int = 0) -> Any:
+def sample(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: float = 0) -> Any:
     """Return a value for the schema, or `NOTHING` when none is known (`false`, or a cycle of required properties)."""
     if isinstance(schema, bool):
         return "value" if schema else NOTHING
@@ -91,7 +91,9 @@ def _author_value(schema: dict[str, Any]) -> Any:
         return schema["const"]
     enum = schema.get("enum")
     if isinstance(enum, list) and enum:
-        return next((value for value in enum if value is not None), None)
+        chosen = next((value for value in enum if value is not None), None)
+        if chosen is not None or "null" in schema.get("type", "null"):
+            return chosen  # else null is listed, and ruled out by another part of the schema
     for value in _examples(schema):
         if value is not None and _fits_plainly(value, schema):
             return value
@@ -135,23 +137,29 @@ def _is(value: Any, kind: str) -> bool:
     return isinstance(value, types.get(kind, ()))
 
 
-def _branch(schema: dict[str, Any], key: str, schemas: dict[str, JsonSchema], depth: int) -> Any:
+def _branch(schema: dict[str, Any], key: str, schemas: dict[str, JsonSchema], depth: float) -> Any:
     """Return the first branch that a value can be made for, joined with what stands beside it."""
     rest = {name: value for name, value in schema.items() if name != key}
     for branch in schema[key]:
         inner = lookup(branch, schemas)
         if not isinstance(inner, dict) or inner.get("type") == "null":
             continue
-        value = sample({"allOf": [rest, inner]} if rest.keys() & _SHAPING else inner, schemas, depth + 1)
+        value = sample({"allOf": [rest, inner]} if rest.keys() & _SHAPING else inner, schemas, _beside(depth))
         if value is not NOTHING:
             return value
-    return None if any(isinstance(one, dict) and one.get("type") == "null" for one in schema[key]) else NOTHING
+    nullable = any(isinstance(one, dict) and one.get("type") == "null" for one in schema[key])
+    return None if nullable and (not rest.get("type") or "null" in rest["type"]) else NOTHING
+
+
+def _beside(depth: float) -> float:
+    """Return the depth of a schema for the same value: less than a level, so that what is composed of much has a sample."""
+    return depth + (1 if depth < _OPTIONAL_DEPTH else 0.25)
 
 
 _SHAPING: Final = frozenset({"properties", "required", "items", "type", "allOf", "anyOf", "oneOf"})
 
 
-def _all_of(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
+def _all_of(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float) -> Any:
     """Objects merged; of anything else the parts' keywords together."""
     merged: dict[str, Any] = {key: value for key, value in schema.items() if key != "allOf"}
     for part in schema["allOf"]:
@@ -169,7 +177,7 @@ def _all_of(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) 
                 merged[key] = [*merged.get(key, []), *value]
             else:
                 merged.setdefault(key, value)
-    return sample(merged, schemas, depth + 1) if len(merged.get("allOf", ())) <= _MOST_PARTS else NOTHING
+    return sample(merged, schemas, _beside(depth)) if len(merged.get("allOf", ())) <= _MOST_PARTS else NOTHING
 
 
 def _both(one: dict[str, JsonSchema], other: dict[str, JsonSchema]) -> dict[str, JsonSchema]:
@@ -197,7 +205,7 @@ def _kind(schema: dict[str, Any]) -> str:
 # --- one maker a type ---
 
 
-def _object(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
+def _object(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float) -> Any:
     # In the document's order: that of a set is another one in each process.
     required = dict.fromkeys(schema.get("required", ()))
     properties: dict[str, JsonSchema] = dict(schema.get("properties", {}))
@@ -219,7 +227,7 @@ def _object(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) 
     return built
 
 
-def _array(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
+def _array(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float) -> Any:
     items = schema.get("items", {})
     fewest = schema.get("minItems", 0)
     first = [
@@ -253,7 +261,7 @@ def _distinct(items: JsonSchema, value: Any, count: int) -> Any:
     return [f"{value}{i}" for i in range(count)] if isinstance(value, str) else NOTHING
 
 
-def _string(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
+def _string(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float) -> Any:
     shortest, longest = schema.get("minLength", 0), schema.get("maxLength", LONGEST)
     if shortest > LONGEST:
         return NOTHING
@@ -288,7 +296,7 @@ def _high(schema: dict[str, Any]) -> tuple[float, bool]:
     return (exclusive, True) if exclusive <= high and exclusive != math.inf else (high, False)
 
 
-def _integer(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
+def _integer(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float) -> Any:
     (low, above), (high, below) = _low(schema), _high(schema)
     step = schema.get("multipleOf", 1)
     step = int(step) if isinstance(step, int | float) and step >= 1 and step == int(step) else 1
@@ -300,7 +308,7 @@ def _integer(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int)
     return value
 
 
-def _number(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
+def _number(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float) -> Any:
     (low, above), (high, below) = _low(schema), _high(schema)
     if "multipleOf" not in schema:
         for value in (1.5, 0.5, low + 1, high - 1, (low + high) / 2):
@@ -313,11 +321,11 @@ def _number(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) 
     return _integer(schema, schemas, depth)
 
 
-def _boolean(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
+def _boolean(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float) -> Any:
     return True
 
 
-def _null(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
+def _null(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float) -> Any:
     return None
 
 
