@@ -152,27 +152,21 @@ class Upstream:
         Raises:
             ToolError: the request was refused or could not be made, or the API answered 300 and above.
         """
-        oauth = self._oauth
-        credentials = (
-            credentials_for(operation, self._schemes, self._environ)
-            if oauth is None
-            else await oauth.credentials(operation)
-        )
+        if (oauth := self._oauth) is None:
+            credentials = credentials_for(operation, self._schemes, self._environ)
+        else:
+            credentials = await oauth.credentials(operation)
         request = build_request(operation, arguments, self._addresses.of(operation.server), credentials)
         host = self._host(request.url, operation)
-        seconds = self.timeout
-        deadline = asyncio.get_running_loop().time() + seconds
-        method = request.method
+        deadline = asyncio.get_running_loop().time() + (seconds := self.timeout)
+        method, repeatable = request.method, request.method in _REPEATABLE
         try:
             async with asyncio.timeout_at(deadline):
                 answer, request, redirect = await self._followed(request, credentials.certificate, deadline)
                 if oauth is not None and answer[0] in (401, 403):
-                    repeatable = method in _REPEATABLE
                     again = await oauth.after_refusal(operation, credentials, *answer[:2], repeatable=repeatable)
-                    acted = (
-                        not repeatable and request.method != method
-                    )  # answered with 303; the refusal is of what came after
-                    if again is not NO_CREDENTIALS and not acted:
+                    # What was answered with 303 has acted: the refusal is of the request after it.
+                    if again is not NO_CREDENTIALS and (repeatable or request.method == method):
                         credentials = again
                         request = build_request(operation, arguments, self._addresses.of(operation.server), credentials)
                         answer, request, redirect = await self._followed(request, credentials.certificate, deadline)
