@@ -148,9 +148,9 @@ def test_a_recording_keeps_the_servers_of_an_api_apart(api) -> None:
 
 def test_a_recording_has_the_paths_below_the_upstream(api) -> None:
     url, asked = api
-    with RequestRecorder(f"{url}/root", {}) as recorder:
-        recorder.forward("GET", "/v1/root/a?x=1", {}, b"")
-    assert asked == ["/v1/root/a?x=1"]
+    with RequestRecorder(f"{url}/base", {}) as recorder:
+        recorder.forward("GET", "/v1/base/a?x=1", {}, b"")
+    assert asked == ["/v1/base/a?x=1"]
     assert [case["request"]["path"] for case in recorder.cases] == ["/a"]
 
 

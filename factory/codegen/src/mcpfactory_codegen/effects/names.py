@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from mcpfactory_codegen.effects.verbs import NOT_FIRST, NOUN_HEADS, NOUNS_OF_ASKING, NOUNS_TOO, Said, phrasal, said_by
+from mcpfactory_codegen.ir import ApiParameter
 from mcpfactory_codegen.text import words
 
 __all__ = ["action_of", "is_rpc", "of_ending", "of_joined", "of_name", "of_path", "without_method"]
@@ -94,7 +95,7 @@ def is_rpc(path: str) -> bool:
     return bool(_ACTION.search(path) or (_DOTTED.search(path) and not _FILE.search(path)))
 
 
-def action_of(parameter: Any) -> str:
+def action_of(parameter: ApiParameter) -> str:
     """Return the action that a parameter with one possible value names: `?Action=DeleteVolume`."""
     if parameter.place not in {"query", "header"} or parameter.name not in {"Action", "X-Amz-Target"}:
         return ""
