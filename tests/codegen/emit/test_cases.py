@@ -242,3 +242,12 @@ def test_the_answer_is_the_documented_success(responses: tuple[Response, ...], e
 def test_an_answer_to_head_has_no_body() -> None:
     made = case(ApiOperation("HEAD", "/a", "", responses=(Response("404"),)))
     assert made["response"] == {"status": 200, "content_type": "", "body": None}
+
+
+def test_what_every_call_sends_is_expected_without_being_given() -> None:
+    constants = {"Action": {"type": "string", "enum": ["RunInstances"]}, "Version": {"const": "2016-11-15"}}
+    parameters = tuple(ApiParameter("query", name, schema, required=True) for name, schema in constants.items())
+    made = case(ApiOperation("POST", "/", "", parameters=parameters))
+    assert made["arguments"] == {}
+    assert made["request"]["query"] == [["Action", "RunInstances"], ["Version", "2016-11-15"]]
+    assert made["offers"] == {"required": [], "optional": []}

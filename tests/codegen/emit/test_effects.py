@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcpfactory_codegen.describe.tools import describe_all
-from mcpfactory_codegen.effects import annotations_of, effect_of, is_question, sounds_like_change
+from mcpfactory_codegen.effects import annotations_of, effect_of, is_idempotent, is_question, sounds_like_change
 from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter
 from mcpfactory_codegen.naming import name_api
 
@@ -55,6 +55,13 @@ reads    | POST /skus/ids | SkuIdlist | Retrieve SKU IDs | Receives a list of re
 reads    | GET  /checks/update | checkUpdate
 reads    | POST /checks/update | checkUpdate | Check for an update
 reads    | GET  /books | listBooks | List and create books
+reads    | GET  /feed | getFeed | Returns items, starting with the newest
+reads    | GET  /feed | getFeed | Returns items, updating every hour
+reads    | GET  /books | listBooks | Returns the books, ordering them by title
+reads    | POST /books/search | searchBooks | Search books, excluding the lost ones
+reads    | POST /books | listNewBooks | List new books
+reads    | POST /lists | list_archives
+reads    | POST /orders | listOrder | List a customer's orders
 reads    | POST /jql/match | matchIssues | Check issues against a query
 destroys | GET  /books/{id} | removeBook
 destroys | GET  /books/{id} | | Deletes a book.
@@ -87,6 +94,12 @@ writes   | POST /checks | checkCreate
 writes   | POST /list/{id} | listUpdate
 destroys | POST /query | queryDelete
 writes   | POST /updates | fetchUpdates | Fetch and apply updates
+writes   | GET  /messages | getMessages | Returns messages, marking them as read
+writes   | POST /users/get | getUser | Gets a user, creating it if needed
+writes   | POST /users/get | getUser | | Retrieves the user while creating the missing profile.
+writes   | POST /items | listItem | List a new item on the marketplace
+writes   | POST /items | listItem | List your item for sale
+writes   | POST /x | list_archive
 writes   | POST /views/console | Views_PostConsoleView | Returns a URL to the console.
 writes   | POST /showFooter | showFooter | Show footer | Makes the footer visible for all users.
 writes   | POST /tokens | getToken | Get an access token
@@ -107,6 +120,14 @@ destroys | POST /items | BatchWriteItem | | Puts or deletes the items.
 destroys | PATCH /keys/{id} | revokeKey | Revoke a key
 destroys | DELETE /books/{id} | drop
 writes   | PUT  /books/{id}
+destroys | POST /sql/query | | Query the database with any SQL, including UPDATE and DELETE
+writes   | POST /sql/query | | Query the database with any SQL, including INSERT
+reads    | POST /sql/query | | Query the database, including archived rows
+reads    | GET  /events | listEvents | List events, including DELETE events
+writes   | POST /lookup-or-create | | Look up a person; a record is made if none is found
+reads    | GET  /search-and-browse | | Search
+writes   | GET  /color/0 | light | | Sets color and brightness of the lamp
+reads    | GET  /sets | | | Sets of colors and the lamps
 writes   | PUT  /books/search | searchBooks | Search books
 writes   | PATCH /books/{id} | getBook
 """
@@ -132,6 +153,33 @@ def test_what_is_not_read_only_says_whether_it_destroys_and_may_be_repeated() ->
         assert hints["readOnlyHint"] is (kind == "reads")
         assert hints.get("destructiveHint") is (None if kind == "reads" else kind == "destroys")
         assert hints.get("idempotentHint") is (None if kind == "reads" else operation.method in {"PUT", "DELETE"})
+
+
+@pytest.mark.parametrize(
+    ("idempotent", "row"),
+    [
+        (False, "PUT /carriers/{id}/add_funds | Add funds to a carrier"),
+        (False, "PUT /carriers/{id}/add_funds"),
+        (False, "PUT /counter/increment"),
+        (False, "PUT /orders | Makes an order; each call makes a new one"),
+        (False, "PUT /messages | Send a message"),
+        (False, "PUT /payments/{id} | Charges the card"),
+        (False, "PUT /invoices/{id} | Updates the invoice and sends it to the customer"),
+        (False, "DELETE /queue/messages | Receive and delete the first message"),
+        (False, "GET /tickets/{id}/refund | Refund a ticket"),
+        (False, "PATCH /books/{id} | Update a book"),
+        (True, "PUT /members/{id} | Add a member"),
+        (True, "PUT /books/{id} | Replace a book"),
+        (True, "PUT /settings/refund | Update the settings of refunds"),
+        (True, "DELETE /books/{id} | Delete a book"),
+        (True, "GET /messages | List the messages to send"),
+    ],
+)
+def test_words_of_doing_it_once_more_overrule_the_method(idempotent: bool, row: str) -> None:
+    address, _, summary = row.partition(" | ")
+    method, path = address.split()
+    operation = ApiOperation(method, path, "", "", summary)
+    assert is_idempotent(effect_of(operation), method) is idempotent
 
 
 def test_an_action_in_a_parameter_is_what_a_get_does() -> None:

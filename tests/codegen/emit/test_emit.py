@@ -276,3 +276,22 @@ def test_a_docstring_is_one_string(text: str) -> None:
         (statement,) = tree.body or [ast.Expr(ast.Constant(""))]
         assert isinstance(statement, ast.Expr)
         assert isinstance(statement.value, ast.Constant)
+
+
+def test_what_every_call_sends_stands_in_the_function() -> None:
+    action = ApiParameter("query", "Action", {"type": "string", "enum": ["RunInstances"]}, required=True)
+    count = ApiParameter("query", "MaxCount", {"type": "integer"})
+    files = files_of(Api("EC2", operations=(ApiOperation("POST", "/", "", parameters=(action, count)),)))
+    written = "".join(text for name, text in files.items() if "/tools/" in name)
+    assert "/, *, MaxCount: int | Unset = UNSET) -> ToolResult" in written
+    assert "{'MaxCount': MaxCount, 'Action': 'RunInstances'}" in written
+
+
+@pytest.mark.parametrize(("kinds", "said"), [(("text/xml",), True), (("text/xml", "application/json"), False)])
+def test_an_operation_of_xml_alone_knows_the_lists_of_its_answer(kinds: tuple[str, ...], said: bool) -> None:
+    schema = {"type": "object", "properties": {"Key": {"type": "array"}}}
+    lists = {"text/xml": (("", "Key"),)}
+    answers = tuple(Response(f"20{at}", "", kind, schema, lists=lists.get(kind, ())) for at, kind in enumerate(kinds))
+    files = files_of(Api("S3", operations=(ApiOperation("GET", "/", "", responses=answers),)))
+    written = "".join(text for name, text in files.items() if "/tools/" in name)
+    assert ("lists=(('', 'Key'),)" in written) is said

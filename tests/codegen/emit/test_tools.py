@@ -225,3 +225,68 @@ def test_tokens_are_a_quarter_of_the_bytes() -> None:
     assert count_tokens({"a": "é"}) == 3
     tool = one(ApiOperation("GET", "/a", ""))
     assert tool.tokens == -(-len(compact(tool.listed()).encode()) // 4)
+
+
+ONE = {"type": "string", "enum": ["DescribeInstances"]}
+
+
+def fixed_and_shown(*parameters: ApiParameter, schemas: dict[str, Any] | None = None) -> tuple[Any, list[str]]:
+    tool = one(ApiOperation("GET", "/", "", parameters=parameters), schemas or {})
+    return tool.fixed, list(tool.input_schema["properties"])
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (ONE, "DescribeInstances"),
+        ({"const": "2016-11-15"}, "2016-11-15"),
+        ({"type": "integer", "enum": [2]}, 2),
+        ({"$ref": "#/$defs/Action"}, "DescribeInstances"),
+        ({"allOf": [{"$ref": "#/$defs/Action"}], "description": "What to do."}, "DescribeInstances"),
+    ],
+)
+def test_a_required_parameter_of_one_value_is_sent_and_not_asked_for(schema: Any, value: Any) -> None:
+    parameter = ApiParameter("query", "Action", schema, required=True)
+    other = ApiParameter("query", "MaxResults", {"type": "integer"})
+    fixed, shown = fixed_and_shown(parameter, other, schemas={"Action": ONE})
+    assert (list(fixed.values()), len(shown)) == ([value], 1)
+
+
+@pytest.mark.parametrize(
+    ("schema", "required"),
+    [
+        (ONE, False),
+        ({"enum": ["a", "b"]}, True),
+        ({"enum": ["a", None]}, True),
+        ({"type": "boolean", "enum": [True]}, True),
+        ({"const": None}, True),
+        ({"type": "array", "items": ONE}, True),
+        ({"anyOf": [ONE, {"type": "integer"}]}, True),
+        ({"allOf": [ONE], "maxLength": 4}, True),
+    ],
+)
+def test_where_there_is_a_choice_or_a_consent_the_caller_is_asked(schema: Any, required: bool) -> None:
+    assert fixed_and_shown(ApiParameter("query", "flag", schema, required=required)) == ({}, ["flag"])
+
+
+@pytest.mark.parametrize(("body_required", "fixed"), [(True, {"kind": "dog"}), (False, {})])
+def test_what_tells_bodies_apart_is_sent_with_a_body_that_every_call_has(body_required: bool, fixed: Any) -> None:
+    schema = {
+        "type": "object",
+        "required": ["kind", "name"],
+        "properties": {"kind": {"const": "dog"}, "name": {"type": "string"}},
+    }
+    tool = with_body(schema, required=body_required)
+    assert tool.fixed == fixed
+    assert ("kind" in tool.input_schema["properties"]) is not body_required
+    assert "name" in tool.input_schema["properties"]
+
+
+def test_one_value_of_several_of_which_one_is_needed_stays_an_argument() -> None:
+    schema = {
+        "type": "object",
+        "required": ["a"],
+        "properties": {"a": {"const": "x"}, "b": {}},
+        "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
+    }
+    assert with_body(schema).fixed == {}

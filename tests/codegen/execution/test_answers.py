@@ -25,6 +25,16 @@ PAGE = {
     "type": "object",
     "properties": {"things": {"type": "array", "items": THING}, "next_cursor": {"type": ["string", "null"]}},
 }
+BUCKETS = {
+    "type": "object",
+    "properties": {
+        "Buckets": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"Name": {"type": "string"}}, "xml": {"name": "Bucket"}},
+            "xml": {"wrapped": True},
+        }
+    },
+}
 DOCUMENT: dict[str, Any] = {
     "openapi": "3.1.0",
     "info": {"title": "Things", "version": "1"},
@@ -34,6 +44,15 @@ DOCUMENT: dict[str, Any] = {
             "get": {
                 "operationId": "getThing",
                 "responses": {"200": {"description": "", "content": {"application/json": {"schema": THING}}}},
+            }
+        },
+        "/buckets": {
+            "get": {
+                "operationId": "listBuckets",
+                "parameters": [
+                    {"name": "Action", "in": "query", "required": True, "schema": {"enum": ["ListBuckets"]}},
+                ],
+                "responses": {"200": {"description": "", "content": {"text/xml": {"schema": BUCKETS}}}},
             }
         },
         "/things": {
@@ -69,9 +88,11 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def ask(server: Path, body: Any, tool: str = "get_thing", **arguments: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The tool as listed and its result, when the API answers with this body."""
+    sent = {"list_buckets": {"path": "/buckets", "query": [["Action", "ListBuckets"]]}}
 
     async def run() -> tuple[dict[str, Any], dict[str, Any]]:
-        case = {"request": {"method": "GET"}, "response": {"body": body}}
+        kind = {"content_type": "text/xml"} if tool == "list_buckets" else {}
+        case = {"request": {"method": "GET", **sent.get(tool, {})}, "response": {"body": body, **kind}}
         async with StubUpstream([case]) as stub:
             environ = {"PYTHONPATH": str(server / "src"), "MCPFACTORY_BASE_URL": stub.base_url}
             async with connect_stdio([sys.executable, "-m", "things_mcp"], env=environ) as client:
@@ -97,6 +118,14 @@ def test_an_answer_that_is_not_as_documented_still_satisfies_the_listed_schema(
     assert result["structuredContent"] == structured
     assert json.loads(result["content"][0]["text"]) == body
     assert not result.get("isError")
+
+
+def test_an_answer_in_xml_is_structured_and_what_every_call_sends_is_not_asked_for(things: Path) -> None:
+    body = '<R xmlns="urn:s3"><Buckets><Bucket><Name>a &amp; b</Name></Bucket></Buckets></R>'
+    tool, result = ask(things, body, "list_buckets")
+    assert tool["inputSchema"]["properties"] == {}
+    assert result["structuredContent"] == {"Buckets": [{"Name": "a & b"}]}
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
 
 
 def test_the_person_decides_how_much_is_promised(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_paths_that_share_one_item_share_its_schemas(reader: Reader) -> None:
 
 
 def test_a_document_without_end_of_operations_is_cut_off(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcpfactory_codegen.openapi.operations.MAX_OPERATIONS", 10)
+    monkeypatch.setattr("mcpfactory_codegen.openapi.MAX_OPERATIONS", 10)
     api = reader.parts(paths={f"/{n}": {"get": {}} for n in range(20)})
     assert len(api.operations) == 10
     assert codes(api) == ["too-many-operations"]

@@ -72,3 +72,39 @@ def test_the_patch_that_fits_is_sent_in_swagger_2(reader: Reader) -> None:
 )
 def test_an_answer_is_json_by_its_label_or_its_schema(label: str, schema: dict[str, Any], is_json: bool) -> None:
     assert carries_json(label, schema, {"Thing": THING}) is is_json
+
+
+NODE = {
+    "type": "object",
+    "properties": {
+        "Name": {"type": "string"},
+        "Below": {"type": "array", "items": {"$ref": "#/components/schemas/Node"}},
+    },
+}
+TITLES = {"type": "array", "items": {"type": "string"}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "lists"),
+    [
+        ({"properties": {"Title": TITLES}}, {("", "Title")}),
+        ({"properties": {"Title": {"type": ["array", "null"], "items": {}}}}, {("", "Title")}),
+        ({"properties": {"Titles": {**TITLES, "xml": {"name": "Title"}}}}, {("", "Titles"), ("", "Title")}),
+        ({"properties": {"Titles": {**TITLES, "xml": {"wrapped": True}}}}, {("Titles", "Titles")}),
+        (
+            {"properties": {"T": {"items": {"allOf": [{}, {"xml": {"name": "item"}}]}, "xml": {"name": "Set", "wrapped": True}}}},
+            {("Set", "item")},
+        ),
+        ({"properties": {"T": {"allOf": [{"$ref": "#/components/schemas/Titles"}, {"xml": {"wrapped": True}}]}}}, {("T", "T")}),
+        ({"$ref": "#/components/schemas/Node"}, {("", "Below")}),
+        ({"allOf": [{"$ref": "#/components/schemas/Node"}, {"properties": {"Title": TITLES}}]}, {("", "Below"), ("", "Title")}),
+        ({"properties": {"Title": {"type": "string", "items": {}}}}, set()),
+        ({"properties": {"Title": {"$ref": "#/components/schemas/Nowhere"}}}, set()),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", [XML, "text/xml; charset=utf-8", JSON])
+def test_an_xml_answer_knows_its_lists(reader: Reader, kind: str, schema: Any, lists: set[tuple[str, str]]) -> None:
+    responses = {"200": {"description": "ok", "content": {kind: {"schema": schema}}}}
+    components = {"schemas": {"Node": NODE, "Titles": TITLES}}
+    (response,) = reader.operation(responses=responses, components=components).responses
+    assert set(response.lists) == (set() if kind == JSON else lists)

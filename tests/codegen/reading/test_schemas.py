@@ -7,6 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from mcpfactory_codegen.cases.samples import sample
 from mcpfactory_codegen.openapi import read_api
 from tests.codegen.reading.support import FRONT, Reader, checked, codes, problem
 
@@ -89,6 +90,59 @@ def test_what_is_invalid_is_dropped_or_mended_and_said(reader: Reader, code: str
     api = reader.parts(paths={"/a": {"get": {"parameters": [{"name": "p", "in": "query", "schema": written}]}}})
     assert api.operations[0].parameters[0].schema == meant
     assert problem(api, code).pointer.startswith("/paths/~1a/get/parameters/0/schema/")
+
+
+_A: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+_B: dict[str, Any] = {"type": "object", "properties": {"b": {"type": "string"}}, "required": ["b"]}
+_SHUT: dict[str, Any] = {"additionalProperties": False}
+_TO_B: dict[str, Any] = {"$ref": "#/components/schemas/B"}
+CLOSED: list[tuple[str, str, Any, Any, int]] = [
+    ("beside allOf", "3.0", {**_A, **_SHUT, "allOf": [_TO_B]}, _B, 1),
+    ("beside oneOf", "3.0", {**_A, **_SHUT, "oneOf": [_TO_B, {"properties": {"c": {}}, "required": ["c"]}]}, _B, 1),
+    ("beside anyOf", "3.1", {**_A, **_SHUT, "anyOf": [_TO_B]}, _B, 1),
+    ("a branch", "3.0", {"allOf": [_TO_B, _A]}, {**_B, **_SHUT}, 1),
+    ("a branch of a branch", "3.0", {"allOf": [{"allOf": [{**_A, **_SHUT}]}, _TO_B]}, _B, 1),
+    ("all, and twice", "3.0", {"allOf": [{**_A, **_SHUT}, _TO_B, _TO_B], **_SHUT}, {**_B, **_SHUT}, 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("version", "written", "b", "told"), [row[1:] for row in CLOSED], ids=[row[0] for row in CLOSED]
+)
+def test_an_object_closed_beside_its_parts_has_values(
+    reader: Reader, version: str, written: Any, b: Any, told: int
+) -> None:
+    content = {"content": {"application/json": {"schema": {"type": "array", "items": written}}}}
+    alone = {"content": {"application/json": {"schema": _TO_B}}}
+    paths = {"/0": {"post": {"requestBody": alone}}, "/a": {"post": {"requestBody": content}}}
+    api = reader.parts(version, paths=paths, components={"schemas": {"B": b}})
+    body = api.operations[1].body
+    assert body is not None
+    value = sample(body.schema, api.schemas)
+    assert isinstance(value, list)
+    validator = jsonschema.Draft202012Validator({"allOf": [body.schema], "$defs": api.schemas})
+    assert [error.message for error in validator.iter_errors(value)] == []
+    assert validator.is_valid([{"a": 1, "b": "x"}])
+    assert codes(api).count("schema-closed") == told
+
+
+def test_an_object_closed_beside_a_reference_has_values(reader: Reader) -> None:
+    written = {**_A, **_SHUT, **_TO_B}
+    assert reader.schema(written, schemas={"B": _B}) == {**_A, "→": _B}
+    in_30 = reader.schema(written, "3.0", schemas={"B": _B})
+    assert in_30 == _B  # what stands beside a reference does not count there
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {**_A, **_SHUT, "anyOf": [{"required": ["a"]}]},
+        {**_A, **_SHUT, "allOf": [{"properties": {"a": {"minimum": 1}}}]},
+        {"oneOf": [{**_A, **_SHUT}, {**_B, **_SHUT}]},
+    ],
+)
+def test_an_object_that_is_closed_around_all_its_parts_stays_closed(reader: Reader, kept: Any) -> None:
+    assert reader.schema(kept, "3.0") == kept
 
 
 def test_read_only_properties_are_not_asked_for_and_write_only_ones_not_promised(reader: Reader) -> None:

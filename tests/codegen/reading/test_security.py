@@ -111,6 +111,8 @@ HEADER = {"type": "apiKey", "in": "header", "name": "authorization"}
         ({"o": IMPLICIT, "p": IMPLICIT}, [{"o": [], "p": []}], (("o",),), ["o bearer"]),
         ({"o": ELSEWHERE, "c": CODE}, [{"o": []}, {"c": []}], (("o",), ("c",)), ["o bearer", "c oauth2"]),
         ({"c": CODE, "d": CLIENT}, [{"c": []}, {"d": []}], (("c",), ("d",)), ["c oauth2", "d oauth2"]),
+        ({"o": IMPLICIT, "d": CLIENT}, [{"o": []}, {"d": []}], (("o",), ("d",)), ["o bearer", "d oauth2"]),
+        ({"d": CLIENT, "o": IMPLICIT, "c": CODE}, [{"d": []}, {"o": []}, {"c": []}], (("d",), ("o",)), ["d oauth2", "o oauth2"]),
         ({"a": BASIC, "b": BEARER}, [{"a": [], "b": []}], (("a",), ("b",)), ["a basic", "b bearer"]),
         ({"a": BASIC, "h": HEADER}, [{"a": [], "h": []}], (("a",), ("h",)), ["a basic", "h apiKey"]),
         ({"a": BASIC, "k": KEY}, [{"a": [], "k": []}], (("a", "k"),), ["a basic", "k apiKey"]),

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.server_names import is_same_server, name_servers
+from mcpfactory_codegen.ir import Api, ApiOperation, ApiServer
+from mcpfactory_codegen.naming.variables import is_same_server, keep_server_names, name_servers
 from tests.codegen.reading.support import FRONT, Reader
 
 ROOT = "https://api.test"
@@ -109,3 +110,27 @@ def test_names_are_unique_and_parts_of_variables_for_any_number_of_servers() -> 
 def test_another_address_is_not_the_root(url: str) -> None:
     assert not is_same_server(url, ROOT)
     assert not is_same_server(url, "")
+
+
+def api_with_servers(names: dict[str, str]) -> Api:
+    operations = tuple(ApiOperation("GET", f"/{name}", "", server=name) for name in names)
+    own = tuple(ApiServer(name, url) for name, url in sorted(names.items()))
+    return Api("x", servers=(ROOT,), own_servers=own, operations=operations)
+
+
+@pytest.mark.parametrize(
+    ("named", "known", "kept"),
+    [
+        ({"up_a": "https://up.a.test", "up_b": "https://up.b.test"}, {"up": "https://up.a.test/"}, ["up", "up_b"]),
+        ({"up": "https://up.b.test"}, {"up": "https://up.a.test"}, ["up"]),
+        ({"up": "https://up.b.test", "z": "https://up.a.test"}, {"up": "https://up.a.test"}, ["up_b", "up"]),
+        ({"a": "https://up.test", "b": "https://up.test"}, {"b": "https://up.test"}, ["a", "b"]),
+        ({"up": "https://up.test"}, {}, ["up"]),
+        ({"up": "https://up.test"}, {"UP-1; x": "https://up.test"}, ["up"]),
+    ],
+)
+def test_a_server_keeps_the_name_that_it_had(named: dict[str, str], known: dict[str, str], kept: list[str]) -> None:
+    api = keep_server_names(api_with_servers(named), known)
+    urls = {one.name: one.url for one in api.own_servers}
+    assert [one.server for one in api.operations] == kept
+    assert [urls[one.server] for one in api.operations] == list(named.values())

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from mcpfactory_codegen.servers.build import markdown
+from mcpfactory_codegen.servers.create import create_server
 
 
 @pytest.mark.parametrize(
@@ -18,3 +22,19 @@ from mcpfactory_codegen.servers.build import markdown
 )
 def test_text_of_a_document_stays_text_in_markdown(text: str, expected: str) -> None:
     assert markdown(text) == expected
+
+
+def test_the_readme_says_what_the_tags_of_the_tools_are_about(tmp_path: Path) -> None:
+    tags = {"books": "The *catalogue*.", "orders": "Orders", "films": "Films to rent.", "unused": "Nothing is here."}
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": "Shop", "version": "1"},
+        "servers": [{"url": "https://shop.test"}],
+        "tags": [{"name": name, "description": text} for name, text in tags.items()],
+        "paths": {f"/{tag}": {"get": {"tags": [tag]}} for tag in ("films", "books", "orders")}
+        | {"/books/{id}": {"get": {"tags": ["books"]}}},
+    }
+    source = tmp_path / "shop.json"
+    source.write_text(json.dumps(document), "utf-8")
+    readme = Path(create_server(tmp_path, source=str(source), name="shop").path, "README.md").read_text("utf-8")
+    assert readme.splitlines()[2:5] == ["- books: The catalogue.", "- films: Films to rent.", ""]

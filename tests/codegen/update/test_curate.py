@@ -13,6 +13,11 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from mcpfactory_codegen.describe.curate import curate, rename
+from mcpfactory_codegen.describe.curation import ToolCuration
+from mcpfactory_codegen.describe.tools import describe
+from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter
+from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.servers.config import ServerConfigError, read_config
 from mcpfactory_codegen.servers.create import create_server, regenerate
 from mcpfactory_codegen.servers.update import update_server
@@ -188,3 +193,24 @@ def test_what_cannot_be_a_decision_is_refused(server: Path, text: str) -> None:
         read_config(server)
     assert "tools" in str(caught.value)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("decided", "codes"),
+    [
+        ({"hide": True, "default": "RunInstances"}, []),
+        ({"fix": "RunInstances"}, []),
+        ({"description": "What to do."}, []),
+        ({"fix": "StopInstances"}, ["curation-default"]),
+        ({"default": ["RunInstances"]}, ["curation-default"]),
+    ],
+)
+def test_a_decision_about_what_every_call_sends_changes_nothing(decided: dict[str, Any], codes: list[str]) -> None:
+    action = ApiParameter("query", "Action", {"type": "string", "enum": ["RunInstances"]}, required=True)
+    api = Api("EC2", operations=(ApiOperation("POST", "/", "", operation_id="run", parameters=(action,)),))
+    wanted = {"run": ToolCuration.model_validate({"arguments": {"Action": decided}})}
+    renamed = rename(name_api(api), wanted)
+    done = curate(describe(api, renamed.names), renamed)
+    assert [problem.code for problem in (*renamed.problems, *done.problems)] == codes
+    (tool,) = done.tools
+    assert (tool.fixed, tool.input_schema["properties"]) == ({"Action": "RunInstances"}, {})

@@ -320,3 +320,21 @@ def test_a_script_stays_one_that_may_be_run(server: Path, tmp_path: Path) -> Non
     update_server(server, source=API["other titles"].write(tmp_path))
     assert "Library API" in (server / SERVER).read_text("utf-8")
     assert (server / SERVER).stat().st_mode & 0o777 == 0o755
+
+
+def test_a_second_host_of_the_same_name_renames_no_variable(tmp_path: Path) -> None:
+    def document(*hosts: str) -> str:
+        paths = {f"/{host}": {"post": {"servers": [{"url": f"https://{host}"}]}} for host in hosts}
+        root = {"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "servers": [{"url": "https://api.test"}]}
+        return json.dumps(root | {"paths": {"/books": {"get": {}}, **paths}})
+
+    source = tmp_path / "shop.json"
+    source.write_text(document("uploads.first.test"), "utf-8")
+    server = create_server(tmp_path, source=str(source), name="shop").path
+    source.write_text(document("uploads.first.test", "uploads.second.test"), "utf-8")
+    update_server(server, source=str(source))
+    servers = json.loads(Path(server, ".mcpfactory/report.json").read_bytes())["address"]["servers"]
+    assert {one["url"]: one["variable"] for one in servers} == {
+        "https://uploads.first.test": "SHOP_UPLOADS_BASE_URL",
+        "https://uploads.second.test": "SHOP_UPLOADS_SECOND_BASE_URL",
+    }

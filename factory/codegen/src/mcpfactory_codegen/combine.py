@@ -27,7 +27,7 @@ from mcpfactory_codegen.ir import (
     escape,
     references,
 )
-from mcpfactory_codegen.server_names import is_same_server
+from mcpfactory_codegen.naming.variables import is_same_server
 from mcpfactory_codegen.text import compact, digest, one_line, words
 from mcpfactory_runtime.upstream.addresses import host_port_of
 

@@ -135,7 +135,7 @@ class ApiBody:
 class Response:
     """One documented response. `status` is "200", "2XX" or "default"; `schema` None when there is no body or none is described.
 
-    `headers` has their names, in lower case.
+    `headers` has their names, in lower case. `lists`: the pairs of element names that tell lists in XML (`Operation.lists`).
     """
 
     status: str
@@ -144,6 +144,7 @@ class Response:
     schema: JsonSchema | None = None
     example: Any = None
     headers: tuple[str, ...] = ()
+    lists: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,6 +369,7 @@ CODES: Final[dict[str, Level]] = {
     "schema-type": "warning",
     "schema-enum": "warning",
     "schema-bounds": "warning",
+    "schema-closed": "warning",
     "schema-pattern": "warning",
     "schema-deep": "error",
     "schema-cycle": "warning",

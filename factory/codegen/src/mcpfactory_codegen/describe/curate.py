@@ -123,9 +123,13 @@ def _decided(tool: ApiTool, decision: ToolCuration, where: str) -> tuple[ApiTool
     properties: dict[str, Any] = dict(tool.input_schema["properties"])
     required = list(tool.input_schema.get("required", ()))
     defaults: dict[str, JsonValue] = {}
-    fixed: dict[str, JsonValue] = {}
+    fixed: dict[str, JsonValue] = dict(tool.fixed)
     problems: list[Problem] = []
     for name, written in decision.arguments.items():
+        if name in tool.fixed:
+            if any(value not in (None, tool.fixed[name]) for value in (written.fix, written.default)):
+                problems.append(_default(f"{where}.{name}", f"the API admits no value but {compact(tool.fixed[name])}"))
+            continue
         one = written if written.fix is None else written.model_copy(update={"hide": True, "default": written.fix})
         usable = one.default is not None and _fits(one.default, properties[name], tool.input_schema)
         if one.default is not None and not usable:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcpfactory_codegen.describe.curation import ResponseOptions
 from mcpfactory_codegen.describe.paging import UNCLEAR, recognise
 from mcpfactory_codegen.describe.schemas import Library, Output, Outputs
+from mcpfactory_codegen.describe.values import only_value
 from mcpfactory_codegen.effects import Effect, annotations_of, effect_of
 from mcpfactory_codegen.inputs import Input, Inputs, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, Skipped
@@ -159,7 +160,9 @@ def _tool(
     operation: ApiOperation, api: Api, named: OperationNames, library: Library, outputs: Outputs
 ) -> tuple[ApiTool, list[Problem]]:
     operation_inputs = inputs(operation, api)
-    schema, cut = library.close(_input_schema(operation_inputs, named, library))
+    fixed = _fixed(operation_inputs, api.schemas)
+    asked = tuple(item for item in operation_inputs.items if item.slot not in fixed)
+    schema, cut = library.close(_input_schema(asked, named, library))
     effect = effect_of(operation)
     doubtful = _doubtful(operation, effect)
     paging, unclear = recognise(operation, operation_inputs, named, api, lambda: outputs.shape(operation))
@@ -171,7 +174,8 @@ def _tool(
         input_schema=schema,
         annotations=annotations_of(effect, operation.method),
         handler=f"{named.module}:{named.function}",
-        bindings={named.arguments[item.slot]: Binding(item.place, item.name) for item in operation_inputs.items},
+        bindings={named.arguments[item.slot]: Binding(item.place, item.name) for item in asked},
+        fixed={named.arguments[slot]: value for slot, value in fixed.items()},
         output=outputs.of(operation),
         paging=paging,
     )
@@ -182,10 +186,19 @@ def _tool(
     return replace(tool, tokens=count_tokens(tool.listed())), problems
 
 
-def _input_schema(operation_inputs: Inputs, named: OperationNames, library: Library) -> dict[str, Any]:
-    ordered = sorted(
-        operation_inputs.items, key=lambda item: not item.required
-    )  # stable: the document's order within each half
+def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tuple[str, str], str | int | float]:
+    """Return what every call sends: required inputs of which the document admits one value, which nobody has to be asked for."""
+    told = {name for choice in operation_inputs.choices for name in choice}  # the description speaks of these
+    values = {
+        item.slot: only_value(item.schema, schemas)
+        for item in operation_inputs.items
+        if item.required and item.name and item.name not in told
+    }
+    return {slot: value for slot, value in values.items() if value is not None}
+
+
+def _input_schema(items: Sequence[Input], named: OperationNames, library: Library) -> dict[str, Any]:
+    ordered = sorted(items, key=lambda item: not item.required)  # stable: the document's order within each half
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {named.arguments[item.slot]: _property(item, library) for item in ordered},

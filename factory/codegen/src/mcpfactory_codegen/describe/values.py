@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from mcpfactory_codegen.ir import JsonSchema, lookup
 from mcpfactory_codegen.text import compact, one_line
 
-__all__ = ["EXAMPLE_DEPTH", "constant_title", "example_of", "meanings"]
+__all__ = ["EXAMPLE_DEPTH", "constant_title", "example_of", "meanings", "only_value"]
 
 
 EXAMPLE_DEPTH: Final = 1
@@ -22,6 +23,7 @@ _MOST_VALUES: Final = 16
 _ONE: Final = 80  # characters of what one value means
 _ALL: Final = 400
 _LONGEST_EXAMPLE: Final = 32
+_BESIDE_A_PART: Final = frozenset({"allOf", "title", "description", "default", "example", "examples", "deprecated"})
 _PLACEHOLDERS: Final = frozenset(
     {"", "string", "text", "example", "null", "none", "abc", "foo", "bar", "test", "value"}
 )
@@ -73,6 +75,23 @@ def constant_title(schema: dict[str, Any]) -> str:
     if "const" not in schema or schema.get("description") or not isinstance(title, str):
         return ""
     return "" if title == _shown(schema["const"]) else one_line(title, _ONE)
+
+
+def only_value(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> str | int | float | None:
+    """Return the one text or number that a schema admits, by `const` or an `enum` of one; None when there is a choice.
+
+    A boolean of one value is none: it is a consent (`accept_terms: true`), which the caller has to give.
+    """
+    found = lookup(schema, schemas)
+    if isinstance(found, dict) and isinstance(parts := found.get("allOf"), list) and len(parts) == 1:
+        found = lookup(parts[0], schemas) if found.keys() <= _BESIDE_A_PART else found
+    if not isinstance(found, dict):
+        return None
+    values = [found["const"]] if "const" in found else found.get("enum")
+    if not isinstance(values, list) or len(values) != 1:
+        return None
+    (value,) = values
+    return value if isinstance(value, (str, int, float)) and not isinstance(value, bool) else None
 
 
 def example_of(schema: dict[str, Any]) -> Any:

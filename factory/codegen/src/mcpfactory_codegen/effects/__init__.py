@@ -7,15 +7,30 @@ read-only without asking anybody: where the words leave a doubt, it is not calle
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.effects.names import action_of, is_rpc, of_ending, of_joined, of_name, of_path, without_method
-from mcpfactory_codegen.effects.prose import beginning, of_clause, of_text, sentences
-from mcpfactory_codegen.effects.verbs import ASKS, DESTROYS, ENUMERATES, ISSUED, MAYBE, NAMES_ONLY, WRITES, Said
+from mcpfactory_codegen.effects.phrases import (
+    Said,
+    action_of,
+    beginning,
+    is_rpc,
+    of_clause,
+    of_ending,
+    of_included,
+    of_joined,
+    of_name,
+    of_pair,
+    of_path,
+    of_text,
+    says_each,
+    sentences,
+    without_method,
+)
 from mcpfactory_codegen.ir import ApiOperation
 from mcpfactory_codegen.text import words
+from mcpfactory_codegen.verbs import ADDS, ASKS, DESTROYS, ENUMERATES, ISSUED, MAYBE, NAMES_ONLY, WRITES
 
 __all__ = [
     "READING",
@@ -24,6 +39,7 @@ __all__ = [
     "annotations_of",
     "effect_of",
     "is_certain",
+    "is_idempotent",
     "is_question",
     "sounds_like_change",
 ]
@@ -38,12 +54,14 @@ _IDEMPOTENT: Final = frozenset({"PUT", "DELETE"})
 class Effect:
     """What an operation does. `verb` is the word that decided, "" where the method did.
 
-    `contradicts`: the method promises to change nothing, and the words say that it changes something.
+    `contradicts`: the method promises to change nothing, and the words say that it changes something. `adds`: the words say that
+    a second call does more than the first.
     """
 
     kind: EffectKind
     verb: str = ""
     contradicts: bool = False
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +74,7 @@ class _Words:
     texts: tuple[Said, ...] = ()
     clause: Said = field(default_factory=Said)
     spoken: frozenset[str] = frozenset()
+    each: bool = False
 
 
 def effect_of(operation: ApiOperation) -> Effect:
@@ -84,6 +103,11 @@ def sounds_like_change(name: str, *texts: str) -> bool:
     return (loud and not asks) or found.clause.changes or any(said.changes and not said.weak for said in found.texts)
 
 
+def is_idempotent(effect: Effect, method: str) -> bool:
+    """Whether a second call does no more than the first: the method promises it, and no word says otherwise."""
+    return effect.kind == "reads" or (method in _IDEMPOTENT and not effect.adds)
+
+
 def annotations_of(effect: Effect, method: str) -> dict[str, Any]:
     """Return the annotations of the tool (MCP schema, ToolAnnotations)."""
     if effect.kind == "reads":
@@ -91,12 +115,25 @@ def annotations_of(effect: Effect, method: str) -> dict[str, Any]:
     return {
         "readOnlyHint": False,
         "destructiveHint": effect.kind == "destroys",
-        "idempotentHint": method in _IDEMPOTENT,
+        "idempotentHint": is_idempotent(effect, method),
         "openWorldHint": True,
     }
 
 
 def _decide(method: str, path: str, found: _Words) -> Effect:
+    return replace(_kind(method, path, found), adds=_adds(path, found))
+
+
+def _adds(path: str, found: _Words) -> bool:
+    """Whether the words say that a second call does more. What is added under its own name, `PUT /members/{id}`, is there once."""
+    sources = [found.name, *found.texts, found.clause]
+    if not found.path.weak or not any(said.changes for said in sources):
+        sources.append(found.path)
+    known = ADDS - {"add"} if path.endswith("}") else ADDS
+    return found.each or any(said.changes and said.verb in known for said in sources)
+
+
+def _kind(method: str, path: str, found: _Words) -> Effect:
     certain = is_certain(method, path)
     if method not in READING | {"POST"}:
         return _changing(method, found)
@@ -166,7 +203,7 @@ def _changing(method: str, found: _Words, said: Said | None = None, *, contradic
     return Effect("writes", said.verb if said else "", contradicts)
 
 
-def _read(name: str, path: str, texts: Iterable[str], *, certain: bool) -> _Words:
+def _read(name: str, path: str, texts: Sequence[str], *, certain: bool) -> _Words:
     said, last = of_name(name)
     leads: list[Said] = []
     clauses: list[Said] = []
@@ -179,5 +216,7 @@ def _read(name: str, path: str, texts: Iterable[str], *, certain: bool) -> _Word
     if ending.changes and not certain and not any(lead.reads for lead in leads):
         said, last = ending, True
     spoken = frozenset(words(name)) | frozenset(word for text in texts for word in words(beginning(text)[:80]))
-    clause = next((one for one in (of_joined(name), *clauses) if one.changes), Said())
-    return _Words(said, last, of_path(path), tuple(leads), clause, spoken)
+    included = () if certain else map(of_included, texts)
+    clause = next((one for one in (of_joined(name), of_pair(path), *included, *clauses) if one.changes), Said())
+    each = any(says_each(text) for text in texts)
+    return _Words(said, last, of_path(path), tuple(leads), clause, spoken, each)

@@ -9,23 +9,22 @@ Rules, in this order:
    just that, or whose path is the beginning of the others'. The others get longer ones, from words of their own
    path, their method, and in the end a digest of method and path.
 4. `pinned` names win: a server that was published keeps the names that its callers know.
+5. Each document of a server is named by itself, and where two would share a name the label leads: `messaging_list_services`
+   and `verify_list_services`. The document without a label, which was there before the others, keeps its names.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from mcpfactory_codegen.inputs import inputs
+from mcpfactory_codegen.inputs import inputs, may_be_argument, name_arguments
 from mcpfactory_codegen.ir import Api, ApiOperation
-from mcpfactory_codegen.naming.arguments import may_be_argument, name_arguments
-from mcpfactory_codegen.naming.labels import name_labelled_modules, name_labelled_tools
-from mcpfactory_codegen.naming.modules import MOST_OPERATIONS, name_modules
 from mcpfactory_codegen.naming.tools import TOOL_LIMIT, may_be_tool, name_tools
 from mcpfactory_codegen.naming.variables import environment_parts, name_variables, variable_prefix
-from mcpfactory_codegen.text import identifier, snake
+from mcpfactory_codegen.text import VERSION, digest, identifier, shorten, snake, words
 
 __all__ = [
     "MOST_OPERATIONS",
@@ -42,7 +41,6 @@ __all__ = [
     "name_variables",
     "variable_prefix",
 ]
-
 
 # Names that mean something else inside a generated module.
 _RESERVED_FUNCTIONS: Final = frozenset(
@@ -120,3 +118,148 @@ def _functions(tools: Mapping[str, str], modules: Mapping[str, str]) -> dict[str
 def _constant(function: str) -> str:
     name = function.upper()
     return name + "_" if name in _RESERVED_CONSTANTS else name
+
+
+# --- modules: one a group of operations, by first tag or else by first word of the path ---
+#
+# A group of more than `MOST_OPERATIONS` is divided by the next words of its paths, and where those do not tell enough apart by
+# digests of method and path, so that a module stays readable and no operation moves because of the order.
+
+
+MOST_OPERATIONS: Final = 60
+_MODULE_LIMIT: Final = 48
+_DEPTH: Final = 6
+_RESERVED_MODULES: Final = frozenset(
+    {"con", "aux", "nul", "prn", "com1", "lpt1"}
+)  # no file of Windows may be called so
+
+
+def name_modules(operations: Sequence[ApiOperation]) -> dict[str, str]:
+    """Return the module of every operation, by its key: ASCII identifiers, no keywords."""
+    groups: dict[str, list[ApiOperation]] = defaultdict(list)
+    for operation in operations:
+        groups[_group(operation)].append(operation)
+    modules: dict[str, str] = {}
+    for group in sorted(groups):
+        _divide(group, groups[group], 0, modules, frozenset(groups))
+    return modules
+
+
+def _group(operation: ApiOperation) -> str:
+    text = next(iter(operation.tags), "")
+    if not words(text):
+        literal = _literal(operation.path)
+        text = literal[0] if literal else (text or "default")
+    return _module(text)
+
+
+def _module(text: str) -> str:
+    name = identifier(text, prefix="group", reserved=_RESERVED_MODULES)
+    return name if len(name) <= _MODULE_LIMIT else shorten(words(name), _MODULE_LIMIT, text)
+
+
+def _literal(path: str) -> list[str]:
+    return [part for part in path.split("/") if words(part) and not part.startswith("{") and not VERSION.match(part)]
+
+
+def _divide(
+    group: str, operations: list[ApiOperation], depth: int, modules: dict[str, str], others: frozenset[str]
+) -> None:
+    if len(operations) <= MOST_OPERATIONS:
+        modules |= {operation.key: group for operation in operations}
+        return
+    parts: dict[str, list[ApiOperation]] = defaultdict(list)
+    for operation in operations:
+        literal = _literal(operation.path)
+        if depth < _DEPTH:
+            word = literal[depth] if depth < len(literal) else ""
+        else:
+            word = digest(operation.key, depth - _DEPTH + 1)
+        parts[word].append(operation)
+    for word in sorted(parts):
+        redundant = not word or words(word) == () or words(group)[-len(words(word)) :] == words(word)
+        name = group if redundant else _module(f"{group} {word}")
+        if name != group and name in others:
+            name = _module(f"{group} {word} {digest(group + '/' + word, 6)}")
+        if len(parts) == 1 or (name == group and len(parts[word]) > MOST_OPERATIONS):
+            _divide(group, parts[word], depth + 1, modules, others)
+        else:
+            _divide(name, parts[word], depth + 1, modules, others)
+
+
+# --- several documents: names with labels ---
+
+
+_LABELLED_MODULE_LIMIT: Final = 64
+
+
+def name_labelled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) -> dict[str, str]:
+    """Return the tool name of every operation, by its key, as `name_tools` for each document; unique over all of them."""
+    plain = _each(operations, lambda some: name_tools(some, pinned))
+    labels = {operation.key: operation.label for operation in operations}
+    if not any(labels.values()):
+        return plain
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for key in sorted(plain, key=lambda key: (pinned.get(key) != plain[key], bool(labels[key]), key)):
+        stays = pinned.get(key) == plain[key] or not labels[key]
+        if stays and plain[key].lower() not in taken:
+            names[key] = plain[key]
+            taken.add(plain[key].lower())
+    # A name that two documents have without what was pinned tells nothing, even where one of them got another long ago.
+    taken |= _shared(_each(operations, lambda some: name_tools(some, {})).values())
+    waiting = [(key, _candidates(key, labels[key], plain[key])) for key in plain if key not in names]
+    while waiting:
+        proposals = [(key, next(candidates), candidates) for key, candidates in waiting]
+        claims = Counter(name.lower() for _, name, _ in proposals)
+        free = {name for name, count in claims.items() if count == 1 and name not in taken}
+        names |= {key: name for key, name, _ in proposals if name.lower() in free}
+        waiting = [(key, candidates) for key, name, candidates in proposals if name.lower() not in free]
+        taken |= claims.keys()
+    return names
+
+
+def _fitted(parts: Sequence[str], kept: int) -> str:
+    """Join words by `_`. Over the limit, words behind the first `kept` are dropped, the first of them first: the last say most."""
+    rest = list(parts)
+    while len("_".join(rest)) > TOOL_LIMIT and len(rest) > kept + 1:
+        rest.pop(kept)
+    return "_".join(rest)[:TOOL_LIMIT].rstrip("_")
+
+
+def _shared(names: Iterable[str]) -> set[str]:
+    return {name for name, count in Counter(name.lower() for name in names).items() if count > 1}
+
+
+def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
+    """Proposals of one operation: its name, with the label, and with a digest; endless."""
+    yield plain
+    parts = [*words(label), *plain.split("_")]
+    yield _fitted(parts, len(words(label)) + 1)
+    length = 8
+    while True:
+        yield shorten(parts, TOOL_LIMIT - length - 1, key) + "_" + digest(key, length)
+        length += 2
+
+
+def name_labelled_modules(operations: Sequence[ApiOperation]) -> dict[str, str]:
+    """Return the module of every operation, by its key, as `name_modules` for each document, with the label in front."""
+    labels = {operation.key: operation.label for operation in operations}
+    plain = _each(operations, name_modules)
+    return {key: _led(labels[key], module) if labels[key] else module for key, module in plain.items()}
+
+
+def _led(label: str, module: str) -> str:
+    lead, parts = words(label), words(module)
+    name = identifier(module if parts[: len(lead)] == lead else f"{label} {module}", prefix="group")
+    return name if len(name) <= _LABELLED_MODULE_LIMIT else shorten(words(name), _LABELLED_MODULE_LIMIT, name)
+
+
+def _each(
+    operations: Sequence[ApiOperation], name: Callable[[Sequence[ApiOperation]], dict[str, str]]
+) -> dict[str, str]:
+    """Return what a function gives for the operations of each document by itself."""
+    documents: dict[str, list[ApiOperation]] = defaultdict(list)
+    for operation in operations:
+        documents[operation.label].append(operation)
+    return {key: found for some in documents.values() for key, found in name(some).items()}

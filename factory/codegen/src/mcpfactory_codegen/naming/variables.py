@@ -1,21 +1,35 @@
-"""Environment variables of a server: its settings, `<SERVER>_BASE_URL` and the like, and its credentials.
+"""Environment variables of a server: its settings, `<SERVER>_BASE_URL` and the like, its credentials, and the addresses of its servers.
 
 Credentials are `<SERVER>_<SCHEME>_<PART>`, without the words that say nothing: `bearerAuth` of the server bookshop is
 BOOKSHOP_TOKEN; a scheme with a name of its own keeps it: BOOKSHOP_ADMIN_TOKEN. Parts are never names of settings.
+
+A server beside the root has a name, which leads the variable that moves it: `uploads.github.com` of the server github is moved by
+GITHUB_UPLOADS_BASE_URL. Such a variable is none of a credential, for it ends as no part of a credential does. Names are given all
+at once, so that none depends on an order.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
-from mcpfactory_codegen.ir import ApiSecurityScheme
+from mcpfactory_codegen.ir import Api, ApiSecurityScheme, ApiServer
 from mcpfactory_codegen.text import digest, words
 from mcpfactory_runtime.upstream.settings import SHARED
 
-__all__ = ["environment_parts", "name_variables", "variable_prefix"]
-
+__all__ = [
+    "environment_parts",
+    "is_same_server",
+    "keep_server_names",
+    "name_servers",
+    "name_variables",
+    "variable_prefix",
+]
 
 _PARTS: Final[dict[str, tuple[str, ...]]] = {
     "apiKey": ("API_KEY",),
@@ -98,3 +112,114 @@ def _variables(scheme: ApiSecurityScheme, prefix: str, stem: str) -> tuple[str, 
         else:
             variables.append(f"{lead}_{part}")
     return tuple(variables)
+
+
+# --- servers beside the root ---
+
+
+_PORTS: Final = {"http": 80, "https": 443}
+_EMPTY_LABELS: Final = frozenset({"www", "api", "apis", "rest"})
+_LONGEST: Final = 40  # characters of a name
+_SERVER_NAME: Final = re.compile(r"[a-z0-9_]{1,80}")
+
+
+def is_same_server(url: str, root: str) -> bool:
+    """Whether an address is the root's: the same host, port and path; `http` of a host whose root is `https` is, too."""
+    ours, theirs = _split(url), _split(root)
+    same = ours.scheme == theirs.scheme or (ours.scheme, theirs.scheme) == ("http", "https")
+    return bool(root) and same and ours[1:] == theirs[1:]
+
+
+def name_servers(urls: Collection[str], root: str) -> tuple[ApiServer, ...]:
+    """Return a server for each address, sorted by name: short words of its host and path that tell it from the root and the others."""
+    named: dict[str, str] = {}
+    taken: set[str] = set()
+    waiting = [(url, _candidates(url, root)) for url in sorted(urls)]
+    while waiting:
+        proposals = [(url, next(candidates), candidates) for url, candidates in waiting]
+        claims = Counter(name for _, name, _ in proposals)
+        waiting = []
+        for url, name, candidates in proposals:
+            if name and name not in taken and claims[name] == 1:
+                named[url] = name
+            else:
+                waiting.append((url, candidates))
+        taken |= claims.keys()
+    return tuple(sorted((ApiServer(name, url) for url, name in named.items()), key=lambda one: one.name))
+
+
+def keep_server_names(api: Api, known: Mapping[str, str]) -> Api:
+    """Return the API whose servers have the names that callers know: who set a variable means the address that it moved.
+
+    `known` has the address of each name, as the server was last made.
+    """
+    known = {name: url for name, url in known.items() if _SERVER_NAME.fullmatch(name)}
+    stay = [one.name for one in api.own_servers if is_same_server(one.url, known.get(one.name, ""))]
+    names = dict(zip(stay, stay, strict=True))
+    known = {name: url for name, url in known.items() if name not in names}
+    waiting = [one for one in api.own_servers if one.name not in names]
+    for one in waiting:
+        if had := next((name for name, url in known.items() if is_same_server(one.url, url)), ""):
+            names[one.name] = had
+            del known[had]
+    for one in waiting:
+        if one.name not in names:
+            proposals = chain((one.name,), filter(None, _candidates(one.url, api.base_url)))
+            names[one.name] = next(name for name in proposals if name not in names.values())
+    own = (replace(one, name=names[one.name]) for one in api.own_servers)
+    return replace(
+        api,
+        own_servers=tuple(sorted(own, key=lambda one: one.name)),
+        operations=tuple(replace(one, server=names.get(one.server, "")) for one in api.operations),
+    )
+
+
+class _ServerParts(NamedTuple):
+    """What an address consists of. `port` is "" for that of the scheme."""
+
+    scheme: str
+    host: str
+    port: str
+    path: tuple[str, ...]
+
+
+def _split(url: str) -> _ServerParts:
+    try:
+        split = urlsplit(url)
+        port = "" if split.port in (None, _PORTS.get(split.scheme)) else str(split.port)
+    except ValueError:
+        return _ServerParts("", url, "", ())
+    path = tuple(one for one in split.path.split("/") if one)
+    return _ServerParts(split.scheme, (split.hostname or "").rstrip("."), port, path)
+
+
+def _candidates(url: str, root: str) -> Iterator[str]:
+    ours, theirs = _split(url), _split(root)
+    labels = ours.host.split(".")
+    if ours.host == theirs.host:
+        if further := [one for one in ours.path if one not in theirs.path]:
+            yield _name(further[:1])
+            yield _name(further)
+        elif ours.path == theirs.path:
+            yield ours.port or ours.scheme
+        elif not ours.path:
+            yield "origin"
+    elif not labels[-1].isdigit():  # an IPv4 address has no labels
+        other = [one for one in labels[:-1] or labels if one not in theirs.host.split(".")]
+        telling = [one for one in other if one not in _EMPTY_LABELS] or other
+        yield _name(telling[:1])
+        yield _name(telling)
+        yield _name([*telling[:1], *ours.path])
+    every = [*labels, *([ours.port] if ours.port else []), *ours.path]
+    yield _name(every)
+    yield _name([ours.scheme, *every])
+    length = 6
+    while True:
+        yield f"{_name(labels) or 'server'}_{digest(url, length)}"
+        length += 2
+
+
+def _name(parts: Sequence[str]) -> str:
+    """`dl_boxcloud`: the words of a host or path, as a part of a variable's name in small letters; "" when there are none, or too many."""
+    name = "_".join(word for part in parts for word in words(part))
+    return name if len(name) <= _LONGEST else ""

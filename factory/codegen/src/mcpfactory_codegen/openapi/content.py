@@ -11,6 +11,8 @@ from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.reading import BrokenError, Direction, Reading, flags
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, UnresolvedError, file_like, properties_of
 from mcpfactory_codegen.openapi.xml import as_xml
+from mcpfactory_codegen.openapi.xml_lists import xml_lists
+from mcpfactory_runtime.upstream.encoding import is_xml
 from mcpfactory_runtime.upstream.styles import FORM_STYLES
 
 __all__ = ["choose", "read_body", "read_media", "read_responses"]
@@ -380,13 +382,24 @@ def _described_response(
         name = next(iter(content), "")
         schema = reading.translate(node["schema"], location.down("schema"), "response") if "schema" in node else None
         example = content[name].get("example") if name else None
-        return Response(status, description, name, schema, example, _headers(node))
+        lists = _lists(reading, name, node, location)
+        return Response(status, description, name, schema, example, _headers(node), lists)
     media = choose(reading, node.get("content"), location.down("content"))
     if media is None:
         return Response(status, description, headers=_headers(node))
     schema = read_media(reading, media, "response")
     example = reading.example(media.node, media.location)
-    return Response(status, description, media.content_type, schema, example, _headers(node))
+    lists = _lists(reading, media.content_type, media.node, media.location)
+    return Response(status, description, media.content_type, schema, example, _headers(node), lists)
+
+
+def _lists(reading: Reading, content_type: str, node: Any, location: Location) -> tuple[tuple[str, str], ...]:
+    """Return the lists of an answer in XML; `node` has its `schema`."""
+    if is_json(content_type) or not is_xml(content_type):  # most answers are JSON
+        return ()
+    if not isinstance(node, dict) or not isinstance(node.get("schema"), dict):
+        return ()
+    return xml_lists(reading, LocatedNode(node["schema"], location.down("schema")))
 
 
 def _headers(node: dict[str, Any]) -> tuple[str, ...]:

@@ -14,8 +14,6 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
-from mcpfactory_codegen.openapi.bounds import MOST
-
 __all__ = [
     "ANNOTATIONS",
     "DATA",
@@ -27,10 +25,11 @@ __all__ = [
     "TYPE_FORMATS",
     "TYPE_REPAIRS",
     "allow_null",
+    "keep_satisfiable",
     "normalize_type",
     "older_drafts",
+    "spread_enum",
 ]
-
 
 TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 
@@ -386,3 +385,43 @@ def _fit(value: Any, types: frozenset[str]) -> Any:
 
 def _show(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)[:200]
+
+
+# --- bounds that no value keeps: a schema with one would be a tool that nobody can call ---
+
+
+MOST: Final = 1_000_000
+"""Characters, items or properties that a schema may ask for at least: no call carries more."""
+_PAIRS: Final = (
+    ("minLength", "maxLength"),
+    ("minItems", "maxItems"),
+    ("minProperties", "maxProperties"),
+    ("minContains", "maxContains"),
+    ("minimum", "maximum"),
+)
+
+
+def keep_satisfiable(out: dict[str, Any], report: Report) -> None:
+    """Drop a lower bound that no call reaches, and a pair of bounds with nothing in between."""
+    for low, high in _PAIRS:
+        least, most = out.get(low), out.get(high)
+        if least is None:
+            continue
+        if low != "minimum" and least > MOST:
+            del out[low]
+            report("schema-bounds", low, f"{low} asks for more than {MOST:,}, which no call carries; dropped")
+        elif most is not None and least > most:
+            del out[low], out[high]
+            report("schema-bounds", low, f"{low} is more than {high}, so no value is left; both were dropped")
+
+
+def spread_enum(out: dict[str, Any], report: Report) -> None:
+    """Give values that are listed beside `type: array` to its items: the array itself is none of them."""
+    values, items = out.get("enum"), out.get("items", {})
+    if out.get("type") in ("array", ["array"]) and isinstance(values, list) and isinstance(items, dict):
+        if any(isinstance(value, list) or value is None for value in values):
+            return
+        del out["enum"]
+        if "$ref" not in items and "enum" not in items and values:
+            out["items"] = {**items, "enum": values}
+        report("schema-enum", "enum", "the values are listed beside the type array; read as those of its items")

@@ -111,6 +111,7 @@ class Reading:
     translate: Callable[[Any, Location, Direction], JsonSchema]
     parameters: dict[Location, ApiParameter | None] = field(default_factory=dict)
     responses: dict[Location, Response] = field(default_factory=dict)
+    xml_lists: dict[Location, tuple[frozenset[tuple[str, str]], tuple[LocatedNode, ...]]] = field(default_factory=dict)
 
     def report(self, code: str, location: Location, message: str, hint: str = "") -> None:
         """Add a problem."""

@@ -20,6 +20,8 @@ __all__ = ["Security", "read_flows", "read_scopes", "ways"]
 
 _LINK: Final = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%-]+")
 _LINKS: Final = 3
+_LOGINS: Final = frozenset({"authorizationCode", "deviceAuthorization", "discovery"})
+"""Grants by which a person gives a token."""
 _MOST_WAYS: Final = 64
 """Choices that one alternative may come apart into; of more, the first scheme of each place is taken."""
 _AWS_TYPE: Final = "x-amazon-apigateway-authtype"
@@ -122,7 +124,8 @@ class Security:
         """Let the ways to one token be one scheme; return the names that are gone, each with the one that stays.
 
         Google describes the implicit flow and the one with a code as two schemes. A scheme without a flow that can be gone
-        is one with the first other that has an address in common with it: both want an access token of that provider.
+        is one with the first other that has an address in common with it and is for people, too: both want an access token
+        of that provider. What an application gets for itself (client credentials) is another token, and stays apart.
         """
         same: dict[str, str] = {}
         for name, origins in self._origins.items():
@@ -133,7 +136,7 @@ class Security:
                 twin = self._schemes[other]
                 if other == name or other in same or twin is None or not origins & theirs:
                     continue
-                if not scheme.flows or not twin.flows:
+                if _one_token(scheme, twin):
                     scheme = _joined(scheme, twin)
                     same[other] = name
             self._schemes[name] = scheme
@@ -239,6 +242,13 @@ def _aws_service(reading: Reading) -> str:
         if isinstance(name, str) and re.fullmatch(r"[a-z0-9-]{1,60}", name):
             return name
     return ""
+
+
+def _one_token(one: ApiSecurityScheme, other: ApiSecurityScheme) -> bool:
+    """Whether two schemes of one provider want the same token, of which one says no way to it."""
+    ways_to_it = one.flows or other.flows
+    people = not ways_to_it or any(flow.grant in _LOGINS for flow in ways_to_it)
+    return people and not (one.flows and other.flows)
 
 
 def _joined(one: ApiSecurityScheme, other: ApiSecurityScheme) -> ApiSecurityScheme:

@@ -1,17 +1,26 @@
-"""Servers: absolute base URLs with their variables filled in (OpenAPI 3.1 §4.8.5, §4.8.6)."""
+"""Servers: absolute base URLs with their variables filled in (OpenAPI 3.1 §4.8.5, §4.8.6), and which of them is the root.
+
+Operations name servers by URL in a document, and by name after `settle_servers`. An address that is the root's, however it is
+written, is the root; the others get a name of their own (`naming.variables`).
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
+from mcpfactory_codegen.ir import ApiOperation, ApiServer
+from mcpfactory_codegen.naming.variables import is_same_server, name_servers
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.reading import Reading, check_object
 from mcpfactory_codegen.openapi.references import LocatedNode, Location
-from mcpfactory_codegen.server_names import is_same_server
 
-__all__ = ["own_server", "report_rootless", "root_servers"]
+__all__ = ["SettledServers", "own_server", "report_rootless", "root_servers", "settle_servers"]
 
 _HINT: Final = (
     "name the API's address with <SERVER>_BASE_URL where the server runs, or write an absolute URL into `servers`"
@@ -151,3 +160,57 @@ def _joined(reading: Reading, url: str, location: Location, root: str) -> str:
         return urljoin(root, url)
     reading.report("server-relative", location, f"{url[:200]!r} is relative, and the document comes from a file", _HINT)
     return ""
+
+
+# --- the root, and the others ---
+
+
+@dataclass(frozen=True, slots=True)
+class SettledServers:
+    """What `settle_servers` found. `assumed` is the root that only operations name, while others name none; "" when that is not so."""
+
+    root: tuple[str, ...]
+    own: tuple[ApiServer, ...]
+    operations: tuple[ApiOperation, ...]
+    assumed: str = ""
+
+
+def settle_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *, stated: bool) -> SettledServers:
+    """Return the root, the other servers by name, and the operations with names in place of URLs.
+
+    Where the document does not state a root, it is the server that most operations have: of all when there is no other to be had, of
+    none at the document's own address else.
+
+    Args:
+        roots: the document's, best first.
+        operations: with the URL of their own server each, "" for the root.
+        stated: the document itself names its root; else it is the address that it came from.
+    """
+    same = _spellings({operation.server for operation in operations if operation.server})
+    operations = [dataclasses.replace(one, server=same[one.server]) if one.server else one for one in operations]
+    counts = Counter(operation.server for operation in operations)
+    at_root = counts.pop("", 0)
+    if not counts:
+        return SettledServers(roots, (), tuple(operations))
+    common, times = max(
+        sorted(counts.items(), key=lambda one: (len(one[0]), one[0])), key=lambda one: one[1]
+    )  # of equals, the shortest
+    taken = not (stated and roots) and (not at_root or (not roots and 2 * times > len(operations)))
+    root = (common,) if taken else roots
+    base = root[0] if root else ""
+    named = name_servers([url for url in counts if not is_same_server(url, base)], base)
+    names = {one.url: one.name for one in named}
+    return SettledServers(
+        root,
+        named,
+        tuple(dataclasses.replace(one, server=names.get(one.server, "")) if one.server else one for one in operations),
+        assumed=common if taken and at_root else "",
+    )
+
+
+def _spellings(urls: Collection[str]) -> dict[str, str]:
+    """Return for each address the one that stands for it: the same server is written in several ways, and as https before http."""
+    found: dict[str, str] = {}
+    for url in sorted(urls, key=lambda one: (not one.startswith("https:"), len(one), one)):
+        found[url] = next((other for other in found.values() if is_same_server(url, other)), url)
+    return found

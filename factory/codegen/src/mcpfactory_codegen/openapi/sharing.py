@@ -8,15 +8,17 @@ something that it refers to, hides a property in that direction; that is decided
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
-from mcpfactory_codegen.ir import LISTS, MAPS, SINGLE, unescape
+from mcpfactory_codegen.ir import LISTS, MAPS, SINGLE, JsonSchema, unescape
+from mcpfactory_codegen.openapi.keywords import INPLACE
 from mcpfactory_codegen.openapi.reading import Direction
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
 
-__all__ = ["SchemaNames", "SharedSchemas", "Visibility"]
+__all__ = ["SchemaNames", "SharedSchemas", "Visibility", "break_cycles"]
 
 _FLAGS: Final[dict[Direction, str]] = {"request": "readOnly", "response": "writeOnly"}
 _FLAG_LEVELS: Final = 10  # references and allOf levels to look through for the flag of a property
@@ -207,3 +209,135 @@ class SharedSchemas:
             self.locations[name] = target.location
             self.waiting.append((name, target, variant))
         return name
+
+
+# --- References that apply schemas to the same value in a circle: no validator would ever finish with them ---
+#
+# A cycle through `properties` or `items` is fine (the value gets smaller on the way). One through `$ref`, `allOf`, `oneOf`
+# and the like is not. The usual one is inheritance written twice: Pet has `oneOf: [Cat, Dog]`, and Cat has
+# `allOf: [Pet, …]`. What Cat means is Pet's own properties, so it is given Pet without the choice (`Pet_base`); any
+# other cycle loses the reference that closes it.
+
+
+_PREFIX: Final = "#/$defs/"
+Definitions = dict[str, JsonSchema]
+
+
+def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: Callable[[str], None]) -> None:
+    """Change `schemas` in place. `new_name` names the base of a schema; `report` takes the name of the schema that lost a reference."""
+    _separate_bases(schemas, new_name)
+    for name, use in _back_references(schemas):
+        use.holder.pop("$ref", None)  # a base shares parts with the schema that it was made from
+        if use.negated:
+            use.holder["not"] = {}  # under `not`, accepting nothing is what accepts anything
+        report(name)
+
+
+class _Use(NamedTuple):
+    """A reference that applies to the same value: the object that holds it, what it names, and how it is applied."""
+
+    holder: dict[str, Any]
+    target: str
+    keyword: str  # the outermost one, "$ref" for the schema's own
+    negated: bool
+
+
+def _separate_bases(schemas: Definitions, new_name: Callable[[str], str]) -> None:
+    component = _components(schemas)
+    bases: dict[str, str] = {}
+    for name in list(schemas):
+        schema = schemas[name]
+        if not isinstance(schema, dict) or name not in component:
+            continue
+        for use in list(_inplace(schema)):
+            target = use.target
+            parent = schemas.get(target)
+            if use.keyword != "allOf" or component.get(target) != component[name] or not isinstance(parent, dict):
+                continue
+            choices = [key for key in ("oneOf", "anyOf") if key in parent]
+            if not choices:
+                continue
+            if target not in bases:
+                bases[target] = new_name(target)
+                schemas[bases[target]] = {key: value for key, value in parent.items() if key not in choices}
+            use.holder["$ref"] = _PREFIX + bases[target]
+
+
+def _inplace(schema: JsonSchema) -> Iterator[_Use]:
+    stack: list[tuple[Any, str, bool]] = [(schema, "", False)]
+    while stack:
+        node, keyword, negated = stack.pop()
+        if not isinstance(node, dict):
+            continue
+        if isinstance(reference := node.get("$ref"), str):
+            yield _Use(node, reference.removeprefix(_PREFIX), keyword or "$ref", negated)
+        for key, value in node.items():
+            if key == "$ref" or key not in INPLACE:
+                continue
+            parts = value.values() if key == "dependentSchemas" else value if isinstance(value, list) else [value]
+            stack.extend((part, keyword or key, negated != (key == "not")) for part in parts)
+
+
+def _components(schemas: Definitions) -> dict[str, int]:
+    """Return the schemas that lie on a cycle, each with the number of its strongly connected component (Kosaraju)."""
+    graph = {
+        name: [use.target for use in _inplace(schema) if use.target in schemas] for name, schema in schemas.items()
+    }
+    users: dict[str, list[str]] = {name: [] for name in graph}
+    for name, targets in graph.items():
+        for target in targets:
+            users[target].append(name)
+    component: dict[str, int] = {}
+    for number, start in enumerate(reversed(_finished(graph))):
+        waiting = [start]
+        while waiting:
+            name = waiting.pop()
+            if name not in component:
+                component[name] = number
+                waiting += users[name]
+    sizes = Counter(component.values())
+    return {name: number for name, number in component.items() if sizes[number] > 1 or name in graph[name]}
+
+
+def _finished(graph: dict[str, list[str]]) -> list[str]:
+    """Return the nodes in the order in which a search depth first leaves them."""
+    order: list[str] = []
+    seen: set[str] = set()
+    for start, first in graph.items():
+        path = [] if start in seen else [(start, iter(first))]
+        seen.add(start)
+        while path:
+            name, targets = path[-1]
+            target = next((one for one in targets if one not in seen), None)
+            if target is None:
+                order.append(name)
+                path.pop()
+            else:
+                seen.add(target)
+                path.append((target, iter(graph[target])))
+    return order
+
+
+def _back_references(schemas: Definitions) -> list[tuple[str, _Use]]:
+    """Return the references that close a cycle, seen depth first."""
+    back_references: list[tuple[str, _Use]] = []
+    done: set[str] = set()
+    for start in schemas:
+        if start in done:
+            continue
+        open_: set[str] = {start}
+        work = [(start, _inplace(schemas[start]))]
+        while work:
+            name, uses = work[-1]
+            for use in uses:
+                if use.target in open_:
+                    back_references.append((name, use))
+                elif use.target in schemas and use.target not in done:
+                    open_.add(use.target)
+                    work.append((use.target, _inplace(schemas[use.target])))
+                    break
+            else:
+                work.pop()
+                open_.discard(name)
+                done.add(name)
+    return back_references

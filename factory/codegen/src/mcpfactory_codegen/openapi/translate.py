@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_codegen.ir import LISTS, MAPS, SINGLE, JsonSchema, Problems
-from mcpfactory_codegen.openapi.bounds import keep_satisfiable, spread_enum
+from mcpfactory_codegen.openapi.closing import Closing
 from mcpfactory_codegen.openapi.keywords import (
     ANNOTATIONS,
     DROPPED,
@@ -17,15 +17,16 @@ from mcpfactory_codegen.openapi.keywords import (
     SCALARS,
     TYPES,
     allow_null,
+    keep_satisfiable,
     normalize_type,
     older_drafts,
+    spread_enum,
 )
 from mcpfactory_codegen.openapi.reading import Direction, SpecVersion
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
-from mcpfactory_codegen.openapi.sharing import SharedSchemas, Visibility
+from mcpfactory_codegen.openapi.sharing import SchemaNames, SharedSchemas, Visibility, break_cycles
 
-__all__ = ["Direction", "Spot", "Translator", "tag_branches"]
-
+__all__ = ["Direction", "Schemas", "Spot", "Translator", "tag_branches"]
 
 _DEEP: Final = 100
 """Schemas written inside each other. Shared schemas start anew, so this bounds one schema's own text."""
@@ -65,6 +66,7 @@ class Translator:
         self._visibility = visibility
         self._problems = problems
         self._shared = shared
+        self._closing = Closing(references, problems, siblings=spec.siblings)
         self._left = _BUDGET
 
     def schema(self, node: Any, spot: Spot) -> JsonSchema:
@@ -127,7 +129,9 @@ class Translator:
         if not self._spec.siblings:
             self._report_siblings(beside, spot.location)
             beside = {key: value for key, value in beside.items() if key in ANNOTATIONS or key == "example"}
+        self._closing.look({keyword: node[keyword], **beside}, spot.location)
         result |= self._object(beside, spot)
+        self._closing.apply(result, spot.location)
         return allow_null(result) if _nullable(node) else result
 
     def _intended(self, reference: str, location: Location) -> LocatedNode:
@@ -162,6 +166,7 @@ class Translator:
         if spot.direction and "allOf" in node:
             hidden = spot.hidden | self._visibility.hidden_in(node, spot.location, spot.direction)
             spot = spot._replace(hidden=hidden)
+        self._closing.look(node, spot.location)
         out: Object = {}
         for key, value in node.items():
             if key in SCALARS:
@@ -198,6 +203,7 @@ class Translator:
         self._required(out, node, spot)
         if "discriminator" in node:
             tag_branches(out, node, spot.location, self._references, self._spec)
+        self._closing.apply(out, spot.location)
         return out
 
     def _foreign(self, key: str, value: Any) -> bool:
@@ -404,3 +410,46 @@ def _stated(target: LocatedNode, name: str, references: References, levels: int)
         if one is not None and (found is None or len(one) < len(found)):
             found = one
     return found
+
+
+# --- all schemas of one document ---
+
+
+class Schemas:
+    """The schemas of one document; `shared` is what `Api.schemas` will be."""
+
+    def __init__(self, spec: SpecVersion, references: References, visibility: Visibility, problems: Problems) -> None:
+        try:
+            named = references.resolve(f"#{spec.schemas}", Location("", "")).node
+        except UnresolvedError:
+            named = {}  # a document may well have none
+        self._names = SchemaNames(named, spec.schemas)
+        self._problems = problems
+        self._named = SharedSchemas(self._names, visibility)
+        self._translator = Translator(spec, references, visibility, problems, self._named)
+        self._shared: dict[str, JsonSchema] = {}
+        self._inline: dict[tuple[Location, Direction], JsonSchema] = {}
+
+    def translate(self, node: Any, location: Location, direction: Direction) -> JsonSchema:
+        """Return the schema of a parameter, body or response. One location gives one (shared, not to be changed) result."""
+        key = (location, direction)
+        if key not in self._inline:
+            self._inline[key] = self._translator.schema(node, Spot(location, direction))
+        return self._inline[key]
+
+    def shared(self) -> dict[str, JsonSchema]:
+        """Every schema that was referred to, by name, in the order of the names. Call it once, when all is translated."""
+        while self._named.waiting:
+            name, target, direction = self._named.waiting.pop()
+            self._shared[name] = self._translator.schema(target.node, Spot(target.location, direction))
+        break_cycles(self._shared, lambda name: self._names.variant_of(name, "base"), self._report_cycle)
+        return dict(sorted(self._shared.items()))
+
+    def _report_cycle(self, name: str) -> None:
+        location = self._named.locations.get(name)
+        message = (
+            f"the schema {name!r} is defined by itself without end; the reference that closes the circle was dropped"
+        )
+        self._problems.add(
+            "schema-cycle", str(location) if location else "", message, "one of the schemas has to be written out"
+        )

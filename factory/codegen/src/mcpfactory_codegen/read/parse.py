@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 import yaml
 
 from mcpfactory_codegen.ir import Problems, escape
-from mcpfactory_codegen.sources.graphql import SDL, is_sdl_text
+from mcpfactory_codegen.sources import member_of
 
 __all__ = [
     "MAX_DEPTH",
@@ -65,8 +65,8 @@ def parse(raw: bytes, problems: Problems, file: str = "") -> tuple[Any, Format]:
         problems.add("document-encoding", file, "it is not UTF-8; read as Windows-1252", "save it as UTF-8")
     if not text.strip():
         raise ParseError("it is empty", "is it the right file, and was it saved?")
-    if is_sdl_text(raw):
-        return {SDL: text}, "graphql"
+    if member := member_of(raw):
+        return {member: text}, "graphql"
     if text.lstrip()[0] not in "{[":
         return _Yaml(text, problems, file).build(), "yaml"
     try:

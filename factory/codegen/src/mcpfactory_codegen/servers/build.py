@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from mcpfactory_codegen.describe.workflows import Workflow, checked
 from mcpfactory_codegen.emit import Options, emit
 from mcpfactory_codegen.ir import Api, Problem, Skipped
 from mcpfactory_codegen.naming import Names, name_api
+from mcpfactory_codegen.naming.variables import keep_server_names
 from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import Overlay, apply_overlays, load_overlay
 from mcpfactory_codegen.servers import tree
@@ -31,8 +33,8 @@ from mcpfactory_codegen.servers.report import REPORT, environment, has_root, ren
 from mcpfactory_codegen.servers.scaffold import find_template, render, template_version
 from mcpfactory_codegen.servers.style import formatted
 from mcpfactory_codegen.servers.values import quoted
-from mcpfactory_codegen.source import kind_of
-from mcpfactory_codegen.text import clean, one_line, snake
+from mcpfactory_codegen.sources.reading import kind_of
+from mcpfactory_codegen.text import clean, one_line, snake, words
 from mcpfactory_runtime.upstream.addresses import describe_private, host_port_of, is_public
 
 __all__ = [
@@ -111,10 +113,12 @@ def generate(
     *,
     scaffold: bool = False,
     sources: Mapping[str, str] | None = None,
+    servers: Mapping[str, str] | None = None,
     notify: Notify = no_notice,
 ) -> BuiltServer:
     """Everything that follows from the documents, by label; with `scaffold` the person's files, too.
 
+    `pinned` are the names of tools that stay, by operation; `servers` the addresses that names of servers stay with.
     `sources` are the private addresses that a person named for documents just now: their APIs may be called there. `notify`
     takes a line whenever a step begins.
     """
@@ -122,12 +126,11 @@ def generate(
     documents = {one.label: _with_source(one, documents[one.label]) for one in config.apis}
     read = read_documents(config.apis, documents, config.credentials)
     config = _with_permitted_hosts(config, sources or {}, read.bases)
-    api = read.api
+    api = keep_server_names(read.api, servers or {})
     notify(f"naming and describing {len(api.operations)} operations")
     named = name_api(api, server=config.name, pinned=pinned)
     renamed = rename(named, config.tools)
-    names = renamed.names
-    described = describe_all(api, names, config.responses)
+    described = describe_all(api, renamed.names, config.responses)
     api, visible, suspicious = without_suspicious_texts(api, described.tools)
     curated = curate(visible, renamed)
     profiles = resolve(api, curated.tools, config)
@@ -137,17 +140,16 @@ def generate(
     problems = located_in(documents, (*api.problems, *described.problems, *suspicious, *of_choice))
     options = _options(config, version, profiles.offer, workflows)
     notify(f"writing the code of {len(curated.tools)} tools")
-    machine = emit(api, names, curated.tools, options)
-    machine |= test_files(api, names, curated.tools, config.package, dialect="dialect" in profiles.offer)
-    person = _person(config, api, names, curated.tools) if scaffold else {}
+    tests = test_files(api, renamed.names, curated.tools, config.package, dialect="dialect" in profiles.offer)
+    machine = emit(api, renamed.names, curated.tools, options) | tests
+    person = _person(config, api, renamed.names, curated.tools) if scaffold else {}
     notify(f"formatting {len(machine) + len(person)} files")
-    done = formatted({**machine, **person})
-    groups = suggest(api, curated.tools)
+    done, groups = formatted({**machine, **person}), suggest(api, curated.tools)
     data = report(
-        api, names, curated.tools, skipped, problems, uncurated=renamed.uncurated, private=config.allow_private
+        api, renamed.names, curated.tools, skipped, problems, uncurated=renamed.uncurated, private=config.allow_private
     )
-    data["workflows"] = [{"name": one.name, "steps": [step.tool for step in one.config.steps]} for one in workflows]
-    data |= {"offer": profiles.summary, "groups": [asdict(group) for group in groups]}
+    steps = [{"name": one.name, "steps": [step.tool for step in one.config.steps]} for one in workflows]
+    data |= {"workflows": steps, "offer": profiles.summary, "groups": [asdict(group) for group in groups]}
     return BuiltServer(
         machine={**{path: done[path] for path in machine}, REPORT: render_report(data)},
         person={path: done[path] for path in person},
@@ -403,6 +405,7 @@ def permitted(source: str, base_url: str) -> tuple[str, ...]:
 _ROWS: Final = 60
 _ROW: Final = 120  # characters that say what a tool does
 _NAMED: Final = 4  # documents that are named one by one
+_TOPICS: Final = 12
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
 
 
@@ -422,7 +425,7 @@ def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[
         "instructions_quoted": quoted(instructions),
         "document": _documents(config),
         "title_markdown": markdown(title),
-        "about_markdown": markdown(one_line(api.description, 600)),
+        "about_markdown": _about(api, tools),
         "tools_count": len(tools),
         "tools_table": _tools_table(tools),
         "environment_table": _environment_table(environment(api, names, tools)),
@@ -431,6 +434,16 @@ def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[
         "address_variable": f"{names.prefix}_BASE_URL" if has_root(api, tools) else "",
         "example_tool": next((tool.name for tool in tools if not tool.input_schema.get("required")), ""),
     }
+
+
+def _about(api: Api, tools: Sequence[ApiTool]) -> str:
+    """Return what the API is for, as Markdown: its description, and what the document says of the tags of its tools."""
+    operations = api.by_key()
+    counts = Counter(tag for tool in tools for tag in operations[tool.key].tags[:1])
+    said = {tag: one_line(api.tag_descriptions.get(tag, ""), _ROW) for tag, _ in counts.most_common()}
+    told = {tag: text for tag, text in said.items() if words(text.lower()) not in ((), words(tag.lower()))}
+    topics = [f"- {markdown(tag)}: {markdown(text)}" for tag, text in list(told.items())[:_TOPICS]]
+    return "\n\n".join(filter(None, (markdown(one_line(api.description, 600)), "\n".join(topics))))
 
 
 def _documents(config: ServerConfig) -> str:

@@ -42,8 +42,8 @@ from mcpfactory_codegen.servers.documents import ApiSource, Sources, choose_labe
 from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.overview import Overview
-from mcpfactory_codegen.servers.report import published_names
-from mcpfactory_codegen.source import title_of
+from mcpfactory_codegen.servers.report import published_names, published_servers
+from mcpfactory_codegen.sources.reading import title_of
 from mcpfactory_codegen.text import snake
 
 __all__ = ["CreateError", "Created", "create_server", "regenerate"]
@@ -162,7 +162,7 @@ def regenerate(folder: Path) -> Created:
             return Created(config.name, folder)
         documents = stored_documents(folder, config)
         pinned = {**published_names(folder), **config.names}
-        built = generate(config, documents, pinned, stated_version(folder, config))
+        built = generate(config, documents, pinned, stated_version(folder, config), servers=published_servers(folder))
         refuse_empty(built, config, config.document)
         steps = tree.write(folder, built.machine, owner="machine")
     tampered = tuple(file_tampered(step) for step in steps if step.tampered)

@@ -17,7 +17,7 @@ from mcpfactory_codegen.read.document import Document
 from mcpfactory_codegen.read.lines import located
 from mcpfactory_codegen.select import select
 from mcpfactory_codegen.servers.apis import LABEL, SHARED_CREDENTIALS, ApiConfig
-from mcpfactory_codegen.source import read_source
+from mcpfactory_codegen.sources.reading import read_source
 from mcpfactory_codegen.text import VERSION, clean, words
 
 __all__ = ["ApiSource", "Apis", "Sources", "choose_labels", "located_in", "read_documents", "sources_of"]

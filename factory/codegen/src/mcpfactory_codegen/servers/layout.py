@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from mcpfactory_codegen.read.document import Document, DocumentError, load
 from mcpfactory_codegen.servers import tree
-from mcpfactory_codegen.source import kind_of
+from mcpfactory_codegen.sources.reading import kind_of
 
 __all__ = ["DocumentFiles", "as_kept", "document_files"]
 

@@ -36,7 +36,7 @@ from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, parse_config
 from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.lock import Lock, LockEntry, fingerprint
 from mcpfactory_codegen.servers.merge import merge
-from mcpfactory_codegen.servers.report import REPORT, published_names
+from mcpfactory_codegen.servers.report import REPORT, published_names, published_servers
 from mcpfactory_codegen.servers.scaffold import ScaffoldError
 from mcpfactory_codegen.text import words
 from mcpfactory_runtime.upstream.settings import SETTINGS
@@ -165,10 +165,11 @@ def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify
         except ScaffoldError:
             return BuiltServer()
     pinned, documents = {**published_names(folder), **old.names}, stored_documents(folder, old)
+    servers = published_servers(folder)
     try:
-        return generate(config, documents, pinned, version, scaffold=True, notify=notify)
+        return generate(config, documents, pinned, version, scaffold=True, servers=servers, notify=notify)
     except ScaffoldError:
-        return generate(config, documents, pinned, version)
+        return generate(config, documents, pinned, version, servers=servers)
 
 
 def _machines(lock: Lock, names: _Names, after: BuiltServer) -> tuple[dict[str, bytes | None], dict[str, LockEntry]]:

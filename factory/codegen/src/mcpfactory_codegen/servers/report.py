@@ -16,7 +16,16 @@ from mcpfactory_codegen.naming import Names, environment_parts
 from mcpfactory_codegen.text import one_line
 from mcpfactory_runtime.upstream.settings import server_setting
 
-__all__ = ["REPORT", "environment", "has_root", "published_names", "render_report", "report", "reported_key"]
+__all__ = [
+    "REPORT",
+    "environment",
+    "has_root",
+    "published_names",
+    "published_servers",
+    "render_report",
+    "report",
+    "reported_key",
+]
 
 REPORT: Final = ".mcpfactory/report.json"
 _VERSION: Final = 1
@@ -86,6 +95,7 @@ def _tool(tool: ApiTool, operation: ApiOperation) -> dict[str, Any]:
         "name": tool.name,
         "operation": _named(operation),
         "arguments": {name: {"in": bound.place, "name": bound.name} for name, bound in tool.bindings.items()},
+        **({"fixed": dict(tool.fixed)} if tool.fixed else {}),
         "tokens": tool.tokens,
         "effect": _effect(tool.annotations),
         **({"hard": hard} if (hard := hardships_of(tool, operation)) else {}),
@@ -223,5 +233,14 @@ def published_names(folder: Path) -> dict[str, str]:
         data = json.loads((folder / REPORT).read_bytes())
         names = {reported_key(tool["operation"]): str(tool["name"]) for tool in data["tools"] if tool["operation"]}
         return names | {str(key): str(name) for key, name in data.get("names", {}).items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def published_servers(folder: Path) -> dict[str, str]:
+    """Return the address of each server beside the root by its name, as the server was last made; {} when there is no report to read."""
+    try:
+        data = json.loads((folder / REPORT).read_bytes())
+        return {str(one["name"]): str(one["url"]) for one in data["address"]["servers"]}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

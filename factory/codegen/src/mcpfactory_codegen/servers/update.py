@@ -43,7 +43,7 @@ from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.lock import Lock, LockEntry, Owner, fingerprint
 from mcpfactory_codegen.servers.merge import has_marks, merge
-from mcpfactory_codegen.servers.report import REPORT, published_names, reported_key
+from mcpfactory_codegen.servers.report import REPORT, published_names, published_servers, reported_key
 from mcpfactory_codegen.text import listed
 
 __all__ = ["FileAction", "FileUpdate", "Updated", "update_server"]
@@ -189,7 +189,16 @@ def _built(
             )
     pinned = {**published_names(folder), **config.names}
     version = stated_version(folder, config)
-    built = generate(config, every, pinned, version, scaffold=True, sources=sources, notify=notify)
+    built = generate(
+        config,
+        every,
+        pinned,
+        version,
+        scaffold=True,
+        sources=sources,
+        servers=published_servers(folder),
+        notify=notify,
+    )
     refuse_empty(built, config, config.document)
     return built
 

@@ -6,12 +6,15 @@ translation keeps where each part stands in the source (`translation`), so that 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_codegen.sources.discovery import is_discovery, translate_discovery
 from mcpfactory_codegen.sources.graphql import (
+    SDL,
+    SDL_TEXT,
     is_introspection,
     is_sdl,
     translate_introspection,
@@ -22,7 +25,7 @@ from mcpfactory_codegen.sources.postman import is_postman, translate_postman, wi
 from mcpfactory_codegen.sources.redaction import without_credentials
 from mcpfactory_codegen.sources.translation import Translation
 
-__all__ = ["SOURCES", "Source", "recognise"]
+__all__ = ["SOURCES", "Source", "member_of", "recognise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class Source:
     """A kind of document. `file` is its stem in a server's folder; `counted` what people count in it.
 
     `translate` is None for what needs no translation. `stored` says what is kept of a document, where that is not the document as it is.
+    `text`: what its bytes have where they are neither JSON nor YAML, and the member of the data that holds them as text.
     """
 
     name: str
@@ -39,6 +43,7 @@ class Source:
     recognises: Callable[[dict[str, Any]], bool]
     translate: Callable[[dict[str, Any]], Translation] | None = None
     stored: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    text: tuple[re.Pattern[bytes], str] | None = None
 
 
 def _is_openapi(data: dict[str, Any]) -> bool:
@@ -52,7 +57,7 @@ SOURCES: Final = (
         "introspection", "the introspection of a GraphQL API", "fields", "introspection",
         is_introspection, translate_introspection,
     ),
-    Source("graphql", "a GraphQL schema", "fields", "schema", is_sdl, translate_sdl),
+    Source("graphql", "a GraphQL schema", "fields", "schema", is_sdl, translate_sdl, text=(SDL_TEXT, SDL)),
     Source("postman", "a Postman collection", "requests", "collection", is_postman, translate_postman, without_values),
     Source("har", "a recording of HTTP traffic (HAR)", "operations", "recording", is_har, translate_har, without_credentials),
 )  # fmt: skip
@@ -64,3 +69,10 @@ def recognise(data: Any) -> Source | None:
     if not isinstance(data, dict):
         return None
     return next((source for source in SOURCES if source.recognises(data)), None)
+
+
+def member_of(raw: bytes) -> str:
+    """Return the member that holds a document which is neither JSON nor YAML, as text; "" for all that may be one of them."""
+    texts = [source.text for source in SOURCES if source.text is not None]
+    data = raw.lstrip()[:1] in {b"{", b"["}
+    return "" if data else next((member for pattern, member in texts if pattern.search(raw)), "")

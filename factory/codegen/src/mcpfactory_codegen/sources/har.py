@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from mcpfactory_codegen.credentials.names import is_credential, is_secret
 from mcpfactory_codegen.inputs import FORMS
 from mcpfactory_codegen.ir import essence, is_json
 from mcpfactory_codegen.sources.inference import infer
-from mcpfactory_codegen.sources.secrets import REDACTED, is_credential, is_secret
+from mcpfactory_codegen.sources.secrets import REDACTED
 from mcpfactory_codegen.sources.translation import Draft, Translation, entries, json_value, table, text
 from mcpfactory_codegen.text import singular, snake
 

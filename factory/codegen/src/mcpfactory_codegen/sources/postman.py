@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
+from mcpfactory_codegen.credentials.names import is_credential, is_secret
 from mcpfactory_codegen.sources.inference import infer
-from mcpfactory_codegen.sources.secrets import REDACTED, is_credential, is_secret, redacted, without_user
+from mcpfactory_codegen.sources.secrets import REDACTED, redacted, without_user
 from mcpfactory_codegen.sources.translation import Draft, Translation, entries, json_value, table, text
 from mcpfactory_codegen.text import snake
 

@@ -11,9 +11,10 @@ import re
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, unquote
 
+from mcpfactory_codegen.credentials.names import is_secret
 from mcpfactory_codegen.inputs import FORMS
 from mcpfactory_codegen.ir import essence, is_json
-from mcpfactory_codegen.sources.secrets import REDACTED, is_secret, redacted, without_user
+from mcpfactory_codegen.sources.secrets import REDACTED, redacted, without_user
 from mcpfactory_codegen.sources.translation import entries, json_value, table, text
 
 __all__ = ["without_credentials"]

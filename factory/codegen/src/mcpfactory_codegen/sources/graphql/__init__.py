@@ -24,12 +24,13 @@ from mcpfactory_codegen.sources.graphql.sdl import SdlError, parsed
 from mcpfactory_codegen.sources.graphql.selection import SelectionSet, answer_of, select_fields
 from mcpfactory_codegen.sources.translation import Draft, Translation, pointer_of, table, text
 
-__all__ = ["SDL", "is_introspection", "is_sdl", "is_sdl_text", "translate_introspection", "translate_sdl"]
+__all__ = ["SDL", "SDL_TEXT", "is_introspection", "is_sdl", "translate_introspection", "translate_sdl"]
 
 SDL: Final = "sdl"
 """The member of a document's data that holds the text of a schema."""
 
-_SDL: Final = re.compile(rb"^(?:extend\s+)?(?:type\s+[A-Za-z_]\w*[^:\n{]*\{|schema\b[^:\n{]*\{)", re.M)
+SDL_TEXT: Final = re.compile(rb"^(?:extend\s+)?(?:type\s+[A-Za-z_]\w*[^:\n{]*\{|schema\b[^:\n{]*\{)", re.M)
+"""What the text of a schema has: it defines a type at the beginning of a line."""
 _TOKEN: Final = "Token"  # noqa: S105 - the name of a scheme
 _PAGE: Final = 20
 _QUIET: Final = frozenset({"path-odd", "server-relative"})
@@ -58,11 +59,6 @@ def is_introspection(data: dict[str, Any]) -> bool:
 def is_sdl(data: dict[str, Any]) -> bool:
     """Whether the data is the text of a schema, as `load` keeps it."""
     return set(data) == {SDL}
-
-
-def is_sdl_text(raw: bytes) -> bool:
-    """Whether bytes are the text of a schema: it defines a type at the beginning of a line."""
-    return raw.lstrip()[:1] not in {b"{", b"["} and _SDL.search(raw) is not None
 
 
 def translate_introspection(data: dict[str, Any]) -> Translation:

@@ -1,7 +1,7 @@
 """Parameters that are credentials: they become security schemes, whose values are in the environment, and no model is offered them.
 
 Many documents describe an API key, or the token that a scheme sends already, once more as a parameter of each operation. A parameter
-counts as a credential by its name, its place and its description (`_RULES`); `key` and `token` alone say too little, so
+counts as a credential by its name, its place and its description (`names.RULES`); `key` and `token` alone say too little, so
 that they count only when the description, a scheme of the document or nearly every operation of it says the same. In doubt a
 parameter is data. What a person decided in `[credentials]` of `mcpfactory.toml` goes before all of it.
 
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Final, Literal
 
+from mcpfactory_codegen.credentials.names import PAIRS, PLACES, RULES, NameRule, squashed
 from mcpfactory_codegen.ir import (
     CODES,
     Api,
@@ -45,46 +46,6 @@ class CredentialOptions:
 NO_OPTIONS: Final = CredentialOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """`name` is matched against the squashed name (`X-Api-Key` is `xapikey`), `said` is looked for in the description.
-
-    `common`: it is enough that nearly every operation has the parameter: "unsaid" where nothing describes it, "needed" where
-    nothing less will do. `token`: what a bearer or OAuth scheme of the operation sends already.
-    """
-
-    name: str
-    places: Collection[str]
-    said: str = ""
-    common: Literal["", "unsaid", "needed"] = ""
-    token: bool = False
-
-
-_ALL: Final = ("query", "header", "cookie")
-_KEY_WORDS: Final = r"\b(api|app|application|developer|client|consumer|access|subscription|secret|your|license)[ _-]?key\b|\bkey\b.{0,40}\b(authenticat|authoriz)"
-_BEARER_WORDS: Final = (
-    r"\b(access|auth\w*|api|bearer|oauth\S*|security|jwt|session|user|your|personal)[ _-]?tokens?\b"
-    r"|\btoken\b.{0,40}\b(authenticat|authoriz|from a user)|\boauth\b|\bbearer\b"
-)
-_RULES: Final = (
-    _Rule(r"\w*apikey", ("header",)),
-    _Rule(r"(api|rapidapi|xapi)key", _ALL),
-    _Rule(r"\w*subscriptionkey", ("header",)),
-    _Rule(r"subscriptionkey", _ALL),
-    _Rule(r"apitoken|apisecret|xapitoken|xapisecret", _ALL),
-    _Rule(r"(x|oauth|auth|user)?(accesstoken|oauthtoken|authtoken)|oauth2token", _ALL, token=True),
-    _Rule(
-        r"token|xtoken|authtoken|jwt|auth|authentication|authenticationtoken",
-        _ALL,
-        _BEARER_WORDS,
-        common="unsaid",
-        token=True,
-    ),
-    _Rule(r"\w*(token|authentication|sdkkey)", ("header",), r"\b(authentication|access|api) (token|key)\b|\bsdk key\b"),
-    _Rule(r"key|appkey|accesskey|developerkey|devkey|userkey|secretkey|licensekey", _ALL, _KEY_WORDS, common="unsaid"),
-    _Rule(r"(?!.*idempot)\w*(key|token|secret|authentication)", ("header",), common="needed"),
-    _Rule(r"appid", _ALL, r"\bapi[ _-]?key|\bapp(lication)?[ _-]?id\b.{0,30}\b(authenticat|key)|\byour\b.{0,20}\bkey"),
-)
 _NOT: Final = re.compile(
     r"\b(page|paging|paginat\w*|next|continu\w*|cursor|sync|verif\w*|reset|invit\w*|confirm\w*|device|push|activat\w*|refresh|csrf"
     r"|idempoten\w*|previous\w*|returned (from|by|in)|to (\w+ate|revoke|check|delete|remove|introspect|logout))\b",
@@ -93,8 +54,6 @@ _NOT: Final = re.compile(
 _ABOUT_TOKENS: Final = re.compile(
     r"token|oauth|introspect|log-?(in|out)|sign-?in|^(revoke|verify|validate|check)$", re.I
 )
-_PAIRS: Final = (("appid", "appkey"), ("accesskey", "secretkey"), ("apiaccesskeyid", "apisecretaccesskey"))
-"""Names that are credentials where an operation has both."""
 _SIGNATURE: Final = re.compile(r"xamz(contentsha256|date|algorithm|credential|securitytoken|signature|signedheaders)")
 _INSTEAD: Final = re.compile(
     r"\b(unless|instead of|alternative(ly)?|either|not needed (if|when)|or (an?|the) oauth)\b", re.I
@@ -150,15 +109,15 @@ def _shares(operations: Collection[ApiOperation]) -> Mapping[Slot, float]:
 
 
 def _bound(operation: ApiOperation, binding: _Binding) -> ApiOperation:
-    names = {_squashed(one.name) for one in operation.parameters}
-    pairs = {name for pair in _PAIRS if names.issuperset(pair) for name in pair}
+    names = {squashed(one.name) for one in operation.parameters}
+    pairs = {name for pair in PAIRS if names.issuperset(pair) for name in pair}
     kept: list[ApiParameter] = []
     required: list[str] = []
     optional: list[str] = []
     alone: list[str] = []
     for parameter in operation.parameters:
         slot = _slot(parameter)
-        if slot[0] == "header" and _SIGNATURE.fullmatch(_squashed(slot[1])) and _signed(operation, binding):
+        if slot[0] == "header" and _SIGNATURE.fullmatch(squashed(slot[1])) and _signed(operation, binding):
             continue  # made when the request is signed
         rule = _rule(parameter, operation, binding, pairs)
         if rule is None:
@@ -185,33 +144,31 @@ def _slot(parameter: ApiParameter) -> Slot:
     return parameter.place, name
 
 
-def _squashed(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
-def _rule(parameter: ApiParameter, operation: ApiOperation, binding: _Binding, pairs: Collection[str]) -> _Rule | None:
+def _rule(
+    parameter: ApiParameter, operation: ApiOperation, binding: _Binding, pairs: Collection[str]
+) -> NameRule | None:
     """Return what makes a parameter a credential; None for data."""
     place, name = _slot(parameter)
     if (place, name) == _AUTHORIZATION:
-        return _Rule("authorization", ("header",), token=True)  # never an argument
+        return NameRule("authorization", ("header",), token=True)  # never an argument
     wanted, unwanted = (
         {one.lower() for one in names} for names in (binding.options.parameters, binding.options.arguments)
     )
-    if place not in _ALL or parameter.name.lower() in unwanted:
+    if place not in PLACES or parameter.name.lower() in unwanted:
         return None
-    squashed = _squashed(name)
+    plain = squashed(name)
     declared = (place, name) in binding.by_slot and not _NOT.search(parameter.description)
-    if parameter.name.lower() in wanted or declared or squashed in pairs:
-        return _Rule(squashed, _ALL)
+    if parameter.name.lower() in wanted or declared or plain in pairs:
+        return NameRule(plain, PLACES)
     share = binding.shares.get((place, name), 0.5)
     everywhere = share >= _COMMON
     if not _plain(parameter, binding.api) or (operation.security and share < _RARE):
         return None
-    if _about_tokens(operation) and "token" in squashed and not everywhere:
+    if _about_tokens(operation) and "token" in plain and not everywhere:
         return None
     said = parameter.description or _samples(parameter, "description")
-    for rule in _RULES:
-        if place in rule.places and re.fullmatch(rule.name, squashed):
+    for rule in RULES:
+        if rule.described and place in rule.places and re.fullmatch(rule.name, plain):
             by_text = re.search(rule.said, said, re.I) and not _NOT.search(said)
             if rule.common == "needed":
                 by_text = by_text and everywhere
@@ -243,7 +200,7 @@ def _signed(operation: ApiOperation, binding: _Binding) -> bool:
     )
 
 
-def _sent_already(parameter: ApiParameter, rule: _Rule, operation: ApiOperation, binding: _Binding) -> bool:
+def _sent_already(parameter: ApiParameter, rule: NameRule, operation: ApiOperation, binding: _Binding) -> bool:
     """Whether a scheme of the operation sends this token in its own way. A required one must say that it is that token."""
     if not rule.token:
         return False

@@ -1,30 +1,34 @@
-"""Verbs of API documents, what each says that an operation does, and which of them are as often nouns."""
+"""The verbs of API documents, each once, by what it says that an operation does; and which of them are as often nouns.
+
+One list for `effects`, which asks what an operation does, and for `naming`, which asks which words of a name are verbs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 __all__ = [
+    "ACTIONS",
+    "ADDS",
     "ASKS",
+    "BARE",
     "DESTROYS",
     "ENUMERATES",
     "ISSUED",
     "MAY",
     "MAYBE",
+    "METHODS",
     "NAMES_ONLY",
     "NOT_FIRST",
     "NOUNS_OF_ASKING",
     "NOUNS_TOO",
     "NOUN_HEADS",
+    "OTHERS",
     "READS",
+    "RESTORES",
     "SHOWS",
+    "VERBS",
     "WRITES",
-    "Said",
-    "base_of",
-    "phrasal",
-    "said_by",
     "verbs",
 ]
 
@@ -33,10 +37,6 @@ def verbs(text: str) -> frozenset[str]:
     """Return the words of a text as a set."""
     return frozenset(text.split())
 
-
-_ENDINGS: Final = (
-    ("ies", "y"), ("es", ""), ("s", ""), ("ing", "e"), ("ting", "t"), ("ting", ""), ("ning", "n"), ("ing", ""),
-)  # fmt: skip
 
 READS: Final = verbs(
     "analyse analyze autocomplete calculate check compare compute count describe estimate explain fetch find get geocode"
@@ -55,6 +55,10 @@ DESTROYS: Final = verbs(
     " obliterate prune purge remove revoke rm rollback terminate truncate uninstall unregister wipe"
 )
 """Verbs of taking away what exists."""
+ADDS: Final = verbs(
+    "add append charge dequeue deposit enqueue increment pay pop redeliver refund requeue resend send toggle transfer"
+)
+"""Verbs of which a second call does more than the first: such a call is not idempotent, whatever its method."""
 RESTORES: Final = verbs("restore recover undelete untrash unarchive reinstate")
 WRITES: Final = verbs(
     "accept ack acknowledge acquire activate add adjust advertise allocate allow amend append apply approve assign associate"
@@ -118,70 +122,43 @@ NAMES_ONLY: Final = verbs("describe fetch find get retrieve")
 """Verbs of asking that are no nouns: at the end of a name, too, they say what is done. Others may be a saved search or a wish list."""
 NOUNS_OF_ASKING: Final = verbs("check count estimate head list lookup match preview query read search")
 """Verbs of asking that are nouns, too: `checkCreate` makes a check."""
-_KNOWN: Final = READS | SHOWS | DESTROYS | RESTORES | WRITES | MAYBE
-_FALSE_S: Final = frozenset({"is", "has", "does", "access", "process", "address"})
-_PARTICLES: Final = verbs("in into out up off")
-
-
-SaidKind = Literal["", "reads", "shows", "writes", "destroys", "restores"]
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """The verb of one source: what it does, "" for a verb that says nothing; whether it could as well be a noun."""
-
-    kind: SaidKind = ""
-    verb: str = ""
-    weak: bool = False
-
-    @property
-    def changes(self) -> bool:
-        """Whether it says that something is changed."""
-        return self.kind in {"writes", "destroys", "restores"}
-
-    @property
-    def reads(self) -> bool:
-        """Whether it says that something is read."""
-        return self.kind in {"reads", "shows"}
-
-    @property
-    def unclear(self) -> bool:
-        """Whether the verb is a noun as often as not."""
-        return self.weak or self.verb in NOUNS_TOO
-
-    @property
-    def clear(self) -> bool:
-        """Whether it says enough to decide."""
-        return self.kind not in {"", "shows"} and not self.weak
-
-
-_KINDS: Final[tuple[tuple[SaidKind, bool, frozenset[str]], ...]] = (
-    ("destroys", False, DESTROYS),
-    ("restores", False, RESTORES),
-    ("writes", False, WRITES),
-    ("reads", False, READS),
-    ("writes", True, MAYBE),
-    ("shows", False, SHOWS),
+OTHERS: Final = verbs(
+    "admit assume audit authenticate batch begin bulk classify clean clone compile continue debug decrease define"
+    " deliver derive dislike dissociate draw emit encode end enroll enter expand extract fill forget forgot fork"
+    " handle include index infer ingest init keep lend look manage map meter opt options ping place populate prevent"
+    " queue rank recognize recommend reduce reencrypt refer reimport relate remind repeat replay rescan resync retain"
+    " retire retract reveal reverse rewind roll sample scale score sell serve settle ship shutdown solve sort stage"
+    " succeed synthesize take trace transform try tweet unassociate undo unenroll unflag uninvite unlike unlist unmap"
+    " unmark unsnooze unsuspend void wait wake warm withhold"
 )
+"""Verbs that say nothing of what is changed, or too little."""
+_RATHER_NOUNS: Final = verbs(
+    "access answer ask attempt bid boost broadcast bundle call can charge collect comment contain control credit"
+    " debit demote deposit diff do does draft drain empty exists favorite feature fund gift has hold increase info is"
+    " label lease license mail message minimize mirror mount onboard optin optout order park play pop rate rollover"
+    " seal seed setup snapshot stat status tail ticket touch trade work"
+)
+"""Words that are no verbs in a name unless something else says so: `getRate`, `listOrders`."""
+METHODS: Final = frozenset({"get", "put", "post", "delete", "patch", "head", "options", "trace", "query"})
+BARE: Final = METHODS | frozenset(
+    {"list", "create", "update", "read", "index", "show", "find", "add", "remove", "fetch", "search", "all", "destroy"}
+    | {"store", "edit", "save", "set", "new", "replace", "retrieve", "upsert", "do", "run", "execute", "call"}
+)
+"""What says no more than a method, when it is the whole operationId."""
 
-
-def said_by(word: str) -> Said:
-    """Return what a verb in its base form says."""
-    return next((Said(kind, word, weak) for kind, weak, known in _KINDS if word in known), Said())
-
-
-def phrasal(found: Sequence[str]) -> str:
-    """Return the first verb, as one word where a particle changes what it means: check in, sign up, opt out."""
-    joined = "".join(found[:2]).replace("into", "in") if len(found) > 1 and found[1] in _PARTICLES else ""
-    return joined if joined in WRITES else found[0]
-
-
-def base_of(word: str) -> str:
-    """Return the base of a verb in the third person or as a gerund, where that is a verb that is known."""
-    if word in _KNOWN:
-        return word
-    for ending, instead in _ENDINGS:
-        stem = word.removesuffix(ending) + instead
-        if word.endswith(ending) and word not in _FALSE_S and stem in _KNOWN:
-            return stem
-    return word
+ACTIONS: Final = verbs(
+    "abort accept acknowledge activate add apply approve archive assign attach authorize ban batch block cancel"
+    " capture check claim clear clone close complete confirm convert copy deactivate decline deliver detach disable"
+    " dislike dismiss dispatch download duplicate enable evaluate execute expire export fail finalize follow fork"
+    " freeze fulfill generate import increment install invite invoke join leave like link lock login logout mark"
+    " merge migrate move mute notify open pause pay pin ping preview process promote publish purge query rebuild"
+    " receive redeliver refresh refund regenerate register reject release reload remove rename renew reopen reorder"
+    " replace replay report request rerun resend reset resolve restart restore resume retry return reveal revert"
+    " revoke rotate run save schedule search send set share ship sign simulate snooze split star start stop submit"
+    " subscribe succeed suspend suspend sync terminate test toggle transfer translate trigger unarchive unassign"
+    " unban unblock undo unfollow unfreeze uninstall unlike unlink unlock unmute unpin unpublish unshare unstar"
+    " unsubscribe upgrade upload validate verify void vote withdraw"
+)
+"""What a last segment of a path says when it is done to what stands before it: `POST /books/{id}/publish`."""
+VERBS: Final = (READS | SHOWS | DESTROYS | RESTORES | WRITES | MAYBE | OTHERS | METHODS) - _RATHER_NOUNS
+"""The verbs of names."""

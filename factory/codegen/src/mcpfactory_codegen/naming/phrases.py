@@ -1,0 +1,353 @@
+"""What an operation says of itself, as words of a name: its operationId, its path, its summary.
+
+Of the operationId that counts which a person chose. A path has nouns, and with the method and the summary a verb:
+`GET /books/{id}` is get book.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from mcpfactory_codegen.ir import ApiOperation
+from mcpfactory_codegen.text import VERSION, plural, singular, words
+from mcpfactory_codegen.verbs import ACTIONS, BARE, VERBS
+
+__all__ = ["IdWords", "PathWords", "id_words", "path_words"]
+
+PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
+"""Segments that many paths begin with, and that name nothing."""
+
+_ROOM: Final = 48
+"""Characters that verb and nouns of a path may take while the operation needs no more of them to be told apart."""
+_NEAREST: Final = 2  # segments that are named in any case
+_PARAMETER: Final = re.compile(r"\{([^{}]*)\}|(?<=/):(\w+)")
+_EXTENSION: Final = re.compile(r"(?<=[\w}])\.(json|xml|csv|txt|html|htm|yaml|yml|php|aspx|do)\Z", re.I)
+
+_ON_ITEM: Final = {"GET": "get", "PUT": "update", "PATCH": "update", "DELETE": "delete", "POST": "update"}
+_ON_COLLECTION: Final = {"GET": "list", "PUT": "set", "PATCH": "update", "DELETE": "delete", "POST": "create"}
+_REST: Final = {"HEAD": "check", "OPTIONS": "options", "TRACE": "trace", "QUERY": "query"}
+
+
+@dataclass(frozen=True, slots=True)
+class PathWords:
+    """`near`: verb and nouns, none twice in a row, those of the last segments where all are too many; `whole`: with the nouns of all segments.
+
+    `written` are the nouns in the path's own spelling, plurals and all. `parameters` are the words of the path's
+    parameters, `rest` its other words: versions and prefixes, an extension, what follows `#`.
+    """
+
+    verb: str
+    near: tuple[str, ...]
+    whole: tuple[str, ...]
+    written: tuple[str, ...]
+    parameters: tuple[str, ...]
+    rest: tuple[str, ...]
+
+
+def path_words(operation: ApiOperation, room: int = _ROOM) -> PathWords:
+    """Return the words of an operation's path, with a verb that agrees with its summary; `near` has `room` characters."""
+    path, _, fragment = re.sub(r"[?#]", "\0", operation.path, count=1).partition("\0")
+    extension = _EXTENSION.search(path)
+    path = _EXTENSION.sub("", path)
+    segments, rest, on_item = _segments(path)
+    parameters = [word for pair in _PARAMETER.findall(path) for word in words(pair[0] or pair[1])]
+    rest += words(extension.group(1) if extension else "")
+    if "=" in fragment or not segments:
+        rest += words(fragment)
+    elif words(fragment):
+        segments.append(words(fragment))  # two operations of one path: `PUT /files/{id}#add_shared_link`
+        on_item = False
+    verb, ordered = _phrase(operation, segments, on_item)
+    near = ordered
+    while len(near) > _NEAREST and len("_".join((verb, *_flat(near)))) > room:
+        near = near[1:]
+    return PathWords(
+        verb,
+        (verb, *_once(_flat(near))),
+        (verb, *_flat(ordered)),
+        _flat(segments),
+        tuple(dict.fromkeys(parameters)),
+        tuple(dict.fromkeys(rest)),
+    )
+
+
+def _flat(segments: list[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(word for segment in segments for word in segment)
+
+
+def _once(nouns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words without those that the next one says again: /marketing/marketing-events is marketing events."""
+    pairs = zip(nouns, (*nouns[1:], ""), strict=False)
+    return tuple(word for word, after in pairs if singular(word) != singular(after))
+
+
+def _segments(path: str) -> tuple[list[tuple[str, ...]], list[str], bool]:
+    """Return the literal segments of a path as words, those that name nothing, and whether a parameter ends it."""
+    segments = [segment for segment in path.split("/") if segment]
+    literal: list[tuple[str, ...]] = []
+    rest: list[str] = []
+    for segment in segments:
+        parts = words(_PARAMETER.sub(" ", f"/{segment}"))
+        if VERSION.match(segment) or segment.lower() in PATH_PREFIXES:
+            rest += parts
+        elif parts:
+            literal.append(parts)
+    return (
+        literal,
+        rest,
+        bool(segments) and segments[-1].startswith(("{", ":")) and not words(_PARAMETER.sub(" ", f"/{segments[-1]}")),
+    )
+
+
+def _phrase(
+    operation: ApiOperation, segments: list[tuple[str, ...]], on_item: bool
+) -> tuple[str, list[tuple[str, ...]]]:
+    """Return the verb, and the nouns by segment."""
+    method = operation.method
+    said = summary_verb(operation.summary, reading=method == "GET")
+    if not segments:
+        verb = _REST.get(method) or {**_ON_ITEM, "POST": "post"}.get(method, method.lower())
+        return _agreed(verb, said, many=False), [("item",)] if on_item else [("root",)]
+    last, before = segments[-1], [tuple(singular(word) for word in segment) for segment in segments[:-1]]
+    if _is_action(last, operation, said, on_item=on_item):
+        return last[0], [*before, last[1:]] if last[1:] else before
+    if method in _REST:
+        return _REST[method], [*before, last]
+    if on_item:
+        one = (*last[:-1], singular(last[-1]))
+        verb = _agreed(_ON_ITEM.get(method, method.lower()), said, many=False)
+        return verb, [*before, one if verb != "list" else last]
+    many = plural(last[-1])
+    verb = _ON_COLLECTION.get(method, method.lower())
+    if method == "GET" and not many:
+        verb = "get"
+    verb = _agreed(verb, said, many=many)
+    if method == "POST" and kind(verb) != "read":
+        last = (*last[:-1], singular(last[-1]))
+    return verb, [*before, last]
+
+
+def _is_action(last: tuple[str, ...], operation: ApiOperation, said: tuple[str, ...], *, on_item: bool) -> bool:
+    """Whether the last segment says what is done; before a parameter the summary must say it, too."""
+    method = operation.method
+    if last[0] in said and last[0] in VERBS:
+        return True
+    if on_item or method not in {"POST", "PUT", "GET"}:
+        return False
+    if "#" in operation.path:
+        return last[0] in VERBS
+    return last[0] in (READING if method == "GET" else ACTIONS)
+
+
+def _agreed(verb: str, said: tuple[str, ...], *, many: bool) -> str:
+    """Return the method's verb, unless the summary says that the operation does something else."""
+    if not said or kind(verb) in {kind(one) for one in said}:
+        return verb
+    if verb == "set" and "create" in said:
+        return verb  # PUT creates or replaces
+    first = said[0]
+    return "list" if first == "get" and many else first
+
+
+_MACHINE_MADE: Final = re.compile(
+    r"((operation|op|route|handler|endpoint|api|path|method|unnamed|id)[_-]?\d*|(\w*[_-])?(?=\w*\d)[0-9a-f]{8,}|\d+)\Z",
+    re.I,
+)
+_GENERIC: Final = frozenset(
+    {"operation", "op", "route", "handler", "endpoint", "api", "path", "method", "unnamed", "id"}
+)
+_TELLING: Final = re.compile(r"[^\W\d_]+|[a-z]{3,}v\d{1,2}")  # letters alone, or with a version: `chatv2`
+_ONE_WORD: Final = re.compile(r"OAuth|iOS|macOS|GraphQL|IdP(?![a-z])")
+_MANY: Final = re.compile(r"[A-Z]{2,}s(?![a-z])")
+_SPRING: Final = re.compile(r"(?P<name>.+?)_?Using_?(GET|PUT|POST|DELETE|PATCH|HEAD|OPTIONS)(_\d+)?\Z")
+_NEST: Final = re.compile(r"(?P<group>\w+?)Controller[_.](?P<name>\w+)\Z")
+_METHOD_FIRST: Final = re.compile(r"(GET|PUT|POST|DELETE|PATCH)_(?P<name>[A-Z]\w*)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class IdWords:
+    """`plain`: what a person chose; `whole`: with all that a framework added. Both are () when method and path say more.
+
+    `tail`: the words of a name that follows method and path in the operationId.
+    """
+
+    plain: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
+    tail: tuple[str, ...] = ()
+
+
+def id_words(operation: ApiOperation) -> IdWords:
+    """Return the words of the operationId, as far as it says something."""
+    text = _whole_words(operation.operation_id)
+    whole = words(text)
+    if not whole or _MACHINE_MADE.match("_".join(whole)) or not any(_TELLING.fullmatch(part) for part in whole):
+        return IdWords()
+    if _nouns(operation.path) and (_is_bare(whole) or _repeats_path(operation, whole)):
+        return IdWords()
+    begin = f"{operation.method.lower()}-{operation.path}"
+    if text.startswith(f"{begin}_"):
+        return IdWords(tail=words(text[len(begin) :]))
+    if (match := _METHOD_FIRST.match(text)) and match[1] == operation.method and words(match["name"])[0] in VERBS:
+        return IdWords(words(match["name"]), words(match["name"]))  # `get_delete_policy` would say two things
+    for plain in _plain(operation, text):
+        parts = words(plain)
+        if parts and parts != whole:
+            return IdWords() if _is_bare(parts) else IdWords(parts, whole)
+    return IdWords(whole, whole)
+
+
+def _whole_words(text: str) -> str:
+    """Return the text with names and plurals of abbreviations in one piece: `OAuth2` is oauth2, and `IDs` ids."""
+    text = _ONE_WORD.sub(lambda match: match.group().capitalize(), text)
+    return _MANY.sub(lambda match: match.group().capitalize(), text)
+
+
+def _nouns(path: str) -> bool:
+    """Whether a path says something beside its parameters."""
+    return bool(words(re.sub(r"\{[^{}]*\}", " ", re.split(r"[?#]", path, maxsplit=1)[0])))
+
+
+def _is_bare(parts: tuple[str, ...]) -> bool:
+    """Whether the name is a verb without a noun."""
+    return len(parts) == 1 and parts[0] in BARE
+
+
+def _plain(operation: ApiOperation, text: str) -> Iterator[str]:
+    """Proposals for the name that a person chose, by the frameworks that make an operationId of it."""
+    tail = "_" + operation.method.lower()
+    made = (
+        re.sub(r"\W", "_", operation.path) + tail
+    )  # FastAPI: `read_item_items__item_id__get` is the function read_item
+    for ending in (made, re.sub(r"\W", "_", operation.path.rstrip("/")) + tail):
+        name = text.removesuffix(ending)
+        chosen = set(words(name))
+        sure = "__" in ending or len(words(ending)) > 3 or chosen & VERBS or chosen <= {*words(operation.path)}
+        if name != text and chosen and sure:
+            yield name
+    if match := _SPRING.match(text):
+        yield match["name"]
+    if match := _NEST.match(text):
+        yield f"{match['group']}_{match['name']}"
+
+
+def _repeats_path(operation: ApiOperation, parts: tuple[str, ...]) -> bool:
+    """Whether `parts` are the method and the path's words, parameters and all, so that the path says it better.
+
+    `getUserBooks` on /user/books stays: somebody chose it.
+    """
+    method = operation.method.lower()
+    sides = [(parts[0], parts[1:]), (parts[-1], parts[:-1])]
+    path = re.split(r"[?#]", operation.path, maxsplit=1)[0]
+    for verb, rest in sides:
+        if verb != method or (verb in {"get", "delete"} and "{" not in path):
+            continue
+        if rest and any(
+            re.fullmatch(pattern, "_".join(rest) + "_") for pattern in (_spelled(path), _spelled(operation.path))
+        ):
+            return True
+    return False
+
+
+def _spelled(path: str) -> str:
+    """Return a pattern of the spellings of a path: with or without versions and prefixes, and parameters by name or as `id`."""
+    pieces = []
+    for segment in re.split(r"[/?#&=]", path):
+        for piece in re.split(r"(\{[^{}]*\})", segment):
+            spelled = "_".join(words(piece))
+            if not spelled:
+                continue
+            optional = VERSION.match(piece) or piece.lower() in PATH_PREFIXES
+            parameter = piece.startswith("{")
+            pieces.append(f"(?:{spelled}|id)_" if parameter else f"(?:{spelled}_)?" if optional else f"{spelled}_")
+    return "".join(pieces)
+
+
+READING: Final = frozenset({"search", "export", "download", "query", "preview", "validate", "verify", "compare"})
+"""Actions that a GET may be."""
+
+
+_KINDS: Final = {
+    "read": "check count describe display download export fetch find get index list load look lookup obtain preview query read "
+    "retrieve return search see show view browse compare head",
+    "create": "add create insert make new post register store submit upsert book place open issue",
+    "update": "adjust amend change edit modify patch put replace save set update upsert configure alter",
+    "delete": "clear delete destroy discard drop erase forget purge remove unset wipe",
+}
+_KIND_OF: Final = {verb: name for name, verbs in _KINDS.items() for verb in verbs.split()}
+# Verbs that are hardly ever a noun at the beginning of a summary; the others need an article or the like behind them.
+_CERTAIN_WORDS: Final = """
+    add adjust amend approve archive assign authorize calculate cancel choose compute configure confirm convert create
+    deactivate delete deliver describe destroy detect disable discard edit enable execute fetch find generate get import
+    insert invite list modify obtain perform provide publish purge register reject remove rename replace resend restore
+    retrieve return revoke rotate save send set start stop submit subscribe suspend terminate unsubscribe update upsert
+    validate verify
+"""
+_CERTAIN: Final = frozenset(_CERTAIN_WORDS.split())
+_POINTING: Final = "a an the all any your my our their its this these one some new existing multiple several single specific current for"
+_POINTERS: Final = frozenset(_POINTING.split())
+_NOUN_BEFORE: Final = frozenset(
+    {
+        "details",
+        "detail",
+        "history",
+        "id",
+        "info",
+        "information",
+        "list",
+        "name",
+        "of",
+        "request",
+        "result",
+        "results",
+        "status",
+    }
+)
+"""Words behind a verb that make a noun of it: `Upload status`."""
+_ADVERBS: Final = frozenset({"bulk", "batch", "mass", "gracefully"})
+_NORMAL: Final = {
+    "retrieve": "get", "return": "get", "fetch": "get", "show": "get", "obtain": "get", "display": "get", "see": "get",
+    "read": "get", "load": "get", "provide": "get", "view": "get", "look": "get", "describe": "get", "modify": "update",
+    "edit": "update", "change": "update", "amend": "update", "destroy": "delete", "erase": "delete",
+}  # fmt: skip
+_WRITTEN: Final = re.compile(r"^(\[[^\]]*\]|\([^)]*\)|[\W\d_])+")
+
+
+def kind(verb: str) -> str:
+    """Return what a verb does to a resource: read, create, update, delete; other verbs are a kind of their own."""
+    return _KIND_OF.get(verb, verb)
+
+
+def summary_verb(summary: str, *, reading: bool) -> tuple[str, ...]:
+    """Return the verbs that a summary begins with, in their plain forms: ("create", "update") of "Creates or updates a book".
+
+    () when its first word is no verb, or may be a noun: "Request details", and for an operation that is `reading`
+    "Upload file" or "Request the time".
+    """
+    said = words(_WRITTEN.sub("", summary[:200].replace("'", "")))
+    while said and (said[0] in _ADVERBS or said[0].endswith("ly")) and len(said) > 1 and said[0] != "reply":
+        said = said[1:]
+    verb = _verb_of(said[0]) if said else ""
+    if not verb:
+        return ()
+    if len(said) > 2 and said[1] in {"or", "and"} and (other := _verb_of(said[2])):
+        return _NORMAL.get(verb, verb), _NORMAL.get(other, other)
+    inflected = verb != said[0]
+    if reading and verb == "request":
+        return ()
+    pointed = len(said) > 1 and said[1] in _POINTERS
+    done = not reading and verb in ACTIONS and len(said) > 1 and said[1] not in _NOUN_BEFORE
+    if not (inflected or verb in _CERTAIN or pointed or done):
+        return ()
+    if verb == "list" and said[1:2] == ("of",):
+        return ("list",)
+    return (_NORMAL.get(verb, verb),)
+
+
+def _verb_of(word: str) -> str:
+    """Return the verb that a word is a form of, or ""."""
+    endings = (("", ""), ("s", ""), ("es", ""), ("ies", "y"), ("ing", ""), ("ing", "e"))
+    forms = (word.removesuffix(end) + put for end, put in endings if word.endswith(end))
+    return next((form for form in forms if form in VERBS), "")
