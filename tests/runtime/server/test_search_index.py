@@ -193,3 +193,33 @@ def test_other_scripts_are_found(question: str) -> None:
         tool("refund", "POST /y", "申请退款"),
     ]
     assert len(found(question, entries)) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "other", "meant"),
+    [
+        ("who can open a parcel", tool("other", "POST /parcel/open", "Open a parcel"), tool("meant", "GET /parcel/permissions", "Permissions of a parcel")),
+        ("kick a guest out of a party", tool("other", "POST /party/remove", "Remove a guest"), tool("meant", "POST /party/kick", "Kick a guest")),
+        ("bring two guests into a party", tool("other", "GET /party/guests", "Guests of a party"), tool("meant", "POST /party/guests", "Guests of a party")),
+    ],
+)  # fmt: skip
+def test_the_verb_of_a_question_is_found_where_it_stands(question: str, other: IndexedTool, meant: IndexedTool) -> None:
+    assert found(question, [other, meant, *OTHERS])[0] == meant.name
+
+
+def test_versions_of_one_operation_stand_once_among_the_first() -> None:
+    entries = [
+        tool("get_parcel_v1", "GET /apis/v1/parcels", "Parcels", "Lists parcels."),
+        tool("get_parcel_v2", "GET /apis/v2beta1/parcels", "Parcels", "Lists parcels."),
+        tool("get_parcel_lines", "GET /apis/v1/parcels/lines", "Lines", "Lines of parcels."),
+    ]
+    assert found("parcels", [*entries, *OTHERS])[-1] in {"get_parcel_v1", "get_parcel_v2"}
+
+
+def test_another_order_counts_as_much_and_may_name_what_no_word_finds() -> None:
+    index = SearchIndex(SHOP)
+    by_words = [number for number, _ in index.search("list invoices", 3)]
+    merged = [number for number, _ in index.search("list invoices", 3, similar=[5, by_words[1]])]
+    assert merged[0] == by_words[1]
+    assert set(merged[1:]) == {by_words[0], 5}
+    assert [number for number, _ in index.search("zzz", 3, similar=[5, 2])] == [5, 2]

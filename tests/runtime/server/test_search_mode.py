@@ -104,10 +104,62 @@ def test_descriptions_that_are_too_much_are_named_and_can_be_asked_for(
     big = [row(name, "GET /x", "Big", description=name * 15_000) for name in ("aa", "bb")]
     server = Server("big")
     server.mount_manifest(package(tmp_path, monkeypatch, tools=big, mode="search"))
-    first, last = said(called(server, "describe_tools", names=["aa", "bb"])).splitlines()
+    first, last = said(called(server, "describe_tools", names=["aa", "bb"], whole=True)).splitlines()
     assert json.loads(first)["name"] == "aa"
     assert last.endswith("bb")
-    assert json.loads(said(called(server, "describe_tools", names=["bb"])))["name"] == "bb"
+    assert json.loads(said(called(server, "describe_tools", names=["bb"], whole=True)))["description"] == "bb" * 15_000
+
+
+def test_a_long_description_is_shown_in_outline_and_whole_on_demand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = {"type": "object", "properties": {f"line{n}": {"type": "string", "description": "x " * 90} for n in range(40)}}  # fmt: skip
+    schema: Any = {
+        "type": "object",
+        "properties": {
+            "buyer": {"type": "object", "properties": {"name": {"type": "string"}, "at": {"$ref": "#/$defs/at"}}, "required": ["name"]},
+            "kind": {"enum": [f"kind{n}" for n in range(50)]},
+            "at": {"$ref": "#/$defs/at"},
+            "lots": {"type": "array", "items": {"$ref": "#/$defs/at"}, "description": "y" * 900},
+        },
+        "required": ["buyer"],
+        "$defs": {"at": {**address, "description": "An address."}},
+    }  # fmt: skip
+    server = Server("big")
+    tools = [row("send", "POST /x", "Send", inputSchema=schema), row("get", "GET /x", "Get")]
+    server.mount_manifest(package(tmp_path, monkeypatch, tools=tools, mode="search"))
+    first, second, note = said(called(server, "describe_tools", names=["send", "get"])).splitlines()
+    outline = json.loads(first)["inputSchema"]
+    assert len(first) < 4_000
+    assert outline["properties"].keys() == schema["properties"].keys()
+    assert outline["required"] == ["buyer"]
+    assert outline["properties"]["buyer"]["properties"]["name"] == {"type": "string"}
+    assert outline["properties"]["at"]["description"] == "An address."
+    assert outline["properties"]["kind"]["enum"][-2:] == ["kind11", "…"]
+    assert json.loads(second)["inputSchema"] == tools[1]["inputSchema"]
+    assert "send. " in note
+    assert json.loads(said(called(server, "describe_tools", names=["send"], whole=True)))["inputSchema"] == schema
+
+
+def test_an_outline_of_a_schema_that_holds_itself_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "text": {"description": "z" * 5_000}}, "required": ["next"]}  # fmt: skip
+    schema = {"type": "object", "properties": {"node": {"$ref": "#/$defs/node"}}, "required": ["node"], "$defs": {"node": node}}  # fmt: skip
+    server = Server("big")
+    server.mount_manifest(package(tmp_path, monkeypatch, tools=[row("send", "POST /x", "Send", inputSchema=schema)], mode="search"))  # fmt: skip
+    (line, _) = said(called(server, "describe_tools", names=["send"])).splitlines()
+    assert "next" in json.loads(line)["inputSchema"]["properties"]["node"]["properties"]
+    assert len(line) < 4_000
+
+
+def test_an_outline_is_shorter_than_what_it_stands_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = {f"part{number}": {"type": "array", "items": {"$ref": "#/$defs/node"}} for number in range(6)}
+    more = {f"more{number}": {"type": "string", "description": "z" * 200} for number in range(20)}
+    node = {"type": "object", "properties": {**parts, **more}, "required": list(parts)}
+    schema = {"type": "object", "properties": {"node": {"$ref": "#/$defs/node"}}, "required": ["node"], "$defs": {"node": node}}  # fmt: skip
+    server = Server("big")
+    server.mount_manifest(package(tmp_path, monkeypatch, tools=[row("send", "POST /x", "Send", inputSchema=schema)], mode="search"))  # fmt: skip
+    (line,) = said(called(server, "describe_tools", names=["send"])).splitlines()
+    assert json.loads(line)["inputSchema"] == schema
 
 
 def test_a_call_gives_the_tools_own_result(server: Server) -> None:

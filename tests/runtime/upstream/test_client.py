@@ -230,6 +230,12 @@ async def test_a_call_that_changes_something_is_not_repeated() -> None:
     assert len(stub.requests) == 1
 
 
+async def test_a_put_of_which_each_call_does_more_is_sent_once() -> None:
+    async with api(case({"status": 503}, "PUT")) as (stub, upstream):
+        assert "503" in await refused(upstream.send(Operation("PUT", "/x", once=True), {}))
+    assert len(stub.requests) == 1
+
+
 async def test_a_long_response_is_cut_at_the_byte_limit_after_decompression() -> None:
     bomb = {"base64": b64encode(gzip.compress(b"x" * 5_000_000)).decode()}
     response = {"content_type": "text/plain", "body": bomb, "headers": {"Content-Encoding": "gzip"}}

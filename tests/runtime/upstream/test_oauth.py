@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import stat
 from collections.abc import AsyncIterator, Iterator
@@ -16,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from mcpfactory_runtime.oauth import Loopback, OAuthError, Visit
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.upstream import OAuthFlow, Operation, SecurityScheme, Upstream
+from mcpfactory_runtime.upstream import OAuthFlow, Operation, SecurityScheme, ServerAddress, Upstream
 from mcpfactory_runtime.upstream.account import ServiceAccount
 from mcpfactory_runtime.upstream.login import log_in
 from mcpfactory_runtime.upstream.tokens import grant_key
@@ -396,3 +397,21 @@ async def test_servers_of_earlier_versions_have_three_variables(at: Provider) ->
     async with api(at, OWN, variables="3", **ROBOT) as upstream:
         await upstream.send(READ, {})
     assert at.grants == ["client_credentials"]
+
+
+@pytest.mark.parametrize("second", ["", "https://other.invalid"])
+async def test_an_api_without_a_root_has_its_logins_on_this_machine_when_all_its_servers_are(
+    at: Provider, second: str
+) -> None:
+    flow = OAuthFlow("clientCredentials", token_url=f"{at.url}/token")
+    scheme = SecurityScheme("oauth", "oauth2", VARIABLES[:4], flows=(flow,), scopes=("read",))
+    servers = [ServerAddress(name, "https://shop.invalid") for name in ("books", "films")]
+    environ = {"SHOP_BOOKS_BASE_URL": at.url, "SHOP_FILMS_BASE_URL": second or at.url, **ROBOT}
+    operation = dataclasses.replace(READ, server="books")
+    async with Upstream(
+        "", [scheme], environ=environ, name="shop", prefix="SHOP", servers=servers, clock=at.clock
+    ) as upstream:
+        if second:
+            assert "unsafe_url" in await refused(upstream, operation)
+        else:
+            assert await upstream.send(operation, {})

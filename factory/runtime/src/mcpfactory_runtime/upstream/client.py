@@ -159,7 +159,7 @@ class Upstream:
         request = build_request(operation, arguments, self._addresses.of(operation.server), credentials)
         host = self._host(request.url, operation)
         deadline = asyncio.get_running_loop().time() + (seconds := self.timeout)
-        method, repeatable = request.method, request.method in _REPEATABLE
+        method, repeatable = request.method, _repeatable(request)
         try:
             async with asyncio.timeout_at(deadline):
                 answer, request, redirect = await self._followed(request, credentials.certificate, deadline)
@@ -218,12 +218,12 @@ class Upstream:
         """Who gets tokens; None for an API that wants none."""
         if not any(scheme.kind == "oauth2" for scheme in self._schemes.values()):
             return None
-        from mcpfactory_runtime.upstream.tokens import OAuthCredentials  # noqa: PLC0415 - for APIs with OAuth only
+        from mcpfactory_runtime.upstream.tokens import OAuthCredentials, login_base  # noqa: PLC0415 - for APIs with OAuth only
 
         return OAuthCredentials(
             self._schemes,
             base_url=self._base_url,
-            current_url=lambda: self.base_url,
+            current_url=lambda: login_base(self._addresses),
             name=name,
             environ=self._environ,
             fetch=self._fetch,
@@ -299,7 +299,7 @@ class Upstream:
     async def _with_retries(self, request: UpstreamRequest, certificate: Certificate, deadline: float) -> _HttpAnswer:
         loop = asyncio.get_running_loop()
         for attempt in range(_RETRIES + 1):
-            final = attempt == _RETRIES or request.method not in _REPEATABLE
+            final = attempt == _RETRIES or not _repeatable(request)
             wait = self._retry_wait * 2**attempt * random.uniform(0.5, 1)  # noqa: S311 - spreads callers, hides nothing
             try:
                 answer = await self._exchange(request, certificate, self._max_bytes)
@@ -338,6 +338,10 @@ class Upstream:
             await response.aclose()
         answered = {name.lower(): value for name, value in response.headers.items()}
         return response.status_code, answered, bytes(content[:limit]), len(content) > limit
+
+
+def _repeatable(request: UpstreamRequest) -> bool:
+    return request.method in _REPEATABLE and not request.once
 
 
 def _cause(error: BaseException) -> str:

@@ -21,7 +21,17 @@ from urllib.parse import quote
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.styles import PathStyle, QueryStyle, complete
 
-__all__ = ["compact_json", "delimited", "encode", "is_json", "media_type", "path_value", "query_pairs", "text_of"]
+__all__ = [
+    "compact_json",
+    "delimited",
+    "encode",
+    "is_json",
+    "is_xml",
+    "media_type",
+    "path_value",
+    "query_pairs",
+    "text_of",
+]
 
 Pair = tuple[str, str]
 _Encoder = Callable[[str], str]
@@ -167,3 +177,10 @@ def is_json(content_type: str) -> bool:
     """Return whether a media type is JSON: application/json, text/json and every +json."""
     kind = media_type(content_type)
     return kind in ("application/json", "text/json") or kind.endswith("+json")
+
+
+def is_xml(content_type: str) -> bool:
+    """Return whether a media type is XML that holds data: no picture and no page."""
+    kind = media_type(content_type)
+    data = kind.endswith("+xml") and not kind.startswith("image/") and kind != "application/xhtml+xml"
+    return data or kind in ("application/xml", "text/xml")

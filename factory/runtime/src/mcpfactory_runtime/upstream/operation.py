@@ -131,6 +131,8 @@ class Operation:
     Where the body is a GraphQL request, the base URL is the endpoint, and `path` only the operation's name.
     `paging` says how to go on where the answer is one page of a list. `select` names the argument that holds a JMESPath
     expression; what it selects of the answer is the result.
+    `lists` are pairs of names of elements in an XML answer: the second is an item of a list, the first stands around the items, or is "".
+    `once`: a call is never repeated, also where the method could be: each does more than the one before.
     """
 
     method: str
@@ -143,6 +145,8 @@ class Operation:
     scopes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     paging: Paging | None = None
     select: str = ""
+    lists: tuple[tuple[str, str], ...] = ()
+    once: bool = False
 
 
 @dataclass(frozen=True, slots=True)

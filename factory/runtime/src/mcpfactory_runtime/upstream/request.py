@@ -46,13 +46,17 @@ _NAMED_ELSEWHERE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class UpstreamRequest:
-    """An HTTP request. `url` is encoded and complete; `content` is None when there is no body; `keys` sign it when it is sent."""
+    """An HTTP request. `url` is encoded and complete; `content` is None when there is no body; `keys` sign it when it is sent.
+
+    `once`: it is never sent a second time.
+    """
 
     method: str
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     content: bytes | None = None
     keys: AwsKeys | None = None
+    once: bool = False
 
     def __repr__(self) -> str:
         """Without query, header values and body, which may hold secrets."""
@@ -116,7 +120,7 @@ def build_request(
     if parts.cookies:
         headers.append(("Cookie", "; ".join(parts.cookies)))
     url = _url(operation, base_url, parts)
-    return UpstreamRequest(operation.method.upper(), url, tuple(headers), content, credentials.keys)
+    return UpstreamRequest(operation.method.upper(), url, tuple(headers), content, credentials.keys, operation.once)
 
 
 def _url(operation: Operation, base_url: str, parts: _Parts) -> str:

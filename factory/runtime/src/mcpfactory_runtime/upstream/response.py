@@ -3,7 +3,8 @@
 response                     result
 JSON object                  structured content, and the same as compact JSON text; also under another label (see `_json_in`)
 other JSON                   structured content {"result": value} (an object in every revision), and the value as text
-text, XML, YAML, forms       text, in the charset that the response names
+XML                          where the document says that the answer is XML, as JSON of the same value (`xml_answers`); else text
+text, YAML, forms            text, in the charset that the response names
 image/*, audio/*             an image or audio block
 anything else                an embedded resource, or a link to a file that keeps it
 nothing                      a sentence with the status (and Location, ETag and the like)
@@ -34,12 +35,13 @@ from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import Audio, Content, EmbeddedBlob, Image, ResourceLink, Text, ToolResult
 from mcpfactory_runtime.upstream.arguments import UNSET
 from mcpfactory_runtime.upstream.cutting import Cut, compact, shorten
-from mcpfactory_runtime.upstream.encoding import is_json, media_type
+from mcpfactory_runtime.upstream.encoding import is_json, is_xml, media_type
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
 from mcpfactory_runtime.upstream.paging import META, continuation
 from mcpfactory_runtime.upstream.redirection import redirect_message
 from mcpfactory_runtime.upstream.selection import select
 from mcpfactory_runtime.upstream.settings import MAX_TEXT, Settings
+from mcpfactory_runtime.upstream.xml_answers import XmlAnswerError, parse_xml
 
 __all__ = ["MAX_BLOB", "StoreFile", "read_response"]
 
@@ -127,7 +129,7 @@ def read_response(
     kind = media_type(headers.get("content-type", ""))
     if not content:
         return ToolResult([Text(_empty(status, headers, operation))])
-    value = _json_in(content, kind, headers, operation)
+    value, note = _value_in(content, kind, headers, operation, cut=cut)
     if value is not _NOT_JSON or is_json(kind):
         if isinstance(value, dict) and (message := _refusal_message(value, status, operation)):
             raise ToolError(message)
@@ -135,7 +137,8 @@ def read_response(
             return _json(value, headers, operation, arguments=arguments or {}, url=url, max_text=max_text)
         return ToolResult([Text(_cut_text(content, headers, cut, max_text, operation))], is_error=cut)
     if _is_text(kind):
-        return ToolResult([Text(_cut_text(content, headers, cut, max_text, operation))])
+        blocks = [_cut_text(content, headers, cut, max_text, operation), *filter(None, [note])]
+        return ToolResult([Text(one) for one in blocks])
     if cut:
         raise ToolError(
             f"{_operation_name(operation)} answered with {kind} of more than {len(content):,} bytes, which is too much."
@@ -156,6 +159,18 @@ _NOT_JSON: Final = object()
 
 _LINES: Final = re.compile(r"application/(x-ndjson|ndjson|(x-)?jsonl|x-jsonlines|json-seq)")
 _MISLABELLED: Final = re.compile(r"text/(?!event-stream|csv|xml).*|application/(octet-stream|javascript|x-javascript)")
+
+
+def _value_in(
+    content: bytes, kind: str, headers: Mapping[str, str], operation: Operation, *, cut: bool
+) -> tuple[Any, str]:
+    """Return the value of an answer in JSON or XML, or `_NOT_JSON`; and a note, where XML was expected and cannot be read."""
+    if cut or not is_xml(kind) or not is_xml(media_type(operation.accept.partition(",")[0])):
+        return _json_in(content, kind, headers, operation), ""
+    try:
+        return parse_xml(content, operation.lists), ""
+    except XmlAnswerError as error:
+        return _NOT_JSON, f"[This XML is given as text: {error}.]"
 
 
 def _json_in(content: bytes, kind: str, headers: Mapping[str, str], operation: Operation) -> Any:

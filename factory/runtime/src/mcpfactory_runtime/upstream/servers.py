@@ -40,6 +40,11 @@ class Addresses:
         """The base URL of the root in force: the person's, or the document's."""
         return self._settings.value("BASE_URL") or self._base_url
 
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The base URLs in force of the servers beside the root, in the order of their names."""
+        return tuple(self.of(name) for name in sorted(self._servers))
+
     def of(self, server: str) -> str:
         """Return the base URL in force of a server by name; "" is the root, and a URL is itself.
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from typing import Final, TypeVar
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from mcpfactory_runtime.oauth.challenge import bearer_challenge
 from mcpfactory_runtime.oauth.grants import (
@@ -30,7 +30,17 @@ from mcpfactory_runtime.oauth.grants import (
     refresh_token_grant,
 )
 from mcpfactory_runtime.oauth.metadata import AuthorizationServer, read_metadata
-from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer, Json, OAuthError, Steps, Visit, check_url, drive
+from mcpfactory_runtime.oauth.model import (
+    Fetch,
+    HttpAnswer,
+    Json,
+    OAuthError,
+    Steps,
+    Visit,
+    check_url,
+    drive,
+    is_loopback,
+)
 from mcpfactory_runtime.oauth.registration import Registration
 from mcpfactory_runtime.oauth.store import TokenStore, locked, open_store
 from mcpfactory_runtime.server.errors import ToolError
@@ -38,6 +48,7 @@ from mcpfactory_runtime.upstream.account import ServiceAccount, read_account
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, Credentials, choose_schemes, collect, unset_variables
 from mcpfactory_runtime.upstream.operation import OAuthFlow, Operation, SecurityScheme
 from mcpfactory_runtime.upstream.secrets import holds, secret
+from mcpfactory_runtime.upstream.servers import Addresses
 
 __all__ = [
     "LOGIN_GRANTS",
@@ -47,6 +58,7 @@ __all__ = [
     "grant_key",
     "has_environment_grant",
     "has_login",
+    "login_base",
     "variables_text",
 ]
 
@@ -85,6 +97,19 @@ def grant_key(base_url: str, scheme: SecurityScheme) -> str:
     flows = [flow for flow in scheme.flows if flow.grant != "serviceAccount"]  # nobody logs in by it
     parts = [base_url, scheme.name, *(text for flow in flows for text in dataclasses.astuple(flow))]
     return sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+
+def login_base(addresses: Addresses) -> str:
+    """Return the URL that the addresses of logins are seen from: the root's, or for an API without one that of a server on this machine.
+
+    http leads to this machine only for an API that is here, which one without a root is when all its servers are; else "".
+    """
+    others = addresses.others
+    try:
+        here = all(is_loopback(urlsplit(url).hostname) for url in others)
+    except ValueError:
+        here = False
+    return addresses.root or (others[0] if others and here else "")
 
 
 def has_login(base_url: str, scheme: SecurityScheme, environ: Mapping[str, str]) -> bool:

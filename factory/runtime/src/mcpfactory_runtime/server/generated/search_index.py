@@ -8,7 +8,7 @@ have it. What is added for APIs:
 - tools that have more of the question's words win over those that have one of them often, and so do tools whose name and path have
   nothing beside them (`list_invoices` over `list_invoice_lines`);
 - a question that reads prefers what reads, one that writes what has the method that its verb suggests, one about several things what lists;
-- operations that differ in their method alone stand once among the first.
+- operations that differ in their method or version alone stand once among the first.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ __all__ = ["IndexedTool", "SearchIndex", "Weights"]
 Json = dict[str, Any]
 
 _VARIABLE: Final = re.compile(r"\{[^{}]*\}")
+_VERSION: Final = re.compile(r"/v\d+(?:(?:alpha|beta)\d*)?(?=/|$)")
 _SEGMENT: Final = re.compile(r"[/#]")
 _READING: Final = frozenset({"GET"})
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"})
@@ -52,6 +53,9 @@ _VALUES: Final = 80
 _VALUE: Final = 40
 _DEPTH: Final = 4
 
+_MERGED: Final = 100  # places of each of two orders that are merged
+_LEAD: Final = 3  # the smaller, the more the first places of either order count
+
 _SUPPORT: Final = 0.5  # part of the tools that must agree on what a word of descriptions is about
 _LIFT: Final = 3.0  # how much more often than elsewhere
 _COMMON: Final = 0.2  # a word that more tools than this part have says nothing
@@ -59,7 +63,7 @@ _COMMON: Final = 0.2  # a word that more tools than this part have says nothing
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What counts how much. The numbers were found with the tuned half of the questions in benchmarks/questions/.
+    """What counts how much. The numbers were found with the questions of benchmarks/questions/ that are for tuning.
 
     Attributes:
         saturation: k1 of BM25.
@@ -87,12 +91,12 @@ class Weights:
     learned: float = 0.42
     compound: float = 0.9
     misspelt: float = 0.7
-    verb: float = 0.8
+    verb: float = 0.9
     pronoun: float = 0.42
     distances: tuple[float, float, float, float] = (1.0, 0.85, 1.0, 0.4)
-    again: float = 0.3
+    again: float = 0.38
     coverage: float = 0.7
-    fit: float = 0.62
+    fit: float = 0.78
     method: float = 2.4
     other_method: float = 0.6
     amount: float = 1.13
@@ -198,7 +202,7 @@ class _Traits:
         kinds: methods that its operation has, or that its name suggests where everything is a POST.
         lists: it gives several things.
         deprecated: it is on its way out.
-        twin: number of the first tool that does the same with another method, its own when there is none.
+        twin: number of the first tool that does the same with another method or in another version, its own when there is none.
     """
 
     core: frozenset[str]
@@ -225,7 +229,8 @@ class SearchIndex:
             path = [word for words in segments for word in words]
             title = _without_method(text_words(entry.title))
             leaf = frozenset(segments[-1]) if segments else frozenset()
-            twin = twins.setdefault((entry.path, entry.description), number) if entry.description else number
+            same = (_VERSION.sub("", entry.path), entry.description)
+            twin = twins.setdefault(same, number) if entry.description else number
             traits = _Traits(
                 core=frozenset([*name, *path]),
                 leaf=leaf,
@@ -242,8 +247,21 @@ class SearchIndex:
         self._rarities = {word: self._worth(word) for word in self._postings}
         self._core_worths = [sum(self._rarities[word] for word in traits.core) for traits in self._traits]
 
-    def search(self, question: str, limit: int, within: Sequence[int] | None = None) -> list[tuple[int, float]]:
-        """Return the best entries with their scores, best first; `within` narrows which may be found."""
+    def search(
+        self, question: str, limit: int, within: Sequence[int] | None = None, similar: Sequence[int] = ()
+    ) -> list[tuple[int, float]]:
+        """Return the best entries with their scores, best first.
+
+        Args:
+            question: in plain words.
+            limit: how many.
+            within: narrows which may be found; all without it.
+            similar: entries in another order of merit, best first, that counts as much as this one's.
+        """
+        ranked = self._ranked(question, within)
+        return self._twins_last(_merged(ranked, self._twins_last([(one, 0.0) for one in similar])))[:limit]
+
+    def _ranked(self, question: str, within: Sequence[int] | None) -> list[tuple[int, float]]:
         asked = read_question(question)
         meant = self._meant(asked.terms)
         hits = _Hits(self._weights.again)
@@ -263,7 +281,7 @@ class SearchIndex:
         ]
         ranked = [pair for pair in ranked if pair[1] > 0]
         ranked.sort(key=lambda pair: (-pair[1], pair[0]))
-        return self._twins_last(ranked)[:limit]
+        return ranked
 
     def _twins_last(self, ranked: list[tuple[int, float]]) -> list[tuple[int, float]]:
         seen: set[int] = set()
@@ -398,6 +416,17 @@ class _Hits:
     def coverage(self, number: int) -> float:
         """Return how much of the question an entry has."""
         return self._shares[number] / self.whole if self.whole else 0.0
+
+
+def _merged(ranked: list[tuple[int, float]], similar: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Merge two orders by their places alone, reciprocal rank fusion: their scores have no common measure."""
+    if not similar:
+        return ranked
+    scores: dict[int, float] = {}
+    for order in (ranked[:_MERGED], similar[:_MERGED]):
+        for place, (number, _) in enumerate(order):
+            scores[number] = scores.get(number, 0.0) + 1 / (_LEAD + place)
+    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def _counted(value: float, before: float, again: float) -> float:

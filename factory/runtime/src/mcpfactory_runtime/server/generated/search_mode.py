@@ -2,15 +2,21 @@
 
 `search_tools` finds tools by a question, `describe_tools` shows their schemas, `call_tool` calls one. A call goes the way
 that it goes without search mode: the tool's own schema checks the arguments, its own scopes are asked for (`transports/http/gate.py`
-follows `Tool.resolve_target`), its own result comes back. The index is built at the first search.
+follows `Tool.resolve_target`), its own result comes back. The index is built at the first search. Where somebody provides a model of
+sentences (MCPFACTORY_SEARCH_MODEL), what is near in meaning is found, too; its vectors are computed in a thread.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
+from concurrent.futures import Future
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic_core import to_json
 
@@ -20,11 +26,15 @@ from mcpfactory_runtime.server.signature import ArgumentsError, argument_binder
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.context import Context
-    from mcpfactory_runtime.server.generated.search_index import SearchIndex
+    from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex
+    from mcpfactory_runtime.server.generated.search_vectors import ToolVectors
 
 __all__ = ["CALLS", "search_mode"]
 
 Json = dict[str, Any]
+_Result = TypeVar("_Result")
+
+_log = logging.getLogger(__name__)
 
 CALLS: Final = "mcpfactory/calls"
 """Member of `_meta` of the tool that calls others, so that programs which know a tool's name find the way to it."""
@@ -33,23 +43,38 @@ _DEFAULT_COUNT: Final = 8  # tools that a search names unless it is asked for mo
 _MAX_COUNT: Final = 50
 _NAMED: Final = 10  # tools that a search names beside those
 _OPTIONAL: Final = 3  # optional arguments that are named; of more, the number is said
+_PATIENCE: Final = 10.0  # seconds that one search waits for the vectors of all tools
+_NEAREST: Final = 400  # tools that a model may name: those that do the same by another method count as one
 _MAX_DESCRIBED: Final = 10
-_DESCRIPTION_SIZE: Final = 40_000  # characters of descriptions in one answer
+_DESCRIPTION_SIZE: Final = 40_000  # characters of whole descriptions in one answer
+_OUTLINES_SIZE: Final = 12_000  # characters of all in one answer where they need not be whole
+_OUTLINE_SIZE: Final = 4_000  # bytes of one tool that is shown as it is; what is longer is shown in outline
 _LINE_SIZE: Final = 240  # characters for one tool that was found
 _ABOUT_SIZE: Final = 120  # characters for what is said of one that has no title
 _GROUPS_SIZE: Final = 400  # characters for the names of groups
 
 
-def search_mode(rows: Mapping[str, GeneratedTool], title: str, taken: Container[str]) -> tuple[Tool, Tool, Tool]:
-    """Return the three tools that stand for those of `rows`; their names are none of `taken`."""
-    return _Search(dict(rows), title, taken).tools
+def search_mode(
+    rows: Mapping[str, GeneratedTool], title: str, taken: Container[str], model: Path | None = None
+) -> tuple[Tool, Tool, Tool]:
+    """Return the three tools that stand for those of `rows`.
+
+    Args:
+        rows: by name.
+        title: what the API is called.
+        taken: names that the three must not have.
+        model: the folder of a sentence model (`search_model`) that helps to find.
+    """
+    return _Search(dict(rows), title, taken, model).tools
 
 
 class _Search:
-    def __init__(self, rows: dict[str, GeneratedTool], title: str, taken: Container[str]) -> None:
+    def __init__(self, rows: dict[str, GeneratedTool], title: str, taken: Container[str], model: Path | None) -> None:
         self._rows = rows
         self._names = list(rows)
         self._index: SearchIndex | None = None
+        self._model = model
+        self._vectors: Future[ToolVectors | None] | None = None
         self._groups = Counter(row.group for row in rows.values() if row.group)
         self._search, self._describe, self._call = _free_names(taken)
         self.tools = (self._search_tool(title), self._describe_tool(), self._call_tool())
@@ -91,7 +116,9 @@ class _Search:
             raise ToolError(f"There is no group {group!r}.\nhint: {', '.join(self._groups)}")
         within = [number for number, name in enumerate(self._names) if not group or self._rows[name].group == group]
         if query.strip():
-            ranked = [number for number, _ in self.index.search(query, offset + limit + _NAMED, within)][offset:]
+            wanted = offset + limit + _NAMED
+            similar = await self._similar(query, within)
+            ranked = [number for number, _ in self.index.search(query, wanted, within, similar)][offset:]
             found, beside = ranked[:limit], ranked[limit:]
         else:
             found, beside = within[offset : offset + limit], []
@@ -111,18 +138,47 @@ class _Search:
     def index(self) -> SearchIndex:
         """The index, built when it is first needed."""
         if self._index is None:
-            from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex  # noqa: PLC0415 - at the first search
+            from mcpfactory_runtime.server.generated.search_index import SearchIndex  # noqa: PLC0415 - at the first search
 
-            self._index = SearchIndex(
-                IndexedTool.from_wire(row.tool.wire | {"name": name}, row.operation, row.group)
-                for name, row in self._rows.items()
-            )
+            self._index = SearchIndex(self._entries())
         return self._index
+
+    def _entries(self) -> list[IndexedTool]:
+        from mcpfactory_runtime.server.generated.search_index import IndexedTool  # noqa: PLC0415 - at the first search
+
+        return [
+            IndexedTool.from_wire(row.tool.wire | {"name": name}, row.operation, row.group)
+            for name, row in self._rows.items()
+        ]
+
+    async def _similar(self, query: str, within: list[int]) -> list[int]:
+        """Return the tools that a model finds near, once their vectors are there; until then, and without a model, none."""
+        if self._model is None:
+            return []
+        if self._vectors is None:
+            self._vectors = _in_background(self._open_vectors, self._model)
+        waiting = asyncio.wrap_future(self._vectors)
+        await asyncio.wait([waiting], timeout=_PATIENCE)
+        waiting.cancel()
+        vectors = self._vectors.result() if self._vectors.done() else None
+        return [] if vectors is None else await asyncio.to_thread(vectors.nearest, query, _NEAREST, within)
+
+    def _open_vectors(self, model: Path) -> ToolVectors | None:
+        try:
+            from mcpfactory_runtime.server.generated.search_vectors import ToolVectors, cache_folder  # noqa: PLC0415 - loads numpy
+
+            return ToolVectors(model, self._entries(), cache_folder())
+        except Exception as error:  # noqa: BLE001 - files that changed since the start, no memory: words are left, and nobody waits
+            _log.warning("search goes on without its model: %s: %s", type(error).__name__, error)
+            return None
 
     # -- describe --------------------------------------------------------------------------------------------------
 
     def _describe_tool(self) -> Tool:
-        text = f"Show what tools take: description, input schema and hints, for names that {self._search} gave."
+        text = (
+            f"Show what tools take: description, input schema and hints, for names that {self._search} gave. "
+            "A long one is shown in outline."
+        )
         names: Json = {
             "type": "array",
             "description": "Names of tools.",
@@ -131,31 +187,39 @@ class _Search:
             "maxItems": _MAX_DESCRIBED,
             "examples": [[name] for name in self._names[:1]],
         }
+        whole: Json = {"type": "boolean", "default": False, "description": "Not in outline, however long."}
         return _tool(
             self._describe,
             "Describe tools",
             text,
-            properties={"names": names},
+            properties={"names": names, "whole": whole},
             required=["names"],
             hints=_READS,
             handler=self._run_describe,
         )
 
-    async def _run_describe(self, names: list[str]) -> str:
+    async def _run_describe(self, names: list[str], *, whole: bool = False) -> str:
+        from mcpfactory_runtime.server.generated.search_outline import outlined  # noqa: PLC0415 - not at the start
+
         texts: list[str] = []
         left: list[str] = []
-        room = _DESCRIPTION_SIZE
+        outlines: list[str] = []
+        room = _DESCRIPTION_SIZE if whole else _OUTLINES_SIZE
         for name in dict.fromkeys(names):
             wire = self._row(name).tool.wire
             shown = {
                 key: value for key, value in wire.items() if key not in {"title", "icons", "_meta", "outputSchema"}
             }
+            shown, cut = (shown, False) if whole else outlined(shown, _OUTLINE_SIZE)
             text = to_json(shown).decode()
             if texts and len(text) > room:
                 left.append(name)
                 continue
             room -= len(text)
             texts.append(text)
+            outlines += [name] if cut else []
+        if outlines:
+            texts.append(f"In outline: {', '.join(outlines)}. {self._describe} with whole shows all.")
         if left:
             texts.append(f"Too much for one answer, ask again for: {', '.join(left)}")
         return "\n".join(texts)
@@ -224,6 +288,14 @@ class _Search:
             hint = f"perhaps {', '.join(near)}; " if near else ""
             raise ToolError(f"There is no tool {name!r}.\nhint: {hint}{self._search} finds the names")
         return row
+
+
+def _in_background(call: Callable[..., _Result], *arguments: Any) -> Future[_Result]:
+    """Call a function in a thread that does not keep the process alive, as those of `asyncio.to_thread` do."""
+    future: Future[_Result] = Future()
+    future.set_running_or_notify_cancel()  # who no longer waits for it does not end it
+    Thread(target=lambda: future.set_result(call(*arguments)), daemon=True).start()
+    return future
 
 
 _READS: Final[Json] = {"readOnlyHint": True, "openWorldHint": False}

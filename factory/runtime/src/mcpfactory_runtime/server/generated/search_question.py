@@ -25,7 +25,9 @@ _LEAD: Final = re.compile(
 _PARTED: Final = tuple(
     (re.compile(rf"\b{pattern}\b"), instead)
     for pattern, instead in (
-        (r"(?:take|throw|kick|get|put) ((?:\w+ ){1,3})(?:out of|off of|off|out)", r"remove \1from"),
+        (r"(?:take|throw|get|put) ((?:\w+ ){1,3})(?:out of|off of|off|out)", r"remove \1from"),
+        (r"kick ((?:\w+ ){1,3})(?:out of|off of|off|out)", r"kick \1from"),
+        (r"bring ((?:\w+ ){1,4})into", r"add \1to"),
         (r"(?:turn|switch|power|shut) ((?:\w+ ){1,4})(?:off|down)", r"disable \1"),
         (r"(?:turn|switch|power) ((?:\w+ ){1,4})on", r"enable \1"),
         (r"(?:bring|get|put|go) ((?:\w+ ){1,4})back", r"restore \1"),
@@ -99,7 +101,8 @@ def read_question(text: str) -> SearchQuestion:
     many = " all " in f" {said} " or any(_is_plural(word) and stem(word) in stems for word in said.split())
     if any(word in _ASKERS for word in said.split()[:2]):
         terms = (*terms, Term((stem("user"), stem("member")), _ASKER, leads=False))
-    return SearchQuestion(terms, _methods(verbs), many)
+    reads = said.partition(" ")[0] in _ASKERS
+    return SearchQuestion(terms, METHODS["list"] if reads else _methods(verbs), many)
 
 
 def methods_of(word: str) -> frozenset[str]:

@@ -75,7 +75,6 @@ PHRASES: Final[dict[str, str]] = {
     hang up|hung up > end call
     hand over|pass on|hand to > assign transfer
     write down|note down|jot down > create log
-    write off > uncollectible
     fill in|fill out > submit
     give up > close
     carry on|go on|keep going > resume

@@ -214,7 +214,8 @@ def create_gate(auth: Authorization | None, server: Host, endpoint: str) -> Acce
 def called_tools(server: Host, body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Name and scopes of each known tool that a body, or a message of a batch, calls, also by way of another tool."""
     for message in body if isinstance(body, list) else (body,):
-        if isinstance(message, Mapping) and message.get("method") in _CALLS:
+        method = message.get("method") if isinstance(message, Mapping) else None
+        if isinstance(method, str) and method in _CALLS:
             params = message.get("params")
             name = params.get("name") if isinstance(params, Mapping) else None
             tool = server.registry.tools.get(name) if isinstance(name, str) else None
