@@ -102,3 +102,21 @@ def add_server(root: Path, name: str, *, source: str = "one", outcome: str = "pa
     (folder / "source.txt").write_text(source)
     (folder / "tests" / "outcome.txt").write_text(outcome)
     return folder
+
+
+def nothing(_inputs: StageInputs) -> StageOutputs:
+    """Passes."""
+    return StageOutputs("passed", "nothing to do")
+
+
+_CHEAP = {"generate": nothing, "build": build, "test": test, "validate": nothing, "staging": ship}
+
+
+def as_cheap(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    """The stages of a workspace, of which those of mcpfactory cost next to nothing."""
+    return tuple(
+        replace(stage, run=_CHEAP[stage.name], reads=("source",) if stage.name == "build" else stage.reads)
+        if stage.name in _CHEAP and not stage.approval
+        else stage
+        for stage in stages
+    )

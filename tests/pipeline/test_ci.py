@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,9 +11,10 @@ import pytest
 import yaml
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StateError
-from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.ci.bundle import pack
+from mcpfactory_pipeline.base.ids import new_id
+from mcpfactory_pipeline.ci.bundle import pack_run
 from mcpfactory_pipeline.ci.fold import fold_in, summary
+from mcpfactory_pipeline.ci.parcels import Parcel, dealt_parcels, named_parcels, read_run
 from mcpfactory_pipeline.ci.settings import MOST_JOBS, read_ci
 from mcpfactory_pipeline.ci.shards import changed, matrix, shards
 from mcpfactory_pipeline.ci.workflow import PLACE, workflow
@@ -26,6 +26,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import STAGES, add_server
+from tests.pipeline.here import Here
 from tests.pipeline.space import offered
 
 # --- dealing out ---
@@ -87,64 +88,58 @@ def git(folder, *words):
     subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
 
 
-def shard(origin, number: int, servers) -> Workspace:
-    """What one job does: a fresh clone, a run of its servers."""
+RUN_ID = new_id()
+
+
+def shard(origin, number: int, servers) -> Parcel:
+    """What one job does: a fresh clone, a run of its servers, and what it hands over."""
     folder = origin.root.parent / f"job{number}"
     git(origin.root.parent, "clone", "-q", str(origin.root), str(folder))
     clone = Workspace.find(folder)
-    run_pipeline(clone, servers, stages=STAGES)
-    return clone
+    outcome = run_pipeline(clone, servers, stages=STAGES, executor=Here(), jobs=1, run_id=RUN_ID)
+    handed = origin.root.parent / "shards" / f"shard-{number}"
+    pack_run(clone, handed, outcome.recorded)
+    return Parcel(handed, tuple(servers))
 
 
-def histories(*clones) -> list:
-    return [clone.pipeline / "history" for clone in clones]
+def fold(origin, *parcels, **options):
+    return fold_in(origin, parcels, RUN_ID, stages=STAGES, **options)
 
 
 def test_two_clones_run_a_shard_each_and_are_folded_into_a_state_that_verifies(origin):
     dealt = shards(changed(plan_servers(origin, stages=STAGES)), 2, 1)
     assert dealt == [("a", "b"), ("c", "d")]
-    clones = [shard(origin, number, group) for number, group in enumerate(dealt)]
-    folded = fold_in(origin, histories(*clones))
+    for number, group in enumerate(dealt, 1):
+        shard(origin, number, group)
+    parcels = dealt_parcels([origin.root.parent / "shards"], json.dumps(matrix(dealt)))
+    folded, refused = fold(origin, *parcels)
     assert [(one.server, one.passed) for one in folded] == [("a", True), ("b", True), ("c", True), ("d", False)]
-    assert verify(origin) == []
-    for clone, group in zip(clones, dealt, strict=True):
+    assert (verify(origin), refused) == ([], [])
+    for number, group in enumerate(dealt, 1):
         for server in group:
-            assert Store(origin).state_file(server).read_bytes() == Store(clone).state_file(server).read_bytes()
+            clone = Store(Workspace.find(origin.root.parent / f"job{number}"))
+            assert Store(origin).state_file(server).read_bytes() == clone.state_file(server).read_bytes()
     assert changed(plan_servers(origin, stages=STAGES)) == []
-    assert sum(one.events for one in fold_in(origin, histories(*clones))) == 0, "folding twice adds nothing"
+    assert sum(one.events for one in fold(origin, *parcels)[0]) == 0, "folding twice adds nothing"
     text = summary(folded)
     assert "4 servers ran, 3 passed, **1 did not**" in text
     assert "| d | test | failed |" in text
 
 
 def test_what_happened_in_the_workspace_meanwhile_is_kept(origin):
-    clone = shard(origin, 0, ["a"])
-    run_pipeline(origin, ["a"], stages=STAGES)
+    parcel = shard(origin, 1, ["a"])
+    run_pipeline(origin, ["a"], stages=STAGES, executor=Here(), jobs=1)
     before = len(Store(origin).history("a"))
-    (folded,) = fold_in(origin, histories(clone))
+    ((folded,), _) = fold(origin, parcel)
     assert len(Store(origin).history("a")) == before + folded.events
     assert folded.events == before
     assert verify(origin) == []
 
 
-def test_an_event_that_was_changed_on_the_way_is_refused_and_nothing_is_written(origin):
-    clone = shard(origin, 0, ["a"])
-    fold_in(origin, histories(clone))
-    state = Store(origin).state_file("a").read_bytes()
-    file = clone.pipeline / "history" / "a.jsonl"
-    file.write_text(file.read_text().replace('"outcome": "passed"', '"outcome": "failed"'))
-    with pytest.raises(StateError, match="is not the one that the workspace has"):
-        fold_in(origin, histories(clone))
-    assert Store(origin).state_file("a").read_bytes() == state
-    assert verify(origin) == []
-
-
 @pytest.fixture
-def bundle(origin, tmp_path):
-    """What a job uploads: a server that went through all stages in a clone."""
-    clone = shard(origin, 0, ["a"])
-    pack(clone, tmp_path / "bundle", ["a", "b"])
-    return tmp_path / "bundle"
+def parcel(origin):
+    """What a job hands over: a server that went through all stages in a clone."""
+    return shard(origin, 1, ["a"])
 
 
 def wheel(space) -> Path:
@@ -152,63 +147,45 @@ def wheel(space) -> Path:
     return space.artifacts / "a" / str(state.candidate) / "a-1.0-py3-none-any.whl"
 
 
-def test_the_bytes_that_a_job_checked_come_along_and_into_the_channel(origin, bundle):
-    (folded,) = fold_in(origin, [bundle])
+def test_the_bytes_that_a_job_checked_come_along_and_into_the_channel(origin, parcel):
+    ((folded,), _) = fold(origin, parcel)
     assert wheel(origin).read_bytes() == b"one"
     assert folded.lacking == ()
     assert folded.files == len(Store(origin).state("a").stages["test"].artifacts) + 3, "two more logs, and the wheel"
     restored = restore(origin, ["a"], rebuild=False)
     assert [(one.channel, one.outcome) for one in restored] == [("staging", "restored")]
     assert offered(origin, "staging", "a") == [b"one"]
-    assert fold_in(origin, [bundle])[0].files == 0, "folding twice brings nothing"
+    assert fold(origin, parcel)[0][0].files == 0, "folding twice brings nothing"
 
 
-def test_other_bytes_than_those_that_were_checked_are_refused_and_nothing_is_written(origin, bundle):
-    digest = hash_bytes(b"one").removeprefix("sha256:")
-    (bundle / "files" / digest).write_bytes(b"another")
-    with pytest.raises(StateError, match="is not what the job checked"):
-        fold_in(origin, [bundle])
-    assert Store(origin).history("a") == []
-    assert not origin.artifacts.exists() or list(origin.artifacts.rglob("*.*")) == []
-
-
-def test_a_history_that_names_a_file_outside_of_the_artifacts_is_refused(origin, bundle):
-    file = bundle / "history" / "a.jsonl"
-    file.write_text(file.read_text().replace("a-1.0-py3-none-any.whl", "../../../../../a.whl"))
-    with pytest.raises(StateError, match="leads out of"):
-        fold_in(origin, [bundle])
-    assert Store(origin).history("a") == []
-
-
-def test_a_job_hands_over_no_wheel_that_is_not_what_it_checked(origin, tmp_path):
-    clone = shard(origin, 0, ["a"])
+def test_a_server_whose_files_were_changed_after_they_were_recorded_is_not_handed_over(origin, tmp_path):
+    folder = origin.root.parent / "job"
+    git(origin.root.parent, "clone", "-q", str(origin.root), str(folder))
+    clone = Workspace.find(folder)
+    outcome = run_pipeline(clone, ["a", "b"], stages=STAGES, executor=Here(), jobs=1)
     wheel(clone).write_bytes(b"another")
-    with pytest.raises(StateError, match="is not what was checked"):
-        pack(clone, tmp_path / "bundle", ["a"])
+    (clone.pipeline / "history" / "b.jsonl").write_text("planted\n")
+    with pytest.raises(StateError, match=r"a: .*is not what was checked"):
+        pack_run(clone, tmp_path / "parcel", outcome.recorded)
+    (file,) = (tmp_path / "parcel" / "history").iterdir()
+    assert file.name == "b.jsonl"
+    assert "planted" not in file.read_text()
 
 
-def test_files_that_no_job_handed_over_are_named(origin):
-    clone = shard(origin, 0, ["a"])
-    (folded,) = fold_in(origin, histories(clone))
-    assert (folded.files, folded.lacking) == (0, ("a-1.0-py3-none-any.whl",))
-    assert [one.outcome for one in restore(origin, ["a"], rebuild=False)] == ["missing"]
-
-
-def test_a_history_of_no_server_and_a_folder_that_is_not_there_are_refused(origin, tmp_path):
-    clone = shard(origin, 0, ["a"])
-    shutil.rmtree(origin.root / "servers" / "a")
-    with pytest.raises(NotFoundError, match="no server 'a'"):
-        fold_in(origin, histories(clone))
+def test_a_folder_that_is_not_there_and_a_matrix_that_is_none_are_refused(tmp_path):
     with pytest.raises(NotFoundError, match="no folder"):
-        fold_in(origin, [tmp_path / "nowhere"])
-    assert Store(origin).servers() == []
+        named_parcels([tmp_path / "nowhere"], ["a"])
+    with pytest.raises(ConfigError, match="no matrix"):
+        dealt_parcels([tmp_path], "[]")
+    with pytest.raises(ConfigError, match="no id of a run"):
+        read_run("run-1")
 
 
 def test_nothing_that_a_server_says_is_markup_in_the_summary(origin):
-    clone = shard(origin, 0, ["d"])
-    file = clone.pipeline / "history" / "d.jsonl"
+    parcel = shard(origin, 1, ["d"])
+    file = parcel.folder / "history" / "d.jsonl"
     file.write_text(file.read_text().replace("it failed in", "<img src=x> | [a](b) `c`"))
-    text = summary(fold_in(origin, histories(clone)))
+    text = summary(fold(origin, parcel)[0])
     assert r"&lt;img src=x> \| \[a\](b) \`c\`" in text
 
 

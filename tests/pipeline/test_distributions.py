@@ -172,7 +172,7 @@ def test_the_runtime_of_sources_is_built_once(tmp_path, capfd):
     assert runtime_wheel(tmp_path, build=False) is None
     first = runtime_wheel(tmp_path)
     assert first is not None
-    assert "Successfully built" in capfd.readouterr().out, "the log of a stage has what was built"
+    assert "built mcpfactory_runtime-" in capfd.readouterr().out, "the log of a stage has what was built"
     assert runtime_wheel(tmp_path, build=False) == first
     assert capfd.readouterr().out == ""
 

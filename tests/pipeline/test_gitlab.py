@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -11,15 +12,17 @@ import yaml
 
 from mcpfactory_pipeline.ci.gitlab import gitlab_pipeline, gitlab_release, gitlab_shards
 from mcpfactory_pipeline.ci.settings import read_ci
+from mcpfactory_pipeline.ci.shards import matrix
 
 SETTINGS = read_ci(
     {"ci": {"branch": "trunk", "channel": "stable", "environment": "guarded", "image": "ours@sha256:00"}}
 )
 GROUPS = (("books", "tea"), ("notes",))
+RUN = "01JZ0000000000000000000000"
 TEXTS = (
     gitlab_pipeline(SETTINGS),
-    gitlab_shards(GROUPS, SETTINGS),
-    gitlab_shards((), SETTINGS),
+    gitlab_shards(GROUPS, SETTINGS, RUN),
+    gitlab_shards((), SETTINGS, RUN),
     gitlab_release(SETTINGS),
 )
 
@@ -54,18 +57,19 @@ def test_every_script_is_one_that_a_shell_reads_and_holds_no_mark(text):
 
 
 def test_there_is_a_job_for_each_group_and_one_that_folds_even_when_some_failed():
-    made = jobs(gitlab_shards(GROUPS, SETTINGS))
+    made = jobs(gitlab_shards(GROUPS, SETTINGS, RUN))
     assert {name: job["variables"] for name, job in made.items() if name.startswith("shard-")} == {
         "shard-1": {"SHARD": "1", "SERVERS": "books tea"},
         "shard-2": {"SHARD": "2", "SERVERS": "notes"},
     }
     assert made["fold"]["when"] == "always"
-    assert made[".shard"]["artifacts"] == {"when": "always", "paths": ["shards"], "expire_in": "14 days"}
-    assert [name for name in jobs(gitlab_shards((), SETTINGS)) if name.startswith("shard-")] == []
+    assert made["fold"]["variables"] == made["keep"]["variables"] == {"RUN": RUN, "DEALT": json.dumps(matrix(GROUPS))}
+    assert made[".shard"]["artifacts"] == {"when": "always", "paths": ["shards/shard-$SHARD"], "expire_in": "14 days"}
+    assert [name for name in jobs(gitlab_shards((), SETTINGS, RUN)) if name.startswith("shard-")] == []
 
 
 def test_results_are_kept_on_the_branch_only_and_each_secret_is_of_one_job():
-    made = {**jobs(gitlab_shards(GROUPS, SETTINGS)), **jobs(gitlab_release(SETTINGS))}
+    made = {**jobs(gitlab_shards(GROUPS, SETTINGS, RUN)), **jobs(gitlab_release(SETTINGS))}
     assert made["keep"]["rules"] == [{"if": '$CI_COMMIT_BRANCH == "trunk"'}]
     assert {name: job["environment"] for name, job in made.items() if "environment" in job} == {
         "keep": {"name": "mcpfactory-keep", "action": "access"},
@@ -74,7 +78,7 @@ def test_results_are_kept_on_the_branch_only_and_each_secret_is_of_one_job():
     }
     pushing = {name for name, job in made.items() if "MCPFACTORY_PUSH_TOKEN" in str(job.get("script"))}
     assert pushing == {"keep", "mcpfactory-release-keep"}
-    running = {name for name, job in made.items() if "pipeline run" in str(job.get("script"))}
+    running = {name for name, job in made.items() if "mcpfactory ci run" in str(job.get("script"))}
     assert running == {".shard", "mcpfactory-release-run"}, "what runs a server's code has no environment"
 
 
@@ -87,19 +91,24 @@ def test_a_release_is_published_from_its_tag_as_the_candidate_that_ran():
         'mcpfactory pipeline promote "$SERVER" --channel "stable" --candidate "${CANDIDATE:?of this tag nothing was built}"',
         'mcpfactory publish "$SERVER" --channel "stable"',
     ]
-    assert 'mcpfactory release check "$CI_COMMIT_TAG" --branch FETCH_HEAD' in made["mcpfactory-release-run"]["script"]
+    assert (
+        made["mcpfactory-release-check"]["script"][2]
+        == 'mcpfactory release check "$CI_COMMIT_TAG" --branch FETCH_HEAD --provider gitlab > checked.env'
+    )
 
 
-@pytest.mark.parametrize(
-    ("left", "did"), [("candidate=c1", "promoted c1 of books, published books"), ("candidate=", ""), ("server=tea", "")]
-)
-def test_what_the_job_with_the_servers_code_leaves_never_chooses_another_server_or_candidate(tmp_path, left, did):
+@pytest.mark.parametrize(("built", "did"), [("c1", "promoted c1 of books, published books"), ("", "")])
+def test_server_run_and_candidate_are_said_by_jobs_in_which_no_code_of_a_server_ran(tmp_path, built, did):
     """The script, run by a shell with programs that only say what they were asked."""
     script = jobs(gitlab_release(SETTINGS))["mcpfactory-release-publish"]["script"]
-    (tmp_path / "built.env").write_text(f"server=tea\nversion=1.0.0\n{left}\n")
-    said = """set -e
-git() { :; }
-mcpfactory() { case "$1 $2" in "pipeline promote") printf 'promoted %s of %s, ' "$7" "$3";; publish*) printf 'published %s' "$2";; esac; }
+    (tmp_path / "checked.env").write_text(f"server=books\nrun={RUN}\n")
+    (tmp_path / "built.env").write_text("server=tea\ncandidate=c9\nrun=none\n")
+    said = f"""set -e
+git() {{ :; }}
+mcpfactory() {{ case "$1 $2" in
+  "pipeline promote") printf 'promoted %s of %s, ' "$7" "$3";; publish*) printf 'published %s' "$2";;
+  "release check") echo candidate={built};; "ci fold") [ "$*" = "ci fold built --run {RUN} --server books --branch FETCH_HEAD" ];;
+esac; }}
 """
     done = subprocess.run(
         ["bash"], input=said + "\n".join(script), text=True, check=False, capture_output=True, cwd=tmp_path,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -114,3 +115,10 @@ def test_a_wheel_that_is_built_again_with_other_bytes_is_not_taken(workspace, ru
     assert "copy pipeline/artifacts/books/" in found.hint
     assert not (workspace.artifacts / "books" / found.candidate).exists()
     assert not (workspace.pipeline / "channels/staging/simple/books").exists()
+
+
+@pytest.mark.parametrize("spoil", [lambda wheel: wheel.write_bytes(b"other"), Path.unlink], ids=["other", "gone"])
+def test_a_wheel_that_a_channel_serves_with_other_bytes_is_put_right(books, spoil):
+    spoil(next((books.workspace.pipeline / "channels/staging/files").rglob("books-*.whl")))
+    assert [one.outcome for one in restore(books.workspace)] == ["restored"]
+    assert books.offered("staging") == [b"one"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -12,7 +12,19 @@ from hypothesis import strategies as st
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.init import init_workspace
-from mcpfactory_pipeline.state.state import ServerState, apply, fold, parse, to_text
+from mcpfactory_pipeline.state.schema import KINDS, RECORDS
+from mcpfactory_pipeline.state.state import (
+    RULES,
+    Candidate,
+    Publication,
+    Release,
+    ServerState,
+    StageRecord,
+    apply,
+    fold,
+    parse,
+    to_text,
+)
 from mcpfactory_pipeline.state.store import Store, is_older
 from mcpfactory_pipeline.state.verify import verify
 
@@ -22,10 +34,11 @@ CHANNELS = st.sampled_from(["staging", "production"])
 MOVING = ("promoted", "rolled-back")
 HASHES = st.sampled_from(["sha256:a", "sha256:b", "none"])
 TEXTS = st.text(max_size=12)
+MOMENTS = st.sampled_from(["2026-11-22T08:00:00Z", "1999-12-31T23:59:59Z"])
 
 
 def event(kind: str, **facts: st.SearchStrategy) -> st.SearchStrategy:
-    return st.fixed_dictionaries({"event": st.just(kind), "at": TEXTS, "actor": TEXTS, **facts})
+    return st.fixed_dictionaries({"event": st.just(kind), "at": MOMENTS, "actor": TEXTS, **facts})
 
 
 FOUND = {
@@ -49,7 +62,8 @@ EVENTS = st.one_of(
     *(event(kind, channel=CHANNELS, candidate=CANDIDATES, version=TEXTS, reason=TEXTS) for kind in MOVING),
     *(event(kind, channel=CHANNELS, candidate=CANDIDATES, reason=TEXTS) for kind in ("approved", "rejected")),
     *(event(kind, channel=CHANNELS, reason=TEXTS) for kind in ("held", "released", "retired")),
-    *(event(kind, reason=TEXTS) for kind in ("retired", "revived", "renamed")),
+    *(event(kind, reason=TEXTS) for kind in ("retired", "revived")),
+    event("renamed", previous=TEXTS, reason=TEXTS),
     event("retired", reason=TEXTS, gone=st.sampled_from(["removed", "renamed to x"]), kept=st.booleans()),
 )  # fmt: skip
 
@@ -189,6 +203,18 @@ def old_text(state: ServerState) -> str:
         del release["before"]
     del data["holds"], data["retired"]
     return json.dumps({**data, "state": 1}, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("table", "record"),
+    [("stages", StageRecord), ("candidates", Candidate), ("channels", Release), ("published", Publication)],
+)
+def test_what_is_read_from_a_state_file_has_a_type_for_each_member_of_its_records(table, record):
+    assert set(RECORDS[table]["fields"]) == {member.name for member in fields(record)}
+
+
+def test_every_kind_of_event_that_is_read_can_be_folded():
+    assert set(RULES) == set(KINDS)
 
 
 @quick

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 
 import pytest
 
 from benchmarks.trials import builds, crowd, faults, kills, merges, rollbacks
+from benchmarks.trials.__main__ import PARTS
 from benchmarks.trials.ground import environment
+from benchmarks.trials.mutants import MUTANTS
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.machine import skip_without
 
@@ -29,6 +33,13 @@ def test_killed_at_any_moment_and_continued_no_promise_is_broken(tmp_path, capsy
 def test_of_eight_processes_at_once_every_accepted_command_is_in_the_history_exactly_once(tmp_path, capsys):
     outcome = crowd.run(tmp_path, 5, seed=7)
     assert outcome.verdict == "ok", capsys.readouterr().out
+
+
+def test_each_mutant_of_a_trial_breaks_what_is_there():
+    code = "from benchmarks.trials.mutants import MUTANTS\nfor one in MUTANTS.values(): one.apply()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {one.trial for one in MUTANTS.values()} <= set(PARTS)
 
 
 def test_clones_merge_without_conflict_and_conflict_readably(tmp_path, capsys):

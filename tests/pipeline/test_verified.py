@@ -1,4 +1,4 @@
-"""A run does not ask the history of a server again whose state it has seen to agree with it, and nothing is overlooked by that."""
+"""A run takes no lock of a server whose files agree and where nothing is due, and nothing is overlooked by that."""
 
 from __future__ import annotations
 
@@ -17,16 +17,11 @@ def store(workspace, books):
     return Store(workspace)
 
 
-def note(workspace):
-    return workspace.pipeline / "locks" / "books.settled"
-
-
-def test_a_run_with_nothing_to_do_notes_that_the_files_agree_and_writes_nothing_else(workspace, books):
+def test_a_run_with_nothing_to_do_writes_nothing(workspace, books):
+    books.run("books")
     before = {path: path.read_bytes() for path in workspace.pipeline.rglob("*.json*")}
-    assert not note(workspace).exists()
     recorder = Recorder()
     assert books.run("books", reporter=recorder).ran == 0
-    assert note(workspace).exists()
     assert [event.verdict for event in recorder.of(StepSkipped)] == ["up-to-date"] * 3
     assert {path: path.read_bytes() for path in workspace.pipeline.rglob("*.json*")} == before
 
@@ -63,8 +58,3 @@ def test_a_stage_that_never_ended_is_recorded_even_where_nobody_left_a_mark(book
         transaction.append("stage.started", stage="test", run="killed", pid=1, reasons=[])
     assert books.run("books").servers == {"books": "passed"}
     assert "stage.interrupted" in [event["event"] for event in store.history("books")]
-
-
-def test_a_note_that_cannot_be_read_is_no_harm(workspace, books, store):
-    note(workspace).write_bytes(b"\xff\xfe")
-    assert books.run("books").ran == 0

@@ -27,6 +27,9 @@ def test_a_new_workspace_has_all_its_files_and_a_repository(tmp_path):
     ]
     assert "pipeline/history/*.jsonl merge=union" in (made.root / ".gitattributes").read_text()
     assert "mcpfactory ci matrix" in (made.root / ".github/workflows/mcpfactory.yml").read_text()
+    owned = (made.root / "CODEOWNERS").read_text()
+    for path in ("/pipeline/history/", "/pipeline/state/", "/mcpfactory.toml", "/servers/*/waivers.toml", "/.github/"):
+        assert f"{path} @OWNER" in owned
     assert (made.root / ".git").is_dir()
     assert Workspace.find(made.root).settings == {}
 

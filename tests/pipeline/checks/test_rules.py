@@ -224,7 +224,12 @@ def test_what_could_not_be_checked_counts_as_not_passed_and_says_why() -> None:
     report = judged(observed(TOOL, calls=()))
     unchecked = {item.rule: item.reason for item in report.not_checked}
     assert "no tool could be called" in unchecked["behaviour.tools-work"]
-    assert report.failed_gates == ("behaviour.tools-work", "behaviour.answers", "behaviour.output")
+    assert report.failed_gates == (
+        "behaviour.tools-work",
+        "behaviour.answers",
+        "behaviour.output",
+        "substance.finished",
+    )
     assert not report.passed
     assert report.score < 100
 

@@ -62,7 +62,7 @@ class StepFinished(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class StepSkipped(RunEvent):
-    """A stage did not run: `verdict` is `up-to-date` or `blocked`."""
+    """A stage did not run: `verdict` is `up-to-date`, `blocked`, `held` or `waiting`."""
 
     server: str
     stage: str

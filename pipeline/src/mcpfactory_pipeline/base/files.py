@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
+import stat
 from pathlib import Path
 
-__all__ = ["move_into_place", "remove_temporaries", "replace_file", "write_temporary"]
+__all__ = ["move_into_place", "read_regular", "remove_temporaries", "replace_file", "write_temporary"]
+
+
+def read_regular(file: Path, most: int) -> bytes:
+    """Return what a file holds. What would wait for a writer (a pipe, a device) or would not fit is refused, not read.
+
+    Raises:
+        OSError: also for what is no regular file, and for more than `most` bytes.
+    """
+    descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb") as stream:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(file))
+        if found.st_size > most:
+            raise OSError(errno.EFBIG, f"it has {found.st_size} bytes, more than {most}", str(file))
+        return stream.read()
 
 
 def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:

@@ -17,6 +17,7 @@ from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.git import git_text
 
 __all__ = [
+    "AUTOMATION",
     "Clock",
     "acting_as",
     "actor",
@@ -33,6 +34,8 @@ _DIGITS: Final = (
 )
 _RANDOM_BITS: Final = 80
 _FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
+
+AUTOMATION: Final = "automation"  # who acts where nobody does
 
 Clock = Callable[[], datetime]
 
@@ -74,9 +77,11 @@ def parse_time(text: str) -> datetime:
         StateError: when it is none.
     """
     try:
-        return datetime.strptime(text, _FORMAT).replace(tzinfo=UTC)
-    except ValueError as error:
-        raise StateError(f"{text!r} is no moment", hint="restore the line of the history: git log -p") from error
+        if len(text) == 20 and (text[4], text[7], text[10], text[19]) == ("-", "-", "T", "Z"):
+            return datetime.fromisoformat(text)
+    except ValueError:
+        pass
+    raise StateError(f"{text!r} is no moment", hint="restore the line of the history: git log -p")
 
 
 _ACTING: Final[ContextVar[tuple[str, str | None] | None]] = ContextVar("acting", default=None)

@@ -1,64 +1,150 @@
-"""The clean virtual environment of a candidate: its wheel, what that needs, and pytest. Made once, used by several stages."""
+"""The virtual environments of a candidate, one for each purpose: its own tests, and `validate`, which has the wheel and what that declares.
+
+Each is made from bytes that were hashed just before, and used again only while every file in it is as it was made.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import sys
 import tomllib
+import zipfile
 from collections.abc import Mapping
+from dataclasses import dataclass
+from email.parser import HeaderParser
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from mcpfactory_pipeline.base.hashing import hash_file
+from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.versions import python_version
-from mcpfactory_pipeline.build.distributions import runtime_wheel
+from mcpfactory_pipeline.build.distributions import RUNTIME, runtime_wheel
+from mcpfactory_pipeline.build.installed import changed_files, check_installed, contents, contents_hash
 from mcpfactory_pipeline.build.programs import run_uv
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 
-__all__ = ["UNINSTALLABLE", "environment_python", "ready_python"]
+__all__ = ["UNINSTALLABLE", "Environment", "environment_for_tests", "environment_for_validate", "ready_python"]
 
 UNINSTALLABLE: Final = "correct [project] dependencies in pyproject.toml, or make the package index reachable"
+_REBUILD: Final = "build it again: mcpfactory pipeline run NAME --until build --force"
+_READY: Final = "ready.json"  # written last
+_TEST: Final = "test"
+_CHECKED: Final = "validate"
 
 
-def environment_python(inputs: StageInputs, candidate: Artifact) -> Path:
-    """Return the interpreter of the candidate's environment, which is made when it is not there.
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """A virtual environment that is whole: its folder, its interpreter, and what it holds (`installed.contents`)."""
+
+    folder: Path
+    python: Path
+    holds: Mapping[str, str]
+
+    def changes(self) -> list[str]:
+        """Return the files that are not as they were made."""
+        return changed_files(self.holds, contents(self.folder, without=_READY))
+
+
+def environment_for_validate(inputs: StageInputs, candidate: Artifact) -> Environment:
+    """Return the environment that has the wheel and its declared dependencies, and nothing else; it is made where there is none.
 
     Raises:
         ProgramRefusedError: when the candidate cannot be installed.
-        StageError: when the machinery broke.
+        StageError: when the machinery broke, or the wheel is not the one that was built.
     """
-    runtime = runtime_wheel(inputs.artifacts)
-    groups = ["--group", f"{inputs.folder / 'pyproject.toml'}:test"] if _has_test_group(inputs.folder) else []
-    wanted = {
-        "files": dict(candidate.files),
-        "runtime": hash_file(runtime) if runtime else "from the index",
-        "python": python_version(),
-        "requirements": hash_file(inputs.folder / "pyproject.toml") if groups else "pytest",
-    }
-    folder = candidate.folder / "environment"
-    python, ready = _python(candidate), folder / "ready.json"
-    if not _is_ready(ready, wanted):
-        _remove_others(candidate)
-        shutil.rmtree(folder, ignore_errors=True)
-        run_uv("venv", "--quiet", str(folder), cwd=inputs.work)
-        packages = [str(candidate.wheel), *([str(runtime)] if runtime else []), "pytest"]
-        run_uv("pip", "install", "--quiet", *packages, *groups, cwd=inputs.work, python=python)
-        ready.write_text(json.dumps(wanted), encoding="utf-8")
-    return python
+    return _environment(inputs, candidate, _CHECKED, [], {})
+
+
+def environment_for_tests(inputs: StageInputs, candidate: Artifact, *, copied: bool) -> Environment:
+    """Return the environment that has pytest and the dependency group `test` besides; it is made where there is none.
+
+    With `copied` its files are no links to uv's copies of them: what changes them, changes nothing else. Raises as
+    `environment_for_validate` does.
+    """
+    project = inputs.folder / "pyproject.toml"
+    groups = ["--group", f"{project}:test"] if _has_test_group(inputs.folder) else []
+    more = {"requirements": hash_file(project) if groups else "pytest", "copied": copied}
+    options = ["pytest", *groups, *(["--link-mode", "copy"] if copied else [])]
+    return _environment(inputs, candidate, _TEST, options, more)
 
 
 def ready_python(candidate: Artifact) -> Path | None:
-    """Return the interpreter of the candidate's environment, where a stage made it from these very files; None where it is not there."""
-    try:
-        made = json.loads((candidate.folder / "environment" / "ready.json").read_text(encoding="utf-8"))
-        return _python(candidate) if made["files"] == dict(candidate.files) and _python(candidate).exists() else None
-    except (OSError, ValueError, KeyError, TypeError):
+    """Return the interpreter of the environment that `validate` made from these very files; None where there is none."""
+    folder = _folder(candidate, _CHECKED)
+    made = _read(folder)
+    return _python(folder) if made.get("files") == dict(candidate.files) and _python(folder).exists() else None
+
+
+def _environment(
+    inputs: StageInputs, candidate: Artifact, purpose: str, options: list[str], more: Mapping[str, Any]
+) -> Environment:
+    wheel = _hashed_wheel(inputs, candidate)
+    runtime = runtime_wheel(inputs.artifacts) if _needs_runtime(wheel) else None
+    wanted = {
+        "files": dict(candidate.files),
+        "runtime": hash_file(runtime) if runtime else "from the index",
+        "python": f"{python_version()} in {sys.base_prefix}",
+        **more,
+    }
+    folder = _folder(candidate, purpose)
+    if (found := _whole(folder, wanted)) is not None:
+        return found
+    _remove_others(candidate)
+    shutil.rmtree(folder, ignore_errors=True)
+    run_uv("venv", "--quiet", str(folder), cwd=inputs.work)
+    packages = [str(wheel), *([str(runtime)] if runtime else [])]
+    run_uv("pip", "install", "--quiet", *packages, *options, cwd=inputs.work, python=_python(folder))
+    holds = contents(folder)
+    check_installed(folder, holds, wheel)
+    (folder / _READY).write_text(json.dumps({**wanted, "holds": contents_hash(holds)}), encoding="utf-8")
+    return Environment(folder, _python(folder), holds)
+
+
+def _whole(folder: Path, wanted: Mapping[str, Any]) -> Environment | None:
+    """Return an environment that is there and as it was made, with the interpreter that runs here; None for any other."""
+    made, python = _read(folder), _python(folder)
+    if {key: value for key, value in made.items() if key != "holds"} != wanted or not python.exists():
         return None
+    holds = contents(folder, without=_READY)
+    return Environment(folder, python, holds) if contents_hash(holds) == made.get("holds") else None
 
 
-def _python(candidate: Artifact) -> Path:
-    return candidate.folder / "environment" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+def _hashed_wheel(inputs: StageInputs, candidate: Artifact) -> Path:
+    """Return a copy of the wheel whose bytes are those that were built: it is hashed, and nobody else has the copy.
+
+    Raises:
+        StageError: for other bytes.
+    """
+    try:
+        data = candidate.wheel.read_bytes()
+    except OSError as error:
+        raise StageError(f"{candidate.wheel.name} cannot be read: {error.strerror}", hint=_REBUILD) from error
+    if hash_bytes(data) != candidate.files[candidate.wheel.name]:
+        raise StageError(f"{candidate.wheel.name} is not the file that was built: its hash is another", hint=_REBUILD)
+    place = inputs.work / "wheel" / candidate.wheel.name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(data)
+    return place
+
+
+def _needs_runtime(wheel: Path) -> bool:
+    """Whether the wheel declares the runtime: one that does not, does not get it."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = HeaderParser().parsestr(archive.read(names[0]).decode(errors="replace")) if names else None
+    declared = metadata.get_all("Requires-Dist", []) if metadata else []
+    return any(re.split(r"[^\w.-]", text.strip())[0].lower().replace("_", "-") == RUNTIME for text in declared)
+
+
+def _folder(candidate: Artifact, purpose: str) -> Path:
+    return candidate.folder / "environments" / purpose
+
+
+def _python(folder: Path) -> Path:
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
 def _has_test_group(folder: Path) -> bool:
@@ -69,15 +155,16 @@ def _has_test_group(folder: Path) -> bool:
     return "test" in config.get("dependency-groups", {})
 
 
-def _is_ready(ready: Path, wanted: Mapping[str, object]) -> bool:
+def _read(folder: Path) -> dict[str, Any]:
     try:
-        return bool(json.loads(ready.read_text(encoding="utf-8")) == wanted)
+        made = json.loads((folder / _READY).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
+        return {}
+    return made if isinstance(made, dict) else {}
 
 
 def _remove_others(candidate: Artifact) -> None:
     """Environments of the server's earlier candidates are of no more use; their wheels are."""
-    for other in candidate.folder.parent.glob("*/environment"):
-        if other.parent != candidate.folder:
+    for other in (*candidate.folder.parent.glob("*/environments"), *candidate.folder.parent.glob("*/environment")):
+        if other != candidate.folder / "environments":
             shutil.rmtree(other, ignore_errors=True)

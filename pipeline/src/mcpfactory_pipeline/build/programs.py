@@ -14,30 +14,24 @@ from typing import Final
 import uv
 
 from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.isolation.box import Box
+from mcpfactory_pipeline.isolation.environ import PLAIN
 
-__all__ = ["EPOCH", "ProgramRefusedError", "clean_environ", "last_lines", "run_program", "run_uv", "uv_environ"]
+__all__ = ["EPOCH", "ProgramRefusedError", "job_environ", "last_lines", "run_program", "run_uv", "uv_environ"]
 
 EPOCH: Final = "1580601600"  # the time stamp of files in wheels, so that equal sources give equal bytes: 2020, February 2nd, as hatchling
 
-# What a program needs from the caller's environment to work at all. Tokens and passwords of the caller are not among it.
-_PLAIN: Final = (
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TZ",
-    "TMPDIR",
-    "TEMP",
-    "TMP",
-    "SYSTEMROOT",
-    "SYSTEMDRIVE",
-    "COMSPEC",
-)
 # What uv needs besides: where packages come from, and how to get there.
 _FETCHING: Final = re.compile(
     r"HOME|USERPROFILE|APPDATA|LOCALAPPDATA|XDG_.*|UV_.*|SSL_CERT_(FILE|DIR)|NETRC|(HTTPS?|ALL|NO)_PROXY", re.I
 )
-_NOT_FOR_UV: Final = re.compile(r"UV_(PYTHON|PROJECT|WORKING_DIR.*|OFFLINE_.*|PROJECT_ENVIRONMENT)")
+_NOT_FOR_UV: Final = re.compile(r"UV_(PYTHON|PROJECT|WORKING_DIR.*|OFFLINE_.*|PROJECT_ENVIRONMENT|PUBLISH_.*)", re.I)
+# What the process of a stage needs besides: how Python finds our code, and who acts.
+_OF_A_JOB: Final = re.compile(
+    r"PYTHON\w*|VIRTUAL_ENV|CONDA_PREFIX|LD_LIBRARY_PATH|DYLD_\w+|PATHEXT|WINDIR|PROGRAM\w+|USER|USERNAME|LOGNAME"
+    r"|MCPFACTORY_(ACTOR|CACHE_DIR)",
+    re.I,
+)
 # How uv says that the machinery broke, and not what it was given.
 _MACHINERY_BROKE: Final = re.compile(
     r"error sending request|failed to fetch|dns error|connection (refused|reset)|timed out|no space left|permission denied"
@@ -50,22 +44,16 @@ class ProgramRefusedError(Exception):
     """A tool ran and said no to what it was given; the message is the end of what it said."""
 
 
-def clean_environ(home: Path) -> dict[str, str]:
-    """Return the environment for untrusted code: nothing of the caller's but what programs need, and a home of its own."""
-    home.mkdir(parents=True, exist_ok=True)
-    kept = {name: value for name in _PLAIN if (value := os.environ.get(name)) is not None}
-    return {**kept, "HOME": str(home), "USERPROFILE": str(home), "PYTHONNOUSERSITE": "1", "PYTHONUTF8": "1"}
-
-
-def run_program(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> int:
-    """Run a program with its output in the log, and return its exit code.
+def run_program(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str], box: Box | None = None) -> int:
+    """Run a program, in a box where one is given, with its output in the log, and return its exit code.
 
     Raises:
         StageError: when it cannot be started.
     """
     print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
     try:
-        return subprocess.run(command, cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL, check=False).returncode
+        words = box.command(command) if box else command
+        return subprocess.run(words, cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL, check=False).returncode
     except OSError as error:
         raise StageError(
             f"{command[0]} cannot be started: {error.strerror}", hint="install it, or correct the command"
@@ -75,8 +63,13 @@ def run_program(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]
 def uv_environ() -> dict[str, str]:
     """Return the environment for uv: what programs need, where packages come from, and how to get there."""
     return {
-        k: v for k, v in os.environ.items() if k in _PLAIN or (_FETCHING.fullmatch(k) and not _NOT_FOR_UV.fullmatch(k))
+        k: v for k, v in os.environ.items() if k in PLAIN or (_FETCHING.fullmatch(k) and not _NOT_FOR_UV.fullmatch(k))
     }
+
+
+def job_environ() -> dict[str, str]:
+    """Return the environment for the process of a stage: that of uv, and how Python finds our code. No token to publish with is in it."""
+    return {**uv_environ(), **{name: value for name, value in os.environ.items() if _OF_A_JOB.fullmatch(name)}}
 
 
 def run_uv(

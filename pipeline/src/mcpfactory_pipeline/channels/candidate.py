@@ -11,8 +11,9 @@ from pathlib import Path
 
 from mcpfactory_pipeline.base.hashing import hash_file, hash_record, source_files
 from mcpfactory_pipeline.build.distributions import runtime_wheel
-from mcpfactory_pipeline.build.wheels import backend_of, build_packages
+from mcpfactory_pipeline.build.wheels import backend_of, build_packages, wheel_name
 from mcpfactory_pipeline.channels.channel import publish_files, read_verified
+from mcpfactory_pipeline.channels.owner import refuse_foreign_project
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
 from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_pipeline.state.state import ServerState
@@ -39,14 +40,18 @@ class BuiltCandidate:
     backend: str = ""
 
 
-def build_candidate(source: Path, work: Path, *, backend: str = "") -> BuiltCandidate:
+def build_candidate(
+    source: Path, work: Path, *, backend: str = "", settings: Mapping[str, object] | None = None
+) -> BuiltCandidate:
     """Build wheel and source distribution of the server in `source` in the folder `work`, by a certain `backend` if one is named.
+
+    `settings` say how the backend is kept apart: those of a stage, or of `[pipeline]`.
 
     Raises:
         ProgramRefusedError: the server does not build.
         StageError: the build cannot be run.
     """
-    packages = build_packages(source, source_files(source, without=NOT_BUILT), work, backend=backend)
+    packages = build_packages(source, source_files(source, without=NOT_BUILT), work, backend=backend, settings=settings)
     files = {package.name: hash_file(package) for package in packages}
     return BuiltCandidate(
         hash_record(files).removeprefix("sha256:")[:16], work / "dist", files, backend_of(packages[0])
@@ -93,13 +98,17 @@ def publish_candidate(workspace: Workspace, channel: str, artifact: Artifact, *,
     Without `build` the runtime's wheel is taken only when it was built before.
 
     Raises:
-        StateError: the bytes are not on this machine, or not those that were checked; then the channel is as it was.
+        StateError: the bytes are not on this machine, or not those that were checked, or the name of the distribution is
+            another server's; then the channel is as it was.
     """
-    wheel = artifact.wheel
+    wheel, folder = artifact.wheel, channels_folder(workspace)
+    project = wheel_name(wheel.name)
+    page = folder / channel / "simple" / project / "index.html"
+    refuse_foreign_project(page, project, artifact.folder.parent.name, workspace.pipeline / "state")
     runtime = runtime_wheel(workspace.artifacts, build=False)
     if runtime is None and build:
         with contextlib.redirect_stdout(io.StringIO()):  # uv tells what it builds; what goes wrong is in its error
             runtime = runtime_wheel(workspace.artifacts)
     others = {artifact.folder / name: content for name, content in artifact.files.items() if name != wheel.name}
     companions = [runtime] if runtime else []
-    publish_files(channels_folder(workspace), channel, wheel, artifact.files[wheel.name], companions, others=others)
+    publish_files(folder, channel, wheel, artifact.files[wheel.name], companions, others=others)

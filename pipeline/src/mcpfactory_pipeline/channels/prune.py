@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.base.errors import ConfigError, StateError
+from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.broken import explain_broken
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["Pruned", "prune"]
@@ -57,8 +58,8 @@ def prune(
             with file_lock(store.locks / f"{server.name}.run.lock", timeout=_PATIENCE):
                 forgotten = _unreferenced(folder, _referenced(store.state(server.name), keep))
                 found += [_remove(workspace, old, dry_run=dry_run) for old in forgotten]
-        except StateError as error:
-            found.append(Pruned(f"{server.name}/", kept=str(error)))
+        except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+            found.append(Pruned(f"{server.name}/", kept=explain_broken(server.name, error).message))
     if not names:
         found += _old_runtimes(workspace, dry_run=dry_run)
     return found

@@ -7,6 +7,7 @@ With cases: every tool that has one, against the stub. Without: tools that may b
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from mcpfactory_codegen.effects import sounds_like_change
 from mcpfactory_pipeline.checks.evidence import calls_others
 from mcpfactory_pipeline.checks.exchange import Json
 from mcpfactory_pipeline.checks.families.behaviour import hint
-from mcpfactory_pipeline.checks.samples import sample_arguments
+from mcpfactory_pipeline.checks.samples import other_arguments, sample_arguments
 from mcpfactory_pipeline.checks.target import ExamineError
 from mcpfactory_runtime.upstream.operation import ServerAddress
 from mcpfactory_runtime.upstream.servers import Addresses
@@ -29,12 +30,14 @@ __all__ = [
     "PlannedCall",
     "api_variables",
     "plan_calls",
+    "plan_others",
     "read_cases",
     "request_faults",
     "required_variables",
 ]
 
 MAX_CALLS: Final = 50  # calls without cases; with cases all are made
+MAX_VARIED: Final = 20  # tools that are called with other arguments, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,19 @@ def _without_cases(name: str, tool: Json, planned: int) -> list[PlannedCall] | s
     if planned >= MAX_CALLS:
         return f"only {MAX_CALLS} tools are called"
     return [PlannedCall(name, made, origin)]
+
+
+def plan_others(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
+    """Return calls of the same tools with other arguments: of those that read only and whose arguments were made up."""
+    counts = Counter(name for name, _ in tools)  # of two tools of one name nobody knows which answers
+    reading = [(name, tool) for name, tool in tools if hint(tool, "readOnlyHint") is True and counts[name] == 1]
+    schemas = {name: tool.get("inputSchema") for name, tool in reading}
+    varied = [planned for planned in plan if planned.origin != "case" and planned.tool in schemas][:MAX_VARIED]
+    return [
+        replace(planned, arguments=arguments, title="other arguments")
+        for planned in varied
+        for arguments in other_arguments(schemas[planned.tool], planned.arguments)
+    ]
 
 
 def request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], stub_said: Sequence[str]) -> list[str]:

@@ -165,6 +165,7 @@ class Evidence:
     probes: Mapping[Probe, WireExchange] = field(default_factory=dict)
     lists: Mapping[str, Listing] = field(default_factory=dict)
     calls: tuple[RecordedCall, ...] = ()
+    others: tuple[RecordedCall, ...] = ()  # calls of the same tools with other arguments
     uncalled: Mapping[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False
     server: Mapping[str, Any] = field(default_factory=dict)  # serverInfo

@@ -64,7 +64,7 @@ async def observe(target: ValidationTarget, *, timeout: float = 60.0) -> tuple[E
     secrets = {
         name: value for name, value in environ.items() if name not in addresses and len(value) >= _SHORTEST_SECRET
     }
-    package = inspect_package(target.package, target.wheel) if target.package is not None else None
+    package = inspect_package(target.package, target.wheel, target.isolation) if target.package is not None else None
     async with AsyncExitStack() as stack:
         stub: StubUpstream | None = None
         if cases is not None:

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.calls import plan_calls, request_faults
+from mcpfactory_pipeline.checks.calls import PlannedCall, plan_calls, plan_others, request_faults
 from mcpfactory_pipeline.checks.evidence import Era, Evidence, Listing, Probe, RecordedCall, ServerProcess
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_pipeline.checks.target import ValidationTarget
@@ -72,6 +72,7 @@ class Interview:
         self._probes: dict[Probe, WireExchange] = {}
         self._lists: dict[str, Listing] = {}
         self._calls: list[RecordedCall] = []
+        self._others: list[RecordedCall] = []
         self._uncalled: dict[str, str] = {}
         self._missing: dict[str, str] = {}
 
@@ -248,6 +249,17 @@ class Interview:
                     planned.tool, exchange, planned.origin, planned.title, shown, tuple(wrong), planned.question
                 )
             )
+        for planned in plan_others(tools, plan):
+            await self._call_again(planned, conversation, message)
+
+    async def _call_again(self, planned: PlannedCall, conversation: Conversation, message: Any) -> None:
+        """Call a tool with other arguments, as long as the server lives, answers and there is time."""
+        made = [*self._calls, *self._others]
+        answered = any(call.tool == planned.tool and not call.failed for call in made)
+        if answered and not made[-1].exchange.problem and self._seconds_left() > 0:
+            request = message("tools/call", {"name": planned.tool, "arguments": dict(planned.arguments)})
+            exchange = await self._ask(conversation, request)
+            self._others.append(RecordedCall(planned.tool, exchange, planned.origin, planned.title))
 
     # --- messages and sessions ---
 
@@ -319,6 +331,7 @@ class Interview:
             probes=self._probes,
             lists=self._lists,
             calls=tuple(self._calls),
+            others=tuple(self._others),
             uncalled=self._uncalled,
             with_cases=self._cases is not None,
             server=self._server,

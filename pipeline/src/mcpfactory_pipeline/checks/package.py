@@ -38,8 +38,13 @@ class PackageFacts:
     build_problem: str = ""
 
 
-def inspect_package(folder: Path, wheel: Path | None = None) -> PackageFacts:
-    """Look at the package in `folder`; with `wheel`, the candidate made of it, it is built a second time. Never raises."""
+def inspect_package(
+    folder: Path, wheel: Path | None = None, isolation: Mapping[str, object] | None = None
+) -> PackageFacts:
+    """Look at the package in `folder`; with `wheel`, the candidate made of it, it is built a second time. Never raises.
+
+    `isolation` are the settings that say how its build is kept apart.
+    """
     try:
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8")).get("project")
     except (OSError, ValueError) as error:
@@ -48,7 +53,7 @@ def inspect_package(folder: Path, wheel: Path | None = None) -> PackageFacts:
         return PackageFacts(problem="pyproject.toml has no [project] table")
     named = project.get("scripts")
     scripts = named if isinstance(named, dict) else {}
-    rebuilt, build_problem = _rebuild(folder, wheel) if wheel is not None else (None, "")
+    rebuilt, build_problem = _rebuild(folder, wheel, isolation or {}) if wheel is not None else (None, "")
     return PackageFacts(
         project=project,
         scripts={str(name): _entry_point_problem(folder / "src", str(target)) for name, target in scripts.items()},
@@ -104,10 +109,10 @@ def _bound_names(tree: ast.Module) -> set[str]:
     return found
 
 
-def _rebuild(folder: Path, wheel: Path) -> tuple[bool | None, str]:
+def _rebuild(folder: Path, wheel: Path, isolation: Mapping[str, object]) -> tuple[bool | None, str]:
     with tempfile.TemporaryDirectory(prefix="mcpfactory-rebuild-") as work:
         try:
-            made = build_candidate(folder, Path(work), backend=backend_of(wheel))
+            made = build_candidate(folder, Path(work), backend=backend_of(wheel), settings=isolation)
         except ProgramRefusedError as error:
             return None, f"it does not build again: {error}"
         return made.files.get(wheel.name) == hash_file(wheel), ""

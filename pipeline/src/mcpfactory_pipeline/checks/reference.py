@@ -20,6 +20,7 @@ FAMILIES: Final = {
     "schemas": "Schemas: names, input and output",
     "descriptions": "Descriptions: what the model reads, and what it costs",
     "behaviour": "Behaviour: what the tools do",
+    "substance": "Substance: whether an answer that succeeds is one",
     "robustness": "Robustness: what the tools do while the API fails",
     "packaging": "Packaging: what others install",
     "security": "Security: what the server might do to its readers",

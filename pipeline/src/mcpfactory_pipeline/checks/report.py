@@ -34,6 +34,7 @@ VERSIONS: Final[Mapping[int, str]] = {
     2: "packaging is new; slow tools without a case are no finding, of several starts the fastest counts",
     3: "robustness: what the tools do while the API fails",
     4: "performance: start, calls and memory, where policy sets limits",
+    5: "substance: answers that succeed and say nothing; read-only tools are called with other arguments, too",
 }
 
 RULES_VERSION: Final = max(VERSIONS)

@@ -16,6 +16,7 @@ from mcpfactory_pipeline.checks.families import (
     schemas,
     security,
     startup,
+    substance,
 )
 from mcpfactory_pipeline.checks.rule import Rule
 
@@ -29,6 +30,7 @@ RULES: Final[tuple[Rule, ...]] = (
     *schemas.RULES,
     *descriptions.RULES,
     *behaviour.RULES,
+    *substance.RULES,
     *robustness.RULES,
     *security.RULES,
     *packaging.RULES,

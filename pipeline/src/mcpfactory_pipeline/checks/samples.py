@@ -8,12 +8,14 @@ from typing import Any, Final, Literal, TypeGuard
 
 from mcpfactory_pipeline.checks.exchange import is_nested_deeper
 
-__all__ = ["sample", "sample_arguments"]
+__all__ = ["other_arguments", "sample", "sample_arguments"]
 
 Origin = Literal["example", "no arguments", "guess"]
 
 _MAX_DEPTH: Final = 60  # of a schema that values are made from
 _MAX_LENGTH: Final = 1_000
+_FREE: Final = frozenset({"type", "title", "description", "examples", "example"})
+_OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others: 12 words? No, fewer!")
 _DAY: Final = date(2000, 1, 1).isoformat()
 _FORMATS: Final[dict[str, str]] = {
     "date": _DAY,
@@ -46,6 +48,26 @@ def sample_arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
     parts = {str(key): declared.get(key, {}) for key in required}
     stated = all(isinstance(part, dict) and _stated_value(part)[0] for part in parts.values())
     return {key: sample(part, schema) for key, part in parts.items()}, "example" if stated else "guess"
+
+
+def other_arguments(schema: Any, made: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return two more sets of arguments beside those that were made: free texts and numbers differ; [] where there are none."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    declared = properties if isinstance(properties, dict) else {}
+    free = {key: _others(declared.get(key), value) for key, value in made.items()}
+    changed = {key: values for key, values in free.items() if values}
+    return [{**made, **{key: values[at] for key, values in changed.items()}} for at in range(2)] if changed else []
+
+
+def _others(schema: Any, value: Any) -> tuple[Any, ...]:
+    """Two more values for a property that says no more of its values than the type; () for every other one."""
+    if not isinstance(schema, dict) or schema.keys() - _FREE:
+        return ()
+    if schema.get("type") == "string" and isinstance(value, str):
+        return _OTHER_TEXTS
+    if schema.get("type") in {"integer", "number"} and _is_number(value):
+        return value + 1, value + 7
+    return ()
 
 
 def sample(schema: Any, root: Mapping[str, Any]) -> Any:

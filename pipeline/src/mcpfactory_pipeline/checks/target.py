@@ -28,7 +28,8 @@ class ValidationTarget:
     against a stub upstream instead of the real one, and the API is made to fail; `api_timeout` is how many seconds the server
     is told to give its API meanwhile. `package` is the folder of its sources, where they are ours to look at; `wheel` was
     built from them, and shows whether a second build gives the same bytes. `limits` are what policy allows the server to cost,
-    by the names of `gates.COSTS`; none are set where none are given.
+    by the names of `gates.COSTS`; none are set where none are given. `isolation` are the settings of a stage that say how that
+    second build is kept apart.
     """
 
     command: tuple[str, ...] | None = None
@@ -40,6 +41,7 @@ class ValidationTarget:
     wheel: Path | None = None
     api_timeout: float = 1.5
     limits: Mapping[str, float] = field(default_factory=dict)
+    isolation: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if (self.command is None) == (self.url is None):

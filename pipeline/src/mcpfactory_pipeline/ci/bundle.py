@@ -24,11 +24,12 @@ from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.channels.channel import read_verified
-from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state import history
+from mcpfactory_pipeline.state.state import Event, ServerState, fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Packed", "pack", "unpack", "write_files"]
+__all__ = ["Packed", "pack", "pack_run", "unpack", "write_files"]
 
 _FILES: Final = "files"
 _DIGEST: Final = re.compile(r"sha256:([0-9a-f]{64})")
@@ -62,6 +63,43 @@ def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Pac
     return found
 
 
+def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence[Event]]) -> list[Packed]:
+    """Write what a run recorded into a folder, from the memory of the process that ran it, with the files that its events name.
+
+    Files on disk may have been changed by what ran after they were made: a server whose files are not those that were
+    recorded is not in the folder. Logs of all are.
+
+    Raises:
+        StateError: a file of a server is not what was recorded; the others are in the folder.
+    """
+    found, wrong = [], []
+    for server, events in sorted(recorded.items()):
+        if not events:
+            continue
+        try:
+            packed = _pack_files(workspace.artifacts / server, fold(server, _about_files(events)), folder)
+        except StateError as error:
+            wrong.append(f"{server}: {error}")
+            continue
+        file = folder / "history" / f"{server}.jsonl"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)
+        history.append(file, events, f"{folder.name}/history/{server}.jsonl")
+        found.append(packed)
+    if wrong:
+        raise StateError("; ".join(wrong), hint="something changed files of the run: look at what ran beside it")
+    return found
+
+
+def _about_files(events: Sequence[Event]) -> list[Event]:
+    """Return the events that name files, without what they say of channels: a state of them has the files of the run."""
+    return [
+        {key: value for key, value in event.items() if key != "channel"}
+        for event in events
+        if event["event"] == "stage.finished"
+    ]
+
+
 def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> Packed:
     """Return what is on this machine of the files that the state names; another machine may have built the others."""
     (folder / _FILES).mkdir(parents=True, exist_ok=True)
@@ -85,7 +123,7 @@ def unpack(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict
     Raises:
         StateError: a file has other bytes than the state says, or its path leads out of `artifacts`.
     """
-    bundles = [place for folder in folders for place in sorted(folder.rglob(_FILES)) if place.is_dir()]
+    bundles = [folder / _FILES for folder in folders]
     found: dict[Path, bytes] = {}
     for path, content in {**_reports(state), **_candidates(state)}.items():
         place = _inside(artifacts, path)
@@ -93,7 +131,7 @@ def unpack(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict
             continue
         for bundle in bundles:
             file = bundle / _digest(content)
-            if file.is_file():
+            if file.is_file() and not file.is_symlink():
                 found[place] = _checked(file, content, f"{state.server}/{path}")
                 break
     return found

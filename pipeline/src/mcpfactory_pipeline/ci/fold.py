@@ -1,26 +1,36 @@
-"""What jobs found, folded into the workspace: histories are merged by the ids of their events, states follow from them.
+"""What jobs found, folded into the workspace: of each parcel the events that its job may bring (`admission`), by their ids.
 
-The files that the states name come along (`bundle`), when their bytes are those that the jobs checked.
+States follow from them. The files that the states name come along (`bundle`), when their bytes have the hashes of the events.
 """
 
 from __future__ import annotations
 
+import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from mcpfactory_pipeline.base.errors import NotFoundError, StateError
+from mcpfactory_pipeline.base.git import git_output, git_text
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.base.text import escape_markdown, pluralize
 from mcpfactory_pipeline.channels.candidate import artifact_of
+from mcpfactory_pipeline.ci.admission import RELEASE_EVENTS, RUN_EVENTS, ParcelError, Terms, admit
 from mcpfactory_pipeline.ci.bundle import unpack, write_files
+from mcpfactory_pipeline.ci.parcels import Parcel
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.state import Event, ServerState, fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Folded", "fold_in", "summary"]
+__all__ = ["Folded", "RefusedParcel", "fold_in", "summary"]
+
+_ASIDE: Final = "take nothing from this job: look at what ran in it, and at its log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,48 +54,119 @@ class Folded(JsonRecord):
         return all(outcome == "passed" for outcome in self.outcomes.values())
 
 
-def fold_in(workspace: Workspace, folders: Sequence[Path]) -> list[Folded]:
-    """Add the events of every `<server>.jsonl` below the folders to the workspace, and write the states that follow.
+@dataclass(frozen=True, slots=True)
+class RefusedParcel(JsonRecord):
+    """What a job handed over of a server and what is not taken: why, as a code of `admission.REFUSALS` and in words."""
 
-    Each server is written whole or not at all; what is known already is not added again, so folding twice does no harm.
-    Files that the states name are copied from the folders as well (`bundle.pack` wrote them).
+    server: str
+    code: str
+    message: str
+    hint: str
+
+
+def fold_in(
+    workspace: Workspace,
+    parcels: Sequence[Parcel],
+    run: str,
+    *,
+    released: bool = False,
+    branch: str = "",
+    stages: Sequence[Stage] | None = None,
+) -> tuple[list[Folded], list[RefusedParcel]]:
+    """Add what jobs handed over of one run to the workspace, and write the states that follow; second, what was refused.
+
+    Each server is taken whole or not at all; what is known already is not added again, so folding twice does no harm.
+    Files that the events name are taken when their bytes have the hashes there. `released` says that the parcels come from the job that publishes: they may
+    say what was promoted and published. `branch` is a commit whose histories hold what people decided.
 
     Raises:
-        NotFoundError: there is no such folder or server.
-        StateError: a history cannot be read, or a file has other bytes than the job checked.
+        NotFoundError: there is no such folder or commit.
+        StateError: the workspace's own history cannot be read or written.
     """
-    found: dict[str, list[Event]] = {}
-    for folder in folders:
-        if not folder.is_dir():
-            raise NotFoundError(f"there is no folder {folder}", hint="name folders that hold histories of shards")
-        for file in sorted(folder.rglob("*.jsonl")):
-            found.setdefault(file.stem, []).extend(history.read(file, str(file)))
-    for server in found:
+    known = stages or workspace_stages(workspace)
+    kinds = RELEASE_EVENTS if released else RUN_EVENTS
+    terms = Terms(run, {stage.name: stage for stage in known}, time.time(), kinds)
+    dealt: dict[str, list[Parcel]] = {}
+    refused = []
+    for parcel in parcels:
+        for server in _named(parcel):
+            if server in parcel.servers:
+                dealt.setdefault(server, []).append(parcel)
+            else:
+                words = f"{parcel.folder.name} holds a history of {server}, which its job was not dealt"
+                refused.append(RefusedParcel(server, "server", words, _ASIDE))
+    folded = []
+    for server, places in sorted(dealt.items()):
         workspace.server(server)
-    return [_fold_server(workspace, server, events, folders) for server, events in sorted(found.items())]
+        try:
+            folded.append(_fold_server(workspace, server, [place.folder for place in places], terms, branch))
+        except ParcelError as error:
+            refused.append(RefusedParcel(server, error.code, str(error), error.hint))
+    return folded, refused
 
 
-def _fold_server(workspace: Workspace, server: str, theirs: Sequence[Event], folders: Sequence[Path]) -> Folded:
+def _named(parcel: Parcel) -> list[str]:
+    return sorted(file.stem for file in (parcel.folder / "history").glob("*.jsonl"))
+
+
+def _fold_server(workspace: Workspace, server: str, folders: Sequence[Path], terms: Terms, branch: str) -> Folded:
     store, artifacts = Store(workspace), workspace.artifacts / server
+    theirs = [event for folder in folders for event in _handed_over(folder, server)]
     with store.transaction(server) as transaction:
-        known = {str(event["id"]): event for event in transaction.events}
-        for event in theirs:
-            if known.get(str(event["id"]), event) != event:
-                raise StateError(
-                    f"event {event['id']} of {server} is not the one that the workspace has under this id",
-                    hint="fold results of a run that started from this commit",
-                )
-        new = {str(event["id"]): event for event in theirs if str(event["id"]) not in known}
-        merged = sorted((*transaction.events, *new.values()), key=lambda event: str(event["id"]))
+        decided = {str(event["id"]): event for event in (_decided(workspace, server, branch) if branch else ())}
+        mine = {str(event["id"]): event for event in transaction.events}
+        known = sorted({**decided, **mine}.values(), key=lambda event: str(event["id"]))
+        taken = admit(server, known, theirs, terms)
+        merged = sorted((*known, *taken), key=lambda event: str(event["id"]))
+        new = [event for event in merged if str(event["id"]) not in mine]
         state = fold(server, merged)
-        files = unpack(artifacts, state, folders)
+        files = _files(artifacts, state, folders)
+        _require_built(artifacts, taken, files)
         write_files(files)  # first: a candidate without its files is of less use than files without an event
         if new:
-            history.append(
-                store.history_file(server), [new[key] for key in sorted(new)], store.where(server, "history")
-            )
+            history.append(store.history_file(server), new, store.where(server, "history"))
             store.write_state(server, state)
     return _result(workspace, state, len(new), len(files))
+
+
+def _handed_over(folder: Path, server: str) -> list[Event]:
+    file = folder / "history" / f"{server}.jsonl"
+    if file.is_symlink() or not file.is_file():
+        raise ParcelError("history", f"{folder.name} has no readable history of {server}")
+    try:
+        return history.read(file, f"{folder.name}/history/{server}.jsonl")
+    except StateError as error:
+        raise ParcelError("history", str(error)) from error
+
+
+def _decided(workspace: Workspace, server: str, branch: str) -> list[Event]:
+    """Return the history of a server at a commit; empty where that has none."""
+    if not git_text(workspace.root, "rev-parse", "--verify", f"{branch}^{{commit}}"):
+        raise NotFoundError(f"there is no commit {branch}", hint="git fetch it first")
+    where = f"{branch}:./{Store(workspace).where(server, 'history')}"
+    data = git_output(workspace.root, "show", where)
+    if data is None:
+        return []
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place, f"{server}.jsonl")
+        file.write_bytes(data)
+        return history.read(file, where)
+
+
+def _files(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict[Path, bytes]:
+    try:
+        return unpack(artifacts, state, folders)
+    except StateError as error:
+        raise ParcelError("files", str(error), hint=error.hint) from error
+
+
+def _require_built(artifacts: Path, events: Sequence[Event], files: Mapping[Path, bytes]) -> None:
+    """Raise `ParcelError` for a candidate that was made and whose files were not handed over."""
+    for event in events:
+        for name, content in (event.get("built") or {}).get("files", {}).items():
+            place = artifacts / str(event["candidate"]) / name
+            if place not in files and hash_file(place) != content:
+                raise ParcelError("files", f"candidate {event['candidate']} has no {name}")
 
 
 def _result(workspace: Workspace, state: ServerState, events: int, files: int) -> Folded:
@@ -103,11 +184,15 @@ def _result(workspace: Workspace, state: ServerState, events: int, files: int) -
     )
 
 
-def summary(folded: Sequence[Folded]) -> str:
-    """Return Markdown for the summary of a CI run: what did not pass first, with what was found."""
+def summary(folded: Sequence[Folded], refused: Sequence[RefusedParcel] = ()) -> str:
+    """Return Markdown for the summary of a CI run: what was refused and what did not pass first, with what was found."""
     bad = [server for server in folded if not server.passed]
     lines = ["## mcpfactory", ""]
-    if not folded:
+    if refused:
+        lines += ["| refused | why |", "|---|---|"]
+        lines += [f"| {escape_markdown(one.server)} | {escape_markdown(one.message)} |" for one in refused]
+        lines.append("")
+    if not folded and not refused:
         return "\n".join([*lines, "Nothing was due: no server has changed.", ""])
     passed = len(folded) - len(bad)
     lines += [

@@ -2,7 +2,8 @@
 
 GitLab's matrix is fixed when its file is written, so `plan` writes a second pipeline, with a job for each shard, and runs it. What the
 jobs are and may do is as in `workflow.py` and `release.py`; a job gets a secret by its environment, for which the variable is made.
-Which server is published says the tag, never a file that a job which ran code of a server has left.
+Which server is published says the tag, and which run it was a job of its own: never a file that a job which ran code of a server has
+left. A shard hands over its own folder only.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.ci.settings import CiSettings
+from mcpfactory_pipeline.ci.shards import matrix
 from mcpfactory_pipeline.ci.workflow import replace_blocks
 
 __all__ = ["PLACE", "RELEASE_PLACE", "gitlab_pipeline", "gitlab_release", "gitlab_shards"]
@@ -32,6 +34,11 @@ mcpfactory-plan:
   script:
     - mcpfactory ci --provider gitlab --check
     - mcpfactory pipeline verify
+    - |
+      if [ -n "${CI_MERGE_REQUEST_DIFF_BASE_SHA:-}" ]; then
+        mcpfactory pipeline verify --against "$CI_MERGE_REQUEST_DIFF_BASE_SHA"
+        mcpfactory ci --provider gitlab --check --against "$CI_MERGE_REQUEST_DIFF_BASE_SHA"
+      fi
     - mcpfactory ci matrix --provider gitlab > mcpfactory-shards.yml
   artifacts:
     paths: [mcpfactory-shards.yml]
@@ -60,13 +67,13 @@ workflow:
 .shard:
   stage: shard
   extends: .mcpfactory
+  variables:
+    RUN: @RUN@
   script:
-    - mcpfactory pipeline run $SERVERS
-  after_script:
-    - mcpfactory ci pack "shards/$SHARD" $SERVERS
+    - mcpfactory ci run "shards/shard-$SHARD" $SERVERS --run "$RUN"
   artifacts:
     when: always
-    paths: [shards]
+    paths: ["shards/shard-$SHARD"]
     expire_in: 14 days
 
 @JOBS@
@@ -74,9 +81,12 @@ fold:
   stage: fold
   extends: .mcpfactory
   when: always
+  variables: &dealt
+    RUN: @RUN@
+    DEALT: @DEALT@
   script:
     - mkdir -p shards
-    - mcpfactory ci fold shards --summary summary.md
+    - mcpfactory ci fold shards --run "$RUN" --dealt "$DEALT" --summary summary.md
     - mcpfactory pipeline verify
   artifacts:
     paths: [shards, summary.md]
@@ -91,16 +101,18 @@ keep:
   environment:
     name: mcpfactory-keep
     action: access
+  variables: *dealt
   script:
     - git fetch --quiet origin "@BRANCH@" && git checkout --quiet -B mcpfactory-keep FETCH_HEAD
-    - mcpfactory ci fold shards
+    - mkdir -p shards
+    - mcpfactory ci fold shards --run "$RUN" --dealt "$DEALT"
 @KEEPING@
 """
 
 _RELEASE: Final = """\
 # Written by `mcpfactory ci --provider gitlab --release`; settings are in [ci] of mcpfactory.toml. In .gitlab-ci.yml: include: [{local: @PLACE@}]
 @BASE@
-mcpfactory-release-run:
+mcpfactory-release-check:
   stage: build
   extends: .mcpfactory
   rules: &mcpfactory-release-rules
@@ -108,26 +120,36 @@ mcpfactory-release-run:
   script:
     - mcpfactory ci --provider gitlab --release --check
     - git fetch --quiet origin "@BRANCH@"
-    - mcpfactory release check "$CI_COMMIT_TAG" --branch FETCH_HEAD
-    - mcpfactory pipeline run "${CI_COMMIT_TAG%-v*}"
-    - mcpfactory release check "$CI_COMMIT_TAG" --provider gitlab > built.env
-    - mcpfactory ci pack built "${CI_COMMIT_TAG%-v*}"
+    - mcpfactory release check "$CI_COMMIT_TAG" --branch FETCH_HEAD --provider gitlab > checked.env
   artifacts:
-    paths: [built, built.env]
+    paths: [checked.env]
+    expire_in: 14 days
+
+mcpfactory-release-run:
+  stage: test
+  needs: [mcpfactory-release-check]
+  extends: .mcpfactory
+  rules: *mcpfactory-release-rules
+  script:
+    - RUN="$(sed -n 's/^run=//p' checked.env)"
+    - mcpfactory ci run built "${CI_COMMIT_TAG%-v*}" --run "$RUN"
+  artifacts:
+    paths: [built]
     expire_in: 14 days
 
 mcpfactory-release-publish:
   stage: deploy
-  needs: [mcpfactory-release-run]
+  needs: [mcpfactory-release-check, mcpfactory-release-run]
   extends: .mcpfactory
   rules: *mcpfactory-release-rules
   environment:
     name: @ENVIRONMENT@
   script:
-    - SERVER="${CI_COMMIT_TAG%-v*}" CANDIDATE="$(sed -n 's/^candidate=//p' built.env)"
-    - git fetch --quiet origin "@BRANCH@" && mkdir -p decided
-    - if git cat-file -e "FETCH_HEAD:pipeline/history/$SERVER.jsonl"; then git show "FETCH_HEAD:pipeline/history/$SERVER.jsonl" > "decided/$SERVER.jsonl"; fi
-    - mcpfactory ci fold built decided
+    - SERVER="${CI_COMMIT_TAG%-v*}" RUN="$(sed -n 's/^run=//p' checked.env)"
+    - git fetch --quiet origin "@BRANCH@"
+    - mcpfactory ci fold built --run "$RUN" --server "$SERVER" --branch FETCH_HEAD
+    - mcpfactory release check "$CI_COMMIT_TAG" --provider gitlab > built.env
+    - CANDIDATE="$(sed -n 's/^candidate=//p' built.env)"
     - mcpfactory pipeline promote "$SERVER" --channel "@CHANNEL@" --candidate "${CANDIDATE:?of this tag nothing was built}"
     - mcpfactory publish "$SERVER" --channel "@CHANNEL@"
   after_script:
@@ -139,7 +161,7 @@ mcpfactory-release-publish:
 
 mcpfactory-release-keep:
   stage: .post
-  needs: [mcpfactory-release-publish]
+  needs: [mcpfactory-release-check, mcpfactory-release-publish]
   extends: .mcpfactory
   rules: *mcpfactory-release-rules
   environment:
@@ -147,7 +169,8 @@ mcpfactory-release-keep:
     action: access
   script:
     - git fetch --quiet origin "@BRANCH@" && git checkout --quiet -B mcpfactory-keep FETCH_HEAD
-    - mcpfactory ci fold published
+    - RUN="$(sed -n 's/^run=//p' checked.env)"
+    - mcpfactory ci fold published --run "$RUN" --server "${CI_COMMIT_TAG%-v*}" --released
 @KEEPING@
 """
 
@@ -177,13 +200,14 @@ def gitlab_pipeline(settings: CiSettings) -> str:
     return _filled(_MAIN, settings).replace("@PLACE@", PLACE.as_posix())
 
 
-def gitlab_shards(groups: Sequence[Sequence[str]], settings: CiSettings) -> str:
-    """Return the pipeline that runs groups of servers, a job for each, and folds what they found."""
+def gitlab_shards(groups: Sequence[Sequence[str]], settings: CiSettings, run: str) -> str:
+    """Return the pipeline that runs groups of servers, a job for each, and folds what they found; `run` is the id of the run."""
     jobs = [
         f"shard-{number}:\n  extends: .shard\n  variables:\n    SHARD: {json.dumps(str(number))}\n    SERVERS: {json.dumps(' '.join(group))}\n"
         for number, group in enumerate(groups, 1)
     ]
-    return _filled(_SHARDS, settings).replace("@JOBS@\n", "".join(f"{job}\n" for job in jobs))
+    text = _filled(_SHARDS, settings).replace("@JOBS@\n", "".join(f"{job}\n" for job in jobs))
+    return replace_blocks(text, {"RUN": json.dumps(run), "DEALT": json.dumps(json.dumps(matrix(groups)))})
 
 
 def gitlab_release(settings: CiSettings) -> str:

@@ -2,8 +2,9 @@
 
 Four jobs. `check` looks at the tag, before anything of it runs: it must be on the workspace's branch and say the version of its
 sources. `run` brings the server through the pipeline: its code and tests run here, without any right. `publish` takes what
-`run` built, and what people decided on the branch, and is the only job with secrets and an identity: nothing of the server runs
-in it. `keep` commits state and history, and is the only one that may write.
+`run` built of this server, in this run, and what people decided on the branch; it says itself which candidate that is. It is the
+only job with secrets and an identity: nothing of the server runs in it. `keep` commits state and history, and is the only one
+that may write.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ jobs:
       contents: read
     outputs:
       server: ${{ steps.tag.outputs.server }}
+      run: ${{ steps.tag.outputs.run }}
     env:
       TAG: ${{ github.ref_name }}
     steps:
@@ -53,19 +55,13 @@ jobs:
     timeout-minutes: 120
     permissions:
       contents: read
-    outputs:
-      candidate: ${{ steps.built.outputs.candidate }}
     env:
-      TAG: ${{ github.ref_name }}
       SERVER: ${{ needs.check.outputs.server }}
+      RUN: ${{ needs.check.outputs.run }}
       MCPFACTORY_ACTOR: ${{ github.actor }}
     steps:
 @SETUP_WHOLE@
-      - run: mcpfactory pipeline run "$SERVER"
-      - id: built
-        run: mcpfactory release check "$TAG" --provider github >> "$GITHUB_OUTPUT"
-      - if: ${{ !cancelled() }}
-        run: mcpfactory ci pack built "$SERVER"
+      - run: mcpfactory ci run built "$SERVER" --run "$RUN"
       - if: ${{ !cancelled() }}
         uses: @UPLOAD@
         with:
@@ -83,8 +79,9 @@ jobs:
       id-token: write
       attestations: write
     env:
+      TAG: ${{ github.ref_name }}
       SERVER: ${{ needs.check.outputs.server }}
-      CANDIDATE: ${{ needs.run.outputs.candidate }}
+      RUN: ${{ needs.check.outputs.run }}
       MCPFACTORY_ACTOR: ${{ github.actor }}
     steps:
 @SETUP_WHOLE@
@@ -92,18 +89,17 @@ jobs:
         with:
           name: built
           path: built
-      - run: |
-          mkdir -p decided
-          if git cat-file -e "origin/@BRANCH@:pipeline/history/$SERVER.jsonl"; then
-            git show "origin/@BRANCH@:pipeline/history/$SERVER.jsonl" > "decided/$SERVER.jsonl"
-          fi
-      - run: mcpfactory ci fold built decided
-      - run: mcpfactory pipeline promote "$SERVER" --channel "@CHANNEL@" --candidate "${CANDIDATE:?of this tag nothing was built}"
+      - run: mcpfactory ci fold built --run "$RUN" --server "$SERVER" --branch "origin/@BRANCH@"
+      - id: built
+        run: mcpfactory release check "$TAG" --provider github >> "$GITHUB_OUTPUT"
+      - env:
+          CANDIDATE: ${{ steps.built.outputs.candidate }}
+        run: mcpfactory pipeline promote "$SERVER" --channel "@CHANNEL@" --candidate "${CANDIDATE:?of this tag nothing was built}"
       - uses: @ATTEST@
         with:
           subject-path: |
-            pipeline/artifacts/${{ needs.check.outputs.server }}/${{ needs.run.outputs.candidate }}/*.whl
-            pipeline/artifacts/${{ needs.check.outputs.server }}/${{ needs.run.outputs.candidate }}/*.tar.gz
+            pipeline/artifacts/${{ needs.check.outputs.server }}/${{ steps.built.outputs.candidate }}/*.whl
+            pipeline/artifacts/${{ needs.check.outputs.server }}/${{ steps.built.outputs.candidate }}/*.tar.gz
       - env:
           PYPI_TOKEN: ${{ secrets.PYPI_TOKEN }}
         run: mcpfactory publish "$SERVER" --channel "@CHANNEL@"
@@ -118,19 +114,22 @@ jobs:
           overwrite: true
 
   keep:
-    needs: publish
+    needs: [check, publish]
     if: ${{ !cancelled() && needs.publish.result != 'skipped' }}
     runs-on: ubuntu-latest
     timeout-minutes: 30
     permissions:
       contents: write
+    env:
+      SERVER: ${{ needs.check.outputs.server }}
+      RUN: ${{ needs.check.outputs.run }}
     steps:
 @SETUP_BRANCH@
       - uses: @DOWNLOAD@
         with:
           name: published
           path: published
-      - run: mcpfactory ci fold published
+      - run: mcpfactory ci fold published --run "$RUN" --server "$SERVER" --released
       - run: mcpfactory pipeline verify
 @KEEPING@
 """

@@ -1,8 +1,10 @@
 """The workflow for GitHub Actions, as text. Pure.
 
-Four jobs: `plan` says which servers changed and deals them out; `shard` (a matrix) runs the pipeline for some of them; `fold`
-puts their histories and files together, verifies and writes the summary; `keep` commits state and history, on the workspace's
-branch only, and is the only job that may write. It hands on the channels, with the very bytes that the shards built and checked. Nothing that comes from outside is ever part of a script: values travel in `env`.
+Four jobs: `plan` says which servers changed and deals them out, with the id of the run; `shard` (a matrix) runs the pipeline for
+some of them; `fold` puts together what they handed over, as far as `plan` dealt it to them, verifies and writes the summary;
+`keep` commits state and history, on the workspace's branch only, and is the only job that may write. It hands on the channels,
+with the very bytes that the shards built and checked. Nothing that comes from outside is ever part of a script: values travel
+in `env`. A pull request brings no history of its own: what people decide is on the branch.
 """
 
 from __future__ import annotations
@@ -50,10 +52,17 @@ jobs:
     outputs:
       matrix: ${{ steps.deal.outputs.matrix }}
       jobs: ${{ steps.deal.outputs.jobs }}
+      run: ${{ steps.deal.outputs.run }}
     steps:
-@SETUP@
+@SETUP_WHOLE@
       - run: mcpfactory ci --check
       - run: mcpfactory pipeline verify
+      - if: ${{ github.event_name == 'pull_request' }}
+        env:
+          BASE: ${{ github.base_ref }}
+        run: |
+          mcpfactory pipeline verify --against "origin/$BASE"
+          mcpfactory ci --check --against "origin/$BASE"
       - id: deal
         run: mcpfactory ci matrix --provider github >> "$GITHUB_OUTPUT"
 
@@ -67,12 +76,11 @@ jobs:
       matrix: ${{ fromJSON(needs.plan.outputs.matrix) }}
     env:
       SERVERS: ${{ matrix.servers }}
+      RUN: ${{ needs.plan.outputs.run }}
       MCPFACTORY_ACTOR: ${{ github.actor }}
     steps:
 @SETUP@
-      - run: mcpfactory pipeline run $SERVERS
-      - if: ${{ !cancelled() }}
-        run: mcpfactory ci pack shard $SERVERS
+      - run: mcpfactory ci run shard $SERVERS --run "$RUN"
       - if: ${{ !cancelled() }}
         uses: @UPLOAD@
         with:
@@ -85,10 +93,13 @@ jobs:
     if: ${{ !cancelled() && needs.plan.result == 'success' }}
     runs-on: ubuntu-latest
     timeout-minutes: 30
+    env:
+      DEALT: ${{ needs.plan.outputs.matrix }}
+      RUN: ${{ needs.plan.outputs.run }}
     steps:
 @SETUP@
 @DOWNLOAD_SHARDS@
-      - run: mcpfactory ci fold shards --summary "$GITHUB_STEP_SUMMARY"
+      - run: mcpfactory ci fold shards --run "$RUN" --dealt "$DEALT" --summary "$GITHUB_STEP_SUMMARY"
       - run: mcpfactory pipeline verify
 
   keep:
@@ -98,10 +109,13 @@ jobs:
     timeout-minutes: 30
     permissions:
       contents: write
+    env:
+      DEALT: ${{ needs.plan.outputs.matrix }}
+      RUN: ${{ needs.plan.outputs.run }}
     steps:
 @SETUP_KEEP@
 @DOWNLOAD_SHARDS@
-      - run: mcpfactory ci fold shards
+      - run: mcpfactory ci fold shards --run "$RUN" --dealt "$DEALT"
       - run: mcpfactory pipeline verify
 @KEEPING@
       - uses: @UPLOAD@

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
+from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import Event
 from mcpfactory_pipeline.views.inbox import InboxItem
 
@@ -48,6 +49,7 @@ class ServerDetail:
 
     facts: ServerFacts
     channels: tuple[ChannelPolicy, ...] = ()
+    stages: tuple[Stage, ...] = ()
     state: Mapping[str, Any] = field(default_factory=dict)
     history: Sequence[Event] = ()
     report: Mapping[str, Any] = field(default_factory=dict)  # .mcpfactory/report.json: tools, skipped, environment

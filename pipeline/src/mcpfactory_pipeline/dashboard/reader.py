@@ -29,7 +29,8 @@ from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.inbox import InboxReader, gone_items
-from mcpfactory_pipeline.views.status import status_row
+from mcpfactory_pipeline.views.status import broken_row, status_row
+from mcpfactory_pipeline.workspace.broken import explain_broken
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["WorkspaceReader"]
@@ -106,6 +107,7 @@ class WorkspaceReader:
         return ServerDetail(
             facts,
             inbox.channels,
+            inbox.stages,
             state=state,
             history=_events(store, name),
             report=read_json(_report(server)),
@@ -193,9 +195,8 @@ class WorkspaceReader:
             items = tuple(inbox.of(server, row, state))
         except NotFoundError:
             raise
-        except PipelineError as error:
-            row = {"server": name, "problem": {"message": str(error), "hint": error.hint}}
-            return ServerFacts(workspace.name, name, row)
+        except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+            return ServerFacts(workspace.name, name, broken_row(explain_broken(name, error)))
         facts = ServerFacts(
             workspace.name, name, row, server.template, server.source or "", items=items, **_size(server, state)
         )

@@ -19,6 +19,7 @@ from mcpfactory_pipeline.dashboard.values import shorten
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.state.state import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
+from mcpfactory_pipeline.views.graph import GraphLayout, graph_of, layout
 from mcpfactory_pipeline.workspace.coverage import operation_name
 
 __all__ = [
@@ -48,7 +49,7 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class StageView:
-    """One stage with what it found. `verdict` is `up-to-date`, `run`, `blocked` or `held`; `run` is the last run that it ran in."""
+    """One stage with what it found. `verdict` is `up-to-date`, `run`, `blocked`, `held` or `waiting`; `run` is the last run that it ran in."""
 
     stage: str
     status: ShownStatus
@@ -156,6 +157,7 @@ class ServerPage:
     retired: str
     waiting: tuple[Fact, ...]
     stages: tuple[StageView, ...]
+    graph: GraphLayout | None
     channels: tuple[ChannelView, ...]
     published: tuple[PublishedView, ...]
     verdict: ValidationSummary
@@ -190,6 +192,7 @@ def server_page(detail: ServerDetail) -> ServerPage:
         retired=decided_by(row["retired"]) if row.get("retired") else "",
         waiting=tuple(Fact(item.message, item.command) for item in facts.items),
         stages=tuple(_stage(cell, row["stages"][cell.stage], detail.history) for cell in cells),
+        graph=layout(graph_of(detail.stages, row)) if detail.stages else None,
         channels=tuple(_channels(detail)),
         published=tuple(_published(detail)),
         verdict=_verdict(detail.validation),

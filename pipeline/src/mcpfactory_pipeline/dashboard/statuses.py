@@ -32,6 +32,7 @@ STATUSES: Final[dict[str, Status]] = {
         Status("inconclusive", "inconclusive", "question", "warn", 4),
         Status("running", "running", "play", "busy", 5),
         Status("held", "held", "lock", "warn", 6),
+        Status("waiting", "waiting", "hand", "warn", 6),
         Status("stale", "stale", "redo", "warn", 7),
         Status("never", "not run", "dash", "none", 8),
         Status("passed", "passed", "check", "good", 9),
@@ -57,6 +58,8 @@ def status_of(stage: Mapping[str, Any], *, running: bool = False) -> Status:
         return STATUSES["running"]
     if verdict == "held" and outcome in {None, "passed"}:
         return STATUSES["held"]
+    if verdict == "waiting" and outcome in {None, "passed"}:
+        return STATUSES["waiting"]
     if outcome is None:
         return STATUSES["never"]
     if outcome == "passed" and verdict != "up-to-date":

@@ -16,7 +16,6 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StageError
 from mcpfactory_pipeline.build.environment import ready_python
-from mcpfactory_pipeline.build.programs import clean_environ
 from mcpfactory_pipeline.channels.candidate import artifact_of
 from mcpfactory_pipeline.checks.calls import api_variables, read_cases, required_variables
 from mcpfactory_pipeline.dashboard.actions import FormInput
@@ -24,6 +23,7 @@ from mcpfactory_pipeline.dashboard.candidates import Fact
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.trial import CALL_TIMEOUT
 from mcpfactory_pipeline.dashboard.values import shorten
+from mcpfactory_pipeline.isolation.environ import clean_environ
 from mcpfactory_pipeline.launch.failure import package_command
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
@@ -218,7 +218,7 @@ def _case_and_python(workspace: Workspace, server: WorkspaceServer, tool: str) -
     if python is None:
         raise StageError(
             f"the newest candidate of {server.name} is not installed on this machine",
-            hint=f"mcpfactory pipeline run {server.name} --until test --force",
+            hint=f"mcpfactory pipeline run {server.name} --until validate --force",
         )
     return own[0], python
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.build.programs import job_environ
 from mcpfactory_pipeline.plan.stage import StageOutputs
 
 __all__ = ["LocalExecutor", "available_slots"]
@@ -52,23 +53,28 @@ class LocalExecutor:
             job_file.write_text(json.dumps(job), encoding="utf-8")
             log.parent.mkdir(parents=True, exist_ok=True)
             with log.open("wb") as stream:
-                return self._run([str(job_file), str(result_file)], result_file, stream.fileno(), job["limits"])
+                return self._run(job, [str(job_file), str(result_file)], result_file, stream.fileno())
         except OSError as error:
             raise StateError(
                 f"a job cannot be started: {error}", hint="free space, or make the folder writable"
             ) from error
 
-    def _run(self, arguments: list[str], result_file: Path, log: int, limits: Mapping[str, float]) -> StageOutputs:
+    def _run(self, job: Mapping[str, Any], arguments: list[str], result_file: Path, log: int) -> StageOutputs:
         command = [sys.executable, "-m", "mcpfactory_pipeline.run.job", *arguments]
         with self._guard:
             if self._cancelled:
                 return StageOutputs("interrupted", "the run was ended before this stage began")
             process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+                command,
+                env=None if job["environ"] == "caller" else job_environ(),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
             self._running.add(process)
         try:
-            if excess := self._watch(process, limits):
+            if excess := self._watch(process, job["limits"]):
                 _end(process)
                 return excess
         finally:

@@ -11,7 +11,7 @@ from mcpfactory_pipeline.ci.origin_files import with_uv_tables
 from mcpfactory_pipeline.ci.settings import read_ci
 from mcpfactory_pipeline.ci.workflow import PLACE, workflow
 
-__all__ = ["ATTRIBUTES", "IGNORED", "PYPROJECT", "workspace_files"]
+__all__ = ["ATTRIBUTES", "CODEOWNERS", "IGNORED", "NOBODY", "PYPROJECT", "workspace_files"]
 
 _CONFIG: Final = """\
 # A workspace of MCP servers, kept by mcpfactory.
@@ -87,6 +87,23 @@ _GITATTRIBUTES: Final = """\
 pipeline/history/*.jsonl merge=union
 """
 
+CODEOWNERS: Final = ("CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS")  # where forges look
+_OWNED: Final = """\
+# Who has to agree to a change of what the pipeline believes: what happened, who may sign, what channels ask for, what is waived,
+# and what CI runs. It holds where the branch is protected and asks for reviews from code owners.
+/pipeline/history/ {owner}
+/pipeline/state/ {owner}
+/pipeline/allowed_signers {owner}
+/mcpfactory.toml {owner}
+/servers/*/waivers.toml {owner}
+/.github/ {owner}
+/.gitlab/ {owner}
+/.gitlab-ci.yml {owner}
+/CODEOWNERS {owner}
+/tools/mcpfactory/ {owner}
+"""
+NOBODY: Final = "@OWNER"  # until a person names somebody
+
 _README: Final = """\
 # {name}
 
@@ -109,12 +126,12 @@ mcpfactory pipeline status                 # where every server stands
 
 
 def workspace_files(
-    name: str, origin: Origin | None = None, *, branch: str = "main", python: str = ""
+    name: str, origin: Origin | None = None, *, branch: str = "main", python: str = "", owner: str = NOBODY
 ) -> dict[str, str]:
     """Every file of a new workspace with that name: path below its root → text.
 
     With an origin the workspace says where jobs and uv take the factory from, on which branch results are kept and by which
-    Python they are made.
+    Python they are made. `owner` has to agree to changes of what the pipeline believes.
     """
     config = _CONFIG.format(
         name=json.dumps(name),  # a JSON string is a TOML string
@@ -127,6 +144,7 @@ def workspace_files(
         "README.md": _README.format(name=name),
         ".gitignore": _GITIGNORE,
         ".gitattributes": _GITATTRIBUTES,
+        CODEOWNERS[0]: _OWNED.format(owner=owner),
         PLACE.as_posix(): workflow(read_ci(tomllib.loads(config))),
         "servers/.gitkeep": "",
         "pipeline/state/.gitkeep": "",

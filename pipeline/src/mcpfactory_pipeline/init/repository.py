@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mcpfactory_pipeline.base.git import git_text
 
-__all__ = ["ignored", "init_repository", "main_branch", "root_of"]
+__all__ = ["forge_owner", "ignored", "init_repository", "main_branch", "root_of"]
 
 
 def root_of(folder: Path) -> Path | None:
@@ -25,6 +25,15 @@ def main_branch(folder: Path) -> str:
     remote = git_text(there, "symbolic-ref", "--short", "refs/remotes/origin/HEAD").removeprefix("origin/")
     found = remote or git_text(there, "symbolic-ref", "--short", "HEAD")
     return found if re.fullmatch(r"[A-Za-z0-9][\w./-]{0,99}", found) else ""
+
+
+def forge_owner(folder: Path) -> str:
+    """Return who owns the remote repository at GitHub or GitLab, as `@name`; "" where that is not known."""
+    if root_of(folder) is None:
+        return ""
+    url = git_text(_existing(folder), "remote", "get-url", "origin")
+    found = re.search(r"(?:github|gitlab)[\w.-]*[:/]([A-Za-z0-9][\w.-]{0,99})/", url)
+    return f"@{found[1]}" if found else ""
 
 
 def ignored(folder: Path, paths: Iterable[str]) -> list[str]:

@@ -21,8 +21,8 @@ from mcpfactory_pipeline.ci.origin_files import with_uv_tables
 from mcpfactory_pipeline.ci.settings import read_ci
 from mcpfactory_pipeline.ci.vendored import differences, own_wheels
 from mcpfactory_pipeline.ci.workflow import PLACE, workflow
-from mcpfactory_pipeline.init.files import ATTRIBUTES, IGNORED, PYPROJECT, workspace_files
-from mcpfactory_pipeline.init.repository import main_branch, root_of
+from mcpfactory_pipeline.init.files import ATTRIBUTES, CODEOWNERS, IGNORED, NOBODY, PYPROJECT, workspace_files
+from mcpfactory_pipeline.init.repository import forge_owner, main_branch, root_of
 from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml
 
 __all__ = ["ADD", "WHEELS", "WRITE", "Setup", "read_setup"]
@@ -74,7 +74,10 @@ def read_setup(folder: Path, name: str = "", origin: Origin | None = None) -> Se
     config = read_toml(folder / CONFIG) if (folder / CONFIG).is_file() else None
     known = config is not None and isinstance(config.get("workspace"), dict)
     origin = _origin(config, origin) if config and known else origin
-    files = workspace_files(name or folder.name, origin, branch=main_branch(folder) or "main", python=python_version())
+    owner = forge_owner(folder) or NOBODY
+    files = workspace_files(
+        name or folder.name, origin, branch=main_branch(folder) or "main", python=python_version(), owner=owner
+    )
     if config and known:
         files[PLACE.as_posix()] = workflow(read_ci(config))
     changes = [
@@ -84,6 +87,8 @@ def read_setup(folder: Path, name: str = "", origin: Origin | None = None) -> Se
         *_wheels(folder, origin),
         *([] if known else _conflicts(folder)),
     ]
+    if owner == NOBODY and any(change.path == CODEOWNERS[0] and change.action == WRITE for change in changes):
+        changes.append(SetupChange(CODEOWNERS[0], NOTE, note=f"names {NOBODY}: put people or a team there"))
     outer = root_of(folder)
     if outer and outer != folder.resolve() and any(change.path == PLACE.as_posix() for change in changes):
         changes.append(
@@ -137,12 +142,20 @@ def _file(folder: Path, path: str, text: str, *, known: bool) -> SetupChange | N
         return None if file.parent.is_dir() and any(file.parent.iterdir()) else SetupChange(path, WRITE, text)
     if path == "README.md" and any(folder.glob("README*")):
         return None
+    if path == CODEOWNERS[0] and (there := next((one for one in CODEOWNERS if (folder / one).exists()), None)):
+        lacking = [line for line in _paths(text) if line not in _paths((folder / there).read_text("utf-8", "replace"))]
+        return SetupChange(there, NOTE, note=f"name owners of {', '.join(lacking)}") if lacking and not known else None
     if not file.exists():
         return SetupChange(path, WRITE, text)
     if path == PLACE.as_posix() and not known:
         return SetupChange(path, NOTE, note="is there and stays; `mcpfactory ci` would write it anew")
     added = {".gitignore": IGNORED, ".gitattributes": ATTRIBUTES}.get(path)
     return _lines(file, path, added) if added and not known else None
+
+
+def _paths(text: str) -> list[str]:
+    """Return the paths that a file of owners names."""
+    return [line.split()[0] for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 
 def _lines(file: Path, path: str, wanted: tuple[str, ...]) -> SetupChange | None:

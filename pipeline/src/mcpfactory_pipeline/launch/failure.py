@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import ServerError
+from mcpfactory_pipeline.isolation.box import Box
 from mcpfactory_pipeline.launch import start
 
-__all__ = ["client_failure", "diagnose_start", "find_tool_failure", "one_line", "package_command", "read_failure"]
+__all__ = [
+    "STARTERS",
+    "client_failure",
+    "diagnose_start",
+    "find_tool_failure",
+    "one_line",
+    "package_command",
+    "read_failure",
+]
 
 _SCRIPT: Final = Path(start.__file__)
+STARTERS: Final = _SCRIPT.parent  # what `package_command` has to be able to read
 _TOLD: Final = re.compile(r"^error: (?P<what>.+(?:\n {2,}.*)*)\nhint: (?P<hint>.+)$", re.MULTILINE)
 _TRACE: Final = "Traceback (most recent call last):\n"
 _FRAME: Final = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in .+\n {4}(?P<code>.+)$', re.MULTILINE)
@@ -74,15 +83,13 @@ def find_tool_failure(log: str, server: str, folder: Path) -> ServerError | None
     return ServerError(f"{place}: {raised[0]}\n    {frames[-1]['code']}", hint=hint)
 
 
-def diagnose_start(
-    python: Path, package: str, folder: Path, *, cwd: Path, environ: Mapping[str, str]
-) -> ServerError | None:
-    """Start a server that did not start once more, without input, and return what keeps it from it; None where it starts."""
+def diagnose_start(python: Path, package: str, folder: Path, *, box: Box) -> ServerError | None:
+    """Start a server that did not start once more, in a box without input, and return what keeps it from it; None where it starts."""
     try:
         done = subprocess.run(
-            package_command(python, package, folder),
-            cwd=cwd,
-            env=dict(environ),
+            box.command(package_command(python, package, folder)),
+            cwd=box.folder,
+            env=dict(box.environ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,16 @@ from mcpfactory_pipeline.workspace.waivers import FILE as WAIVERS
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, waiver_rows
 from mcpfactory_pipeline.workspace.workspace import CASES, CONFIG, WorkspaceServer
 
-__all__ = ["INPUTS", "InputReader", "fingerprint", "provenance", "read_inputs", "stage_inputs"]
+__all__ = [
+    "INPUTS",
+    "SHOWN",
+    "InputReader",
+    "fingerprint",
+    "provenance",
+    "read_inputs",
+    "shown_by_state",
+    "stage_inputs",
+]
 
 
 @dataclass(frozen=True)  # no slots: cached properties
@@ -80,12 +90,13 @@ def _tests(subject: InputReader) -> str:
     return subject.hash_all(source_files(subject.server.folder / "tests"), "tests/")
 
 
-def _checks(subject: InputReader) -> str:
+def _checks(subject: InputReader, names: Iterable[str] | None = None) -> str:
     """Return the stages that checked the candidate, with their outcomes: promotion follows when a check is repeated."""
     candidate = subject.state.candidates.get(subject.state.candidate or "")
     if candidate is None:
         return ABSENT
-    return hash_record({name: str(check.get("outcome")) for name, check in candidate.checks.items()})
+    checks = candidate.checks if names is None else {n: candidate.checks[n] for n in names if n in candidate.checks}
+    return hash_record({name: str(check.get("outcome")) for name, check in checks.items()})
 
 
 def _waivers(subject: InputReader) -> str:
@@ -119,15 +130,58 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
 }
 
 
+def _shown_stage(state: ServerState, name: str) -> str:
+    """Return what a stage found, as one hash: outcome, message, facts and kept reports. Its log is no part of it, for that has times."""
+    record = state.stages.get(name)
+    if record is None:
+        return ABSENT
+    kept = {path: value for path, value in record.artifacts.items() if not path.startswith("logs/")}
+    facts = json.dumps(dict(record.summary), sort_keys=True)
+    return hash_record({"outcome": record.outcome, "message": record.message, "summary": facts, **kept})
+
+
+def _shown_artifact(state: ServerState, name: str) -> str:
+    """Return the recorded hash of a report that a stage kept; `name` is `STAGE/PATH`."""
+    record = state.stages.get(name.partition("/")[0])
+    kept = record.artifacts if record else {}
+    return next((value for path, value in kept.items() if path.partition("/")[2] == name), ABSENT)
+
+
+# What an approval stage shows, by what stands before the colon.
+_OF_STATE: Final[dict[str, Callable[[ServerState, str], str]]] = {"stage": _shown_stage, "artifact": _shown_artifact}
+SHOWN: Final = (*_OF_STATE, "file")
+
+
+def shown_by_state(stage: Stage, state: ServerState) -> dict[str, str]:
+    """Return those parts of what a stage shows that stand in the state: all but files of the server's folder."""
+    found = {name: state.candidate or ABSENT for name in stage.reads if name == "candidate"}
+    for name in stage.reads:
+        kind, _, rest = name.partition(":")
+        if kind in _OF_STATE:
+            found[name] = _OF_STATE[kind](state, rest)
+    return found
+
+
+def _read(name: str, subject: InputReader) -> str:
+    kind, colon, rest = name.partition(":")
+    if not colon:
+        return INPUTS[name](subject)
+    return subject.hash(rest) if kind == "file" else _OF_STATE[kind](subject.state, rest)
+
+
 def stage_inputs(stage: Stage, subject: InputReader) -> dict[str, str]:
     """Return what one stage reads, now: its inputs by name, and `stage`, its own version."""
-    return {"stage": stage.stamp, **{name: INPUTS[name](subject) for name in stage.reads}}
+    return read_inputs((stage,), subject)[stage.name]
 
 
 def read_inputs(stages: Sequence[Stage], subject: InputReader) -> dict[str, dict[str, str]]:
     """Return what every stage reads, now; each input is read once."""
-    values = {name: INPUTS[name](subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
-    return {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
+    values = {name: _read(name, subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
+    found = {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
+    for stage in stages:
+        if "checks" in stage.reads:  # those that it needs: what is checked later, in a channel, changes nothing for it
+            found[stage.name]["checks"] = _checks(subject, stage.needs)
+    return found
 
 
 _MADE_FROM: Final = ("document", "config", "template", "codegen", "runtime", "python")

@@ -4,9 +4,14 @@ A stage is up to date when it passed and everything that it reads is as it was t
 
 0. the server is retired → held
 1. a stage that it needs did not pass and will not run → blocked
-2. forced; never run; last outcome errored, interrupted or inconclusive; an input changed; a stage that it needs will run → run
-3. last outcome failed, and nothing changed since → blocked: the same inputs give the same answer
-4. otherwise → up to date
+2. a stage that it needs is held, or waits → held, waiting
+3. forced; never run; last outcome errored, interrupted or inconclusive; an input changed; a stage that it needs will run;
+   somebody sent the work back to it → run
+4. last outcome failed, and nothing changed since → blocked: the same inputs give the same answer
+5. otherwise → up to date
+
+A stage of kind approval is blocked when what it shows was rejected, waits while approvals are missing, and is up to date when
+they are there. A stage that awaits a channel waits until that offers the newest candidate.
 
 A stage that fills a channel is held instead of run while a hold is on that channel, and blocked while a gate of the
 channel is closed. It also runs when the channel does not offer the newest candidate.
@@ -19,24 +24,38 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.hashing import ABSENT
+from mcpfactory_pipeline.plan.approval import ApprovalPolicy, describe_missing, rejected_by
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
 
-__all__ = ["BLOCKED", "BROKEN", "RUN", "UP_TO_DATE", "PlanStep", "broken_step", "plan"]
+__all__ = [
+    "BLOCKED",
+    "BROKEN",
+    "HELD",
+    "RUN",
+    "UP_TO_DATE",
+    "WAITING",
+    "PlanStep",
+    "broken_step",
+    "describe_change",
+    "plan",
+]
 
 RUN: Final = "run"
 UP_TO_DATE: Final = "up-to-date"
 BLOCKED: Final = "blocked"
 HELD: Final = "held"
+WAITING: Final = "waiting"
 BROKEN: Final = "broken"
+_STOPS: Final = {HELD: "is held", WAITING: "waits"}
 _AGAIN: Final = ("errored", "interrupted", "inconclusive")
 
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """One stage of one server: `verdict` is `run`, `up-to-date`, `blocked` or `held`; `reasons` are words for a person.
+    """One stage of one server: `verdict` is `run`, `up-to-date`, `blocked`, `held` or `waiting`; `reasons` are words for a person.
 
     `broken` is the verdict on a server whose files cannot be read; `stage` is then empty.
     """
@@ -102,11 +121,25 @@ def _verdict_of(
     barred = tuple(f"needs {name}, {_failure_reason(name, state)}" for name in stage.needs if verdicts[name] == BLOCKED)
     if barred:
         return BLOCKED, barred
+    for verdict in (HELD, WAITING):
+        if stopped := tuple(
+            f"needs {name}, which {_STOPS[verdict]}" for name in stage.needs if verdicts[name] == verdict
+        ):
+            return verdict, stopped
+    pending = tuple(f"stage {name} will run" for name in stage.needs if verdicts[name] == RUN)
+    if stage.approval is not None:
+        return _approval_verdict(stage.name, stage.approval, state, now, pending)
+    if stage.awaits and stage.channel is not None:
+        missing = _offers_other(stage.channel, state)
+        return (WAITING, (*pending, *missing)) if pending or missing else (UP_TO_DATE, ())
     record = state.stages.get(stage.name)
     reasons = ["forced"] if stage.name in force else []
     reasons += _reasons(record, now)
-    reasons += [f"stage {name} will run" for name in stage.needs if verdicts[name] == RUN]
-    reasons += _not_offered(stage.channel, state, record)
+    reasons += pending
+    if sender := state.sent_back.get(stage.name):
+        reasons.append(f"{describe_decision('sent back', sender)} ({sender['stage']})")
+    if record is not None and record.outcome == "passed" and stage.channel is not None:
+        reasons += _offers_other(stage.channel, state)
     if reasons:
         return _unless_held(stage.channel, state, tuple(reasons), verdicts)
     if record is not None and record.outcome == "failed":
@@ -114,9 +147,20 @@ def _verdict_of(
     return UP_TO_DATE, ()
 
 
-def _not_offered(channel: ChannelPolicy | None, state: ServerState, record: StageRecord | None) -> list[str]:
-    if channel is None or record is None or record.outcome != "passed":
-        return []
+def _approval_verdict(
+    name: str, policy: ApprovalPolicy, state: ServerState, shown: Mapping[str, str], pending: tuple[str, ...]
+) -> tuple[str, tuple[str, ...]]:
+    """Return whether people have approved what is shown; `pending` are stages that will run first, and may show something else."""
+    made = state.decisions.get(name)
+    said, missing = rejected_by(made, shown), describe_missing(policy, made, shown)
+    if pending:
+        return (WAITING if said or missing else RUN), pending
+    if said:
+        return BLOCKED, tuple(describe_decision("rejected", {"actor": who, "reason": why}) for who, why in said)
+    return (WAITING, (missing,)) if missing else (UP_TO_DATE, ())
+
+
+def _offers_other(channel: ChannelPolicy, state: ServerState) -> list[str]:
     release = state.channels.get(channel.name)
     if release is not None and release.candidate == state.candidate:
         return []
@@ -141,6 +185,8 @@ def _unless_held(
 
 def _failure_reason(name: str, state: ServerState) -> str:
     record = state.stages.get(name)
+    if (made := state.decisions.get(name)) and made.rejections:
+        return "which was rejected"
     return "which failed" if record and record.outcome == "failed" else "which is blocked"
 
 
@@ -151,13 +197,14 @@ def _reasons(record: StageRecord | None, now: Mapping[str, str]) -> list[str]:
         return [f"last outcome {record.outcome}"]
     names = [*now, *(name for name in record.inputs if name not in now)]
     return [
-        _changed(name, record.inputs.get(name), now.get(name))
+        describe_change(name, record.inputs.get(name), now.get(name))
         for name in names
         if record.inputs.get(name) != now.get(name)
     ]
 
 
-def _changed(name: str, before: str | None, after: str | None) -> str:
+def describe_change(name: str, before: str | None, after: str | None) -> str:
+    """Return in words how an input is not what it was; None is one that is not read."""
     if before is None:
         return f"{name} is read now"
     if after is None:

@@ -6,7 +6,8 @@ The first channel is filled by the run on its own; every other takes candidates 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import unicodedata
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -17,24 +18,27 @@ from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.text import format_duration, pluralize
 from mcpfactory_pipeline.plan.gates import COSTS, GATES, closed_gates
 from mcpfactory_pipeline.state.state import Candidate, Event, ServerState
-from mcpfactory_pipeline.state.timeline import seconds_in_channel
+from mcpfactory_pipeline.state.timeline import approvers_since, seconds_in_channel, withdrawals
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 __all__ = [
     "DEFAULT",
     "Blocker",
     "ChannelPolicy",
+    "approved_by",
     "cost_limits",
     "describe_decision",
     "failed_checks",
     "find_blockers",
     "find_channel",
+    "person_key",
     "read_channels",
+    "read_duration",
 ]
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_FIELDS: Final = ("name", "from", "gates", "soak", "approvals", "approvers", "agents")
+_FIELDS: Final = ("name", "from", "gates", "checks", "soak", "approvals", "approvers", "signed", "agents")
 AGENT_ACTIONS: Final = ("approve", "reject", "promote", "rollback", "hold", "release")
 
 
@@ -43,7 +47,8 @@ class ChannelPolicy:
     """One channel. `source` is the channel that it takes candidates from, None for the first, which the run fills.
 
     `gates` are limits by the name of the gate, `soak` is in seconds, `approvers` may be empty: then anyone may approve.
-    `agents` are the decisions (of `AGENT_ACTIONS`) that an agent may make through `mcpfactory serve` once a person said yes.
+    With `signed` an approval counts with the signature of who gave it. `agents` are the decisions (of `AGENT_ACTIONS`) that an agent may make through `mcpfactory serve` once a person said yes.
+    `checks` names the stages behind channels before it that must have passed; None means all of them.
     """
 
     name: str
@@ -53,6 +58,8 @@ class ChannelPolicy:
     approvals: int = 0
     approvers: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
+    signed: bool = False
+    checks: tuple[str, ...] | None = None
 
 
 DEFAULT: Final = (ChannelPolicy("staging"), ChannelPolicy("production", source="staging", approvals=1))
@@ -123,14 +130,27 @@ def _channel(table: Mapping[str, Any], known: Sequence[str]) -> ChannelPolicy:
         raise setting_error(
             f"channel {name} wants {approvals} approvals and names {len(set(approvers))} approvers", "name more of them"
         )
-    soak = _seconds(name, table.get("soak", "0s"))
+    soak = read_duration(table.get("soak", "0s"), f"channel {name}: soak")
     if not known and (source is not None or approvals or approvers or soak):
         raise setting_error(
             f"channel {name} is the first, which the run fills: it has gates only",
             "give a channel behind it the fields from, soak and approvals",
         )
-    agents = _agents(name, table.get("agents", False))
-    return ChannelPolicy(name, source, _gates(name, table.get("gates", {})), soak, approvals, tuple(approvers), agents)
+    agents, signed = _agents(name, table.get("agents", False)), table.get("signed", False)
+    if not isinstance(signed, bool) or (signed and not approvals):
+        raise setting_error(f"channel {name}: signed is {signed!r}", "signed = true, for a channel with approvals")
+    gates = _gates(name, table.get("gates", {}))
+    return ChannelPolicy(
+        name, source, gates, soak, approvals, tuple(approvers), agents, signed, _checks(name, table.get("checks"))
+    )
+
+
+def _checks(channel: str, value: object) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise setting_error(f"channel {channel}: checks is not a list of stages", 'checks = ["smoke"]')
+    return tuple(value)
 
 
 def _agents(channel: str, value: object) -> tuple[str, ...]:
@@ -155,10 +175,15 @@ def _gates(channel: str, table: object) -> dict[str, float]:
     return {name: table[name] for name in GATES if name in table}
 
 
-def _seconds(channel: str, value: object) -> float:
+def read_duration(value: object, what: str) -> float:
+    """Return a duration in seconds, from `30m`, `24h`, `7d`; `what` is the field that an error names.
+
+    Raises:
+        ConfigError: for anything else.
+    """
     found = re.fullmatch(r"(\d{1,6})([smhd])", value) if isinstance(value, str) else None
     if found is None:
-        raise setting_error(f"channel {channel}: soak is {value!r}", 'soak = "24h"; units: s, m, h, d')
+        raise setting_error(f"{what} is {value!r}", 'soak = "24h"; units: s, m, h, d')
     return float(int(found[1]) * _UNITS[found[2]])
 
 
@@ -167,17 +192,21 @@ def _seconds(channel: str, value: object) -> float:
 _SKEW: Final = 600.0  # seconds by which the clocks of machines that write one history may differ before it is said
 
 
-def approved_by(channel: ChannelPolicy, candidate: Candidate) -> list[str]:
-    """Who approved the candidate for the channel and may do so (by today's list of approvers), in order of names."""
-    given = candidate.approvals.get(channel.name, {})
-    return sorted(who for who in given if not channel.approvers or who in channel.approvers)
+def approved_by(channel: ChannelPolicy, candidate: Candidate, since: Container[str] | None = None) -> list[str]:
+    """Who approved the candidate for the channel and may do so (by today's list of approvers), in order of names.
+
+    Different spellings of one name are one person. `since`: whose approvals came after a rollback, None where there was none.
+    """
+    given = [who for who in candidate.approvals.get(channel.name, {}) if since is None or who in since]
+    allowed = [who for who in given if not channel.approvers or who in channel.approvers]
+    return sorted({person_key(who): who for who in allowed}.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
     """One thing that stands between a candidate and a channel: its kind, a message, and the command that comes next.
 
-    Kinds: `retired`, `hold`, `check`, `gate`, `source`, `rejection`, `approval`, `soak`.
+    Kinds: `retired`, `hold`, `check`, `gate`, `source`, `rejection`, `approval`, `soak`; `stage` for an approval stage.
     """
 
     kind: str
@@ -193,10 +222,12 @@ def find_blockers(
     *,
     events: Sequence[Event],
     now: datetime,
+    due: Sequence[str] = (),
 ) -> list[Blocker]:
     """Return what stands between a candidate and a channel; empty when nothing does.
 
-    `checks` names the stages that check candidates. The order is that in which a person would remove the blockers.
+    `checks` names the stages that check candidates; `due` are those that would have to run again, in words (`due_checks`).
+    The order is that in which a person would remove the blockers.
     """
     known, server, name = state.candidates[candidate], state.server, channel.name
     run, found = f"mcpfactory pipeline run {server}", []
@@ -207,18 +238,23 @@ def find_blockers(
     if hold := state.holds.get(name):
         release = f"mcpfactory pipeline unhold {server} --channel {name}"
         found.append(Blocker("hold", f"{name} is {describe_decision('held', hold)}", release))
-    found += [Blocker("check", words, run) for words in failed_checks(checks, known)]
+    found += [Blocker("check", words, run) for words in (*failed_checks(checks, known), *due)]
     for gate, words in closed_gates(channel.gates, known, state.channels.get(name)).items():
         found.append(Blocker("gate", words, GATES[gate].remedy.format(server=server)))
     if channel.source is None:
         return found
+    approve = f"mcpfactory pipeline approve {server} --channel {name} --candidate {candidate}"
     if channel.source not in known.channels:
         promote = f"mcpfactory pipeline promote {server} --channel {channel.source}"
         return [*found, Blocker("source", f"it was never in {channel.source}", promote)]
-    approve = f"mcpfactory pipeline approve {server} --channel {name} --candidate {candidate}"
+    for place, way_back in ((channel.source, f"mcpfactory pipeline run {server}"), (name, approve)):
+        if withdrawn := withdrawals(events, place).get(candidate):
+            words = f"it was {describe_decision('rolled back', withdrawn)} out of {place}"
+            found.append(Blocker("rejection", words, way_back))
     for who, why in known.rejections.get(name, {}).items():
         found.append(Blocker("rejection", describe_decision("rejected", {"actor": who, "reason": why}), approve))
-    if (missing := channel.approvals - len(approved_by(channel, known))) > 0:
+    given = approved_by(channel, known, approvers_since(events, name, candidate))
+    if (missing := channel.approvals - len(given)) > 0:
         found.append(Blocker("approval", f"{missing} of {pluralize(channel.approvals, 'approval')} missing", approve))
     if (left := soak_left(channel, candidate, events, now)) > 0:
         words = f"{format_duration(left)} of {format_duration(channel.soak)} in {channel.source} left"
@@ -230,9 +266,15 @@ def find_blockers(
     return found
 
 
-def describe_decision(what: str, made: Mapping[str, str]) -> str:
+def describe_decision(what: str, made: Mapping[str, Any]) -> str:
     """Return a decision in words: `held by Ada: two was bad`."""
-    return f"{what} by {made['actor']}" + (f": {made['reason']}" if made["reason"] else "")
+    return f"{what} by {made['actor']}" + (f": {made['reason']}" if made.get("reason") else "")
+
+
+def person_key(name: str) -> str:
+    """Return what different spellings of one person's name have in common: case, spaces and invisible characters do not count."""
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(char for char in plain if unicodedata.category(char)[0] in "LNPSM")
 
 
 def failed_checks(checks: Iterable[str], candidate: Candidate) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_pipeline.plan.approval import ApprovalPolicy
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 
 __all__ = ["MEMORY", "OUTCOMES", "RETRIED", "Artifact", "Built", "Stage", "StageInputs", "StageOutputs"]
@@ -40,7 +41,8 @@ class StageInputs:
     """All that a stage may see. Paths are absolute.
 
     `folder` is the server's source; `work` an empty folder of this run, removed afterwards; `artifacts` is
-    `pipeline/artifacts/`; `keep` is the folder whose files are kept as artifacts of the stage (made on demand).
+    `pipeline/artifacts/`; `keep` is the folder whose files are kept as artifacts of the stage (made on demand). `rejection` is
+    what a person said who sent the work back to this stage, "" as a rule.
     """
 
     server: str
@@ -52,6 +54,7 @@ class StageInputs:
     keep: Path
     candidate: Artifact | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    rejection: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, for a job that another process runs."""
@@ -106,7 +109,14 @@ class Stage:
     An input that a stage also writes is recorded as it is after the run, every other as it was before. `version` is raised
     when the stage does something else with the same inputs. `run` is a function of a module, so that another process finds
     it. `timeout` is in seconds, `memory` in bytes, for the stage and all that it starts. `check` says whether its outcome counts at promotion.
-    `settings` are passed to `run`, and count as an input. `channel` is the channel that the stage fills, with its policy.
+    `boxed` says that it runs code of the server, which is kept apart as the workspace says, `caller_environ` that it gets all
+    environment variables of whoever runs the pipeline. `settings` are passed to `run`, and count as an input. `channel` is
+    the channel that the stage fills, with its policy.
+
+    A stage with an `approval` passes by decisions of people and is never run; one that `awaits` its channel passes when that
+    offers the newest candidate. `before` names stages that need this one although they do not say so. `watches` is the last
+    channel that must offer the candidate before the stage runs, "" for none; with `soak` it runs again and again until the
+    channel has offered the candidate for so many seconds, and with `rollback` a failure moves the channel back.
     """
 
     name: str
@@ -118,8 +128,16 @@ class Stage:
     timeout: float = 600.0
     memory: int = MEMORY
     check: bool = False
+    boxed: bool = False
+    caller_environ: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     channel: ChannelPolicy | None = None
+    approval: ApprovalPolicy | None = None
+    awaits: bool = False
+    before: tuple[str, ...] = ()
+    watches: str = ""
+    soak: float = 0.0
+    rollback: bool = False
 
     @property
     def reference(self) -> str:

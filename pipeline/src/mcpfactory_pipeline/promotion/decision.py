@@ -5,18 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, utc_now
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, failed_checks, find_channel, read_channels
+from mcpfactory_pipeline.plan.order import required_checks
+from mcpfactory_pipeline.plan.policy import (
+    ChannelPolicy,
+    describe_decision,
+    failed_checks,
+    find_channel,
+    person_key,
+    read_channels,
+)
 from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.promotion.signatures import SIGNERS, key_fault, sign_decision, unsigned_approvals
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction
+from mcpfactory_pipeline.state.timeline import approvers_since, withdrawals
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = [
@@ -33,6 +44,9 @@ __all__ = [
 ]
 
 
+_RECORDED: Final = ("channel", "candidate", "version")
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """A server whose state is locked during a decision about one of its channels."""
@@ -40,19 +54,37 @@ class Decision:
     workspace: Workspace
     transaction: Transaction
     policy: ChannelPolicy
-    checks: tuple[str, ...]
+    stages: tuple[Stage, ...]
+    channels: tuple[ChannelPolicy, ...]
     dry_run: bool
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """The stages that must have checked a candidate for the channel, by name."""
+        return required_checks(self.stages, self.policy, self.channels)
 
     @property
     def state(self) -> ServerState:
         """Where the server stands."""
         return self.transaction.state
 
-    def record(self, event: str, candidate: str | None, reason: str) -> dict[str, Any]:
-        """Write the decision down; return what it was about."""
+    def record(
+        self, event: str, candidate: str | None, reason: str, *, key: Path | None = None, stage: str | None = None
+    ) -> dict[str, Any]:
+        """Write the decision down, signed by `key` if there is one; return what it was about.
+
+        `stage` is the one whose failure made automation decide.
+        """
+        about = self.about(candidate)
+        facts = {**{name: about[name] for name in _RECORDED}, "reason": reason}
+        signed = sign_decision(key, self.state.server, event, facts) if key else {}
+        self.transaction.append(event, **facts, **signed, stage=stage)
+        return about
+
+    def about(self, candidate: str | None) -> dict[str, Any]:
+        """Return what a decision is about: server, channel, candidate, version."""
         known = self.state.candidates.get(candidate or "")
         version = known.version if known else None
-        self.transaction.append(event, channel=self.policy.name, candidate=candidate, version=version, reason=reason)
         about = {"server": self.state.server, "channel": self.policy.name, "candidate": candidate, "version": version}
         return {**about, "dry_run": self.dry_run}
 
@@ -66,6 +98,7 @@ def open_decision(
     dry_run: bool = False,
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
+    store: Store | None = None,
 ) -> Iterator[Decision]:
     """Hold a server's state for a decision about a channel; a dry run checks everything and writes nothing.
 
@@ -74,10 +107,11 @@ def open_decision(
         ConfigError: for a policy that cannot be read.
     """
     workspace.server(server)
-    policy = find_channel(read_channels(workspace), channel)
-    checks = tuple(stage.name for stage in stages or workspace_stages(workspace) if stage.check)
-    with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
-        yield Decision(workspace, transaction, policy, checks, dry_run)
+    channels = read_channels(workspace)
+    policy = find_channel(channels, channel)
+    known = tuple(stages or workspace_stages(workspace))
+    with (store or Store(workspace, clock)).transaction(server, rehearsal=dry_run) as transaction:
+        yield Decision(workspace, transaction, policy, known, channels, dry_run)
 
 
 def choose_candidate(state: ServerState, wanted: str | None, channel: ChannelPolicy | None = None) -> str:
@@ -109,20 +143,25 @@ def approve(
     *,
     candidate: str | None = None,
     reason: str = "",
+    key: Path | None = None,
     dry_run: bool = False,
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
     """Record that a candidate may go into a channel. It does not move it; it lifts earlier rejections.
 
+    `key` is an ssh key that signs the approval, which a `signed` channel asks for.
+
     Raises:
         PromotionError: when the channel asks for no approval, the actor may not give one or has given it, or the candidate
-            did not pass its checks or is not in the channel before.
+            did not pass its checks or is not in the channel before, or an approval has to be signed.
+        ConfigError: the key cannot sign.
     """
     with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
-        _require_approver(decision)
+        _require_key(decision, key)
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         known = decision.state.candidates[chosen]
+        _require_approver(decision, lifts=chosen in withdrawals(decision.transaction.events, channel))
         if missing := failed_checks(decision.checks, known):
             raise PromotionError(
                 f"candidate {chosen} of {server} has nothing to approve yet: {'; '.join(missing)}",
@@ -134,17 +173,46 @@ def approve(
                 f"candidate {chosen} of {server} was never in {source}",
                 hint=f"mcpfactory pipeline promote {server} --channel {source}",
             )
-        if again := sorted({actor(), confirmed_by() or actor()} & _approvers(decision, chosen)):
+        keys = (
+            set() if _lacks_signature(decision, chosen) else {person_key(who) for who in _approvers(decision, chosen)}
+        )
+        if again := [who for who in (confirmed_by() or actor(), actor()) if person_key(who) in keys]:
             raise PromotionError(
                 f"{again[0]} has approved candidate {chosen} of {server} for {channel} already",
                 hint=f"mcpfactory pipeline promote {server} --channel {channel}",
             )
-        return decision.record("approved", chosen, reason)
+        waived = known.checks.get("validate", {}).get("summary", {}).get("waived", 0)
+        return {**decision.record("approved", chosen, reason, key=key), "waived": waived}
+
+
+def _require_key(decision: Decision, key: Path | None) -> None:
+    policy, who = decision.policy, actor()
+    if policy.signed and key is None:
+        raise PromotionError(
+            f"an approval for {policy.name} has to be signed",
+            hint=f"--sign-with ~/.ssh/id_ed25519, whose public key {SIGNERS} lists for {who}",
+        )
+    if key is not None and (fault := key_fault(decision.workspace, key)):
+        raise PromotionError(
+            f"what {key} signs is not {who}'s by {SIGNERS}: {fault}",
+            hint=f"""have a line "{who}" and the public key added to {SIGNERS}""",
+        )
+
+
+def _lacks_signature(decision: Decision, candidate: str) -> bool:
+    """Whether who acts has approved the candidate without a signature that the channel asks for by now."""
+    if not decision.policy.signed:
+        return False
+    events = decision.transaction.events
+    return actor() in unsigned_approvals(decision.workspace, decision.state, events, decision.policy.name, candidate)
 
 
 def _approvers(decision: Decision, candidate: str) -> set[str]:
     """Whose approvals of the candidate for the channel stand: of an agent's also the person's who said yes, who counts once."""
-    given = decision.state.candidates[candidate].approvals.get(decision.policy.name, {})
+    given = dict(decision.state.candidates[candidate].approvals.get(decision.policy.name, {}))
+    since = approvers_since(decision.transaction.events, decision.policy.name, candidate)
+    if since is not None:  # what was approved before it was rolled back counts no more
+        given = {who: why for who, why in given.items() if who in since}
     about = {"event": "approved", "channel": decision.policy.name, "candidate": candidate}
     events = [
         event for event in decision.transaction.events if about.items() <= event.items() and event["actor"] in given
@@ -191,19 +259,25 @@ def hold(
     dry_run: bool = False,
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
+    stage: str | None = None,
+    store: Store | None = None,
 ) -> dict[str, Any]:
     """Keep a channel as it is: neither a run nor `promote` moves it, until `release`.
+
+    `stage` and `store` are for automation: the stage that failed, and the store of its run.
 
     Raises:
         PromotionError: when it is held.
     """
-    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
+    with open_decision(
+        workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock, store=store
+    ) as decision:
         if known := decision.state.holds.get(channel):
             raise PromotionError(
                 f"{channel} of {server} is {describe_decision('held', known)}",
                 hint=f"mcpfactory pipeline unhold {server} --channel {channel}",
             )
-        return decision.record("held", None, reason)
+        return decision.record("held", None, reason, stage=stage)
 
 
 def release(
@@ -286,9 +360,10 @@ def projects_of(state: ServerState, channel: str = "", *, candidate: str = "") -
     return {wheel_name(file) for file in known.files if file.endswith(".whl")} if known else set()
 
 
-def _require_approver(decision: Decision) -> None:
+def _require_approver(decision: Decision, *, lifts: bool = False) -> None:
+    """Refuse who may not approve; `lifts`: there is a rollback to take back, which any channel but the first allows."""
     policy = decision.policy
-    if policy.source is None or not policy.approvals:
+    if policy.source is None or not (policy.approvals or lifts):
         raise PromotionError(
             f"channel {policy.name} asks for no approval",
             hint=f"mcpfactory pipeline promote {decision.state.server} --channel {policy.name}",

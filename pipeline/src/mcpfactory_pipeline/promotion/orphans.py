@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
-from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import has_project
 from mcpfactory_pipeline.promotion.decision import projects_of
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.broken import BrokenServer, contain
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 __all__ = ["find_orphans", "leftover_projects"]
@@ -53,9 +54,8 @@ def find_orphans(workspace: Workspace) -> Iterator[OrphanedServer]:
     for name in store.servers():
         if (workspace.root / "servers" / name / CONFIG).exists():
             continue
-        try:
-            state = store.state(name)
-        except StateError:
+        state = contain(name, partial(store.state, name))
+        if isinstance(state, BrokenServer):
             continue
         kept = state.retired is not None and "gone" in state.retired
         channels = () if kept else tuple(sorted(state.channels))

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mcpfactory_pipeline.base.errors import PromotionError, StateError
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PromotionError, StateError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate, verify_files
-from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, find_blockers
+from mcpfactory_pipeline.plan.due import due_checks
+from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
+from mcpfactory_pipeline.plan.order import required_stages
+from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, describe_decision, find_blockers
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.decision import Decision, choose_candidate, open_decision
+from mcpfactory_pipeline.promotion.soundness import require_sound
+from mcpfactory_pipeline.promotion.stage_decision import stage_blockers
 from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.timeline import withdrawals
+from mcpfactory_pipeline.workspace.broken import explain_broken
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["promote", "promote_due", "rollback"]
@@ -31,14 +39,20 @@ def promote(
     """Move a candidate into a channel and record who did it and why.
 
     By default it is what the channel before offers (for the first channel, the newest); the beginning of an id will do.
+    What the channel offers already is not promoted again: its files are put right, and nothing is recorded.
     Returns `{"server", "channel", "candidate", "version", "dry_run"}`. `stages` takes the place of those of the workspace.
 
     Raises:
         PromotionError: when the policy says no, or the bytes on disk are not those that were checked.
+        RefusedError: when `verify` would refuse the server.
         NotFoundError: for an unknown server or channel.
     """
+    require_sound(workspace, workspace.server(server).name)
     with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
         chosen = choose_candidate(decision.state, candidate, decision.policy)
+        if (offered := decision.state.channels.get(channel)) and offered.candidate == chosen:
+            _fill_channel(decision, chosen)
+            return decision.about(chosen)
         _refuse_older(decision, chosen)
         if blockers := _blockers(decision, chosen, clock):
             raise PromotionError(
@@ -88,8 +102,11 @@ def promote_due(
                     clock=clock,
                 )
             )
-        except (PromotionError, StateError) as error:
-            done.append({"server": server.name, "channel": channel, "error": str(error), "hint": error.hint})
+        except (NotFoundError, ConfigError):  # of the channel, which is every server's
+            raise
+        except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+            broke = explain_broken(server.name, error)
+            done.append({"server": server.name, "channel": channel, "error": broke.message, "hint": broke.hint})
     return done
 
 
@@ -103,26 +120,60 @@ def rollback(
     dry_run: bool = False,
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
+    stage: str | None = None,
+    store: Store | None = None,
 ) -> dict[str, Any]:
     """Roll a channel back to a candidate that it had before (the last older one by default), and hold the channel.
 
-    It was allowed in once, so neither gates nor approvals are asked again. Returns what `promote` does.
+    It was allowed in once, so neither gates nor approvals are asked again; but candidates that were rejected for the channel,
+    or rolled back out of it, are skipped. What the channel offered until now is withdrawn: it returns with new approvals
+    only. Returns what `promote` does, and `skipped`: candidate → why. `stage`
+    and `store` are for automation: the stage that failed, and the store of its run.
 
     Raises:
         PromotionError: when there is none, or its bytes are not on this machine.
     """
-    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
-        chosen = _earlier_candidate(decision.state, channel, candidate)
+    with open_decision(
+        workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock, store=store
+    ) as decision:
+        unwanted = {} if candidate and decision.policy.source is None else _unwanted(decision)
+        chosen, skipped = _earlier_candidate(decision.state, channel, candidate, unwanted)
         _fill_channel(decision, chosen)
-        return decision.record("rolled-back", chosen, reason)
+        return {**decision.record("rolled-back", chosen, reason, stage=stage), "skipped": skipped}
 
 
 def _blockers(decision: Decision, candidate: str, clock: Clock) -> list[Blocker]:
     events, now = decision.transaction.events, clock()
-    return find_blockers(decision.policy, decision.checks, decision.state, candidate, events=events, now=now)
+    required = required_stages(decision.stages, decision.policy, decision.channels)
+    inputs = read_inputs(decision.stages, InputReader(decision.workspace.server(decision.state.server), decision.state))
+    due = due_checks(required, decision.state, candidate, inputs)
+    found = find_blockers(decision.policy, decision.checks, decision.state, candidate, events=events, now=now, due=due)
+    return found + stage_blockers(
+        decision.workspace,
+        decision.stages,
+        decision.policy,
+        decision.channels,
+        state=decision.state,
+        events=lambda: events,
+        candidate=candidate,
+    )
 
 
-def _earlier_candidate(state: ServerState, channel: str, wanted: str | None) -> str:
+def _unwanted(decision: Decision) -> dict[str, str]:
+    """Return the candidates that the channel may not go back to, each with the decision that says so."""
+    channel = decision.policy.name
+    withdrawn = withdrawals(decision.transaction.events, channel)
+    found = {name: describe_decision("rolled back", event) for name, event in withdrawn.items()}
+    for name, known in decision.state.candidates.items():
+        for who, why in known.rejections.get(channel, {}).items():
+            found[name] = describe_decision("rejected", {"actor": who, "reason": why})
+    return found
+
+
+def _earlier_candidate(
+    state: ServerState, channel: str, wanted: str | None, unwanted: Mapping[str, str]
+) -> tuple[str, dict[str, str]]:
+    """Return the candidate to go back to, and those that were skipped on the way, with the reasons."""
     release = state.channels.get(channel)
     if release is None:
         raise PromotionError(
@@ -137,15 +188,23 @@ def _earlier_candidate(state: ServerState, channel: str, wanted: str | None) -> 
                 f"candidate {chosen} of {state.server} is not one that {channel} offered before",
                 hint=f"candidates: {', '.join(known) or 'none'}",
             )
-        return chosen
+        if chosen in unwanted:
+            raise PromotionError(
+                f"candidate {chosen} of {state.server} may not return to {channel}: it was {unwanted[chosen]}",
+                hint=f"mcpfactory pipeline approve {state.server} --channel {channel} --candidate {chosen}",
+            )
+        return chosen, {}
     current = state.candidates.get(release.candidate)
     older = [name for name in known if current is None or state.candidates[name].number < current.number]
-    if not older:
+    skipped = {name: unwanted[name] for name in older if name in unwanted}
+    left = [name for name in older if name not in unwanted]
+    if not left:
+        passed = "".join(f"; {name} was {why}" for name, why in skipped.items())
         raise PromotionError(
-            f"{channel} offered no older candidate of {state.server}",
+            f"{channel} offered no older candidate of {state.server} that it may return to{passed}",
             hint=f"mcpfactory pipeline retire {state.server} --channel {channel} takes it out of the channel",
         )
-    return older[0]
+    return left[0], {name: why for name, why in skipped.items() if older.index(name) < older.index(left[0])}
 
 
 def _is_older(state: ServerState, channel: ChannelPolicy, candidate: str) -> bool:

@@ -12,12 +12,13 @@ import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PipelineError, StateError
 from mcpfactory_pipeline.base.git import git_output, git_text
-from mcpfactory_pipeline.base.hashing import hash_files, source_files
+from mcpfactory_pipeline.base.hashing import hash_file, hash_files, source_files
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import wheel_name
@@ -29,13 +30,16 @@ from mcpfactory_pipeline.channels.candidate import (
     store_candidate,
     verify_files,
 )
-from mcpfactory_pipeline.channels.channel import offered_digest
+from mcpfactory_pipeline.channels.channel import offered_digest, offered_wheel
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
+from mcpfactory_pipeline.plan.isolation import isolation_settings
 from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_pipeline.promotion.decision import choose_candidate
+from mcpfactory_pipeline.promotion.soundness import require_sound
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.broken import BrokenServer, contain
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["restore", "restore_candidate"]
@@ -73,23 +77,32 @@ def restore(
 ) -> list[Restored]:
     """Restore the folders of the channels, or of one, to what the states of the servers say. A dry run builds and writes nothing.
 
-    Without `rebuild` only what is in `pipeline/artifacts/` is restored; the rest is `missing`.
+    Without `rebuild` only what is in `pipeline/artifacts/` is restored; the rest is `missing`, as is a server whose files cannot be read.
 
     Raises:
         NotFoundError: for an unknown server or channel.
-        StateError: for a state that cannot be read.
     """
     if channel is not None:
         find_channel(read_channels(workspace), channel)
     servers, broken = workspace.survey(names)
-    found = [Restored(one.name, channel or "", "", "missing", one.message, one.hint) for one in broken]
+    found = [_unreadable(one, channel) for one in broken]
     store = Store(workspace)
-    for server in servers:
+
+    def one(server: WorkspaceServer) -> list[Restored]:
+        require_sound(workspace, server.name)
         with store.transaction(server.name, rehearsal=dry_run) as transaction:
             state = transaction.state
             wanted = [name for name in sorted(state.channels) if channel in {None, name}]
-            found += [_restore(workspace, server, state, name, dry_run=dry_run, rebuild=rebuild) for name in wanted]
+            return [_restore(workspace, server, state, name, dry_run=dry_run, rebuild=rebuild) for name in wanted]
+
+    for server in servers:
+        done = contain(server.name, partial(one, server))
+        found += [_unreadable(done, channel)] if isinstance(done, BrokenServer) else done
     return found
+
+
+def _unreadable(one: BrokenServer, channel: str | None) -> Restored:
+    return Restored(one.name, channel or "", "", "missing", one.message, one.hint)
 
 
 def restore_candidate(workspace: Workspace, server: str, candidate: str, *, dry_run: bool = False) -> Restored:
@@ -100,6 +113,7 @@ def restore_candidate(workspace: Workspace, server: str, candidate: str, *, dry_
         PromotionError: for an unknown candidate.
     """
     store = Store(workspace)
+    require_sound(workspace, workspace.server(server).name)
     with store.transaction(workspace.server(server).name, rehearsal=dry_run) as transaction:
         return _restore_files(
             workspace,
@@ -119,7 +133,11 @@ def _restore(
     if artifact is None:
         return Restored(*about, "missing", "the state no longer knows its files", "mcpfactory pipeline verify")
     wheel = artifact.wheel.name
-    if offered_digest(channels_folder(workspace), channel, wheel_name(wheel)) == artifact.files[wheel]:
+    served = offered_wheel(channels_folder(workspace), channel, wheel_name(wheel))
+    told = offered_digest(channels_folder(workspace), channel, wheel_name(wheel))
+    if (
+        served is not None and hash_file(served) == told == artifact.files[wheel]
+    ):  # the bytes, not what the page says of them
         return Restored(*about, "there")
     restored = replace(
         _restore_files(workspace, server, state, candidate, dry_run=dry_run, rebuild=rebuild), channel=channel
@@ -177,7 +195,8 @@ def _rebuild(
             return words
         with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
             try:
-                built = build_candidate(folder, Path(work), backend=str(known.facts.get("backend", "")))
+                backend, kept_apart = str(known.facts.get("backend", "")), isolation_settings(workspace.settings)
+                built = build_candidate(folder, Path(work), backend=backend, settings=kept_apart)
             except ProgramRefusedError as error:
                 raise StateError(f"{wheel} does not build from {words}: {error}", hint=f"copy {copy}") from error
             if any(built.files.get(name) != content for name, content in artifact.files.items()):

@@ -26,6 +26,7 @@ from mcpfactory_pipeline.channels.candidate import artifact_of, channels_folder,
 from mcpfactory_pipeline.channels.channel import offered_wheel
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.plan.policy import describe_decision, find_channel, read_channels
+from mcpfactory_pipeline.promotion.soundness import require_sound
 from mcpfactory_pipeline.publish.release import CandidateRelease, read_release
 from mcpfactory_pipeline.publish.table import TARGETS, targets_named
 from mcpfactory_pipeline.publish.target import PublishEvidence, PublishTarget, TargetSettings
@@ -128,10 +129,12 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
     Raises:
         NotFoundError: there is no such server or channel.
         PublishError: the channel offers nothing, or the server is retired.
+        RefusedError: `verify` would refuse the server.
         StateError: the candidate's bytes are not on this machine.
     """
     workspace.server(server)
     find_channel(read_channels(workspace), channel)
+    require_sound(workspace, server)
     state = Store(workspace).state(server)
     if state.retired:
         raise PublishError(

@@ -308,7 +308,6 @@ def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -
         TargetError: the index cannot be reached, or fails.
     """
     url = settings["url"]
-    inherited = {key: value for key, value in uv_environ().items() if not key.startswith("UV_PUBLISH_")}
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as folder:
         Path(folder, name).write_bytes(data)
         command = [uv.find_uv_bin(), "publish", "--no-config", "--color", "never", "--trusted-publishing", "never"]
@@ -322,7 +321,7 @@ def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -
                 name,
             ],
             cwd=folder,
-            env={**inherited, "UV_PUBLISH_PASSWORD": token, "UV_HTTP_RETRIES": "0"},
+            env={**uv_environ(), "UV_PUBLISH_PASSWORD": token, "UV_HTTP_RETRIES": "0"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

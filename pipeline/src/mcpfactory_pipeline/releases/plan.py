@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, Final, Literal
 
 from mcpfactory_codegen.servers.diff import Change
-from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError, ReleaseError
+from mcpfactory_pipeline.base.errors import NotFoundError, ReleaseError
 from mcpfactory_pipeline.base.semver import STEPS, Step, Version, next_version, permits
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.channels.contract import (
@@ -34,6 +34,7 @@ from mcpfactory_pipeline.releases.notes import FOLDER, Note, read_notes
 from mcpfactory_pipeline.releases.packages import Packages, read_packages
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.broken import explain_broken
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["CONTRACT", "Proposal", "Reader", "plan_releases"]
@@ -138,11 +139,11 @@ class _Planner:
         """Return a proposal; where that fails, the error as a refusal."""
         try:
             return propose_one()
-        except PipelineError as error:
-            code = getattr(error, "code", "broken")
-            message = str(error).removeprefix(f"{code}: ")
+        except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+            code, broke = str(getattr(error, "code", "broken")), explain_broken(name, error)
+            message = broke.message.removeprefix(f"{code}: ")
             before = self.last[name].version if name in self.last else ""
-            return Proposal(name, "refused", before, code=code, message=message, hint=error.hint)
+            return Proposal(name, "refused", before, code=code, message=message, hint=broke.hint)
 
     def propose_packages(self, packages: Packages) -> Proposal:
         """Return the packages that have one version: due when the changelog says something that is not released yet."""

@@ -52,7 +52,7 @@ def _lines_of(event: RunEvent) -> list[str]:
             return [f"{server}: {stage} starts{again} ({'; '.join(reasons)})"]
         case StepFinished(server, stage, outcome, message, seconds):
             return [f"{server}: {stage} {outcome} in {seconds:.1f} s: {message}"]
-        case StepSkipped(server, stage, verdict, reasons) if verdict in {"blocked", "held"}:
+        case StepSkipped(server, stage, verdict, reasons) if verdict in {"blocked", "held", "waiting"}:
             return [f"{server}: {stage} {verdict}: {'; '.join(reasons)}"]
         case LogLines(_server, stage, log, lines):
             return [*(f"  {stage} | {line}" for line in lines), f"  {stage} | all of it: {log}"]

@@ -36,7 +36,7 @@ _NAME: Final = 12  # columns that the name of a server has at least, else the st
 _FRAME: Final = 4  # lines besides those of servers: the head, how many more, the sum, and where the cursor is
 _EVERY: Final = 100  # servers up to which the last table has every one, else those that did not pass
 _BAD: Final = frozenset({"failed", "errored", "interrupted", "inconclusive", "blocked"})
-_GOOD: Final = frozenset({"passed", "up-to-date", "held"})
+_GOOD: Final = frozenset({"passed", "up-to-date", "held", "waiting"})
 _RUNNING: Final = "running"
 _SAMPLE: Final = 10  # of so many steps of a stage one has ended, before it is estimated how long the others take
 

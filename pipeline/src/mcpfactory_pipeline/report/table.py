@@ -52,7 +52,7 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
         return "running"
     stage = row["stages"].get(name)
     if stage is None or not stage["outcome"]:
-        return "-"
+        return "waiting" if stage and stage["verdict"] == "waiting" else "-"
     if stage["stale"]:
         return "stale" if stage["outcome"] == "passed" else f"{OUTCOME_LABELS[stage['outcome']][0]} (stale)"
     return OUTCOME_LABELS[stage["outcome"]][0]

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_pipeline.isolation.hiding import hide_process
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 
 __all__ = ["make_job", "run_job"]
@@ -34,6 +35,7 @@ def make_job(stage: Stage, inputs: StageInputs) -> dict[str, Any]:
         "stage": stage.name,
         "run": stage.reference,
         "limits": limits,
+        "environ": "caller" if stage.caller_environ else "reduced",
         "inputs": inputs.to_json(),
     }
 
@@ -74,6 +76,7 @@ def _exit_with_parent() -> None:
 
 def main() -> None:
     """Read the job file that is named first, write the outputs to the file that is named second."""
+    hide_process()
     job_file, result_file = Path(sys.argv[1]), Path(sys.argv[2])
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     outputs = run_job(json.loads(job_file.read_text(encoding="utf-8")))

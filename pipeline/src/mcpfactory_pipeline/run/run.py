@@ -6,26 +6,31 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from types import FrameType
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.errors import ConfigError, PipelineError
+from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import NullReporter, Reporter, RunEvent, RunFinished, RunStarted, ServerTrouble
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import register_run
-from mcpfactory_pipeline.executors import Executor, make_executor
+from mcpfactory_pipeline.executors import Executor, LocalExecutor, make_executor
+from mcpfactory_pipeline.isolation.hiding import hide_process
 from mcpfactory_pipeline.notices import NotifyingReporter, make_notifier
+from mcpfactory_pipeline.plan.isolation import any_wall
 from mcpfactory_pipeline.plan.plan import PlanStep, broken_step
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.run.runner import Runner, ServerResult, server_plan
 from mcpfactory_pipeline.stages import stages_until, workspace_stages
+from mcpfactory_pipeline.state.state import Event
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Workspace, WorkspaceServer
+from mcpfactory_pipeline.workspace.broken import BrokenServer, contain, explain_broken
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, WorkspaceServer
 
 __all__ = ["RunOutcome", "plan_servers", "run_pipeline"]
 
@@ -35,10 +40,14 @@ BACKOFF: Final = 2.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """How a run ended: the worst outcome of each server, and how many stages ran."""
+    """How a run ended: the worst outcome of each server, and how many stages ran.
+
+    `recorded` are the events that the run wrote, by server, as this process has them: files can be changed afterwards.
+    """
 
     servers: dict[str, str]
     ran: int
+    recorded: Mapping[str, Sequence[Event]] = field(default_factory=dict)
 
     @property
     def interrupted(self) -> bool:
@@ -78,11 +87,15 @@ def plan_servers(
     servers, broken = workspace.survey(names)
     steps = [broken_step(one.name, one.message, one.hint) for one in broken]
     for server in servers:
-        try:
-            steps += server_plan(workspace, server, stages, store.state(server.name), forced)
-        except PipelineError as error:
-            steps.append(broken_step(server.name, str(error), error.hint))
+        found = contain(server.name, partial(_plan_one, workspace, store, server, stages, forced))
+        steps += [broken_step(found.name, found.message, found.hint)] if isinstance(found, BrokenServer) else found
     return steps
+
+
+def _plan_one(
+    workspace: Workspace, store: Store, server: WorkspaceServer, stages: Sequence[Stage], forced: Sequence[str]
+) -> tuple[PlanStep, ...]:
+    return server_plan(workspace, server, stages, store.state(server.name), forced)
 
 
 def run_pipeline(
@@ -111,40 +124,66 @@ def run_pipeline(
     stages = stages_until(stages or workspace_stages(workspace), until)
     servers, broken = workspace.survey(names)
     reporter, guard = reporter or NullReporter(), threading.Lock()
-    attempts, backoff = _attempts(workspace), _backoff(workspace)
     if others := make_notifier(workspace):
         reporter = NotifyingReporter(reporter, others)
-    if executor is None or isinstance(executor, str):
-        executor = make_executor(workspace, executor, jobs)
+    executor = _ready_executor(workspace, executor, jobs)
 
     def emit(event: RunEvent) -> None:
         with guard:
             reporter.emit(event)
 
-    runner = Runner(
-        workspace=workspace,
-        stages=tuple(stages),
-        store=Store(workspace),
-        executor=executor,
-        emit=emit,
-        run_id=run_id or new_id(),
-        pid=os.getpid(),
-        attempts=attempts,
-        backoff=backoff,
-        stopped=threading.Event(),
-    )
+    slots = max(1, jobs or executor.slots)
+    runner = _runner(workspace, tuple(stages), executor, emit, run_id=run_id or new_id(), slots=slots)
     started = time.monotonic()
     emit(RunStarted(tuple(server.name for server in servers), tuple(stage.name for stage in stages)))
     try:
         with _interrupt_on_signals(), register_run(runner.store.locks, runner.run_id):
-            results = _run_all(runner, servers, force, jobs or executor.slots, stop or threading.Event())
+            results = _run_all(runner, servers, force, slots, stop or threading.Event())
             results += [_report_broken(runner, one) for one in broken]
-        outcome = RunOutcome({result.server: result.outcome for result in results}, sum(len(r.ran) for r in results))
+        outcome = _outcome(runner, results)
         emit(RunFinished(outcome.servers, outcome.ran, round(time.monotonic() - started, 3)))
     finally:
         executor.close()
         reporter.close()
     return outcome
+
+
+def _ready_executor(workspace: Workspace, executor: Executor | str | None, jobs: int | None) -> Executor:
+    if executor is None or isinstance(executor, str):
+        executor = make_executor(workspace, executor, jobs)
+    if isinstance(executor, LocalExecutor) and not any_wall(workspace):
+        hide_process()  # nothing else keeps what is among our variables from what the stages start
+    return executor
+
+
+def _outcome(runner: Runner, results: Sequence[ServerResult]) -> RunOutcome:
+    outcomes = {result.server: result.outcome for result in results}
+    return RunOutcome(outcomes, sum(len(result.ran) for result in results), runner.store.recorded)
+
+
+def _runner(
+    workspace: Workspace,
+    stages: tuple[Stage, ...],
+    executor: Executor,
+    emit: Callable[[RunEvent], None],
+    *,
+    run_id: str,
+    slots: int,
+) -> Runner:
+    return Runner(
+        workspace=workspace,
+        stages=stages,
+        store=Store(workspace),
+        executor=executor,
+        emit=emit,
+        run_id=run_id,
+        pid=os.getpid(),
+        attempts=_attempts(workspace),
+        backoff=_backoff(workspace),
+        stopped=threading.Event(),
+        slots=threading.Semaphore(slots),
+        width=slots,
+    )
 
 
 def _run_all(
@@ -183,9 +222,8 @@ def _result(runner: Runner, future: Future[ServerResult], server: WorkspaceServe
     error = future.exception()
     if error is None:
         return future.result()
-    if isinstance(error, PipelineError | OSError):
-        runner.emit(ServerTrouble(server.name, str(error), getattr(error, "hint", "")))
-        return ServerResult(server.name, "errored")
+    if isinstance(error, Exception):
+        return _report_broken(runner, explain_broken(server.name, error))
     raise error
 
 

@@ -1,11 +1,13 @@
-"""One server's way through its stages: what is due runs, one stage after the other, and each result is recorded at once."""
+"""One server's way through its stages: what is due runs, independent stages side by side, and results are recorded in their order."""
 
 from __future__ import annotations
 
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -25,12 +27,14 @@ from mcpfactory_pipeline.base.locks import run_lock
 from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate
 from mcpfactory_pipeline.executors import Executor
 from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, provenance, read_inputs, stage_inputs
-from mcpfactory_pipeline.plan.plan import BLOCKED, RUN, UP_TO_DATE, PlanStep, plan
+from mcpfactory_pipeline.plan.plan import BLOCKED, RUN, UP_TO_DATE, WAITING, PlanStep, plan
 from mcpfactory_pipeline.plan.policy import describe_decision
 from mcpfactory_pipeline.plan.stage import RETRIED, Artifact, Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.run.books import Books, look, take_back
 from mcpfactory_pipeline.run.job import make_job
+from mcpfactory_pipeline.run.watch import move_back, soaking
 from mcpfactory_pipeline.state.state import ServerState
-from mcpfactory_pipeline.state.store import Store, Transaction, unfinished_starts, verified_state
+from mcpfactory_pipeline.state.store import Store, Transaction, verified_state
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["Runner", "ServerResult", "retry_delay", "server_plan"]
@@ -71,7 +75,7 @@ def retry_delay(attempt: int, backoff: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """What the runs of all servers share."""
+    """What the runs of all servers share. `slots` bounds the jobs of all of them, `width` those of one server."""
 
     workspace: Workspace
     stages: tuple[Stage, ...]
@@ -83,6 +87,8 @@ class Runner:
     attempts: int
     backoff: float
     stopped: threading.Event
+    slots: threading.Semaphore
+    width: int
 
     def run(self, server: WorkspaceServer, *, force: bool = False) -> ServerResult:
         """Run the stages of one server that are due. What goes wrong is reported and is its outcome; other servers go on."""
@@ -119,7 +125,7 @@ class Runner:
     def _recover(self, server: WorkspaceServer) -> None:
         """Record stages that were started and never ended: we hold the run lock, so whoever ran them is gone."""
         with self.store.transaction(server.name) as transaction:
-            for event in unfinished_starts(transaction.events):
+            for event in transaction.starts:
                 transaction.append(
                     "stage.interrupted",
                     stage=event["stage"],
@@ -132,40 +138,50 @@ class Runner:
         result = ServerResult(server.name)
         while not self.stopped.is_set():
             state = self.store.derived(server.name)
+            if self._move_back(state):
+                continue
             steps = server_plan(self.workspace, server, self.stages, state, force)
-            step = self._next(steps, result.ran)
-            if step is None:
+            due = self._due(steps, result.ran)
+            if not due:
                 self._report_rest(steps, result)
                 return result
-            if step.stage in force:
-                force.remove(step.stage)
-            announce(step.stage)
-            self._run_step(server, step)
-            result.ran.append(step.stage)
+            announce(due[0].stage)
+            self._run_steps(server, due)
+            names = [step.stage for step in due]
+            force[:] = [name for name in force if name not in names]
+            result.ran += names
         result.outcome = "interrupted"
         return result
 
-    def _next(self, steps: Sequence[PlanStep], ran: Sequence[str]) -> PlanStep | None:
-        """Return the first step that is due, was not run yet, and whose needs are satisfied."""
+    def _move_back(self, state: ServerState) -> bool:
+        """Move channels back whose candidate failed while they offered it; whether there was one. A run that broke off leaves that to the next."""
+        done = move_back(self.workspace, self.stages, state, self.store)
+        for words in done:
+            self.emit(ServerTrouble(state.server, words, "mcpfactory inbox"))
+        return bool(done)
+
+    def _due(self, steps: Sequence[PlanStep], ran: Sequence[str]) -> list[PlanStep]:
+        """Return the steps that are due, were not run yet, and whose needs are satisfied: as many as may run side by side."""
         verdicts = {step.stage: step.verdict for step in steps}
         needs = {stage.name: stage.needs for stage in self.stages}
-        return next(
-            (
-                step
-                for step in steps
-                if step.verdict == RUN
-                and step.stage not in ran
-                and all(verdicts[name] == UP_TO_DATE for name in needs[step.stage])
-            ),
-            None,
-        )
+        due = [
+            step
+            for step in steps
+            if step.verdict == RUN
+            and step.stage not in ran
+            and all(verdicts[name] == UP_TO_DATE for name in needs[step.stage])
+        ]
+        return due[: self.width]
 
     def _report_rest(self, steps: Sequence[PlanStep], result: ServerResult) -> None:
         """Report what did not run, and take the worst outcome: a stage that still must run did not pass."""
         state = self.store.derived(result.server)
-        found = set()
+        found, waiting = set(), {name for name, record in state.stages.items() if record.summary.get("soaking")}
+        needs = {stage.name: stage.needs for stage in self.stages}
         for step in steps:
             record = state.stages.get(step.stage)
+            if step.stage in waiting and step.stage in result.ran:
+                continue  # time will tell
             if (
                 step.verdict != UP_TO_DATE
                 and record is not None
@@ -175,31 +191,62 @@ class Runner:
             if step.stage in result.ran:
                 continue
             verdict = BLOCKED if step.verdict == RUN else step.verdict
+            if step.verdict == RUN and waiting.intersection(needs[step.stage]):
+                verdict = WAITING
+                waiting.add(step.stage)
             self.emit(StepSkipped(result.server, step.stage, verdict, step.reasons))
             if verdict == BLOCKED:
                 found.add("blocked")
         order = ("interrupted", "errored", "failed", "inconclusive", "blocked")
         result.outcome = next((outcome for outcome in order if outcome in found), "passed")
 
-    def _run_step(self, server: WorkspaceServer, step: PlanStep) -> None:
-        stage = next(stage for stage in self.stages if stage.name == step.stage)
+    def _run_steps(self, server: WorkspaceServer, steps: Sequence[PlanStep]) -> None:
+        """Run independent steps side by side, each as often as it may be tried. Both starts and ends are recorded in their order."""
         for attempt in range(1, self.attempts + 1):
             if attempt > 1 and self.stopped.wait(retry_delay(attempt, self.backoff)):
                 return
             state = self.store.derived(server.name)
-            before = stage_inputs(stage, InputReader(server, state))
-            self._record(
-                server, "stage.started", stage=stage.name, run=self.run_id, pid=self.pid, reasons=list(step.reasons)
-            )
-            self.emit(StepStarted(server.name, stage.name, step.reasons, attempt))
-            started = time.monotonic()
-            outputs = self._execute(server, stage, artifact_of(self.workspace, state))
-            seconds = round(time.monotonic() - started, 3)
-            self._finish(server, stage, before, outputs, seconds)
-            if outputs.outcome not in RETRIED or self.stopped.is_set():
+            reader, begun = InputReader(server, state), []
+            for step in steps:
+                stage = next(stage for stage in self.stages if stage.name == step.stage)
+                begun.append((step, stage, stage_inputs(stage, reader)))
+                self._record(
+                    server, "stage.started", stage=stage.name, run=self.run_id, pid=self.pid, reasons=list(step.reasons)
+                )
+                self.emit(StepStarted(server.name, stage.name, step.reasons, attempt))
+            again = []
+            results = self._execute_all(server, [stage for _, stage, _ in begun], state)
+            for (step, stage, before), (outputs, seconds) in zip(begun, results, strict=True):
+                self._finish(server, stage, before, outputs, seconds)
+                if outputs.outcome in RETRIED:
+                    again.append(step)
+            steps = again
+            if not steps or self.stopped.is_set():
                 return
 
-    def _execute(self, server: WorkspaceServer, stage: Stage, candidate: Artifact | None) -> StageOutputs:
+    def _execute_all(
+        self, server: WorkspaceServer, stages: Sequence[Stage], state: ServerState
+    ) -> Iterator[tuple[StageOutputs, float]]:
+        """Run the jobs of stages at the same time; yield outputs and seconds of each, in the order of the stages."""
+        artifact = artifact_of(self.workspace, state)
+        if len(stages) == 1:
+            yield self._execute(server, stages[0], artifact, state)
+            return
+        with ThreadPoolExecutor(len(stages), thread_name_prefix=server.name) as pool:
+            jobs = [pool.submit(copy_context().run, self._execute, server, one, artifact, state) for one in stages]
+            yield from (job.result() for job in jobs)
+
+    def _execute(
+        self, server: WorkspaceServer, stage: Stage, candidate: Artifact | None, state: ServerState
+    ) -> tuple[StageOutputs, float]:
+        with self.slots:
+            started = time.monotonic()
+            outputs = self._execute_job(server, stage, candidate, state)
+            return outputs, round(time.monotonic() - started, 3)
+
+    def _execute_job(
+        self, server: WorkspaceServer, stage: Stage, candidate: Artifact | None, state: ServerState
+    ) -> StageOutputs:
         work = self._work(server) / f"{self.run_id}-{stage.name}"
         artifacts = self.workspace.artifacts
         if "candidate" not in stage.reads:
@@ -217,12 +264,33 @@ class Runner:
                 keep=self._keep(server, stage, candidate),
                 candidate=candidate,
                 settings=stage.settings,
+                rejection=state.sent_back.get(stage.name, {}).get("reason", ""),
             )
-            return self.executor.run(make_job(stage, inputs), log=self._log(server, stage))
+            books = look(self.store, server.name)
+            outputs = self.executor.run(make_job(stage, inputs), log=self._log(server, stage))
+            return self._checked(server, stage, books, outputs)
         except OSError as error:
             return StageOutputs("errored", f"{error.strerror}: {error.filename}; hint: free space, or make it writable")
         finally:
             shutil.rmtree(work, ignore_errors=True)
+
+    def _checked(self, server: WorkspaceServer, stage: Stage, books: Books, outputs: StageOutputs) -> StageOutputs:
+        """Return what a stage found, or what it did to the histories meanwhile: nothing else counts then."""
+
+        def keep(name: str, data: bytes) -> Path:
+            place = self.workspace.artifacts / name / "forged" / f"{self.run_id}-{server.name}-{stage.name}.jsonl"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+            return place.relative_to(self.workspace.root)
+
+        found = take_back(self.store, books, keep)
+        if not found:
+            return outputs
+        return StageOutputs(
+            "failed",
+            f"while the stage {stage.name} of {server.name} ran, {'; '.join(found)}; hint: look for what wrote there "
+            f'(isolation = "none" keeps nothing out; a pull or an editor does the same), then run it with --force',
+        )
 
     def _finish(
         self, server: WorkspaceServer, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float
@@ -252,6 +320,8 @@ class Runner:
         made = {"version": built.version, "files": dict(built.files), "facts": dict(built.facts)} if built else None
         origin = provenance(InputReader(server, state)) if built else None
         with self.store.transaction(server.name) as transaction:
+            if stage.soak and candidate:
+                outputs = soaking(stage, outputs, candidate.id, transaction.events, self.store.clock)
             if stage.channel and candidate:
                 outputs = self._move(transaction, stage.channel.name, candidate, outputs)
             transaction.append(

@@ -55,7 +55,7 @@ class StatusList:
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """A stage of a server: `run`, `up-to-date`, `blocked` or `held`, and why; `broken` for a server whose files cannot be read."""
+    """A stage of a server: `run`, `up-to-date`, `blocked`, `held` or `waiting`, and why; `broken` for a server whose files cannot be read."""
 
     server: str
     stage: str

@@ -8,51 +8,115 @@ from typing import Final
 
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError
+from mcpfactory_pipeline.plan.isolation import apply_isolation
 from mcpfactory_pipeline.plan.limits import apply_limits
-from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
+from mcpfactory_pipeline.plan.order import arrange, channels_before, needed_stages, required_stages, source_channels
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, cost_limits, read_channels
 from mcpfactory_pipeline.plan.stage import Artifact, Built, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import build, generate, staging, test, validate
+from mcpfactory_pipeline.stages.approval import check_restart, never_run
 from mcpfactory_pipeline.stages.own import own_stages
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 __all__ = ["STAGES", "Artifact", "Built", "Stage", "StageInputs", "StageOutputs", "stages_until", "workspace_stages"]
 
+_CHANNEL: Final = "channel:"
+_BEFORE: Final[tuple[Stage, ...]] = (generate.STAGE, build.STAGE, test.STAGE, validate.STAGE)
 STAGES: Final[tuple[Stage, ...]] = (
-    generate.STAGE,
-    build.STAGE,
-    test.STAGE,
-    validate.STAGE,
-    staging.STAGE,
+    *_BEFORE,
+    replace(staging.STAGE, needs=tuple(stage.name for stage in _BEFORE if stage.check)),
 )
 
 
 def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
-    """Return the stages of a workspace, each behind those that it needs: ours, and its own before the promotion.
+    """Return the stages of a workspace, each behind those that it needs: ours, its own, and channels that its own wait for.
 
-    The promotion has the name of the workspace's first channel; `validate` knows what the channels allow a server to cost.
+    The promotion has the name of the workspace's first channel, and needs every check that waits for no channel; `validate`
+    knows what the channels allow a server to cost.
 
     Raises:
-        ConfigError: when a stage of the workspace has a name that is taken, or needs one that is not before it.
+        ConfigError: when a stage of the workspace has a name that is taken, needs what there is not, or itself.
     """
-    own = own_stages(workspace)
-    *before, promotion = STAGES
     channels = read_channels(workspace)
-    channel, needs = channels[0], (*promotion.needs, *(stage.name for stage in own))
-    promotion = replace(promotion, name=channel.name, needs=needs, channel=channel, settings={"channel": channel.name})
+    own = [_named(stage, channels) for stage in own_stages(workspace)]
+    *before, promotion = STAGES
+    channel = channels[0]
+    promotion = replace(promotion, name=channel.name, channel=channel, settings={"channel": channel.name})
     if limits := cost_limits(channels):
         before = [replace(stage, settings={"limits": limits}) if stage is validate.STAGE else stage for stage in before]
-    stages: list[Stage] = []
-    for stage in (*before, *own, promotion):
-        names = [known.name for known in stages]
-        if stage.name in names or (stage.name == promotion.name and stage in own):
-            raise setting_error(f"there is a stage {stage.name} already", "give it another name")
-        if missing := [name for name in stage.needs if name not in names]:
-            raise setting_error(
-                f"stage {stage.name} needs {missing[0]!r}, which is not before it",
-                f"needs may name: {', '.join(names)}",
-            )
-        stages.append(stage)
+    awaited = _awaited(own, channels)
+    stages = arrange((*before, *own, promotion, *awaited))
+    stages = arrange([_with_checks(stages, stage, channels) for stage in stages])
+    _check_channels(stages, channels)
+    stages = apply_isolation([_completed(stages, stage, channels) for stage in stages], workspace.settings)
     return apply_limits(stages, workspace.settings.get("limits", {}))
+
+
+def _named(stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
+    """Return a stage that needs `channel:NAME` with the name of that channel's stage in its place."""
+    known = [channel.name for channel in channels]
+    for name in stage.needs:
+        if name.startswith(_CHANNEL) and (wanted := name.removeprefix(_CHANNEL)) not in known:
+            raise setting_error(
+                f"stage {stage.name} needs {name!r}, which is no channel", listed(wanted, known, "channels")
+            )
+    return replace(stage, needs=tuple(name.removeprefix(_CHANNEL) for name in stage.needs))
+
+
+def _awaited(own: Sequence[Stage], channels: Sequence[ChannelPolicy]) -> list[Stage]:
+    """Return a stage for each channel behind the first that a stage of the workspace needs, and for those on the way to it."""
+    wanted = {channel.name for channel in channels[1:] for stage in own if channel.name in stage.needs}
+    wanted |= {source for name in wanted for source in source_channels(channels, name)}
+    return [
+        Stage(
+            name=channel.name,
+            needs=(channel.source,) if channel.source else (),
+            reads=("candidate",),
+            writes=(),
+            version=1,
+            run=never_run,
+            channel=channel,
+            awaits=True,
+        )
+        for channel in channels[1:]
+        if channel.name in wanted
+    ]
+
+
+def _with_checks(stages: Sequence[Stage], stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
+    """Return the stage of a channel with all that a candidate needs for that channel among its needs."""
+    if stage.channel is None:
+        return stage
+    checks = [one.name for one in required_stages(stages, stage.channel, channels)]
+    if stage.awaits:  # what waits for no channel is needed by the first
+        checks = [name for name in checks if channels_before(stages, name)]
+    return replace(stage, needs=tuple(dict.fromkeys((*stage.needs, *checks))))
+
+
+def _check_channels(stages: Sequence[Stage], channels: Sequence[ChannelPolicy]) -> None:
+    """Refuse channels that ask for checks that are none."""
+    names = [stage.name for stage in stages if stage.check]
+    for channel in channels:
+        if missing := [name for name in channel.checks or () if name not in names]:
+            raise setting_error(
+                f"channel {channel.name}: checks names {missing[0]!r}", listed(missing[0], names, "checks")
+            )
+
+
+def _completed(stages: Sequence[Stage], stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
+    """Return a stage with what follows from its place: the channel that it watches, and the candidate that people decide about."""
+    before = needed_stages(stages, stage.name)
+    check_restart(stage, before)
+    offering = channels_before(stages, stage.name)
+    watched = [channel.name for channel in channels if channel.name in offering]
+    if not watched and (stage.soak or stage.rollback):
+        field = "soak" if stage.soak else "on_failure"
+        raise setting_error(
+            f"stage {stage.name}: {field} is for stages behind a channel", f'needs = ["channel:{channels[0].name}"]'
+        )
+    builds = {one.name for one in stages if "candidate" in one.writes}
+    reads = ("candidate", *stage.reads) if stage.approval and builds & before else stage.reads
+    return replace(stage, watches=watched[-1] if watched else "", reads=reads)
 
 
 def stages_until(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]:
@@ -66,9 +130,5 @@ def stages_until(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]
     by_name = {stage.name: stage for stage in stages}
     if name not in by_name:
         raise NotFoundError(f"there is no stage {name!r}", hint=listed(name, by_name, "stages"))
-    wanted, todo = set(), [name]
-    while todo:
-        current = todo.pop()
-        wanted.add(current)
-        todo += by_name[current].needs
+    wanted = {name, *needed_stages(stages, name)}
     return tuple(stage for stage in stages if stage.name in wanted)

@@ -7,6 +7,7 @@ from typing import Final
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate, store_candidate
+from mcpfactory_pipeline.isolation.levels import AUTO, find_level
 from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.coverage import source_facts
 
@@ -16,7 +17,7 @@ __all__ = ["STAGE"]
 def run(inputs: StageInputs) -> StageOutputs:
     """Build the packages and put them into the folder of their candidate."""
     try:
-        candidate = build_candidate(inputs.folder, inputs.work)
+        candidate = build_candidate(inputs.folder, inputs.work, settings=inputs.settings)
     except ProgramRefusedError as error:
         return StageOutputs(
             "failed", f"the server does not build: {error}; hint: correct pyproject.toml; the log has all of it"
@@ -24,9 +25,12 @@ def run(inputs: StageInputs) -> StageOutputs:
     store_candidate(candidate, inputs.artifacts / inputs.server / candidate.id)
     wheel = next(name for name in candidate.files if name.endswith(".whl"))
     size = sum((candidate.folder / name).stat().st_size for name in candidate.files)
+    level = find_level(str(inputs.settings.get("isolation", AUTO))).name
     known = {**source_facts(inputs.folder), "backend": candidate.backend}
     built = Built(candidate.id, wheel_version(wheel), candidate.files, known)
-    return StageOutputs("passed", f"{wheel}, candidate {candidate.id}", {"bytes": size}, built=built)
+    return StageOutputs(
+        "passed", f"{wheel}, candidate {candidate.id}", {"bytes": size, "isolation": level}, built=built
+    )
 
 
 STAGE: Final = Stage(
@@ -34,7 +38,8 @@ STAGE: Final = Stage(
     needs=("generate",),
     reads=("source", "report", "uv"),
     writes=("candidate",),
-    version=3,
+    version=4,
     run=run,
     timeout=600,
+    boxed=True,
 )

@@ -17,7 +17,10 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import hash_file, hash_files, source_files
 from mcpfactory_pipeline.build.programs import run_program
 from mcpfactory_pipeline.plan.limits import read_memory, read_timeout
+from mcpfactory_pipeline.plan.policy import read_duration
 from mcpfactory_pipeline.plan.stage import MEMORY, OUTCOMES, Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.stages.approval import approval_stage
+from mcpfactory_pipeline.stages.fields import read_texts
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 __all__ = ["own_stages"]
@@ -25,7 +28,10 @@ __all__ = ["own_stages"]
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _ENTRY: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _READS: Final = ("source", "tests", "candidate", "document", "config", "generated", "runtime")
-_FIELDS: Final = ("name", "command", "entry", "settings", "needs", "reads", "version", "timeout", "memory")
+_FIELDS: Final = (
+    "name", "kind", "command", "entry", "settings", "needs", "before", "reads", "version", "timeout", "memory", "soak", "on_failure",
+)  # fmt: skip
+_KINDS: Final = ("job", "approval")
 _RETURN: Final = 'return StageOutputs("passed", "what was found")'
 
 
@@ -45,14 +51,20 @@ def _stage(workspace: Workspace, table: Mapping[str, Any]) -> Stage:
     name = table.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise setting_error(f"stage name {name!r}: lower-case letters, digits and dashes", 'name = "licences"')
+    if (kind := table.get("kind", "job")) not in _KINDS:
+        raise setting_error(f"stage {name}: kind is {kind!r}", f"one of {', '.join(_KINDS)}")
+    if kind == "approval":
+        return approval_stage(name, table)
     if found := unknown_field(table, _FIELDS, f"stage {name}"):
         raise setting_error(*found)
-    reads, needs = _texts(table, name, "reads", ("candidate",)), _texts(table, name, "needs", ("build",))
+    reads, needs = read_texts(table, name, "reads", ("candidate",)), read_texts(table, name, "needs", ("build",))
     if wrong := [one for one in reads if one not in _READS]:
         raise setting_error(f"stage {name} reads {wrong[0]!r}, which is no input", listed(wrong[0], _READS, "inputs"))
     version = table.get("version", 1)
     if not isinstance(version, int):
         raise setting_error(f"stage {name}: version is not a whole number", "version = 2")
+    if (on_failure := table.get("on_failure", "stop")) not in {"stop", "rollback"}:
+        raise setting_error(f"stage {name}: on_failure is {on_failure!r}", 'on_failure = "stop", or "rollback"')
     return Stage(
         name=name,
         needs=needs,
@@ -63,7 +75,11 @@ def _stage(workspace: Workspace, table: Mapping[str, Any]) -> Stage:
         timeout=read_timeout(table.get("timeout", 600), name),
         memory=read_memory(table.get("memory", MEMORY), name),
         check=True,
+        caller_environ=True,
         settings=_settings(workspace, name, table),
+        before=read_texts(table, name, "before", ()),
+        soak=read_duration(table.get("soak", "0s"), f"stage {name}: soak"),
+        rollback=on_failure == "rollback",
     )
 
 
@@ -97,13 +113,6 @@ def _is_json(value: object) -> bool:
     return True
 
 
-def _texts(table: Mapping[str, Any], stage: str, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
-    value = table.get(key, default)
-    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
-        raise setting_error(f"stage {stage}: {key} is not a list of texts", f'{key} = ["{default[0]}"]')
-    return tuple(value)
-
-
 def run_command(inputs: StageInputs) -> StageOutputs:
     """Run the command in the workspace's root. What it is about stands in its environment (how-to/write-a-stage)."""
     environ = {
@@ -113,6 +122,7 @@ def run_command(inputs: StageInputs) -> StageOutputs:
         "MCPFACTORY_CANDIDATE": inputs.candidate.id if inputs.candidate else "",
         "MCPFACTORY_WHEEL": str(inputs.candidate.wheel) if inputs.candidate else "",
         "MCPFACTORY_REPORTS": str(inputs.keep),
+        "MCPFACTORY_REJECTION": inputs.rejection,
     }
     inputs.keep.mkdir(parents=True, exist_ok=True)
     command = list(inputs.settings["command"])

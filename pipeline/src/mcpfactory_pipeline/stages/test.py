@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
+import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from shutil import copyfile
 from typing import TYPE_CHECKING, Final
 
 from mcpfactory_pipeline.base.errors import ServerError, StageError
 from mcpfactory_pipeline.base.hashing import source_files
-from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_python
-from mcpfactory_pipeline.build.programs import ProgramRefusedError, clean_environ, run_program
-from mcpfactory_pipeline.build.wheels import copy_files
-from mcpfactory_pipeline.launch.failure import diagnose_start, one_line, package_command
+from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for_tests
+from mcpfactory_pipeline.build.frontend import copy_files
+from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_program
+from mcpfactory_pipeline.isolation.box import Box, make_box
+from mcpfactory_pipeline.isolation.levels import AUTO, NONE, find_level
+from mcpfactory_pipeline.launch.failure import STARTERS, diagnose_start, one_line, package_command
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.declared import DeclaredOutcome, DeclaredTest
 
-__all__ = ["STAGE"]
+__all__ = ["STAGE", "deselecting_options"]
 
 # Exit codes of pytest: 0 passed, 1 failed, 2 broke off (errors while collecting), 3 an error in pytest, 4 wrong options,
 # 5 nothing collected.
 _JUDGED: Final = (0, 1, 2, 4, 5)
+_DESELECTING: Final = ("--deselect", "--ignore", "-k", "-m", "--lf", "--last-failed", "--sw", "--stepwise")
 
 
 def run(inputs: StageInputs) -> StageOutputs:
@@ -38,39 +44,67 @@ def run(inputs: StageInputs) -> StageOutputs:
     declared = read_tests(inputs.folder)
     if not declared and not any(path.endswith(".py") for path in tests):
         return StageOutputs("failed", "there are no tests: put some into tests/", {"tests": 0})
+    level = find_level(str(inputs.settings.get("isolation", AUTO)))
     try:
-        python = environment_python(inputs, candidate)
+        environment = environment_for_tests(inputs, candidate, copied=level is NONE)
     except ProgramRefusedError as error:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
+    box = make_box(inputs.settings, inputs.work, readable=(environment.folder, STARTERS))
     try:
-        replayed = _run_declared(inputs, python, declared)
+        replayed = _run_declared(inputs, environment.python, declared, box)
     except ServerError as error:
         return StageOutputs("failed", one_line(error), {"tests": len(declared)})
-    if not any(path.endswith(".py") for path in tests):
-        return _combine(None, replayed)
-    bench = inputs.work / "bench"  # the tests and their settings, without the sources: an import finds the wheel
+    judged = None
+    if any(path.endswith(".py") for path in tests):
+        judged = _run_pytest(inputs, environment.python, tests, box)
+    found = _combine(judged, replayed)
+    return replace(found, summary={**found.summary, "isolation": level.name})
+
+
+def _run_pytest(inputs: StageInputs, python: Path, tests: Sequence[str], box: Box) -> StageOutputs:
+    """Return what pytest says of the tests, in a copy of them."""
+    bench = box.folder / "bench"  # the tests and their settings, without the sources: an import finds the wheel
     copy_files(inputs.folder / "tests", tests, bench / "tests")
     copy_files(inputs.folder, ["pyproject.toml"], bench)
-    inputs.keep.mkdir(parents=True, exist_ok=True)
-    report = inputs.keep / "junit.xml"
-    report.unlink(missing_ok=True)
+    report = box.folder / "junit.xml"
     code = run_program(
         [str(python), "-m", "pytest", "tests", "-q", "--color=no", "-p", "no:cacheprovider", f"--junit-xml={report}"],
         cwd=bench,
-        environ=clean_environ(inputs.work / "home"),
+        environ=box.environ,
+        box=box,
     )
     if code not in _JUDGED:
         raise StageError(f"pytest ended with {code} and no verdict", hint="the log of the stage has what it said")
-    judged = _pytest_outcome(code, report)
+    kept = inputs.keep / report.name
+    kept.unlink(missing_ok=True)
+    if report.is_file() and not report.is_symlink():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        copyfile(report, kept)
+    judged = _pytest_outcome(code, kept)
+    if judged.outcome == "passed" and (left_out := deselecting_options(inputs.folder / "pyproject.toml")):
+        said = f"{judged.message}; tests may be deselected by addopts: {' '.join(left_out)}"
+        judged = replace(judged, message=said, summary={**judged.summary, "deselecting": left_out})
     if judged.outcome == "failed":
-        environ = clean_environ(inputs.work / "home")
-        mistake = diagnose_start(python, inputs.package, inputs.folder, cwd=bench, environ=environ)
+        mistake = diagnose_start(python, inputs.package, inputs.folder, box=box)
         if mistake is not None:  # the reason of them all
             judged = replace(judged, message=f"the server does not start: {one_line(mistake)}")
-    return _combine(judged, replayed)
+    return judged
 
 
-def _run_declared(inputs: StageInputs, python: Path, declared: Sequence[DeclaredTest]) -> list[DeclaredOutcome]:
+def deselecting_options(settings: Path) -> list[str]:
+    """Return the options of pytest in a server's pyproject.toml by which tests are left out; [] when there are none."""
+    try:
+        tool = tomllib.loads(settings.read_text(encoding="utf-8")).get("tool", {})
+        options = tool.get("pytest", {}).get("ini_options", {}).get("addopts", [])
+        words = shlex.split(options) if isinstance(options, str) else [str(one) for one in options]
+    except (OSError, ValueError, AttributeError, TypeError):
+        return []
+    return [word for word in words if word.startswith(_DESELECTING)]
+
+
+def _run_declared(
+    inputs: StageInputs, python: Path, declared: Sequence[DeclaredTest], box: Box
+) -> list[DeclaredOutcome]:
     """Return the outcomes of the declared tests, against the wheel and the recordings; the API is not asked."""
     if not declared:
         return []
@@ -78,14 +112,11 @@ def _run_declared(inputs: StageInputs, python: Path, declared: Sequence[Declared
     from mcpfactory_pipeline.declared import ServerSetup, run_tests  # noqa: PLC0415 - as above
 
     dummies = dict.fromkeys(required_variables(inputs.folder), "dummy")
-    environ = (
-        clean_environ(inputs.work / "home")
-        | dummies
-        | {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full", "MCPFACTORY_DIALECT": "standard"}
-    )
-    command = package_command(python, inputs.package, inputs.folder)
-    empty = inputs.work / "declared"  # no source tree in sight
+    modes = {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full", "MCPFACTORY_DIALECT": "standard"}
+    command = box.command(package_command(python, inputs.package, inputs.folder))
+    empty = box.folder / "declared"  # no source tree in sight
     empty.mkdir()
+    environ = {**box.environ, **dummies, **modes}
     bench = ServerSetup(command, environ, cwd=empty, api=api_variables(inputs.folder))
     outcomes = asyncio.run(run_tests(declared, bench))
     for one in outcomes:
@@ -148,8 +179,9 @@ STAGE: Final = Stage(
     needs=("build",),
     reads=("candidate", "tests", "runtime", "python"),
     writes=("checks",),
-    version=2,
+    version=3,
     run=run,
     timeout=900,
     check=True,
+    boxed=True,
 )

@@ -5,19 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_pipeline.base.errors import StageError
-from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_python
-from mcpfactory_pipeline.build.programs import ProgramRefusedError, clean_environ
+from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for_validate
+from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.channels import contract
-from mcpfactory_pipeline.launch.failure import diagnose_start, one_line
+from mcpfactory_pipeline.isolation.box import make_box
+from mcpfactory_pipeline.launch.failure import STARTERS, diagnose_start, one_line
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.waivers import read_waivers
 from mcpfactory_runtime.server.generated.search_mode import CALLS
 
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.checks.report import Report
+
 __all__ = ["STAGE"]
 
+_SHOWN: Final = 3  # files that a message names
 _CRITICAL: Final = 5  # the worst severity (docs/reference/rules.md)
 
 
@@ -27,7 +33,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     if candidate is None:
         raise StageError("there is no candidate to validate", hint="run the stage build first")
     try:
-        python = environment_python(inputs, candidate)
+        environment = environment_for_validate(inputs, candidate)
     except ProgramRefusedError as error:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
     from mcpfactory_pipeline.checks import ValidationTarget, validate  # noqa: PLC0415 - heavy, and only this job needs it
@@ -35,16 +41,18 @@ def run(inputs: StageInputs) -> StageOutputs:
     from mcpfactory_pipeline.checks.source import FULL_TOOL_SET, with_locations  # noqa: PLC0415 - as above
 
     cases = inputs.folder / "tests" / "_generated" / "cases.json"
-    empty = inputs.work / "empty"  # no source tree in sight: what is started is what was installed
+    box = make_box(inputs.settings, inputs.work, readable=(environment.folder, STARTERS))
+    empty = box.folder / "empty"  # no source tree in sight: what is started is what was installed
     empty.mkdir()
     target = ValidationTarget(
-        command=(str(python), "-m", inputs.package),
+        command=tuple(box.command([str(environment.python), "-m", inputs.package])),
         cwd=empty,
-        environ=clean_environ(inputs.work / "home") | FULL_TOOL_SET,
+        environ={**box.environ, **FULL_TOOL_SET},
         cases=cases if cases.exists() else None,
         package=inputs.folder,
         wheel=candidate.wheel,
         limits=inputs.settings.get("limits", {}),
+        isolation=inputs.settings,
     )
     report = asyncio.run(validate(target, waivers=read_waivers(inputs.folder)))
     report = with_locations(report, inputs.root, inputs.folder)
@@ -55,25 +63,33 @@ def run(inputs: StageInputs) -> StageOutputs:
     tools = [*report.listed, *_searched_tools(report.listed, candidate.folder)]
     (inputs.keep / contract.FILE).write_text(contract.contract_text(tools, candidate.version), encoding="utf-8")
     print(report.to_text())  # noqa: T201 - stdout of a job is the log of its stage
-    gates = list(report.failed_gates)  # those that could not be checked, too
-    message = f"score {report.score}, {len(report.findings)} findings" + (
-        f"; closed: {', '.join(gates)}" if gates else ""
-    )
+    waived = len({entry.waiver for entry in report.waived})
+    message = _message(report, waived)
     if any(finding.rule == "startup.starts" for finding in report.findings):
-        mistake = diagnose_start(
-            python, inputs.package, inputs.folder, cwd=empty, environ=clean_environ(inputs.work / "home")
-        )
+        mistake = diagnose_start(environment.python, inputs.package, inputs.folder, box=box)
         message = f"the server does not start: {one_line(mistake)}" if mistake else message
     critical = sum(finding.severity == _CRITICAL for finding in report.findings)
     summary = {
         "score": report.score,
         "findings": len(report.findings),
         "critical": critical,
-        "gates": gates,
+        **({"waived": len(report.waived)} if waived else {}),
+        "gates": list(report.failed_gates),  # those that could not be checked, too
         "measured": dict(report.measured),
+        "isolation": box.level.name,
         "contract": contract.count_breaking_changes(tools, inputs.artifacts / inputs.server, candidate.id),
     }
+    if changes := environment.changes():
+        shown = ", ".join(changes[:_SHOWN])
+        return StageOutputs("failed", f"the server changed what is installed while it was checked: {shown}", summary)
     return StageOutputs("passed" if report.passed else "failed", message, summary)
+
+
+def _message(report: Report, waived: int) -> str:
+    """Say in a line how the checks ended; `waived` is the number of waivers that were used."""
+    gates = f"; closed: {', '.join(report.failed_gates)}" if report.failed_gates else ""
+    used = f"; {len(report.waived)} findings waived by {pluralize(waived, 'waiver')}" if waived else ""
+    return f"score {report.score}, {len(report.findings)} findings{gates}{used}"
 
 
 def _searched_tools(listed: Sequence[Any], folder: Path) -> Sequence[Any]:
@@ -89,8 +105,9 @@ STAGE: Final = Stage(
     needs=("build",),
     reads=("candidate", "cases", "runtime", "rules", "waivers", "python"),
     writes=("checks",),
-    version=3,
+    version=4,
     run=run,
     timeout=600,
     check=True,
+    boxed=True,
 )

@@ -6,12 +6,19 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+from pydantic_core import from_json
 
 from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.base.files import read_regular
+from mcpfactory_pipeline.state.schema import UPGRADE, check_event, explain, read_event, unknown_kind
 from mcpfactory_pipeline.state.state import Event, repair_hint
 
-__all__ = ["CONFLICT_MARKERS", "append", "read"]
+__all__ = ["CONFLICT_MARKERS", "LARGEST", "LONGEST", "append", "event_line", "parse", "read", "read_bytes"]
+
+LARGEST: Final = 1 << 31  # bytes of a history: some million events
+LONGEST: Final = 1 << 24  # bytes of one event
 
 # The beginnings of the lines that git writes into a file that it cannot merge.
 CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
@@ -24,42 +31,69 @@ def read(file: Path, where: str) -> list[Event]:
     left out.
 
     Raises:
-        StateError: on any other line that cannot be read.
+        StateError: on any other line that cannot be read, or is no event (`schema`).
+    """
+    return parse(read_bytes(file, where), where)
+
+
+def read_bytes(file: Path, where: str) -> bytes:
+    """Return what is in a history; nothing where there is none.
+
+    Raises:
+        StateError: where it cannot be read.
     """
     try:
-        data = file.read_bytes()
+        return read_regular(file, LARGEST)
     except FileNotFoundError:
-        return []
+        return b""
     except OSError as error:
-        raise StateError(f"{where} cannot be read: {error.strerror}", hint="make it readable") from error
+        hint = f"put it back as it was: git checkout -- {where}"
+        raise StateError(f"{where} cannot be read: {error.strerror}", hint=hint) from error
+
+
+def parse(data: bytes, where: str, *, start: int = 0) -> list[Event]:
+    """Return the events from a byte on, which is the first of a line, as `read` does."""
     events: dict[str, Event] = {}
-    lines = data.split(b"\n")
+    lines = data[start:].split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            event = json.loads(line)
-            events[event["id"]] = event
-        except (ValueError, TypeError, KeyError) as error:
-            if number == len(lines):
+            event = _read_line(line)
+        except ValueError as error:
+            if number == len(lines) and not _is_json(line):
                 break
-            raise _no_event(where, number, line) from error
+            raise _no_event(where, number + data.count(b"\n", 0, start), line, error) from error
+        events[event["id"]] = event
     return [events[key] for key in sorted(events)]
 
 
-def _no_event(where: str, number: int, line: bytes) -> StateError:
-    words = f"{where}, line {number} is not an event: {line[:60].decode(errors='replace')!r}"
+def _read_line(line: bytes) -> Event:
+    if len(line) > LONGEST:
+        raise ValueError(f"it is longer than {LONGEST} bytes")
+    return read_event(line)
+
+
+def _no_event(where: str, number: int, line: bytes, error: ValueError) -> StateError:
+    place, start = f"{where}, line {number}", repr(line[:60].decode(errors="replace"))
     if line.startswith(CONFLICT_MARKERS):
-        return StateError(f"{words}, but the mark of a merge", hint=repair_hint(where))
-    return StateError(
-        words,
-        hint=f"put the line back as it was (git log -p -- {where}), or take it out; then: {repair_hint(where)}",
-    )
+        return StateError(f"{place} is not an event: {start}, but the mark of a merge", hint=repair_hint(where))
+    if kind := unknown_kind(error):
+        return StateError(f"{place} is an unknown event, {kind}", hint=UPGRADE)
+    hint = f"put the line back as it was (git log -p -- {where}), or take it out; then: {repair_hint(where)}"
+    return StateError(f"{place} is not an event: {start}; {explain(error)}", hint=hint)
+
+
+def event_line(event: Event) -> str:
+    """Return an event as a line of a history, without its end."""
+    return json.dumps(event, sort_keys=True, ensure_ascii=False)
 
 
 def append(file: Path, events: Sequence[Event], where: str) -> None:
     """Add events and return when they are on disk; on failure the file is as it was. The caller holds the state lock."""
-    text = "".join(json.dumps(event, sort_keys=True, ensure_ascii=False) + "\n" for event in events)
+    text = "".join(f"{event_line(event)}\n" for event in events)
+    for event in events:
+        check_event(event, where)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
@@ -88,14 +122,17 @@ def _end_of_last_event(descriptor: int) -> int:
     size = os.lseek(descriptor, 0, os.SEEK_END)
     if size == 0:
         return 0
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    data = b""
-    while chunk := os.read(descriptor, 1 << 20):
-        data += chunk
-    tail = data[data.rfind(b"\n") + 1 :]
+    tail, place = b"", size
+    while place and b"\n" not in tail:
+        length = min(place, 1 << 16)
+        place -= length
+        os.lseek(descriptor, place, os.SEEK_SET)
+        tail = os.read(descriptor, length) + tail
+    os.lseek(descriptor, 0, os.SEEK_END)
+    tail = tail[tail.rfind(b"\n") + 1 :]
     if not tail:
         return size
-    if _is_event(tail):
+    if _is_json(tail):
         os.write(descriptor, b"\n")
         return size + 1
     start = size - len(tail)
@@ -104,12 +141,13 @@ def _end_of_last_event(descriptor: int) -> int:
     return start
 
 
-def _is_event(line: bytes) -> bool:
+def _is_json(line: bytes) -> bool:
+    """Whether a line is whole: what is no event and no JSON either was being written when the machine stopped."""
     try:
-        event: Any = json.loads(line)
+        from_json(line)
     except ValueError:
         return False
-    return isinstance(event, dict) and "id" in event
+    return True
 
 
 def _unwritable(where: str, error: OSError) -> StateError:

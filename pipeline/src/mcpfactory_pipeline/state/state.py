@@ -8,7 +8,8 @@ The rules of the fold (docs/reference/state.md):
 - `stage.interrupted` replaces the stage's record: whatever was known before no longer describes what lies on disk.
 - `promoted` moves a channel. `rolled-back` moves it and holds it. `held` and `released` set and lift a hold.
 - `approved` and `rejected` are the last word: an approval takes away the rejections of that candidate for that channel,
-  a rejection its approvals.
+  a rejection its approvals. With `stage` they are about what that stage of kind approval `shown`: something else that is
+  shown has neither. A rejection with `restart` sends the work back to that stage, until it has finished.
 - `retired` takes the server out of a channel and holds it, or out of all of them and for good; `revived` lifts that. With `gone`
   the server's folder went, too (`removed`, or `renamed to …`); with `kept` its channels go on offering what they offered.
 - `renamed` begins the history of a server that had another name, `previous`; it lifts a retirement of its name.
@@ -25,16 +26,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
+from pydantic_core import from_json
+
 from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.state.schema import UPGRADE, Event, explain, read_state
 
 __all__ = [
+    "OPTIONAL",
+    "RULES",
     "SCHEMA",
     "Candidate",
     "Event",
+    "Publication",
     "Release",
     "ServerState",
+    "StageDecision",
     "StageRecord",
     "apply",
+    "finished_record",
     "fold",
     "newer_schema",
     "parse",
@@ -45,9 +54,7 @@ __all__ = [
 SCHEMA: Final = 2
 _KEPT: Final = 10
 _OFFERED_BEFORE: Final = 5  # how many candidates back a channel can be rolled
-_UPGRADE: Final = "update mcpfactory: a newer version wrote this"
-
-Event = Mapping[str, Any]
+OPTIONAL: Final = ("published", "publishing", "decisions", "sent_back")  # tables that are left out when empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +118,25 @@ class Publication:
 
 
 @dataclass(frozen=True, slots=True)
+class StageDecision:
+    """What people said about what a stage of kind approval showed: `shown` maps each part of it to its hash or version.
+
+    `approvals` and `rejections` are who → why; `candidate` is the one that it was about, None before the first build.
+    """
+
+    shown: Mapping[str, str]
+    candidate: str | None = None
+    approvals: Mapping[str, str] = field(default_factory=dict)
+    rejections: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ServerState:
     """Where one server stands. `candidate` is the one that was built last.
 
     `holds` are channel → `{"actor", "reason"}`: automation leaves these channels alone. `retired` is the same for a server
     that is kept no longer, with `gone` where its folder went, too. `published` is target → what it has; `publishing` target → what is on its way there, or broke off.
+    `decisions` is stage → what people said about what it showed last; `sent_back` is stage → who sent the work back to it, and why.
     """
 
     server: str
@@ -127,11 +148,13 @@ class ServerState:
     retired: Mapping[str, str] | None = None
     published: Mapping[str, Publication] = field(default_factory=dict)
     publishing: Mapping[str, Publication] = field(default_factory=dict)
+    decisions: Mapping[str, StageDecision] = field(default_factory=dict)
+    sent_back: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the state as plain data, the shape of the file. What was never published is not mentioned."""
+        """Return the state as plain data, the shape of the file. What came later than the schema is mentioned where there is some."""
         data = {"state": SCHEMA, **asdict(self)}
-        return {key: value for key, value in data.items() if value or key not in {"published", "publishing"}}
+        return {key: value for key, value in data.items() if value or key not in OPTIONAL}
 
 
 def fold(server: str, events: Iterable[Event]) -> ServerState:
@@ -149,9 +172,9 @@ def fold(server: str, events: Iterable[Event]) -> ServerState:
 def apply(state: ServerState, event: Event) -> ServerState:
     """Return the state after one more event."""
     kind = event.get("event")
-    rule = _RULES.get(str(kind))
+    rule = RULES.get(str(kind))
     if rule is None:
-        raise StateError(f"history of {state.server}: unknown event {kind!r} ({event.get('id')})", hint=_UPGRADE)
+        raise StateError(f"history of {state.server}: unknown event {kind!r} ({event.get('id')})", hint=UPGRADE)
     try:
         return rule(state, event)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -170,18 +193,23 @@ def _unchanged(state: ServerState, _event: Event) -> ServerState:
     return state
 
 
-def _finished(state: ServerState, event: Event) -> ServerState:
-    stage, candidate = str(event["stage"]), event.get("candidate")
-    record = StageRecord(
+def finished_record(event: Event) -> StageRecord:
+    """Return what a `stage.finished` says of its stage."""
+    return StageRecord(
         outcome=str(event["outcome"]),
         fingerprint=str(event["fingerprint"]),
         inputs=dict(event["inputs"]),
-        candidate=candidate,
+        candidate=event.get("candidate"),
         message=str(event.get("message", "")),
         summary=dict(event.get("summary", {})),
         artifacts=dict(event.get("artifacts", {})),
     )
-    state = replace(state, stages={**state.stages, stage: record})
+
+
+def _finished(state: ServerState, event: Event) -> ServerState:
+    stage, candidate, record = str(event["stage"]), event.get("candidate"), finished_record(event)
+    waiting = {name: who for name, who in state.sent_back.items() if name != stage}
+    state = replace(state, stages={**state.stages, stage: record}, sent_back=waiting)
     if (built := event.get("built")) is not None:
         return _with_candidate(state, str(candidate), built, record.inputs)
     if (channel := event.get("channel")) is not None:
@@ -222,6 +250,8 @@ def _rejected(state: ServerState, event: Event) -> ServerState:
 
 
 def _decided(state: ServerState, event: Event, kind: str, against: str) -> ServerState:
+    if "stage" in event:
+        return _stage_decided(state, event, kind)
     name, channel, who = str(event["candidate"]), str(event["channel"]), _who(event)
     known = state.candidates.get(name)
     if known is None:  # forgotten, as old candidates are; on another branch it was not
@@ -231,6 +261,19 @@ def _decided(state: ServerState, event: Event, kind: str, against: str) -> Serve
     said = {**before, channel: {**before.get(channel, {}), who["actor"]: who["reason"]}}
     changes: dict[str, Any] = {kind: said, against: lifted}
     return replace(state, candidates={**state.candidates, name: replace(known, **changes)})
+
+
+def _stage_decided(state: ServerState, event: Event, kind: str) -> ServerState:
+    stage, who = str(event["stage"]), _who(event)
+    shown = {str(part): str(value) for part, value in event["shown"].items()}
+    known = state.decisions.get(stage)
+    before = dict(getattr(known, kind)) if known and dict(known.shown) == shown else {}
+    said: dict[str, Any] = {kind: {**before, who["actor"]: who["reason"]}}
+    made = StageDecision(shown, event.get("candidate"), **said)
+    state = replace(state, decisions={**state.decisions, stage: made})
+    if kind == "rejections" and (restart := event.get("restart")) is not None:
+        state = replace(state, sent_back={**state.sent_back, str(restart): {**who, "stage": stage}})
+    return state
 
 
 def _retired(state: ServerState, event: Event) -> ServerState:
@@ -272,7 +315,7 @@ def _who(event: Event) -> dict[str, str]:
     return {"actor": str(event["actor"]), "reason": str(event.get("reason", ""))}
 
 
-_RULES: Final = {
+RULES: Final = {
     "stage.started": _started,
     "stage.finished": _finished,
     "stage.interrupted": _interrupted,
@@ -340,7 +383,7 @@ def repair_hint(where: str) -> str:
 def newer_schema(text: str) -> bool:
     """Whether a newer mcpfactory wrote a state file."""
     try:
-        schema = json.loads(text)["state"]
+        schema = from_json(text)["state"]
     except (ValueError, TypeError, KeyError):
         return False
     return isinstance(schema, int) and schema > SCHEMA
@@ -350,33 +393,45 @@ def parse(text: str, where: str) -> ServerState:
     """Return the state in a file's text; `where` is the path that a `StateError` names."""
     hint = repair_hint(where)
     try:
-        data = json.loads(text)
-        schema = data["state"]
-    except (ValueError, TypeError, KeyError) as error:
-        conflict = "\n<<<<<<<" in f"\n{text}"
-        what = "holds the marks of a merge conflict" if conflict else f"is not a state: {error}"
-        raise StateError(f"{where} {what}", hint=hint) from error
-    if schema != SCHEMA:
-        raise StateError(
-            f"{where} has state schema {schema!r}; this version reads {SCHEMA}",
-            hint=_UPGRADE if newer_schema(text) else hint,
-        )
-    try:
+        data = read_state(text)
+        if data["state"] != SCHEMA:
+            raise _no_state(text, where)
         return ServerState(
-            server=str(data["server"]),
+            server=data["server"],
             candidate=data["candidate"],
             stages={name: StageRecord(**record) for name, record in data["stages"].items()},
             candidates={name: Candidate(**_tuples(record)) for name, record in data["candidates"].items()},
             channels={name: Release(**_tuples(release)) for name, release in data["channels"].items()},
-            holds=dict(data["holds"].items()),
+            holds=data["holds"],
             retired=data["retired"],
             **{
                 key: {target: Publication(**record) for target, record in data.get(key, {}).items()}
                 for key in ("published", "publishing")
             },
+            decisions={name: StageDecision(**record) for name, record in data.get("decisions", {}).items()},
+            sent_back=data.get("sent_back", {}),
         )
-    except (KeyError, TypeError, AttributeError) as error:
+    except ValueError as error:
+        raise _no_state(text, where, explain(error)) from error
+    except TypeError as error:
         raise StateError(f"{where} is not a state: {error}", hint=hint) from error
+
+
+def _no_state(text: str, where: str, why: str = "") -> StateError:
+    """Return the error for a text: a merge or another schema is a better reason than what follows from it."""
+    hint = repair_hint(where)
+    if "\n<<<<<<<" in f"\n{text}":
+        return StateError(f"{where} holds the marks of a merge conflict", hint=hint)
+    try:
+        schema = from_json(text)["state"]
+    except (ValueError, TypeError, KeyError):
+        schema = SCHEMA
+    if schema == SCHEMA:
+        return StateError(f"{where} is not a state: {why}", hint=hint)
+    return StateError(
+        f"{where} has state schema {schema!r}; this version reads {SCHEMA}",
+        hint=UPGRADE if newer_schema(text) else hint,
+    )
 
 
 def _tuples(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,44 +9,59 @@ refused with a hint.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic_core import from_json
+
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.files import move_into_place, write_temporary
+from mcpfactory_pipeline.base.files import move_into_place, read_regular, write_temporary
 from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, format_time, new_id, utc_now
 from mcpfactory_pipeline.base.locks import file_lock, read_holder
 from mcpfactory_pipeline.notices import notify_decisions
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.state import Event, ServerState, apply, fold, parse, repair_hint, to_text
+from mcpfactory_pipeline.state.folded import FoldedHistory, begin, go_on
+from mcpfactory_pipeline.state.snapshot import read_recent, read_snapshot, stamp_of, write_snapshot
+from mcpfactory_pipeline.state.state import OPTIONAL, Event, ServerState, apply, fold, parse, repair_hint, to_text
+from mcpfactory_pipeline.state.written import note_written
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Store", "Transaction", "unfinished_starts", "verified_state"]
+__all__ = ["Store", "Transaction", "verified_state"]
 
 OLDER: Final = (1,)
+_LARGEST: Final = 1 << 26  # bytes of a state file
 # A thousand files are asked before one is read whole.
 _PERHAPS: Final = re.compile(rf'"state":\s*(?:{"|".join(map(str, OLDER))})\b')
-_LATER: Final = {"holds", "retired", "published", "publishing"}
+_LATER: Final = {"holds", "retired", *OPTIONAL}
 _NEW: Final = {"candidates": ("facts", "channels", "approvals", "rejections"), "channels": ("before",)}
 
 
 class Transaction:
-    """History and state of one server while its state lock is held; `events` are those before the transaction.
+    """History and state of one server while its state lock is held.
 
     In a rehearsal nothing is written, and everything else is as it would be.
     """
 
-    def __init__(self, store: Store, server: str, events: list[Event], state: ServerState, *, rehearsal: bool) -> None:
+    def __init__(self, store: Store, server: str, folded: FoldedHistory, *, rehearsal: bool) -> None:
         self._store, self._server, self._rehearsal = store, server, rehearsal
-        self._last = str(events[-1]["id"]) if events else ""
-        self.events, self.state = events, state
+        self._last, self._folded = folded.last, folded
+        self.state = folded.state
         self.appended: list[Event] = []
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """Every event before the transaction, oldest first."""
+        return [event for event in self._store.history(self._server) if event["id"] <= self._folded.last]
+
+    @property
+    def starts(self) -> tuple[Event, ...]:
+        """The starts of stages that never ended, as they were before the transaction."""
+        return self._folded.starts
 
     def append(self, kind: str, **facts: Any) -> Event:
         """Add one event with id, clock and actor, and write the state that follows. Facts that are None are left out."""
@@ -59,6 +74,7 @@ class Transaction:
             self.state = state
             return event
         changed = to_text(state) != to_text(self.state) or not self._store.state_file(self._server).exists()
+        note_written(self._store.locks, self._server, history.event_line(event))
         # What may fail comes first: where the state cannot be written, the event is not recorded either.
         with self._store.writing_state(self._server, state if changed else None):
             history.append(self._store.history_file(self._server), [event], self._store.where(self._server, "history"))
@@ -70,12 +86,13 @@ class Transaction:
 class Store:
     """State and history of all servers of a workspace. Reading takes no lock: files are replaced whole.
 
-    `clock` says when an event happens.
+    `clock` says when an event happens. `recorded` are the events that this very object wrote, by server.
     """
 
     def __init__(self, workspace: Workspace, clock: Clock = utc_now) -> None:
         self._workspace, self._folder, self.clock = workspace, workspace.pipeline, clock
         self.locks = workspace.pipeline / "locks"
+        self.recorded: dict[str, list[Event]] = {}
 
     def state_file(self, server: str) -> Path:
         """Where the state of a server is."""
@@ -112,7 +129,28 @@ class Store:
 
     def derived(self, server: str) -> ServerState:
         """Where a server stands by its history, whatever the state file says; for the run that is writing it."""
-        return fold(server, self.history(server))
+        return self.folded(server).state
+
+    def folded(self, server: str) -> FoldedHistory:
+        """What the history of a server comes to. What a snapshot holds of it is not folded again."""
+        file, where = self.locks / f"{server}.snapshot", self.where(server, "history")
+        stamp = stamp_of(self.history_file(server))
+        data = history.read_bytes(self.history_file(server), where)
+        known = read_snapshot(file, data)
+        size, folded = known or (0, begin(server))
+        events = history.parse(data, where, start=size)
+        if events and events[0]["id"] <= folded.last:  # a merge brought what is older
+            folded, events = begin(server), history.parse(data, where)
+        folded = go_on(folded, events)
+        if (events or (known and read_recent(file, stamp) is None)) and data.endswith(b"\n"):
+            write_snapshot(file, data, stamp, folded)
+        return folded
+
+    def recent(self, server: str) -> Sequence[Event]:
+        """The events that somebody may still ask for, for what is shown and decides nothing: an untouched history is not read."""
+        file, stamp = self.locks / f"{server}.snapshot", stamp_of(self.history_file(server))
+        found = read_recent(file, stamp)
+        return self.folded(server).recent if found is None else found
 
     @contextmanager
     def transaction(self, server: str, *, rehearsal: bool = False) -> Iterator[Transaction]:
@@ -121,25 +159,27 @@ class Store:
         A `rehearsal` takes no lock and writes nothing.
         """
         if rehearsal:
-            events = self.history(server)
-            yield Transaction(self, server, events, fold(server, events), rehearsal=True)
+            yield Transaction(self, server, self.folded(server), rehearsal=True)
             return
         with file_lock(self.locks / f"{server}.lock"):
-            events = self.history(server)
-            state = self._current_state(server, events)
-            transaction = Transaction(self, server, events, state, rehearsal=False)
-            yield transaction
+            folded = self.folded(server)
+            self._bring_up_to_date(server, folded)
+            transaction = Transaction(self, server, folded, rehearsal=False)
+            try:
+                yield transaction
+            finally:
+                self.recorded.setdefault(server, []).extend(transaction.appended)
         notify_decisions(self._workspace, server, transaction.appended)
 
-    def _current_state(self, server: str, events: list[Event]) -> ServerState:
+    def _bring_up_to_date(self, server: str, folded: FoldedHistory) -> None:
+        """Write the state that follows from the history where the file has an older one, or none. Any other is refused."""
         text = self.state_text(server)
-        state = fold(server, events)
-        if text == to_text(state) or (text is None and not events):
-            return state
-        if text is None or is_older(server, text, events):
-            self.write_state(server, state)
-            return state
-        raise self.contradiction(server, text, events)
+        if text == to_text(folded.state) or (text is None and not folded.last):
+            return
+        events = self.history(server)
+        if text is not None and not is_older(server, text, events):
+            raise self.contradiction(server, text, events)
+        self.write_state(server, folded.state)
 
     def contradiction(self, server: str, text: str, events: Sequence[Event]) -> StateError:
         """Return the error for a state file that is not the state after any beginning of the history."""
@@ -161,17 +201,15 @@ class Store:
         Without `broken` a `StateError` is raised for that.
         """
         try:
-            return self.state_file(server).read_text(encoding="utf-8")
+            return read_regular(self.state_file(server), _LARGEST).decode()
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError) as error:
             if broken is not None:
                 return broken
             where = self.where(server, "state")
-            raise StateError(
-                f"{where} cannot be read: {error}",
-                hint=repair_hint(where),
-            ) from error
+            why = error.strerror if isinstance(error, OSError) else error
+            raise StateError(f"{where} cannot be read: {why}", hint=repair_hint(where)) from error
 
     def write_state(self, server: str, state: ServerState) -> None:
         """Replace the state file; the caller holds the state lock."""
@@ -241,7 +279,7 @@ def older_data(text: str) -> dict[str, Any] | None:
     if not _PERHAPS.search(text):
         return None
     try:
-        data = json.loads(text)
+        data = from_json(text)
     except ValueError:
         return None
     return data if isinstance(data, dict) and data.get("state") in OLDER else None
@@ -264,60 +302,11 @@ def matches_older(data: dict[str, Any], state: ServerState) -> bool:
 
 def verified_state(store: Store, server: str) -> ServerState | None:
     """Return the state of a server whose files agree, which nobody runs and where no run broke off; None for any other."""
-    found = _read(store, server)
-    if found is None or read_holder(store.locks, server):
+    if read_holder(store.locks, server):
         return None
     try:
-        if _noted_digest(store, server) == _digest(*found):
-            return parse(found[1].decode(), store.where(server, "state"))
-        return _check_agreement(store, server, *found)
-    except (StateError, ValueError):
+        folded = store.folded(server)
+        agree = bool(folded.last) and store.state_text(server) == to_text(folded.state)
+    except StateError:
         return None
-
-
-def unfinished_starts(events: Iterable[Event]) -> list[Event]:
-    """Return the starts of stages that never ended."""
-    open_starts = {}
-    for event in events:
-        key = (event.get("stage"), event.get("run"))
-        if event["event"] == "stage.started":
-            open_starts[key] = event
-        elif event["event"] in {"stage.finished", "stage.interrupted"}:
-            open_starts.pop(key, None)
-    return list(open_starts.values())
-
-
-def _check_agreement(store: Store, server: str, history: bytes, text: bytes) -> ServerState | None:
-    """Fold the history, and note that the files agree if they do. A note that cannot be written is no harm."""
-    events = store.history(server)
-    state = fold(server, events)
-    if text != to_text(state).encode() or unfinished_starts(events):
-        return None
-    with contextlib.suppress(OSError):
-        file = _note(store, server)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(_digest(history, text), encoding="ascii")
-    return state
-
-
-def _noted_digest(store: Store, server: str) -> str:
-    try:
-        return _note(store, server).read_text(encoding="ascii")
-    except (OSError, ValueError):
-        return ""
-
-
-def _note(store: Store, server: str) -> Path:
-    return store.locks / f"{server}.settled"
-
-
-def _read(store: Store, server: str) -> tuple[bytes, bytes] | None:
-    """History and state, in the order in which they are written."""
-    try:
-        return store.history_file(server).read_bytes(), store.state_file(server).read_bytes()
-    except OSError:
-        return None
-
-
-def _digest(history: bytes, text: bytes) -> str:
-    return f"{hashlib.sha256(history).hexdigest()} {hashlib.sha256(text).hexdigest()}"
+    return folded.state if agree and not folded.starts else None

@@ -7,9 +7,17 @@ from datetime import datetime
 from typing import Final
 
 from mcpfactory_pipeline.base.ids import parse_time
-from mcpfactory_pipeline.state.state import Event
+from mcpfactory_pipeline.state.state import Event, StageRecord, finished_record
 
-__all__ = ["actor_of", "failing_since", "in_channel_since", "seconds_in_channel"]
+__all__ = [
+    "actor_of",
+    "approvers_since",
+    "failing_since",
+    "in_channel_since",
+    "records_about",
+    "seconds_in_channel",
+    "withdrawals",
+]
 
 _MOVES: Final = ("promoted", "rolled-back")
 
@@ -42,6 +50,12 @@ def seconds_in_channel(events: Iterable[Event], channel: str, candidate: str, no
     return total
 
 
+def records_about(events: Iterable[Event], candidate: str) -> dict[str, StageRecord]:
+    """Return how each stage ended last that was about a candidate."""
+    about = (e for e in events if e["event"] == "stage.finished" and e.get("candidate") == candidate)
+    return {str(event["stage"]): finished_record(event) for event in about}
+
+
 def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> datetime | None:
     """Since when a channel has offered this candidate without a break; None when it does not."""
     since = None
@@ -54,10 +68,46 @@ def failing_since(events: Iterable[Event], stage: str) -> datetime | None:
     """Since when a stage has not passed: its first end in another way after it passed last."""
     since = None
     for event in events:
-        if event.get("stage") != stage or event["event"] == "stage.started":
+        if event.get("stage") != stage or event["event"] not in {"stage.finished", "stage.interrupted"}:
             continue
         if event.get("outcome") == "passed":
             since = None
         elif since is None:
             since = parse_time(str(event["at"]))
     return since
+
+
+def withdrawals(events: Iterable[Event], channel: str) -> dict[str, Event]:
+    """Return the candidates that were rolled back out of a channel, each with the event of the rollback.
+
+    An approval for the channel that came later takes a candidate off the list, and so does its return into the channel.
+    """
+    offered, found = "", dict[str, Event]()
+    for event in events:
+        if event.get("channel") != channel or event.get("candidate") is None:
+            continue
+        kind, candidate = event["event"], str(event["candidate"])
+        if kind == "rolled-back" and offered != candidate:
+            found[offered] = event
+        if kind in _MOVES or kind == "stage.finished":
+            offered = candidate
+            found.pop(candidate, None)
+        elif kind == "approved":
+            found.pop(candidate, None)
+    return found
+
+
+def approvers_since(events: Iterable[Event], channel: str, candidate: str) -> set[str] | None:
+    """Return who approved a candidate for a channel after it was rolled back out of that last; None when it never was."""
+    offered, approvers = "", None
+    for event in events:
+        if event.get("channel") != channel or event.get("candidate") is None:
+            continue
+        kind, about = event["event"], str(event["candidate"])
+        if kind == "rolled-back" and offered == candidate != about:
+            approvers = set[str]()
+        if kind in _MOVES or kind == "stage.finished":
+            offered = about
+        elif kind == "approved" and about == candidate and approvers is not None:
+            approvers.add(str(event["actor"]))
+    return approvers

@@ -9,51 +9,83 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pydantic_core import from_json
+
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.files import read_regular, replace_file
+from mcpfactory_pipeline.base.git import git_text
 from mcpfactory_pipeline.base.locks import file_lock
-from mcpfactory_pipeline.state.history import CONFLICT_MARKERS
+from mcpfactory_pipeline.state.against import lost
+from mcpfactory_pipeline.state.history import CONFLICT_MARKERS, LARGEST
 from mcpfactory_pipeline.state.state import fold, newer_schema, to_text
 from mcpfactory_pipeline.state.store import Store, is_older
+from mcpfactory_pipeline.workspace.broken import explain_broken
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["mend", "verify"]
 
 
-def verify(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+def verify(workspace: Workspace, names: Sequence[str] | None = None, *, against: str = "") -> list[dict[str, Any]]:
     """Derive every state from its history again and compare; empty when all agree. Nothing is changed.
+
+    Every event of the commit that is checked out must still be there, unchanged, and of the commit `against` where one is named.
 
     Each difference is `{"server", "message", "hint", "changes"}`; `changes` are lines that say what the state file has and
     what it should have. `names` are servers of the workspace, or of its past.
 
     Raises:
-        NotFoundError: for a server that never was.
+        NotFoundError: for a server that never was, or a commit.
     """
-    store, found = Store(workspace), []
+    store, found = Store(workspace), _lost(workspace, names, against)
     known = store.servers()
     for server in names or known:
         if server not in known:
             workspace.server(server)
-        if (wrong := _mismatch(store, server)) is not None:
+        if (wrong := _lasting_mismatch(store, server)) is not None:
             message, changes = str(wrong), list(_changes(store, server))
             found.append({"server": server, "message": message, "hint": wrong.hint, "changes": changes})
     return found
 
 
-def mend(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+def mend(workspace: Workspace, names: Sequence[str] | None = None, *, against: str = "") -> list[dict[str, Any]]:
     """Return what `verify` gives, each with `mended`: true when the files of that server now agree.
 
     What stays as it was has the `hint` of what a person must do: files of a newer mcpfactory, events that cannot be read,
-    files that cannot be written.
+    files that cannot be written. A state is never written from a history that lacks events of a commit: that would say that what
+    it leaves out never was.
     """
-    store, found = Store(workspace), []
-    for wrong in verify(workspace, names):
+    store, found = Store(workspace), _lost(workspace, names, against)
+    shortened = {wrong["server"] for wrong in found}
+    found = [{**wrong, "mended": False} for wrong in found]
+    for wrong in verify(workspace, names, against=against):
+        if wrong["server"] in shortened:
+            continue
         try:
             changes = _repair(store, wrong["server"]) or wrong["changes"]
             found.append({**wrong, "changes": changes, "mended": True})
         except StateError as error:
             found.append({**wrong, "message": str(error), "hint": error.hint, "mended": False})
     return found
+
+
+def _lost(workspace: Workspace, names: Sequence[str] | None, against: str) -> list[dict[str, Any]]:
+    """Return what `lost` gives for the commit that is checked out, if there is one, and for `against`; each server once."""
+    found = lost(workspace, against, names) if against else []
+    named = {wrong["server"] for wrong in found}
+    if git_text(workspace.root, "rev-parse", "--quiet", "--verify", "HEAD"):
+        found += [wrong for wrong in lost(workspace, "HEAD", names) if wrong["server"] not in named]
+    return found
+
+
+def _lasting_mismatch(store: Store, server: str) -> StateError | None:
+    """Return what is wrong also while nobody writes: between history and state a writer is for a moment, and that is no fault."""
+    if (wrong := _mismatch(store, server)) is None:
+        return None
+    try:
+        with file_lock(store.locks / f"{server}.lock"):
+            return _mismatch(store, server)
+    except StateError:  # where no lock can be taken nobody writes either
+        return wrong
 
 
 def _mismatch(store: Store, server: str) -> StateError | None:
@@ -64,6 +96,9 @@ def _mismatch(store: Store, server: str) -> StateError | None:
         state = fold(server, events)
     except StateError as error:
         return error
+    except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+        broken = explain_broken(server, error)
+        return StateError(broken.message, hint=broken.hint)
     if text is None:
         return StateError(f"{where} is missing", hint="the next run writes it") if events else None
     if text == to_text(state):
@@ -76,8 +111,8 @@ def _mismatch(store: Store, server: str) -> StateError | None:
 def _changes(store: Store, server: str) -> Iterator[str]:
     """Yield what is in the state file, and what history says instead, a line for each fact; nothing when either cannot be read."""
     try:
-        text, wanted = store.state_text(server, broken=""), store.derived(server)
-        there, derived = _facts(json.loads(text or "")), _facts(wanted.to_json())
+        text, wanted = store.state_text(server, broken=""), fold(server, store.history(server))
+        there, derived = _facts(from_json(text or "")), _facts(wanted.to_json())
     except (ValueError, StateError):
         return
     for name in sorted(there.keys() | derived.keys()):
@@ -113,7 +148,7 @@ def _without_marks(store: Store, server: str) -> list[str]:
     """Take the marks of a merge out of a history: both sides stay, and readers sort them by their ids."""
     file, where = store.history_file(server), store.where(server, "history")
     try:
-        lines = file.read_bytes().splitlines(keepends=True)
+        lines = read_regular(file, LARGEST).splitlines(keepends=True)
         kept = [line for line in lines if not line.startswith(CONFLICT_MARKERS)]
         if kept != lines:
             replace_file(file, b"".join(kept))

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import Clock, format_time, parse_time, utc_now
 from mcpfactory_pipeline.base.locks import is_locked
 from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.plan.order import required_checks
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, find_blockers, read_channels
 from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.promotion.stage_decision import approve_stage_command, shown_items, stage_blockers
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import failing_since, in_channel_since
 from mcpfactory_pipeline.views.drift import removed_servers
 from mcpfactory_pipeline.views.status import status_row
+from mcpfactory_pipeline.workspace.broken import BrokenServer, contain
 from mcpfactory_pipeline.workspace.waivers import expiring
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
@@ -73,10 +76,11 @@ def read_inbox(
     desk = InboxReader(workspace, tuple(stages or workspace_stages(workspace)), read_channels(workspace), clock())
     items: list[InboxItem] = []
     servers, broken = workspace.survey(names)
-    items += [problem_item(one.name, "files", one.message, one.hint) for one in broken]
+    items += [_broken_item(one) for one in broken]
     items += [] if names else gone_items(workspace)
     for server in servers:
-        items += desk.of(server, *status_row(workspace, desk.store, desk.stages, server, refresh=refresh))
+        found = contain(server.name, partial(desk.read, server, refresh=refresh))
+        items += [_broken_item(found)] if isinstance(found, BrokenServer) else found
     return in_order(items)
 
 
@@ -106,6 +110,10 @@ def next_commands(items: Sequence[InboxItem], count: int = 3) -> list[str]:
     return list(dict.fromkeys([*typed, *usual]))[:count]
 
 
+def _broken_item(one: BrokenServer) -> InboxItem:
+    return problem_item(one.name, "files", one.message, one.hint)
+
+
 def problem_item(server: str, about: str, message: str, hint: str) -> InboxItem:
     """Return what waits where files of a server cannot be read; its command shows what is wrong with them."""
     command = f"mcpfactory pipeline verify {server}" if "mcpfactory pipeline verify" in hint else f"{_STATUS} {server}"
@@ -126,6 +134,11 @@ class InboxReader:
         """State and history of the workspace."""
         return Store(self.workspace)
 
+    def read(self, server: WorkspaceServer, *, refresh: bool = False) -> list[InboxItem]:
+        """Everything that waits at one server."""
+        row, state = status_row(self.workspace, self.store, self.stages, server, refresh=refresh)
+        return list(self.of(server, row, state))
+
     def of(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[InboxItem]:
         """Everything that waits at one server, by its `status_row`."""
         if problem := row.get("problem"):
@@ -133,10 +146,12 @@ class InboxReader:
             return
         if state.retired:
             return
+        recent = cache(lambda: self.store.recent(server.name))  # read only where somebody waits, and once
         due = [
-            *self._stages(server, state, row), *self._publishing(state), *self._channels(state), *self._holds(state),
+            *self._stages(server, state, row), *self._offered(state), *self._publishing(state), *self._channels(state, recent),
+            *self._holds(state),
         ]  # fmt: skip
-        events = self.store.history(server.name) if due else []  # read only where somebody waits
+        events = recent() if due else ()
         yield from self._timed(due, events, state)
         waiting = {item.about for item in due if item.kind in {"approval", "ready", "gate"}} | set(state.holds)
         drift = [
@@ -149,13 +164,24 @@ class InboxReader:
             message = f"{entry['message']}; {entry['means']}"
             yield InboxItem("drift", server.name, entry["kind"], message, entry["command"])
         kinds = {entry["kind"] for entry in drift}
-        if not due and row["stale"] and not _STALE_TOO & kinds and not row["running"]:
-            first = next(name for name, stage in row["stages"].items() if stage["stale"])
+        first = self._first_stale(row)
+        if not due and first and not _STALE_TOO & kinds and not row["running"]:
             reasons = "; ".join(row["stages"][first]["reasons"])
             if "template" not in kinds or reasons != "template changed":  # update first; then there is something to run
                 yield InboxItem(
                     "stale", server.name, first, f"{first}: {reasons}", f"mcpfactory pipeline run {server.name}"
                 )
+
+    def _first_stale(self, row: Mapping[str, Any]) -> str:
+        """Return the first stage that must run; "" when there is none. Those that a soak keeps running, and what waits for them, need time only."""
+        waiting: set[str] = set()
+        needs = {stage.name: stage.needs for stage in self.stages}
+        for name, stage in row["stages"].items():
+            if stage["summary"].get("soaking") or waiting.intersection(needs.get(name, ())):
+                waiting.add(name)
+            elif stage["stale"]:
+                return str(name)
+        return ""
 
     def _stages(self, server: WorkspaceServer, state: ServerState, row: Mapping[str, Any]) -> Iterator[InboxItem]:
         """Yield the first stage that did not pass; the others wait for it."""
@@ -171,14 +197,33 @@ class InboxReader:
                     "failed", server.name, name, f"{name} failed: {self._finding(state, name)}{again}", command
                 )
                 return
+            if outcome == "inconclusive" and stage["summary"].get("soaking"):
+                continue  # only time is missing
             if outcome in {"errored", "interrupted", "inconclusive"}:
                 yield InboxItem(outcome, server.name, name, f"{name} {outcome}: {stage['message']}", run)
                 return
-            needs = next(known.needs for known in self.stages if known.name == name)
+            known = next(known for known in self.stages if known.name == name)
+            needs = known.needs
+            if known.approval and stage["verdict"] == "waiting":
+                if all(row["stages"][need]["verdict"] == "up-to-date" for need in needs):
+                    yield self._approval(state, known, stage["reasons"])
+                continue
+            if known.approval and stage["verdict"] == "blocked" and name in state.decisions:
+                words = f"{name}: {'; '.join(stage['reasons'])}"
+                yield InboxItem("gate", server.name, name, words, approve_stage_command(state, known))
+                return
             if stage["verdict"] == "blocked" and all(row["stages"][need]["verdict"] != "blocked" for need in needs):
                 message = f"{name}: {'; '.join(stage['reasons'])}"
                 yield InboxItem("gate", server.name, name, message, _inspect_command(server.name, "validate"))
                 return
+
+    def _approval(self, state: ServerState, stage: Stage, reasons: Sequence[str]) -> InboxItem:
+        """Return what waits where a stage of kind approval asks people: the question, what it shows, and who is missing."""
+        assert stage.approval is not None
+        shown = [item["file"] or item["text"] or item["part"] for item in shown_items(stage, state)]
+        words = "; ".join([*filter(None, [stage.approval.message]), *reasons, f"look at: {', '.join(shown)}"])
+        command = approve_stage_command(state, stage)
+        return InboxItem("approval", state.server, stage.name, f"{stage.name}: {words}", command)
 
     def _finding(self, state: ServerState, stage: str) -> str:
         """Return the first finding of a failed stage, from its report where that is on this machine, else its message."""
@@ -194,8 +239,19 @@ class InboxReader:
                 break
         return record.message
 
-    def _channels(self, state: ServerState) -> Iterator[InboxItem]:
-        checks, events = [stage.name for stage in self.stages if stage.check], None
+    def _offered(self, state: ServerState) -> Iterator[InboxItem]:
+        """Yield what a channel behind the first offers although a check of those bytes has failed since."""
+        for channel in self.channels[1:]:
+            release = state.channels.get(channel.name)
+            known = state.candidates.get(release.candidate) if release else None
+            checks = known.checks.items() if known and release else ()
+            failed = [name for name, check in checks if check.get("outcome") == "failed"]
+            if failed and release:
+                said = f"{release.version} ({release.candidate}) is offered in {channel.name}, and {failed[0]} has failed since"
+                command = f"mcpfactory pipeline rollback {state.server} --channel {channel.name} --reason '…'"
+                yield InboxItem("failed", state.server, channel.name, said, command)
+
+    def _channels(self, state: ServerState, recent: Callable[[], Sequence[Event]]) -> Iterator[InboxItem]:
         for channel in self.channels:
             source, there = state.channels.get(channel.source or ""), state.channels.get(channel.name)
             if source is None or (there and there.candidate == source.candidate):
@@ -203,8 +259,17 @@ class InboxReader:
             known = state.candidates.get(source.candidate)
             if known is None or _newer_there(state, source.candidate, channel.name):
                 continue
-            events = self.store.history(state.server) if events is None else events
-            blockers = find_blockers(channel, checks, state, source.candidate, events=events, now=self.now)
+            checks = required_checks(self.stages, channel, self.channels)
+            blockers = find_blockers(channel, checks, state, source.candidate, events=recent(), now=self.now)
+            blockers += stage_blockers(
+                self.workspace,
+                self.stages,
+                channel,
+                self.channels,
+                state=state,
+                events=lambda: self.store.history(state.server),
+                candidate=source.candidate,
+            )
             what = f"{known.version} ({source.candidate})"
             kinds = {blocker.kind for blocker in blockers}
             words = "; ".join(blocker.message for blocker in blockers)
@@ -270,10 +335,12 @@ class InboxReader:
         if item.kind == "hold":
             holds = (e for e in events if e["event"] in {"held", "rolled-back", "retired"})
             return _last_time(e for e in holds if e.get("channel") == item.about)
+        if item.kind == "failed" and item.about in {channel.name for channel in self.channels[1:]}:
+            return _last_time(event for event in events if event.get("outcome") == "failed")
         channel = next((channel for channel in self.channels if channel.name == item.about and channel.source), None)
         if channel is not None and channel.source is not None:
             return in_channel_since(events, channel.source, state.channels[channel.source].candidate)
-        if item.kind == "gate":
+        if item.kind in {"gate", "approval"}:
             return _last_time(event for event in events if event["event"] == "stage.finished")
         return failing_since(events, item.about)
 

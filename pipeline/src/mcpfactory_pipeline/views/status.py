@@ -7,19 +7,21 @@ from dataclasses import asdict
 from typing import Any
 
 from mcpfactory_codegen.text import listed
-from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError, StageError
+from mcpfactory_pipeline.base.errors import NotFoundError, StageError
 from mcpfactory_pipeline.base.locks import read_holder
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
-from mcpfactory_pipeline.plan.plan import RUN, PlanStep
+from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, PlanStep
+from mcpfactory_pipeline.plan.policy import describe_decision
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.decision import choose_candidate
 from mcpfactory_pipeline.run.runner import server_plan
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.state import ServerState, StageRecord
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.views.drift import find_drift
+from mcpfactory_pipeline.views.drift import Drift, find_drift
+from mcpfactory_pipeline.workspace.broken import BrokenServer, contain
 from mcpfactory_pipeline.workspace.coverage import inspection_report
-from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, WorkspaceServer
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["broken_row", "history", "list_servers", "read_log", "read_report", "status", "status_row"]
 
@@ -131,20 +133,24 @@ def status_row(
 ) -> tuple[dict[str, Any], ServerState]:
     """Return the row of one server, and its state; an empty state where that cannot be read."""
     holder, problem = read_holder(store.locks, server.name), None
-    try:
+
+    def read() -> tuple[ServerState, Sequence[PlanStep], Sequence[Drift]]:
         state = store.state(server.name)
         inputs = read_inputs(stages, InputReader(server, state))
         steps = server_plan(workspace, server, stages, state, inputs=inputs)
-        drift = find_drift(workspace, server, state, inputs, refresh=refresh)
-    except PipelineError as error:
-        state, steps, drift = ServerState(server.name), (), []
-        problem = {"message": str(error), "hint": error.hint}
-    candidate = state.candidates.get(state.candidate or "")
+        return state, steps, find_drift(workspace, server, state, inputs, refresh=refresh)
+
+    found = contain(server.name, read)
+    if isinstance(found, BrokenServer):
+        problem = {"message": found.message, "hint": found.hint}
+        found = (ServerState(server.name), (), ())
+    state, steps, drift = found
+    candidate, known = state.candidates.get(state.candidate or ""), {stage.name: stage for stage in stages}
     row: dict[str, Any] = {
         "server": server.name,
         "version": candidate.version if candidate else None,
         "candidate": state.candidate,
-        "stages": {step.stage: _stage(state, step) for step in steps},
+        "stages": {step.stage: _stage(state, step, known[step.stage]) for step in steps},
         "channels": {
             name: {"candidate": release.candidate, "version": release.version}
             for name, release in sorted(state.channels.items())
@@ -162,7 +168,7 @@ def status_row(
 
 
 def broken_row(one: BrokenServer) -> dict[str, Any]:
-    """Return the row of a server whose `mcpfactory.toml` cannot be used."""
+    """Return the row of a server of which nothing can be said but what is wrong."""
     lists: dict[str, Any] = {"publishing": [], "drift": []}
     tables: dict[str, Any] = {name: {} for name in ("stages", "channels", "published", "holds")}
     unknown = dict.fromkeys(("version", "candidate", "retired", "coverage", "running"))
@@ -175,8 +181,19 @@ def _coverage(state: ServerState) -> dict[str, Any] | None:
     return record.summary.get("coverage") or None if record else None
 
 
-def _stage(state: ServerState, step: PlanStep) -> dict[str, Any]:
+def _decided(state: ServerState, stage: Stage) -> str:
+    if stage.approval is None:
+        return f"{stage.name} offers the newest candidate"
+    made = state.decisions.get(stage.name)
+    said = made.approvals.items() if made else ()
+    return "; ".join(describe_decision("approved", {"actor": who, "reason": why}) for who, why in sorted(said))
+
+
+def _stage(state: ServerState, step: PlanStep, stage: Stage) -> dict[str, Any]:
+    """Return the cell of a stage. One that people decide, or that awaits a channel, has no record: its verdict is its outcome."""
     record = state.stages.get(step.stage)
+    if stage.approval or stage.awaits:
+        record = StageRecord("passed", message=_decided(state, stage)) if step.verdict == UP_TO_DATE else None
     return {
         "outcome": record.outcome if record else None,
         "stale": step.verdict == RUN,

@@ -16,7 +16,7 @@ __all__ = ["FIELDS", "TARGET_FIELDS", "unknown_setting"]
 
 FIELDS: Final[Mapping[str, Collection[str] | None]] = {
     "workspace": ("name", "factory"),
-    "pipeline": ("attempts", "backoff", "executor", "channels", "stages", "limits", "events"),
+    "pipeline": ("attempts", "backoff", "executor", "channels", "stages", "limits", "events", "isolation", "container"),
     "ci": ("jobs", "servers", "branch", "python", "channel", "environment", "image", "install"),
     "release": ("name", "packages"),
     "publish": None,

@@ -13,11 +13,11 @@ from typing import Any, Final
 from mcpfactory_codegen.servers.keys import SERVER_FIELDS, unread
 from mcpfactory_codegen.text import listed, nearest
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, WorkspaceError
+from mcpfactory_pipeline.workspace.broken import BrokenServer, explain_broken
 from mcpfactory_pipeline.workspace.keys import unknown_setting
 
 __all__ = [
     "CONFIG",
-    "BrokenServer",
     "ConfigError",
     "NotFoundError",
     "Workspace",
@@ -68,15 +68,6 @@ class WorkspaceServer:
     def cases(self) -> Path:
         """Calls with their expected upstream requests, made by code generation; the file need not exist."""
         return self.folder / CASES
-
-
-@dataclass(frozen=True, slots=True)
-class BrokenServer:
-    """A folder of `servers/` whose `mcpfactory.toml` cannot be used: one server's problem, and no other's."""
-
-    name: str
-    message: str
-    hint: str
 
 
 @dataclass(frozen=True)  # no slots: cached properties
@@ -142,8 +133,10 @@ class Workspace:
         for name in dict.fromkeys(names or self.names()):
             try:
                 servers.append(self.server(name))
-            except ConfigError as error:
-                broken.append(BrokenServer(name, str(error), error.hint))
+            except NotFoundError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with its files, it is this server's alone
+                broken.append(explain_broken(name, error))
         return servers, broken
 
     def names(self) -> list[str]:

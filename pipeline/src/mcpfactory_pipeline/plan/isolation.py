@@ -1,0 +1,63 @@
+"""How stages keep a server's code apart: `isolation` and `container` of `[pipeline]`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from mcpfactory_codegen.text import listed, unknown_field
+from mcpfactory_pipeline.isolation.levels import AUTO, LEVELS, NONE, find_level
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
+
+__all__ = ["any_wall", "apply_isolation", "isolation_settings", "wanted_level"]
+
+_CONTAINER: Final = ("program", "image")
+
+
+def wanted_level(settings: Mapping[str, Any]) -> str:
+    """Return the level that `[pipeline] isolation` names, `auto` where it names none.
+
+    Raises:
+        ConfigError: for a name that is none.
+    """
+    wanted, names = settings.get("isolation", AUTO), (AUTO, *LEVELS)
+    if wanted not in names:
+        raise setting_error(f"pipeline.isolation is {wanted!r}", listed(str(wanted), names, "levels"))
+    return str(wanted)
+
+
+def isolation_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `isolation` and `container` of `[pipeline]`, where they say something else than is usual.
+
+    Raises:
+        ConfigError: for a level that there is none of, and a `[pipeline.container]` that cannot be used.
+    """
+    level, container = wanted_level(settings), settings.get("container", {})
+    if not isinstance(container, dict) or not all(isinstance(value, str) and value for value in container.values()):
+        raise setting_error("pipeline.container is not a table of texts", '[pipeline.container]\nimage = "python:3.13"')
+    if found := unknown_field(container, _CONTAINER, "pipeline.container"):
+        raise setting_error(*found)
+    return ({"isolation": level} if level != AUTO else {}) | ({"container": container} if container else {})
+
+
+def apply_isolation(stages: Sequence[Stage], settings: Mapping[str, Any]) -> tuple[Stage, ...]:
+    """Return the stages, those that run code of a server with what the workspace says of isolation among their settings.
+
+    Raises as `isolation_settings` does.
+    """
+    said = isolation_settings(settings)
+    if not said:
+        return tuple(stages)
+    return tuple(replace(stage, settings={**stage.settings, **said}) if stage.boxed else stage for stage in stages)
+
+
+def any_wall(workspace: Workspace) -> bool:
+    """Whether something keeps code of a server from files and processes outside of its box, at the level of the workspace on this machine.
+
+    Raises:
+        ConfigError: for a level that there is none of.
+    """
+    wanted = wanted_level(workspace.settings)
+    return wanted != NONE.name and (wanted != AUTO or find_level(AUTO) is not NONE)

@@ -1,0 +1,236 @@
+"""Decisions about stages of kind approval: each is one event, bound to exactly what the stage showed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mcpfactory_codegen.text import listed
+from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_file
+from mcpfactory_pipeline.base.ids import Clock, actor, utc_now
+from mcpfactory_pipeline.plan.approval import ApprovalPolicy, approved_by, describe_missing, rejected_by
+from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs, shown_by_state, stage_inputs
+from mcpfactory_pipeline.plan.order import required_stages
+from mcpfactory_pipeline.plan.plan import UP_TO_DATE, plan
+from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, person_key
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state.state import Event, ServerState
+from mcpfactory_pipeline.state.store import Store, Transaction
+from mcpfactory_pipeline.state.timeline import records_about
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+
+__all__ = ["approve_stage", "approve_stage_command", "reject_stage", "shown_items", "stage_blockers"]
+
+
+@dataclass(frozen=True, slots=True)
+class _StageQuestion:
+    """A server whose state is locked during a decision about what one of its stages shows."""
+
+    stage: Stage
+    policy: ApprovalPolicy
+    transaction: Transaction
+    shown: Mapping[str, str]
+    dry_run: bool
+
+    def record(self, event: str, reason: str, **facts: Any) -> dict[str, Any]:
+        state = self.transaction.state
+        candidate = state.candidate if "candidate" in self.stage.reads else None
+        known = state.candidates.get(candidate or "")
+        about = {"stage": self.stage.name, "candidate": candidate, "version": known.version if known else None}
+        items = shown_items(self.stage, state)
+        self.transaction.append(event, **about, shown=dict(self.shown), reason=reason, **facts)
+        made = self.transaction.state.decisions[self.stage.name]
+        missing = describe_missing(self.policy, made, self.shown)
+        return {"server": state.server, **about, "shown": items, "missing": missing, "dry_run": self.dry_run}
+
+
+def approve_stage(
+    workspace: Workspace,
+    server: str,
+    stage: str,
+    *,
+    candidate: str | None = None,
+    reason: str = "",
+    dry_run: bool = False,
+    stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+) -> dict[str, Any]:
+    """Record that what a stage of kind approval shows is as it should be; it lifts earlier rejections of the same.
+
+    `candidate` (the beginning of its id) refuses the decision when another one is the newest by now.
+
+    Raises:
+        NotFoundError: for an unknown server or stage.
+        PromotionError: when the stage is not of that kind, shows nothing yet, or another file than was recorded, or the actor may
+            not decide, or has already.
+    """
+    with _question(
+        workspace, server, stage, candidate=candidate, dry_run=dry_run, stages=stages, clock=clock
+    ) as question:
+        state = question.transaction.state
+        _require_recorded(workspace, question.stage, state)
+        given = approved_by(question.policy, state.decisions.get(stage), question.shown)
+        if person_key(actor()) in map(person_key, given):
+            raise PromotionError(
+                f"{actor()} has approved what {stage} of {server} shows already",
+                hint=f"mcpfactory pipeline run {server}",
+            )
+        return question.record("approved", reason)
+
+
+def reject_stage(
+    workspace: Workspace,
+    server: str,
+    stage: str,
+    *,
+    reason: str,
+    candidate: str | None = None,
+    dry_run: bool = False,
+    stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+) -> dict[str, Any]:
+    """Record that what a stage of kind approval shows is not as it should be; it takes the approvals of the same away.
+
+    What comes next is the stage's `on_rejection`: all behind it stops, or the work goes back to an earlier stage.
+
+    Raises:
+        NotFoundError: as `approve_stage`.
+        PromotionError: as `approve_stage`.
+    """
+    with _question(
+        workspace, server, stage, candidate=candidate, dry_run=dry_run, stages=stages, clock=clock
+    ) as question:
+        return question.record("rejected", reason, restart=question.policy.restart or None)
+
+
+@contextlib.contextmanager
+def _question(
+    workspace: Workspace,
+    server: str,
+    name: str,
+    *,
+    candidate: str | None,
+    dry_run: bool,
+    stages: Sequence[Stage] | None,
+    clock: Clock,
+) -> Iterator[_StageQuestion]:
+    known, stages = workspace.server(server), stages or workspace_stages(workspace)
+    deciding = {stage.name: stage for stage in stages if stage.approval}
+    if name not in deciding:
+        if name in {stage.name for stage in stages}:
+            raise PromotionError(
+                f"stage {name} is run, not decided", hint=f"stages of kind approval: {', '.join(deciding) or 'none'}"
+            )
+        raise NotFoundError(f"there is no stage {name!r}", hint=listed(name, deciding, "stages of kind approval"))
+    stage = deciding[name]
+    assert stage.approval is not None
+    with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
+        shown = _refuse(stages, stage, known, transaction.state, candidate)
+        yield _StageQuestion(stage, stage.approval, transaction, shown, dry_run)
+
+
+def _refuse(
+    stages: Sequence[Stage], stage: Stage, server: WorkspaceServer, state: ServerState, candidate: str | None
+) -> Mapping[str, str]:
+    """Return what a stage shows now, when it may be decided by who acts."""
+    policy = stage.approval
+    assert policy is not None
+    if policy.approvers and person_key(actor()) not in map(person_key, policy.approvers):
+        raise PromotionError(
+            f"{actor()} may not decide {stage.name}",
+            hint=f"approvers: {', '.join(policy.approvers)} (mcpfactory.toml); you are who MCPFACTORY_ACTOR names",
+        )
+    if candidate and not (state.candidate or "").startswith(candidate):
+        raise PromotionError(
+            f"{stage.name} of {server.name} is about candidate {state.candidate}, not {candidate}",
+            hint="look at what it shows now: mcpfactory inbox",
+        )
+    inputs = read_inputs(stages, InputReader(server, state))
+    steps = {step.stage: step for step in plan(stages, state, inputs)}
+    open_needs = [name for name in stage.needs if steps[name].verdict != UP_TO_DATE]
+    if open_needs:
+        reasons = "; ".join(steps[open_needs[0]].reasons)
+        raise PromotionError(
+            f"{stage.name} of {server.name} has nothing to decide yet: {open_needs[0]}: {reasons}",
+            hint=f"mcpfactory pipeline run {server.name}",
+        )
+    return inputs[stage.name]
+
+
+def _require_recorded(workspace: Workspace, stage: Stage, state: ServerState) -> None:
+    """Refuse to approve a report whose file here is another one than its stage kept; what is not on this machine is seen elsewhere."""
+    for item in shown_items(stage, state):
+        if item["part"].startswith("artifact:") and item["file"]:
+            recorded, here = shown_by_state(stage, state)[item["part"]], hash_file(workspace.root / item["file"])
+            if here not in {ABSENT, recorded}:
+                raise PromotionError(
+                    f"{item['file']} is not what its stage kept: {here}, recorded {recorded}",
+                    hint=f"mcpfactory pipeline run {state.server} --force makes it anew",
+                )
+
+
+def stage_blockers(
+    workspace: Workspace,
+    stages: Sequence[Stage],
+    channel: ChannelPolicy,
+    channels: Sequence[ChannelPolicy],
+    *,
+    state: ServerState,
+    events: Callable[[], Sequence[Event]],
+    candidate: str,
+) -> list[Blocker]:
+    """Return the approval stages that a candidate needs for a channel and does not have.
+
+    For a candidate that is not the newest, what the stages found about it stands in the history; stages that decide before
+    a candidate is built are about the newest alone.
+    """
+    found: list[Blocker] = []
+    asked = [stage for stage in required_stages(stages, channel, channels) if stage.approval]
+    if not asked:
+        return found
+    if candidate != state.candidate:
+        asked = [stage for stage in asked if "candidate" in stage.reads]
+        records = {**state.stages, **records_about(events(), candidate)}
+        state = replace(state, candidate=candidate, stages=records)
+    reader = InputReader(workspace.server(state.server), state)
+    for stage in asked:
+        assert stage.approval is not None
+        made, shown = state.decisions.get(stage.name), stage_inputs(stage, reader)
+        command = approve_stage_command(state, stage)
+        words = [f"{stage.name} was rejected by {who}: {why}" for who, why in rejected_by(made, shown)]
+        missing = describe_missing(stage.approval, made, shown)
+        found += [Blocker("stage", one, command) for one in words or ([f"{stage.name}: {missing}"] if missing else [])]
+    return found
+
+
+def approve_stage_command(state: ServerState, stage: Stage) -> str:
+    """Return the command that approves what a stage shows now."""
+    about = f" --candidate {state.candidate}" if "candidate" in stage.reads and state.candidate else ""
+    return f"mcpfactory pipeline approve {state.server} --stage {stage.name}{about}"
+
+
+def shown_items(stage: Stage, state: ServerState) -> list[dict[str, str]]:
+    """Return what a stage shows, for a person: each part with words about it, and the file to open, if it is one.
+
+    Paths are relative to the workspace's root.
+    """
+    items = []
+    for part in stage.reads:
+        kind, _, name = part.partition(":")
+        record = state.stages.get(name.partition("/")[0])
+        if kind == "candidate":
+            items.append({"part": part, "text": state.candidate or "", "file": ""})
+        elif kind == "file":
+            items.append({"part": part, "text": "", "file": f"servers/{state.server}/{name}"})
+        elif kind == "artifact":
+            kept = next((path for path in (record.artifacts if record else {}) if path.partition("/")[2] == name), "")
+            items.append(
+                {"part": part, "text": "", "file": f"pipeline/artifacts/{state.server}/{kept}" if kept else ""}
+            )
+        else:
+            items.append({"part": part, "text": record.message if record else "", "file": ""})
+    return items

@@ -1,0 +1,160 @@
+"""What a history has lost: events that a commit of the repository has, and that are not there any more, or not as they were.
+
+Histories only grow. A fold of a history that somebody shortened is as consistent as any other, so the commits are asked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.errors import NotFoundError, StateError
+from mcpfactory_pipeline.base.files import read_regular
+from mcpfactory_pipeline.base.git import git_output, git_text
+from mcpfactory_pipeline.base.ids import created_at, parse_time
+from mcpfactory_pipeline.base.text import format_duration, pluralize
+from mcpfactory_pipeline.state.history import LARGEST
+from mcpfactory_pipeline.state.state import Event
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+__all__ = ["brought", "events_at", "lost", "oddities"]
+
+_HISTORIES: Final = "pipeline/history"
+_SKEW: Final = 600.0  # seconds by which a clock and an id may differ: an id never goes back, a clock may
+
+
+def events_at(workspace: Workspace, ref: str, names: Sequence[str] | None = None) -> dict[str, dict[str, Event]]:
+    """Return the events that a commit has of servers (of all, when none is named) whose files are other files now: server → id → event.
+
+    Raises:
+        NotFoundError: there is no such commit.
+    """
+    store, found = Store(workspace), {}
+    for server, blob in _blobs(workspace, ref, names).items():
+        if not _is_blob(_read(store, server), blob):
+            found[server] = _by_id(_git(workspace, ref, "cat-file", "blob", blob))
+    return found
+
+
+def brought(workspace: Workspace, ref: str) -> dict[str, list[Event]]:
+    """Return the events that a commit does not have, by server, oldest first.
+
+    Raises:
+        NotFoundError: there is no such commit.
+    """
+    store, there, changed = Store(workspace), _blobs(workspace, ref), events_at(workspace, ref)
+    found = {}
+    for server in store.servers():
+        if server in there and server not in changed:
+            continue
+        now, before = _by_id(_read(store, server)), changed.get(server, {})
+        if new := [now[key] for key in sorted(now) if key not in before]:
+            found[server] = new
+    return found
+
+
+def _blobs(workspace: Workspace, ref: str, names: Sequence[str] | None = None) -> dict[str, str]:
+    """Return the histories of a commit: server → git's name of the file's bytes."""
+    commit = git_text(workspace.root, "rev-parse", "--quiet", "--verify", "--end-of-options", f"{ref}^{{commit}}")
+    if not commit:
+        raise NotFoundError(f"there is no commit {ref}", hint="git fetch it; a shallow clone has one commit only")
+    places = [f"{_HISTORIES}/{name}.jsonl" for name in names] if names else [f"{_HISTORIES}/"]
+    listed = _git(workspace, ref, "ls-tree", "-z", commit, "--", *places).decode(errors="replace")
+    entries = [entry.partition("\t") for entry in listed.split("\0") if entry.endswith(".jsonl")]
+    return {PurePosixPath(path).stem: about.split()[2] for about, _, path in entries}
+
+
+def _git(workspace: Workspace, ref: str, *arguments: str) -> bytes:
+    """Return what git prints about a commit that is there; what it cannot read is not taken for empty."""
+    if (printed := git_output(workspace.root, *arguments)) is None:
+        raise NotFoundError(
+            f"git cannot read what {ref} has of {_HISTORIES}", hint="git fsck; git fetch it whole, without --filter"
+        )
+    return printed
+
+
+def lost(workspace: Workspace, ref: str, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Return the servers whose histories lack events of a commit, or have others in their place, as `verify` returns differences.
+
+    Raises:
+        NotFoundError: there is no such commit.
+    """
+    store, found = Store(workspace), []
+    for server, before in sorted(events_at(workspace, ref, names).items()):
+        now = _by_id(_read(store, server))
+        gone = [_told("lacks", event) for key, event in before.items() if key not in now]
+        gone += [_told("has another", event) for key, event in before.items() if now.get(key, event) != event]
+        if gone:
+            where = store.where(server, "history")
+            message = f"{where} is not what {ref} has, and more: {pluralize(len(gone), 'event')} missing or changed"
+            hint = f"histories only grow: git checkout {ref} -- {where} brings them back"
+            found.append({"server": server, "message": message, "hint": hint, "changes": gone})
+    return found
+
+
+def oddities(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Return what is odd about the order and the time of events and may have happened in good faith, as `verify` returns differences.
+
+    An id never goes back and a clock may: where they differ, the clock was set back, or the event was written by hand. An event
+    stands behind newer ones where two branches were merged, or where it was put in later.
+    """
+    store, found = Store(workspace), []
+    for server in names or store.servers():
+        told = list(_odd(_lines(_read(store, server))))
+        if told:
+            message = f"{store.where(server, 'history')}: {pluralize(len(told), 'event')} out of time or order"
+            hint = "fine after a merge or with a clock that was set; else: git log -p, who wrote them"
+            found.append({"server": server, "message": message, "hint": hint, "changes": told})
+    return found
+
+
+def _odd(events: Sequence[Event]) -> Iterator[str]:
+    newest = ""
+    for event in events:
+        name, at = str(event["id"]), parse_time(str(event["at"])).timestamp()
+        if (apart := abs(at - created_at(name))) > _SKEW:
+            yield _told(f"clock: {format_duration(apart)} between its id and its time,", event)
+        if name < newest:
+            yield _told("order: behind a newer event,", event)
+        newest = max(newest, name)
+
+
+def _told(what: str, event: Event) -> str:
+    about = ", ".join(str(event[key]) for key in ("stage", "channel", "candidate") if event.get(key))
+    return f"{what} {event['id']} ({event.get('event')}{' ' if about else ''}{about}, {event.get('actor')}, {event.get('at')})"
+
+
+def _read(store: Store, server: str) -> bytes:
+    """Return the bytes of a history; none where they cannot be had, which `verify` says."""
+    try:
+        return read_regular(store.history_file(server), LARGEST)
+    except OSError:
+        return b""
+
+
+def _by_id(data: bytes) -> dict[str, Event]:
+    return {str(event["id"]): event for event in _lines(data)}
+
+
+def _lines(data: bytes) -> list[Event]:
+    """Return the events of a file in the order of its lines; a line that is none is left out: `verify` says what is wrong with it."""
+    return [event for line in data.split(b"\n") if (event := _event(line)) is not None]
+
+
+def _event(line: bytes) -> Event | None:
+    try:
+        event = json.loads(line)
+        parse_time(str(event["at"]))
+    except (ValueError, TypeError, KeyError, RecursionError, StateError):
+        return None
+    return event if isinstance(event, dict) and isinstance(event["id"], str) else None
+
+
+def _is_blob(data: bytes, blob: str) -> bool:
+    """Whether these are the bytes of a git object."""
+    make = hashlib.sha1 if len(blob) == 40 else hashlib.sha256
+    return make(b"blob %d\0" % len(data) + data).hexdigest() == blob

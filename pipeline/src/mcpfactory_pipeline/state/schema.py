@@ -1,0 +1,232 @@
+"""What an event and a state file may hold: the one place where what comes from a file is judged.
+
+Members that no kind has are kept: a newer mcpfactory may have written them. A kind that is not in the table is said.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic_core import SchemaValidator, ValidationError
+from pydantic_core.core_schema import (
+    CoreSchema,
+    any_schema,
+    bool_schema,
+    dict_schema,
+    float_schema,
+    int_schema,
+    list_schema,
+    literal_schema,
+    nullable_schema,
+    str_schema,
+    tagged_union_schema,
+    typed_dict_field,
+    typed_dict_schema,
+    union_schema,
+)
+
+from mcpfactory_pipeline.base.errors import StateError
+
+__all__ = ["KINDS", "RECORDS", "UPGRADE", "Event", "check_event", "explain", "read_event", "read_state", "unknown_kind"]
+
+UPGRADE: Final = "update mcpfactory: a newer version wrote this"
+
+Event = Mapping[str, Any]
+Members = Mapping[str, CoreSchema]
+
+_TEXT: Final = str_schema(strict=True)
+_COUNT: Final = int_schema(strict=True)
+_NUMBER: Final = union_schema([_COUNT, float_schema(strict=True)], mode="left_to_right")  # 1 stays 1
+_TEXTS: Final = list_schema(_TEXT, strict=True)
+_TEXT_BY_NAME: Final = dict_schema(_TEXT, _TEXT, strict=True)
+_ANYTHING: Final = dict_schema(_TEXT, any_schema(), strict=True)
+_ID: Final = str_schema(strict=True, pattern=r"^[0-9A-HJKMNP-TV-Z]{26}$")
+_MOMENT: Final = str_schema(
+    strict=True,
+    pattern=r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$",
+)
+_OUTCOME: Final = literal_schema(["passed", "failed", "errored", "interrupted", "inconclusive"])
+
+
+def _record(needed: Members, optional: Members) -> CoreSchema:
+    fields = {name: typed_dict_field(member) for name, member in needed.items()}
+    fields |= {name: typed_dict_field(member, required=False) for name, member in optional.items()}
+    return typed_dict_schema(fields, strict=True, extra_behavior="allow")
+
+
+_COVERAGE: Final = _record(
+    {},
+    {"operations": _NUMBER, "made": _NUMBER, "left_out": _TEXT_BY_NAME, "missing": _NUMBER, "share": _NUMBER},
+)
+_SUMMARY: Final = _record(
+    {},
+    {
+        **dict.fromkeys(("tests", "passed", "failed", "skipped", "findings", "critical", "score"), _NUMBER),
+        **dict.fromkeys(("tools", "operations", "problems", "errors", "bytes", "exit"), _NUMBER),
+        "gates": _TEXTS,
+        "coverage": _COVERAGE,
+    },
+)
+_BUILT: Final = _record({"version": _TEXT, "files": _TEXT_BY_NAME}, {"facts": _ANYTHING})
+_STEP: Final[Members] = {"stage": _TEXT, "run": _TEXT}
+_OFFER: Final[Members] = {"channel": _TEXT, "candidate": _TEXT, "version": _TEXT}
+_DECIDED: Final[Members] = {"channel": _TEXT, "candidate": _TEXT}
+_ABOUT_STAGE: Final[Members] = {"stage": _TEXT, "shown": _TEXT_BY_NAME, "restart": _TEXT}
+_REASON: Final[Members] = {"reason": _TEXT}
+
+# What each kind of event needs, and what it may have besides.
+KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
+    "stage.started": (_STEP, {"pid": _COUNT, "reasons": _TEXTS}),
+    "stage.finished": (
+        {**_STEP, "outcome": _OUTCOME, "fingerprint": _TEXT, "inputs": _TEXT_BY_NAME},
+        {
+            "message": _TEXT,
+            "seconds": _NUMBER,
+            "summary": _SUMMARY,
+            "artifacts": _TEXT_BY_NAME,
+            "candidate": _TEXT,
+            "built": _BUILT,
+            "made_from": _ANYTHING,
+            "channel": _TEXT,
+            "version": _TEXT,
+        },
+    ),
+    "stage.interrupted": (_STEP, {"message": _TEXT}),
+    "promoted": (_OFFER, _REASON),
+    "rolled-back": (_OFFER, {"stage": _TEXT, **_REASON}),
+    "approved": ({}, {**_DECIDED, **_ABOUT_STAGE, "version": _TEXT, **_REASON}),  # about a channel or a stage
+    "rejected": ({}, {**_DECIDED, **_ABOUT_STAGE, "version": _TEXT, **_REASON}),
+    "held": ({"channel": _TEXT}, {"stage": _TEXT, **_REASON}),
+    "released": ({"channel": _TEXT}, _REASON),
+    "retired": ({}, {"channel": _TEXT, "gone": _TEXT, "kept": bool_schema(strict=True), **_REASON}),
+    "revived": ({}, _REASON),
+    "renamed": ({"previous": _TEXT}, _REASON),
+    "waived": ({"rule": _TEXT}, {**dict.fromkeys(("until", "person", "tool"), _TEXT), **_REASON}),
+    "publish.started": ({"target": _TEXT, **_OFFER}, {}),
+    "published": ({"target": _TEXT, **_OFFER}, {"digest": _TEXT, "evidence": _TEXT_BY_NAME}),
+}
+_COMMON: Final[Members] = {"id": _ID, "at": _MOMENT, "actor": _TEXT}
+
+
+def _by_name(member: CoreSchema) -> CoreSchema:
+    return dict_schema(_TEXT, member, strict=True)
+
+
+_PERHAPS_TEXT: Final = nullable_schema(_TEXT)
+_BY_WHO: Final = _by_name(_TEXT_BY_NAME)
+_PUBLICATION: Final = _record(
+    dict.fromkeys(("candidate", "version", "channel", "actor"), _TEXT),
+    {"digest": _TEXT, "evidence": _TEXT_BY_NAME},
+)
+# What each record of a state file has. What one has besides, its class refuses.
+RECORDS: Final[Mapping[str, CoreSchema]] = {
+    "stages": _record(
+        {"outcome": _OUTCOME},
+        {
+            "fingerprint": _TEXT,
+            "inputs": _TEXT_BY_NAME,
+            "candidate": _PERHAPS_TEXT,
+            "message": _TEXT,
+            "summary": _SUMMARY,
+            "artifacts": _TEXT_BY_NAME,
+        },
+    ),
+    "candidates": _record(
+        {"version": _TEXT, "number": _COUNT, "files": _TEXT_BY_NAME},
+        {
+            "inputs": _TEXT_BY_NAME,
+            "checks": _by_name(_record({}, {"outcome": _OUTCOME, "fingerprint": _TEXT, "summary": _SUMMARY})),
+            "facts": _ANYTHING,
+            "channels": _TEXTS,
+            "approvals": _BY_WHO,
+            "rejections": _BY_WHO,
+        },
+    ),
+    "channels": _record({"candidate": _TEXT, "version": _TEXT}, {"before": _TEXTS}),
+    "holds": _TEXT_BY_NAME,
+    "published": _PUBLICATION,
+    "publishing": _PUBLICATION,
+    "decisions": _record(
+        {"shown": _TEXT_BY_NAME},
+        {"candidate": _PERHAPS_TEXT, "approvals": _TEXT_BY_NAME, "rejections": _TEXT_BY_NAME},
+    ),
+    "sent_back": _TEXT_BY_NAME,
+}
+_LATER: Final = ("published", "publishing", "decisions", "sent_back")  # absent where there is none
+
+
+@functools.cache
+def _states() -> SchemaValidator:
+    tables = {name: _by_name(record) for name, record in RECORDS.items()}
+    needed = {name: table for name, table in tables.items() if name not in _LATER}
+    optional = {name: tables[name] for name in _LATER}
+    facts = {"server": _TEXT, "candidate": _PERHAPS_TEXT, "retired": nullable_schema(_TEXT_BY_NAME)}
+    return SchemaValidator(_record({"state": _COUNT, **facts, **needed}, optional))
+
+
+def read_state(text: str) -> dict[str, Any]:
+    """Return the content of a state file.
+
+    Raises:
+        ValidationError: when it is none; `explain` says why.
+    """
+    content: dict[str, Any] = _states().validate_json(text)
+    return content
+
+
+@functools.cache
+def _events() -> SchemaValidator:
+    kinds = {
+        kind: _record({**_COMMON, "event": literal_schema([kind]), **needed}, {"confirmed": _TEXT, **optional})
+        for kind, (needed, optional) in KINDS.items()
+    }
+    return SchemaValidator(tagged_union_schema(kinds, "event"))
+
+
+def read_event(line: bytes) -> Event:
+    """Return the event of a line of a history.
+
+    Raises:
+        ValidationError: when it is none; `explain` says why.
+    """
+    event: Event = _events().validate_json(line)
+    return event
+
+
+def check_event(event: Event, where: str) -> None:
+    """Judge an event before it is written.
+
+    Raises:
+        StateError: when no reader would take it.
+    """
+    try:
+        _events().validate_python(event)
+    except ValidationError as error:
+        raise StateError(f"{where}: {event.get('event')} cannot be recorded: {explain(error)}") from error
+
+
+def unknown_kind(error: ValueError) -> str:
+    """Return the kind of an event that this version does not know; empty when something else is wrong with it."""
+    found = _first(error)
+    return str(found["ctx"]["tag"]) if found.get("type") == "union_tag_invalid" else ""
+
+
+def explain(error: ValueError) -> str:
+    """Return what is wrong with a line in words: the first member that is not as it should be."""
+    if not (found := _first(error)):
+        return str(error)
+    member = ".".join(str(part) for part in found["loc"] if part not in KINDS)
+    if found["type"] == "missing":
+        return f"{member} is missing"
+    if found["type"] == "string_pattern_mismatch":
+        return f"{member} is {found['input']!r:.60}"
+    return f"{member}: {found['msg']}" if member else str(found["msg"])
+
+
+def _first(error: ValueError) -> Mapping[str, Any]:
+    if not isinstance(error, ValidationError):
+        return {}
+    first: Mapping[str, Any] = error.errors(include_url=False)[0]
+    return first

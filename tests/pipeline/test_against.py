@@ -1,0 +1,134 @@
+"""Histories only grow: what a commit has must still be there, a shortened history is never made the truth, and nobody builds on it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from mcpfactory_pipeline.base.errors import NotFoundError, RefusedError
+from mcpfactory_pipeline.base.git import git_text
+from mcpfactory_pipeline.ci.pull_request import refusals
+from mcpfactory_pipeline.promotion.restore import restore
+from mcpfactory_pipeline.publish.publish import find_release
+from mcpfactory_pipeline.state.against import lost, oddities
+from mcpfactory_pipeline.state.state import fold, to_text
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import mend, verify
+
+
+def git(folder, *words: str) -> None:
+    who = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def kept(books):
+    """A server in staging with a rejection, all of it committed."""
+    books.decide("reject", reason="it leaks")
+    root = books.workspace.root
+    git(root, "init", "-q")
+    git(root, "add", "pipeline/history", "pipeline/state")
+    git(root, "commit", "-qm", "kept")
+    git(root, "branch", "kept")
+    return books
+
+
+def rewrite(space, change) -> None:
+    """A history that says something else, with the state that follows from it."""
+    store = Store(space.workspace)
+    lines = [json.loads(line) for line in store.history_file("books").read_text().splitlines()]
+    store.history_file("books").write_text("".join(json.dumps(event) + "\n" for event in change(lines)))
+    store.state_file("books").write_text(to_text(fold("books", store.history("books"))))
+
+
+def without_rejection(lines):
+    return [event for event in lines if event["event"] != "rejected"]
+
+
+def another_reason(lines):
+    return [{**event, "reason": "fine"} if event["event"] == "rejected" else event for event in lines]
+
+
+@pytest.mark.parametrize(("change", "word"), [(without_rejection, "lacks"), (another_reason, "has another")])
+def test_a_rewritten_history_is_told_never_repaired_and_nothing_is_built_on_it(kept, change, word):
+    rewrite(kept, change)
+    before = Store(kept.workspace).state_file("books").read_bytes()
+    (wrong,) = verify(kept.workspace)
+    assert "is not what HEAD has" in wrong["message"]
+    assert wrong["changes"][0].startswith(f"{word} ")
+    assert "rejected" in wrong["changes"][0]
+    assert [(one["server"], one["mended"]) for one in mend(kept.workspace)] == [("books", False)]
+    assert Store(kept.workspace).state_file("books").read_bytes() == before
+    for use in (lambda: kept.promote("staging"), lambda: find_release(kept.workspace, "books", "staging")):
+        with pytest.raises(RefusedError, match="missing or changed"):
+            use()
+    assert [one.outcome for one in restore(kept.workspace, ["books"])] == ["missing"]
+
+
+def test_one_that_was_committed_is_told_by_the_commit_that_it_is_compared_with(kept):
+    rewrite(kept, without_rejection)
+    git(kept.workspace.root, "commit", "-qam", "nothing to see")
+    assert verify(kept.workspace) == []
+    assert ["is not what kept has" in one["message"] for one in verify(kept.workspace, against="kept")] == [True]
+    assert [one["mended"] for one in mend(kept.workspace, against="kept")] == [False]
+    with pytest.raises(NotFoundError, match="no commit nowhere"):
+        lost(kept.workspace, "nowhere")
+
+
+def test_a_history_that_was_deleted_is_told(kept):
+    store = Store(kept.workspace)
+    store.history_file("books").unlink()
+    store.state_file("books").unlink()
+    assert [one["server"] for one in verify(kept.workspace)] == ["books"]
+
+
+def test_a_history_that_git_cannot_read_is_not_taken_for_an_empty_one(kept):
+    rewrite(kept, without_rejection)
+    git(kept.workspace.root, "commit", "-qam", "nothing to see")
+    blob = git_text(kept.workspace.root, "rev-parse", "kept:pipeline/history/books.jsonl")
+    (kept.workspace.root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(NotFoundError, match="git cannot read what kept has"):
+        verify(kept.workspace, against="kept")
+
+
+def test_a_history_that_grew_is_what_it_was_and_more(kept):
+    kept.next("two")
+    assert verify(kept.workspace, against="kept") == []
+
+
+def test_a_clock_that_was_set_and_a_line_in_another_place_are_told_and_stop_nothing(books):
+    def disorder(lines):
+        old = {**lines[-1], "id": "01JZ" + "0" * 22, "event": "stage.started"}
+        return [*lines, old]
+
+    rewrite(books, disorder)
+    (odd,) = oddities(books.workspace)
+    assert [change.split(":")[0] for change in odd["changes"]] == ["clock", "order"]
+    assert verify(books.workspace) == []
+
+
+def test_a_pull_request_that_brings_its_own_decision_or_takes_one_away_is_refused(kept):
+    assert refusals(kept.workspace, "kept") == []
+    kept.decide("approve")
+    (refused,) = refusals(kept.workspace, "kept")
+    assert "approved by tester" in refused.message
+    rewrite(kept, without_rejection)
+    assert ["missing or changed" in one.message for one in refusals(kept.workspace, "kept")] == [True, False]
+
+
+def test_a_pull_request_that_brings_a_snapshot_of_a_history_is_refused(kept):
+    assert (Store(kept.workspace).locks / "books.snapshot").is_file()
+    git(kept.workspace.root, "add", "-f", "pipeline/locks/books.snapshot")
+    (refused,) = refusals(kept.workspace, "kept")
+    assert (refused.server, "is tracked" in refused.message) == ("books", True)
+    assert refused.hint == "git rm --cached -- pipeline/locks/books.snapshot"
+
+
+def test_a_server_that_the_base_does_not_know_brings_no_history_either(kept, run):
+    from tests.pipeline.cheap import add_server
+
+    add_server(kept.workspace.root, "new")
+    run("new")
+    assert [one.server for one in refusals(kept.workspace, "kept")] == ["new"]

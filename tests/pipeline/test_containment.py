@@ -1,0 +1,152 @@
+"""One server's broken file stops that server, in every command, and no other: it is named, with what to do about it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mcpfactory.main import main
+from mcpfactory_pipeline.base.events import ServerTrouble
+from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
+from mcpfactory_pipeline.init import init_workspace
+from mcpfactory_pipeline.run.run import run_pipeline
+from mcpfactory_pipeline.state import history
+from mcpfactory_pipeline.state.store import Store
+from tests.pipeline.cheap import STAGES, add_server
+from tests.pipeline.conftest import Recorder
+from tests.pipeline.here import Here
+
+BROKEN, SOUND = "books", "notes"
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory):
+    """A workspace whose two servers went through all stages."""
+    space = init_workspace(tmp_path_factory.mktemp("origin") / "space", git=False)
+    for name in (BROKEN, SOUND):
+        add_server(space.root, name)
+    assert not run_pipeline(space, stages=STAGES, executor=Here(), jobs=1).errored
+    return space
+
+
+@pytest.fixture
+def store(workspace, origin) -> Store:
+    """The same in a workspace of the test's own."""
+    shutil.copytree(origin.root, workspace.root, dirs_exist_ok=True)
+    return Store(workspace)
+
+
+def changed(**members: object) -> Callable[[Path], None]:
+    """The second event of a history with other members; what is None is left out."""
+
+    def change(file: Path) -> None:
+        lines = file.read_text().splitlines()
+        event = {**json.loads(lines[1]), **members}
+        lines[1] = json.dumps({name: value for name, value in event.items() if value is not None})
+        file.write_text("\n".join(lines) + "\n")
+
+    return change
+
+
+def first_line(data: bytes) -> Callable[[Path], None]:
+    return lambda file: file.write_bytes(data + b"\n" + file.read_bytes()) and None
+
+
+def member(*path: str, value: object) -> Callable[[Path], None]:
+    """A state with another value somewhere."""
+
+    def change(file: Path) -> None:
+        content = place = json.loads(file.read_text())
+        for name in path[:-1]:
+            place = place[name]
+        place[path[-1]] = value
+        file.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n")
+
+    return change
+
+
+def folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+DEEP = b"[" * 100_000
+HISTORIES = {
+    "an id that is a number": changed(id=5),
+    "no moment": changed(at=None),
+    "a moment that is none": changed(at="yesterday"),
+    "an actor that is a list": changed(actor=["Ada"]),
+    "inputs that are a list": changed(inputs=["source"]),
+    "a summary that is text": changed(summary="fine"),
+    "an outcome that is none": changed(outcome="splendid"),
+    "a kind that a newer version has": changed(event="blessed"),
+    "nested without end": first_line(b'{"event": ' + DEEP),
+    "too long": first_line(b'{"event": "' + b"x" * 5000 + b'"}'),
+    "not text": first_line(b"\xff\xfe\x00"),
+    "a list": first_line(b"[]"),
+    "a folder": folder,
+    "a pipe": pipe,
+}
+STATES = {
+    "a stage that is a list": member("stages", "build", value=[]),
+    "a summary that is text": member("stages", "build", "summary", value="fine"),
+    "coverage that is a number": member("stages", "build", "summary", "coverage", value=5),
+    "an outcome that is none": member("stages", "test", "outcome", value="splendid"),
+    "files that are a list": member("candidates", value={"c": {"version": "1", "number": 1, "files": []}}),
+    "a number that is text": member("candidates", value={"c": {"version": "1", "number": "1", "files": {}}}),
+    "a member that nobody knows": member("stages", "test", "colour", value="blue"),
+    "a hold that is text": member("holds", "staging", value="Ada"),
+    "nested without end": lambda file: file.write_bytes(DEEP) and None,
+    "not text": lambda file: file.write_bytes(b"\xff\xfe\x00") and None,
+    "a folder": folder,
+    "a pipe": pipe,
+}
+COMMANDS = (
+    "pipeline status", "inbox", "pipeline plan --all", "pipeline verify", "pipeline prune", "pipeline restore --dry-run",
+    "pipeline promote --due --channel production --dry-run", "pipeline verify --repair",
+)  # fmt: skip
+CASES = [("history", *case) for case in HISTORIES.items()] + [("state", *case) for case in STATES.items()]
+
+
+def mcpfactory(command: str, monkeypatch, capsys) -> tuple[int, str]:
+    monkeypatch.setattr("sys.argv", ["mcpfactory", *command.split()])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    told = capsys.readouterr()
+    return int(ended.value.code or 0), told.out + told.err
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}, {case[1]}")
+def test_a_broken_file_stops_its_own_server_only(store, workspace, monkeypatch, capsys, case):
+    kind, name, breaks = case
+    monkeypatch.chdir(workspace.root)
+    monkeypatch.setattr(history, "LONGEST", 4096)
+    breaks(getattr(store, f"{kind}_file")(BROKEN))
+    where = store.where(BROKEN, kind)
+    for command in COMMANDS:
+        code, told = mcpfactory(command, monkeypatch, capsys)
+        assert code in {0, 1, 5}, f"{command} ended in {code}: {told}"
+        if command == "pipeline verify":
+            assert where in told
+            assert ("update mcpfactory" in told) == (name == "a kind that a newer version has")
+    recorder = Recorder()
+    outcome = run_pipeline(workspace, stages=STAGES, executor=Here(), jobs=1, force=True, reporter=recorder)
+    trouble = [f"{event.message} {event.hint}" for event in recorder.of(ServerTrouble)]
+    assert outcome.servers[SOUND] == "passed"
+    assert {row.name: "problem" in row.row for row in WorkspaceReader(workspace.root).workspace().servers}[
+        SOUND
+    ] is False
+    if outcome.servers[BROKEN] == "errored":  # else --repair could write it anew from its history
+        assert where in trouble[0]
+    else:
+        assert kind == "state"

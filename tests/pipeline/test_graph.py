@@ -1,0 +1,81 @@
+"""The graph of stages: what needs what, where people decide, and where a server stands."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.views.graph import FORMATS, graph_of, layout
+from tests.pipeline.space import configured
+
+OWN = """
+[[pipeline.stages]]
+name = "approve-tools"
+kind = "approval"
+needs = ["generate"]
+before = ["build"]
+[[pipeline.stages]]
+name = "smoke"
+command = ["true"]
+needs = ["channel:staging"]
+"""
+ROW = {
+    "stages": {
+        "generate": {"verdict": "up-to-date", "outcome": "passed", "message": "2 tools", "reasons": []},
+        "approve-tools": {"verdict": "waiting", "outcome": None, "message": "", "reasons": ["1 of 1 approval missing"]},
+        "test": {"verdict": "blocked", "outcome": "failed", "message": "", "reasons": ["<b>&"]},
+    }
+}
+
+
+@pytest.fixture
+def stages(workspace):
+    return workspace_stages(configured(workspace, OWN))
+
+
+def test_text_indents_each_stage_behind_what_it_needs_and_says_where_a_server_stands(stages):
+    assert FORMATS["text"](graph_of(stages)).splitlines() == [
+        "generate",
+        "  ( approve-tools )  needs generate",
+        "    build            needs approve-tools",
+        "      test           needs build",
+        "      validate       needs build",
+        "        [ staging ]  needs test, validate",
+        "          smoke      needs staging",
+    ]
+    lines = FORMATS["text"](graph_of(stages, ROW)).splitlines()
+    assert lines[0].endswith("  passed: 2 tools")
+    assert lines[1].endswith("  waiting: 1 of 1 approval missing")
+    assert lines[3].endswith("  failed: <b>&")
+
+
+def test_json_has_kind_level_and_the_nearest_needs(stages):
+    nodes = {node["name"]: node for node in json.loads(FORMATS["json"](graph_of(stages, ROW)))}
+    assert (nodes["staging"]["kind"], nodes["approve-tools"]["kind"], nodes["smoke"]["kind"]) == (
+        "channel",
+        "approval",
+        "stage",
+    )
+    assert nodes["staging"]["needs"] == ["test", "validate"]
+    assert nodes["smoke"]["level"] == 5
+    assert nodes["test"]["status"] == "failed"
+
+
+def test_mermaid_has_a_shape_for_each_kind_and_an_arrow_for_each_need(stages):
+    text = FORMATS["mermaid"](graph_of(stages, ROW))
+    assert '  s1(["approve-tools<br>waiting"])' in text
+    assert '  s5[["staging"]]' in text
+    assert text.count("-->") == 7
+
+
+def test_the_picture_is_well_formed_and_no_two_boxes_overlap(stages):
+    nodes = graph_of(stages, ROW)
+    root = ET.fromstring(FORMATS["svg"](nodes))
+    assert len(list(root.iter("{http://www.w3.org/2000/svg}rect"))) == len(nodes)
+    assert "<b>&" in "".join(root.itertext())
+    boxes = layout(nodes).boxes
+    assert len({(box.x, box.y) for box in boxes}) == len(boxes)
+    assert max(box.x + box.width for box in boxes) <= int(root.get("width"))

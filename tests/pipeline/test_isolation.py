@@ -1,0 +1,245 @@
+"""What a server's code reaches from its box: its own folder and the system, at every level that this machine has."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from mcpfactory_pipeline.base.errors import ConfigError, StageError
+from mcpfactory_pipeline.build.programs import job_environ, uv_environ
+from mcpfactory_pipeline.executors import LocalExecutor
+from mcpfactory_pipeline.isolation import levels
+from mcpfactory_pipeline.isolation.box import Box, make_box
+from mcpfactory_pipeline.isolation.contain import client_command
+from mcpfactory_pipeline.isolation.environ import clean_environ
+from mcpfactory_pipeline.isolation.paths import interpreter_paths
+from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.run.job import make_job
+from mcpfactory_pipeline.stages import STAGES, workspace_stages
+from tests.machine import needs
+from tests.pipeline.cheap import add_server
+from tests.pipeline.space import configured
+
+SECRET = "canary-9c3f"
+
+# Tries what it is told, and says as JSON what came of each.
+HOSTILE = """
+import json, os, signal, sys
+def attempt(act):
+    try:
+        return act() or "done"
+    except (OSError, KeyError) as error:
+        return type(error).__name__
+def read(path):
+    with open(path, errors="replace") as stream:
+        return stream.read()
+def write(path, how="w"):
+    with open(path, how) as stream:
+        stream.write("forged")
+outside, parent = sys.argv[1], int(sys.argv[2])
+print(json.dumps({
+    "own": attempt(lambda: write("own.txt")),
+    "home": attempt(lambda: write(os.path.join(os.environ["HOME"], "x"))),
+    "temporary": attempt(lambda: write(os.path.join(os.environ["TMPDIR"], "x"))),
+    "null": attempt(lambda: write(os.devnull)),
+    "write": attempt(lambda: write(outside)),
+    "append": attempt(lambda: write(outside, "a")),
+    "cut": attempt(lambda: os.truncate(outside, 0)),
+    "remove": attempt(lambda: os.remove(outside)),
+    "rename": attempt(lambda: os.rename(outside, "taken.txt")),
+    "link": attempt(lambda: os.link(outside, "linked.txt")),
+    "new": attempt(lambda: write(outside + ".new")),
+    "read": attempt(lambda: read(outside)),
+    "symlink": attempt(lambda: os.symlink(outside, "way") or read("way")),
+    "parent": attempt(lambda: read(f"/proc/{parent}/environ")),
+    "signal": attempt(lambda: os.kill(parent, 0)),
+    "variable": attempt(lambda: os.environ["CALLER_TOKEN"]),
+}))
+"""
+
+OPEN = {"own", "home", "temporary", "null"}
+
+
+def attempts(box: Box, outside: Path) -> dict[str, str]:
+    command = box.command([os.path.realpath(sys.executable), "-I", "-c", HOSTILE, str(outside), str(os.getpid())])
+    done = subprocess.run(
+        command, cwd=box.folder, env=dict(box.environ), capture_output=True, text=True, check=False
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def outside(tmp_path, monkeypatch) -> Path:
+    """A file beside the box, as the history is; the caller has a token."""
+    monkeypatch.setenv("CALLER_TOKEN", SECRET)
+    (tmp_path / "work").mkdir()
+    (tmp_path / "history.jsonl").write_text(f"{SECRET}\n")
+    return tmp_path / "history.jsonl"
+
+
+@pytest.mark.parametrize(
+    "level", [pytest.param("landlock", marks=needs("landlock")), pytest.param("bubblewrap", marks=needs("bubblewrap"))]
+)
+def test_code_reaches_its_own_folder_and_neither_files_nor_processes_outside(outside, level):
+    box = make_box({"isolation": level}, outside.parent / "work")
+    found = attempts(box, outside)
+    assert {name for name, came in found.items() if not came.endswith("Error")} == OPEN, found
+    assert all(found[name] == "done" for name in OPEN)
+    assert SECRET not in json.dumps(found)
+    assert outside.read_text() == f"{SECRET}\n"
+    assert sorted(path.name for path in outside.parent.iterdir()) == ["history.jsonl", "work"]
+
+
+def test_without_a_level_there_is_a_copy_and_a_clean_environment_and_no_wall(outside):
+    found = attempts(make_box({"isolation": "none"}, outside.parent / "work"), outside)
+    assert found["variable"] == "KeyError"
+    assert found["append"] == "done", "which is why what changed is looked for afterwards"
+
+
+@needs("landlock")
+def test_what_is_listed_can_be_read_and_not_written(outside):
+    box = make_box({"isolation": "landlock"}, outside.parent / "work", readable=(outside,))
+    found = attempts(box, outside)
+    assert found["read"] == f"{SECRET}\n"
+    assert {found[name] for name in ("write", "append", "cut", "remove", "rename")} <= {"PermissionError", "OSError"}
+
+
+@needs("landlock")
+def test_the_rules_of_a_box_are_out_of_its_reach(outside):
+    box = make_box({"isolation": "landlock"}, outside.parent / "work")
+    assert attempts(box, box.reach.rules)["write"] == "PermissionError"
+
+
+def test_a_program_that_is_not_there_is_said(outside):
+    box = make_box({}, outside.parent / "work")
+    done = subprocess.run(
+        [*box.command([str(outside.parent / "nothing")])], env=dict(box.environ), capture_output=True, text=True, check=False
+    ) if box.level is not levels.NONE else None  # fmt: skip
+    assert done is None or (done.returncode and "nothing" in done.stderr)
+
+
+def test_auto_takes_the_first_level_that_is_here_and_never_a_container(monkeypatch):
+    def without(*names: str) -> str:
+        table = {
+            name: level if name not in names else levels.Level(name, level.says, lambda: "gone", level.command)
+            for name, level in levels.LEVELS.items()
+        }
+        monkeypatch.setattr(levels, "LEVELS", table)
+        return levels.find_level("auto").name
+
+    here = [name for name in ("landlock", "bubblewrap") if not levels.LEVELS[name].lacking()]
+    assert without() == [*here, "none"][0]
+    assert without("landlock", "bubblewrap") == "none"
+
+
+def test_a_level_that_is_demanded_and_not_to_be_had_breaks_the_stage(monkeypatch):
+    gone = levels.Level("landlock", "", lambda: "it is gone", levels.NONE.command)
+    monkeypatch.setattr(levels, "LEVELS", {**levels.LEVELS, "landlock": gone})
+    with pytest.raises(StageError, match="it is gone") as told:
+        levels.find_level("landlock")
+    assert told.value.hint
+
+
+def test_a_container_gets_the_folders_and_the_variables_and_the_values_stand_in_no_argument(tmp_path, monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", "unix:///there.sock")
+    settings = {"isolation": "container", "container": {"program": "podman", "image": "python:3.13"}}
+    monkeypatch.setattr(levels, "_container_lacking", lambda: "")
+    monkeypatch.setitem(
+        levels.LEVELS, "container", levels.Level("container", "", lambda: "", levels.LEVELS["container"].command)
+    )  # fmt: skip
+    box = make_box(settings, tmp_path, readable=(Path(__file__).parent,))
+    words = box.command(["python", "-m", "hello"])
+    command, environ = client_command(words[words.index("-S") + 2 :], {**box.environ, "API_KEY": SECRET})
+    assert command[:3] == ["podman", "run", "--rm"]
+    assert command[-4:] == ["python:3.13", "python", "-m", "hello"]
+    assert f"type=bind,source={box.folder},target={box.folder}" in command
+    assert f"type=bind,source={Path(__file__).parent},target={Path(__file__).parent},readonly" in command
+    assert command[command.index("API_KEY") - 1] == "--env"
+    assert f"HOME={box.folder / 'home'}" in command, "the program's home is the box, the client's is the caller's"
+    assert SECRET not in " ".join(command)
+    assert environ["API_KEY"] == SECRET
+    assert environ["DOCKER_HOST"] == "unix:///there.sock"
+    assert "DOCKER_HOST" not in " ".join(command)
+    assert not {"PATH", "--privileged"} & set(command)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('isolation = "chroot"', "pipeline.isolation is 'chroot'"),
+        ('isolation = "container"\n[pipeline.container]\nimages = "x"', "images"),
+        ('isolation = "container"\n[pipeline.container]\nimage = 1', "pipeline.container"),
+    ],
+)
+def test_what_the_workspace_says_of_isolation_is_read_strictly(workspace, text, said):
+    with pytest.raises(ConfigError, match=said):
+        workspace_stages(configured(workspace, text))
+
+
+def test_the_stages_that_run_code_of_a_server_are_told_and_due_again(workspace):
+    stages = {stage.name: stage for stage in workspace_stages(configured(workspace, 'isolation = "bubblewrap"'))}
+    usual = {stage.name: stage for stage in workspace_stages(configured(workspace))}
+    changed = {name for name in usual if usual[name].stamp != stages[name].stamp}
+    assert changed == {stage.name for stage in STAGES if stage.boxed} == {"build", "test", "validate"}
+    assert all(stages[name].settings["isolation"] == "bubblewrap" for name in changed)
+
+
+def test_programs_of_a_stage_see_no_token_of_the_caller(monkeypatch, tmp_path):
+    for name in (
+        "GITHUB_TOKEN",
+        "UV_PUBLISH_TOKEN",
+        "UV_PUBLISH_PASSWORD",
+        "TWINE_PASSWORD",
+        "UV_INDEX_PRIVATE_PASSWORD",
+    ):
+        monkeypatch.setenv(name, SECRET)
+    assert SECRET not in clean_environ(tmp_path).values()
+    assert {name for name, value in uv_environ().items() if value == SECRET} == {"UV_INDEX_PRIVATE_PASSWORD"}
+    assert {name for name, value in job_environ().items() if value == SECRET} == {"UV_INDEX_PRIVATE_PASSWORD"}
+
+
+@needs("linux")
+def test_a_process_that_hides_is_closed_to_other_programs_of_its_user():
+    code = (
+        "import ctypes\nfrom mcpfactory_pipeline.isolation.hiding import hide_process\n"
+        "get = lambda: ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)\n"  # PR_GET_DUMPABLE
+        "print(get()); hide_process(); print(get())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "0"]
+
+
+def test_stages_run_with_a_reduced_environment_and_a_workspaces_own_with_all_of_it(workspace, monkeypatch):
+    monkeypatch.setenv("GITHUB_TOKEN", SECRET)
+    add_server(workspace.root, "books")
+    executor = LocalExecutor(1)
+    seen = {}
+    for name, caller in (("books", False), ("own", True)):
+        stage = Stage(name, (), ("source",), (), 1, show, caller_environ=caller)
+        work = workspace.root / name
+        work.mkdir()
+        inputs = StageInputs("books", "p", workspace.root, workspace.root, work, workspace.artifacts, work)
+        seen[name] = executor.run(make_job(stage, inputs), log=work / "log").message
+    assert seen == {"books": "", "own": SECRET}
+
+
+def show(_inputs: StageInputs) -> StageOutputs:
+    """A stage that says which token it sees."""
+    return StageOutputs("passed", os.environ.get("GITHUB_TOKEN", ""))
+
+
+def test_a_module_of_every_start_that_is_a_link_to_elsewhere_can_be_read(tmp_path, monkeypatch):
+    """Debian's standard library has `sitecustomize.py` in /etc."""
+    elsewhere, library = tmp_path / "etc.py", tmp_path / "lib"
+    elsewhere.write_text("")
+    library.mkdir()
+    (library / "sitecustomize.py").symlink_to(elsewhere)
+    monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(library))
+    assert str(elsewhere) in interpreter_paths()

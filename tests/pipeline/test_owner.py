@@ -1,0 +1,26 @@
+"""A channel does not offer one server under the name of another."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.channels.owner import refuse_foreign_project
+from tests.pipeline.cheap import add_server
+
+
+def test_a_server_with_the_name_of_another_is_refused_and_the_channel_stays(books):
+    page = books.workspace.pipeline / "channels/staging/simple/books/index.html"
+    states = books.workspace.pipeline / "state"
+    refuse_foreign_project(page, "books", "books", states)
+    with pytest.raises(StateError, match="others has the distribution name of books, books") as caught:
+        refuse_foreign_project(page, "books", "others", states)
+    assert "pyproject.toml" in caught.value.hint
+
+
+def test_the_name_of_the_runtime_is_nobodys(books):
+    page = books.workspace.pipeline / "channels/staging/simple/mcpfactory-runtime/index.html"
+    before = page.read_text()
+    add_server(books.workspace.root, "mcpfactory-runtime")
+    assert books.run("mcpfactory-runtime").servers["mcpfactory-runtime"] != "passed"
+    assert page.read_text() == before

@@ -1,0 +1,235 @@
+"""What a job hands over is taken as far as it was dealt, as a run makes it: everything else is refused by name, and nothing of it written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
+from mcpfactory_pipeline.ci.admission import candidate_id
+from mcpfactory_pipeline.ci.bundle import pack_run
+from mcpfactory_pipeline.ci.fold import fold_in
+from mcpfactory_pipeline.ci.parcels import Parcel
+from mcpfactory_pipeline.plan.approval import ApprovalPolicy
+from mcpfactory_pipeline.plan.fingerprint import fingerprint
+from mcpfactory_pipeline.plan.policy import ChannelPolicy
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.run.run import run_pipeline
+from mcpfactory_pipeline.stages.approval import never_run
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
+from tests.pipeline.cheap import STAGES, add_server
+from tests.pipeline.here import Here
+
+Events = list[dict[str, Any]]
+
+
+@pytest.fixture
+def parcel(workspace, tmp_path):
+    """A job's: its server went to staging; the workspace knows nothing of it yet. And a server that it was not dealt."""
+    add_server(workspace.root, "a")
+    add_server(workspace.root, "b")
+    other = Workspace.find(workspace.root)
+    run = new_id()
+    outcome = run_pipeline(other, ["a"], stages=STAGES, executor=Here(), jobs=1, run_id=run)
+    pack_run(other, tmp_path / "shard-1", outcome.recorded)
+    for file in (Store(other).history_file("a"), Store(other).state_file("a")):
+        file.unlink()
+    for folder in other.artifacts.iterdir():
+        if folder.name == "a":
+            folder.rename(tmp_path / "built")
+    return Handed(other, Parcel(tmp_path / "shard-1", ("a",)), run)
+
+
+class Handed:
+    """A parcel that somebody may change before it is folded."""
+
+    def __init__(self, workspace, parcel, run) -> None:
+        self.workspace, self.parcel, self.run = workspace, parcel, run
+        self.file = parcel.folder / "history" / "a.jsonl"
+
+    def events(self) -> Events:
+        return [json.loads(line) for line in self.file.read_text().splitlines()]
+
+    def change(self, change: Callable[[Events], Events | None]) -> None:
+        events = self.events()
+        events = change(events) or events
+        self.file.write_text("".join(json.dumps(event) + "\n" for event in events))
+
+    def fold(self, **options):
+        return fold_in(self.workspace, [self.parcel], self.run, **{"stages": STAGES, **options})
+
+
+def decision(event: str, **facts: Any) -> Callable[[Events], Events]:
+    def add(events: Events) -> Events:
+        name = events[-1]["candidate"]
+        head = {"id": new_id(events[-1]["id"]), "at": format_time(utc_now()), "actor": "ada", "event": event}
+        return [*events, {**head, "channel": "production", "candidate": name, "version": "1.0", **facts}]
+
+    return add
+
+
+def finished(events: Events, stage: str) -> dict[str, Any]:
+    return next(event for event in events if event["event"] == "stage.finished" and event["stage"] == stage)
+
+
+def without(*stages: str) -> Callable[[Events], Events]:
+    return lambda events: [event for event in events if event["stage"] not in stages]
+
+
+def on(stage: str, **facts: Any) -> Callable[[Events], None]:
+    return lambda events: finished(events, stage).update(facts)
+
+
+def everywhere(**facts: Any) -> Callable[[Events], None]:
+    return lambda events: [event.update(facts) for event in events] and None
+
+
+def invented(events: Events) -> None:
+    """A candidate with a back door, in place of the one that was built."""
+    files = {"a-1.0-py3-none-any.whl": hash_bytes(b"back door")}
+    build = finished(events, "build")
+    build["built"]["files"] = files
+    for stage in ("build", "test", "staging"):
+        finished(events, stage)["candidate"] = candidate_id(files)
+
+
+def another_test(events: Events) -> Events:
+    start = next(event for event in events if event["event"] == "stage.started")
+    return [*events, {**start, "id": new_id(events[-1]["id"]), "stage": "deploy"}]
+
+
+REFUSED = {
+    "an approval": ("kind", decision("approved")),
+    "a promotion": ("kind", decision("promoted")),
+    "a hold that is lifted": ("kind", decision("released")),
+    "a publication": ("kind", decision("published", target="pypi")),
+    "events of another run": ("run", everywhere(run=new_id())),
+    "a check without a start": ("order", lambda events: [e for e in events if e["event"] != "stage.started"]),
+    "a check whose build did not run": ("order", without("build")),
+    "a channel whose check did not run": ("order", without("test")),
+    "a channel whose check failed": ("order", on("test", outcome="failed")),
+    "a check of another candidate": ("candidate", on("test", candidate="0123456789abcdef")),
+    "a candidate that its files are not": ("candidate", on("build", candidate="0123456789abcdef")),
+    "a candidate whose files are not there": ("files", invented),
+    "another channel": ("channel", on("staging", channel="production")),
+    "another version": ("channel", on("staging", version="9.9")),
+    "a channel moved by the wrong stage": ("channel", on("test", channel="staging", version="1.0")),
+    "a candidate by the wrong stage": ("stage", on("test", built={"version": "1.0", "files": {"x": "y"}})),
+    "a stage that nobody has": ("stage", another_test),
+    "an outcome that is none": ("history", on("test", outcome="perfect")),
+    "inputs that were changed": ("order", on("test", inputs={"candidate": "x"})),
+    "events from last year": ("time", everywhere(at="2020-01-01T00:00:00Z")),
+    "an event from the future": ("time", on("staging", at="2099-01-01T00:00:00Z")),
+    "an event that is incomplete": ("history", lambda events: [event.pop("stage") for event in events] and None),
+    "a file out of the folder": ("files", on("test", artifacts={"../../../x": hash_bytes(b"x")})),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_no_run_of_the_job_makes_is_refused_by_name_and_nothing_is_written(parcel, what):
+    code, change = REFUSED[what]
+    parcel.change(change)
+    folded, refused = parcel.fold()
+    assert ([one.server for one in folded], [(one.server, one.code) for one in refused]) == ([], [("a", code)])
+    assert refused[0].hint
+    store = Store(parcel.workspace)
+    assert (store.history_file("a").exists(), store.state_file("a").exists()) == (False, False)
+    assert not (parcel.workspace.artifacts / "a").exists()
+
+
+PRODUCTION = Stage(
+    name="production",
+    needs=("staging",),
+    reads=("candidate",),
+    writes=(),
+    version=1,
+    run=never_run,
+    channel=ChannelPolicy("production", source="staging", approvals=2),
+    awaits=True,
+)
+ASKED = replace(PRODUCTION, name="asked", channel=None, awaits=False, approval=ApprovalPolicy())
+
+
+@pytest.mark.parametrize("stage", [PRODUCTION, ASKED], ids=lambda stage: stage.name)
+def test_a_stage_that_people_decide_is_no_stage_that_a_job_runs(parcel, stage):
+    def add(events: Events) -> Events:
+        both = [event for event in events if event["stage"] == "staging"]
+        facts = {"stage": stage.name, "channel": "production"} if stage.channel else {"stage": stage.name}
+        made = [
+            {key: value for key, value in {**event, **facts}.items() if stage.channel or key != "channel"}
+            for event in both
+        ]
+        made[0].pop("channel", None)
+        for event in made:
+            event["id"] = new_id(events[-1]["id"])
+            events = [*events, event]
+        return events
+
+    parcel.change(add)
+    assert [one.code for one in parcel.fold(stages=(*STAGES, stage))[1]] == ["stage"]
+    assert not Store(parcel.workspace).history_file("a").exists()
+
+
+def test_as_it_was_handed_over_it_is_taken(parcel):
+    folded, refused = parcel.fold()
+    assert ([(one.server, one.passed) for one in folded], refused) == ([("a", True)], [])
+
+
+def test_bytes_that_are_not_those_of_the_events_are_refused(parcel):
+    (parcel.parcel.folder / "files" / hash_bytes(b"one").removeprefix("sha256:")).write_bytes(b"another")
+    assert [one.code for one in parcel.fold()[1]] == ["files"]
+
+
+def test_a_link_in_place_of_a_file_is_not_followed(parcel, tmp_path):
+    place = parcel.parcel.folder / "files" / hash_bytes(b"one").removeprefix("sha256:")
+    place.rename(tmp_path / "elsewhere")
+    place.symlink_to(tmp_path / "elsewhere")
+    assert [one.code for one in parcel.fold()[1]] == ["files"]
+
+
+def test_a_server_that_the_job_was_not_dealt_is_refused_and_the_others_are_taken(parcel):
+    parcel.file.with_name("b.jsonl").write_text(parcel.file.read_text())
+    folded, refused = parcel.fold()
+    assert ([one.server for one in folded], [(one.server, one.code) for one in refused]) == (["a"], [("b", "server")])
+    assert Store(parcel.workspace).history("b") == []
+
+
+def test_an_event_that_is_known_and_was_changed_is_refused(parcel):
+    parcel.fold()
+    parcel.change(on("test", message="it went better"))
+    assert [one.code for one in parcel.fold()[1]] == ["changed"]
+
+
+def test_a_channel_that_was_held_meanwhile_is_not_moved(parcel):
+    with Store(parcel.workspace).transaction("a") as transaction:
+        transaction.append("held", channel="staging", reason="wait")
+    assert [one.code for one in parcel.fold()[1]] == ["channel"]
+
+
+def test_a_second_try_in_the_same_run_is_an_order_that_a_run_makes(parcel):
+    def twice(events: Events) -> Events:
+        test = [event for event in events if event["stage"] == "test"]
+        first = [{**event, "outcome": "errored"} if "outcome" in event else event for event in test]
+        build, ship = ([event for event in events if event["stage"] == name] for name in ("build", "staging"))
+        made = [*build, *first, *test, *ship]
+        last = ""
+        for number, event in enumerate(made):
+            made[number] = {**event, "id": (last := new_id(last))}
+        return made
+
+    parcel.change(twice)
+    assert [one.passed for one in parcel.fold()[0]] == [True]
+    assert fingerprint({}) != fingerprint({"a": "b"})
+
+
+def test_the_job_that_publishes_may_say_what_it_promoted_and_nothing_else(parcel):
+    parcel.change(decision("promoted"))
+    assert [one.server for one in parcel.fold(released=True)[0]] == ["a"]
+    parcel.change(decision("approved"))
+    assert [one.code for one in parcel.fold(released=True)[1]] == ["kind"]

@@ -1,0 +1,128 @@
+"""Approvals that have to be signed: by the key of who gives them, for this candidate, once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
+from mcpfactory_pipeline.base.ids import new_id
+from mcpfactory_pipeline.ci.pull_request import refusals
+from mcpfactory_pipeline.promotion.soundness import faults
+from mcpfactory_pipeline.state.state import fold, to_text
+from mcpfactory_pipeline.state.store import Store
+from tests.pipeline.space import refused
+from tests.pipeline.test_against import git
+
+SIGNED = '[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 1\nsigned = true\n'
+
+
+def make_key(folder, name: str):
+    file = folder / name
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(file)], check=True)
+    return file
+
+
+@pytest.fixture
+def signed(books, tmp_path):
+    """A server in staging, production asks for signed approvals, and `tester` has a key."""
+    books.configure(SIGNED)
+    books.key, books.other = make_key(tmp_path, "tester"), make_key(tmp_path, "mallory")
+    signers = books.workspace.root / "pipeline" / "allowed_signers"
+    signers.write_text(f'"tester" {books.key.with_suffix(".pub").read_text()}')
+    return books
+
+
+def forge(space, change) -> None:
+    store = Store(space.workspace)
+    lines = [json.loads(line) for line in store.history_file("books").read_text().splitlines()]
+    store.history_file("books").write_text("".join(json.dumps(event) + "\n" for event in change(lines)))
+    store.state_file("books").write_text(to_text(fold("books", store.history("books"))))
+
+
+def test_an_approval_that_is_signed_counts(signed):
+    signed.decide("approve", reason="read it", key=signed.key)
+    assert faults(signed.workspace) == []
+    signed.promote()
+    assert faults(signed.workspace) == []
+
+
+def test_without_a_key_or_with_one_that_is_not_theirs_nobody_approves(signed, act):
+    with refused("has to be signed"):
+        signed.decide("approve")
+    with refused("is not tester's"):
+        signed.decide("approve", key=signed.other)
+    act("mallory")
+    with refused("is not mallory's"):
+        signed.decide("approve", key=signed.key)
+    with pytest.raises(ConfigError, match="cannot sign"):
+        signed.decide("approve", key=signed.folder / "source.txt")
+
+
+FORGED = {
+    "no signature": lambda event: {key: event[key] for key in event if key not in {"signature", "nonce"}},
+    "another reason": lambda event: {**event, "reason": "because"},
+    "another name": lambda event: {**event, "actor": "grace"},
+    "a signature of nothing": lambda event: {**event, "signature": "-----BEGIN SSH SIGNATURE-----"},
+    "another nonce": lambda event: {**event, "nonce": new_id()},
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_an_approval_that_was_written_by_hand_is_told_and_not_promoted_on(signed, what):
+    signed.decide("approve", key=signed.key)
+    forge(signed, lambda lines: [*lines[:-1], FORGED[what](lines[-1])])
+    assert [one["server"] for one in faults(signed.workspace)] == ["books"]
+    with pytest.raises(RefusedError, match="do not count"):
+        signed.promote()
+
+
+def test_a_signature_says_yes_once(signed):
+    signed.decide("approve", key=signed.key)
+    signed.decide("reject", reason="it leaks")
+    forge(signed, lambda lines: [*lines, {**lines[-2], "id": new_id(lines[-1]["id"])}])
+    with pytest.raises(RefusedError, match="another event has, too"):
+        signed.promote()
+
+
+def test_what_was_brought_in_before_signatures_were_asked_for_is_told_until_it_is_signed(books, signed):
+    books.configure(SIGNED.replace("signed = true\n", ""))
+    books.decide("approve")
+    books.promote()
+    books.configure(SIGNED)
+    (wrong,) = faults(books.workspace)
+    assert "0 of 1 signed approvals" in wrong["message"]
+    books.decide("approve", key=signed.key)
+    assert faults(books.workspace) == []
+
+
+def test_a_pull_request_may_bring_signed_approvals_and_nothing_else(signed):
+    root = signed.workspace.root
+    git(root, "init", "-q")
+    git(root, "add", "pipeline")
+    git(root, "commit", "-qm", "base")
+    signed.decide("approve", key=signed.key)
+    assert refusals(signed.workspace, "HEAD") == []
+    signed.decide("hold", reason="wait")
+    assert [one.server for one in refusals(signed.workspace, "HEAD")] == ["books"]
+
+
+def test_a_pull_request_that_brings_a_key_signs_nothing_with_it(signed):
+    root = signed.workspace.root
+    git(root, "init", "-q")
+    git(root, "add", "pipeline")
+    git(root, "commit", "-qm", "base")
+    (root / "pipeline" / "allowed_signers").write_text(f'"tester" {signed.other.with_suffix(".pub").read_text()}')
+    signed.decide("approve", key=signed.other)
+    (found,) = refusals(signed.workspace, "HEAD")
+    assert "approved by tester" in found.message
+
+
+@pytest.mark.parametrize("value", ['"yes"', "1"])
+def test_signed_is_a_switch_of_a_channel_with_approvals(books, value):
+    for text in (SIGNED.replace("true", value), SIGNED.replace("approvals = 1\n", "")):
+        books.configure(text)
+        with pytest.raises(ConfigError, match="signed is"):
+            books.decide("hold", reason="x")

@@ -1,0 +1,142 @@
+"""A snapshot spares folding a history again, says the same as all of it, and is never believed against it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcpfactory_pipeline.base.ids import format_time
+from mcpfactory_pipeline.state import store as stores
+from mcpfactory_pipeline.state.folded import begin, go_on
+from mcpfactory_pipeline.state.state import fold
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.timeline import (
+    approvers_since,
+    failing_since,
+    in_channel_since,
+    seconds_in_channel,
+    withdrawals,
+)
+from mcpfactory_pipeline.state.verify import verify
+from tests.pipeline.test_state import EVENTS, numbered
+
+START = datetime(2026, 11, 22, tzinfo=UTC)
+NOW = START + timedelta(days=1)
+
+
+@st.composite
+def histories(draw):
+    """Events of which each knows its moment; now and then the clock is set back."""
+    at, found = START, []
+    for event in numbered(draw(st.lists(EVENTS, max_size=40))):
+        at += timedelta(seconds=draw(st.sampled_from([0, 1, 60, 3600, -600])))
+        found.append({**event, "at": format_time(at)})
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(histories(), st.lists(st.integers(0, 40), max_size=4))
+def test_what_is_kept_of_a_history_answers_as_all_of_it(events, cuts):
+    folded, before = begin("s"), 0
+    for cut in [*sorted(cuts), len(events)]:
+        folded, before = go_on(folded, events[before:cut]), max(before, cut)
+    state = fold("s", events)
+    assert folded.state == state
+    assert folded.last == (events[-1]["id"] if events else "")
+    for stage in ("generate", "build", "test", "validate", "staging"):
+        assert failing_since(folded.recent, stage) == failing_since(events, stage)
+    for channel in ("staging", "production"):
+        withdrawn, all_withdrawn = withdrawals(folded.recent, channel), withdrawals(events, channel)
+        assert withdrawn.keys() & state.candidates.keys() == all_withdrawn.keys() & state.candidates.keys()
+        for candidate in state.candidates:
+            assert in_channel_since(folded.recent, channel, candidate) == in_channel_since(events, channel, candidate)
+            assert approvers_since(folded.recent, channel, candidate) == approvers_since(events, channel, candidate)
+            told = seconds_in_channel(folded.recent, channel, candidate, NOW)
+            assert told == seconds_in_channel(events, channel, candidate, NOW)
+
+
+def test_of_a_long_history_little_is_kept():
+    finished = {
+        "event": "stage.finished",
+        "actor": "a",
+        "outcome": "passed",
+        "fingerprint": "",
+        "inputs": {},
+        "run": "r",
+    }
+    events = [
+        {**finished, "stage": "staging", "channel": "staging", "version": "1", "candidate": f"{number // 3:016x}"}
+        for number in range(900)
+    ]
+    events = [{**event, "at": format_time(START)} for event in numbered(events)]
+    assert len(go_on(begin("s"), events).recent) < 5
+
+
+@pytest.fixture
+def store(workspace, books):
+    """The store of a workspace whose server was run."""
+    books.run("books")
+    return Store(workspace)
+
+
+def snapshot(store):
+    return store.locks / "books.snapshot"
+
+
+def parsed(monkeypatch):
+    """How many events were read from then on."""
+    count, parse = [], stores.history.parse
+    monkeypatch.setattr(stores.history, "parse", lambda *args, **more: count.extend(got := parse(*args, **more)) or got)
+    return count
+
+
+def test_only_what_was_added_since_is_read(store, monkeypatch):
+    store.folded("books")
+    count = parsed(monkeypatch)
+    with store.transaction("books") as transaction:
+        transaction.append("held", channel="staging", reason="")
+    assert count == []
+    assert store.folded("books").state.holds
+    assert [event["event"] for event in count] == ["held"]
+
+
+def test_a_snapshot_of_other_bytes_is_none(store):
+    store.folded("books")
+    file = store.history_file("books")
+    file.write_text(file.read_text().replace('"passed"', '"failed"', 1))
+    assert store.folded("books").state == fold("books", store.history("books"))
+
+
+def test_an_older_event_that_a_merge_brings_is_folded_in_its_place(store):
+    store.folded("books")
+    held = {"id": "0" * 26, "at": "2026-11-22T08:00:00Z", "actor": "a", "event": "held", "channel": "staging"}
+    with store.history_file("books").open("a") as stream:
+        stream.write(json.dumps(held) + "\n" + json.dumps({**held, "event": "released", "id": "0" * 25 + "1"}) + "\n")
+    assert store.folded("books").state == fold("books", store.history("books"))
+    assert not store.folded("books").state.holds
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"\xff\xfe", b"{}", b"half"], ids=["empty", "not text", "without its hash", "cut off"]
+)
+def test_a_damaged_snapshot_is_none(store, damage):
+    wanted = store.folded("books")
+    snapshot(store).write_bytes(snapshot(store).read_bytes()[:-9] if damage == b"half" else damage)
+    assert store.folded("books") == wanted
+
+
+def test_verify_does_not_ask_a_snapshot(store, workspace):
+    """Even one that has the right hashes and says something else."""
+    store.folded("books")
+    _, _, body = snapshot(store).read_bytes().partition(b"\n")
+    content = json.loads(body)
+    content["state"] = content["state"].replace('"passed"', '"failed"')
+    forged = json.dumps(content).encode()
+    snapshot(store).write_bytes(hashlib.sha256(forged).hexdigest().encode() + b"\n" + forged)
+    store.state_file("books").write_text(content["state"])
+    assert [wrong["server"] for wrong in verify(workspace)] == ["books"]

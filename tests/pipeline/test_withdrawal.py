@@ -1,0 +1,108 @@
+"""What was rolled back or rejected does not come back by itself, what is due is not promoted, and nothing is promoted twice."""
+
+from __future__ import annotations
+
+from mcpfactory_pipeline.promotion.promote import promote_due
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.views.inbox import read_inbox
+from tests.pipeline.cheap import STAGES
+from tests.pipeline.space import refused, two_in_production
+
+
+def test_a_rollback_skips_what_was_rejected_and_says_so(books):
+    first, second = two_in_production(books)
+    third = books.next("three")
+    books.decide("approve")
+    books.promote()
+    books.decide("reject", candidate=second, reason="worse")
+    back = books.rollback()
+    assert (back["candidate"], back["skipped"]) == (first, {second: "rejected by tester: worse"})
+    with refused("no older candidate of books that it may return to"):
+        books.rollback()
+    with refused(f"candidate {second} of books may not return to production: it was rejected by tester: worse"):
+        books.rollback(candidate=second)
+    assert third != second
+
+
+def test_approvals_from_before_a_rollback_do_not_count_after_it(books, act):
+    books.configure('[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 2\n')
+    for who in ("Ada", "Grace"):
+        act(who)
+        books.decide("approve")
+    books.promote()
+    books.next("two")
+    for who in ("Ada", "Grace"):
+        act(who)
+        books.decide("approve")
+    second = books.promote()["candidate"]
+    books.rollback()
+    books.decide("release")
+    books.decide("approve", candidate=second)
+    with refused("1 of 2 approvals missing"):
+        books.promote(candidate=second)
+    act("Ada")
+    books.decide("approve", candidate=second)
+    assert books.promote(candidate=second)["candidate"] == second
+
+
+def test_a_timer_does_not_bring_back_what_was_rolled_back(books):
+    two_in_production(books)
+    books.rollback()
+    books.decide("release")
+    assert promote_due(books.workspace, "production", stages=STAGES, clock=books.clock) == []
+
+
+def test_a_channel_without_approvals_takes_back_what_was_rolled_back_when_somebody_approves_it(books):
+    books.configure('[[pipeline.channels]]\nname = "production"\nfrom = "staging"\n')
+    books.promote()
+    second = books.next("two")
+    books.promote()
+    books.rollback()
+    books.decide("release")
+    with refused("it was rolled back by tester: it is bad out of production"):
+        books.promote(candidate=second)
+    books.decide("approve", candidate=second)
+    assert books.promote(candidate=second)["candidate"] == second
+
+
+def test_promoting_what_is_there_records_nothing_and_mends_the_channel(books):
+    books.decide("approve")
+    books.promote()
+    before = Store(books.workspace).history("books")
+    wheel = next((books.workspace.pipeline / "channels/production/files").rglob("*.whl"))
+    wheel.write_bytes(b"other")
+    assert books.promote()["candidate"] == books.state.candidate
+    assert Store(books.workspace).history("books") == before
+    assert books.offered("production") == [b"one"]
+
+
+def test_who_approves_is_told_how_many_findings_were_waived(books):
+    assert books.decide("approve", dry_run=True)["waived"] == 0
+
+
+def test_one_person_in_several_spellings_is_one(books, act):
+    books.configure('[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 2\n')
+    act("Grace")
+    books.decide("approve")
+    act("GRACE\u200b")
+    with refused("has approved candidate .* already"):
+        books.decide("approve")
+
+
+def test_what_is_due_is_not_promoted_and_the_refusal_says_why(books):
+    books.decide("approve")
+    (books.folder / "tests/outcome.txt").write_text("failed")
+    with refused("test is due: tests changed") as caught:
+        books.promote()
+    assert caught.value.hint == "mcpfactory pipeline run books"
+
+
+def test_the_inbox_says_that_production_offers_what_failed_since(books):
+    books.decide("approve")
+    books.promote()
+    (books.folder / "tests/outcome.txt").write_text("failed")
+    books.run("books")
+    items = read_inbox(books.workspace, stages=STAGES)
+    found = next(item for item in items if item.about == "production")
+    assert (found.kind, "is offered in production, and test has failed since" in found.message) == ("failed", True)
+    assert found.command == "mcpfactory pipeline rollback books --channel production --reason '…'"
