@@ -14,7 +14,7 @@ A row per document with a finding, and the total:
 - `lost`: names without a word of the operationId, although 64 characters have room for it; what repeats the path
   or its parameters, versions, articles and prepositions is not counted, and a usual short form is the word
 - `verb`: names whose verb contradicts the summary's: `create_…` of "Get a list of …"
-- `alike`: names that have the same words as another one of the document, in whatever order and number
+- `alike`: names that have the same words as another one of the document, in whatever order and number, digests aside
 - `long`: characters of the longest name
 
 Exit code 1: more than one in 1,000 ends in a digest. 3: a document cannot be had.
@@ -38,11 +38,11 @@ from typing import Any, Final
 import yaml
 
 from benchmarks.apis import DocumentError
-from benchmarks.apis.table import METHODS
+from benchmarks.apis.parts import METHODS
 from benchmarks.house.measure import commit_tree
 from benchmarks.staging.arrival import Source
 from benchmarks.staging.sources import from_files, from_list
-from mcpfactory_codegen.naming.shortening import USUAL
+from mcpfactory_codegen.naming.tools import USUAL
 from mcpfactory_codegen.text import VERSION, digest, singular, words
 
 _LIMIT: Final = 64
@@ -170,7 +170,8 @@ def _named(documents: list[list[Row]], root: Path) -> list[dict[str, str]]:
 def figures(rows: Sequence[Row], names: dict[str, str]) -> Figures:
     """What is found in the names of one document."""
     by_key = {f"{row[0]} {row[1]}": row for row in rows}
-    kinds = Counter(frozenset(map(singular, words(name))) for name in names.values())
+    ends = {key: name.rpartition("_")[0] for key, name in _tails(names)}  # a digest tells a reader nothing
+    kinds = Counter(frozenset(map(singular, words(ends.get(key, name)))) for key, name in names.items())
     return Figures(
         tools=len(names),
         hash=sum(name.endswith(digest(key)[: len(name.rpartition("_")[2])]) for key, name in _tails(names)),
@@ -192,12 +193,23 @@ def lost(row: Row, name: str) -> list[str]:
     has = {form for word in words(name) for form in _forms(word)}
     parameters = "".join("".join(words(one)) for one in re.findall(r"\{([^{}]*)\}", path))
     missing = []
-    for word in dict.fromkeys(_without_path(words(operation_id), path, method.lower())):
+    said = _without_path(words(operation_id), path, method.lower())
+    has_joined = _joined_in(said, has)
+    for word in dict.fromkeys(said):
         restated = word.removeprefix("by") in parameters or word in _LITTLE or VERSION.match(word)
         machine = re.fullmatch(r"[0-9a-f]{16,}", word)
-        if not (_forms(word) & has or restated or machine) and len(name) + 1 + len(word) <= _LIMIT:
+        if (
+            not (_forms(word) & has or word in has_joined or restated or machine)
+            and len(name) + 1 + len(word) <= _LIMIT
+        ):
             missing.append(word)
     return missing
+
+
+def _joined_in(said: Sequence[str], has: set[str]) -> set[str]:
+    """The words that are a name's word only together: `IPs` is i and ps in the operationId, and `ips` in the name."""
+    runs = [said[start : start + length] for length in (2, 3) for start in range(len(said) - length + 1)]
+    return {word for run in runs if _forms("".join(run)) & has for word in run}
 
 
 def _forms(word: str) -> set[str]:

@@ -4,6 +4,7 @@
   python -m benchmarks.apis --fetch         fetches what is not here yet, and prints the files
   python -m benchmarks.apis --fetch github stripe
   python -m benchmarks.apis --row NAME npm PACKAGE VERSION PATH      prints a row for documents.tsv (npm or pypi)
+  python -m benchmarks.apis --row NAME npm PACKAGE VERSION PATH --in FOLDER      of a document in several files
 
 Exit code 3: a document cannot be had.
 """
@@ -25,11 +26,12 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--fetch", action="store_true")
     parser.add_argument("--row", nargs=5, metavar=("NAME", "REGISTRY", "PACKAGE", "VERSION", "PATH"))
+    parser.add_argument("--in", dest="folder", default="", metavar="FOLDER", help="with --row: where its files are")
     wish = parser.parse_args()
     try:
         if wish.row:
             name, registry, package, version, place = wish.row
-            print(row(Document(name, registry, package, version, place, "", "", 0)).row)
+            print(row(Document(name, registry, package, version, place, "", "", 0, folder=wish.folder)).row)
             return 0
         for one in select(wish.names):
             where = path(one) if wish.fetch else f"{one.registry} {one.package} {one.version} {one.path}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from benchmarks.apis.packages import PackageError, files
-from benchmarks.apis.table import DOCUMENTS, Document, described
+from benchmarks.apis.parts import described, digest, parts_of
+from benchmarks.apis.table import DOCUMENTS, Document
 from benchmarks.peers import home
 
 __all__ = ["Document", "DocumentError", "path", "row", "select"]
@@ -34,7 +35,7 @@ def select(names: Iterable[str] | str) -> list[Document]:
 
 
 def path(document: Document | str) -> Path:
-    """The file of a document, which is fetched when it is not here yet.
+    """The file of a document, which is fetched when it is not here yet; of one in several files the main one, beside the others.
 
     Other documents of the same package come with it: a package is fetched once.
 
@@ -53,40 +54,44 @@ def _fetch(wanted: Document, folder: Path) -> None:
     beside = [one for one in DOCUMENTS.values() if _source(one) == source and not (folder / one.file).exists()]
     missing = {wanted, *beside}
     try:
-        contents = files(*source, {one.path for one in missing})
+        contents = files(*source, {one.wanted for one in missing})
     except PackageError as error:
         raise DocumentError(f"document {wanted.name}: {error}") from None
     for one in missing:
-        _keep(one, contents[one.path], folder)
+        _keep(one, parts_of(one, contents), folder)
 
 
 def _source(one: Document) -> tuple[str, str, str]:
     return one.registry, one.package, one.version
 
 
-def _keep(one: Document, content: bytes, folder: Path) -> None:
-    found = hashlib.sha256(content).hexdigest()
+def _keep(one: Document, parts: dict[str, bytes], folder: Path) -> None:
+    """Keep a document under its name; it is there as a whole or not at all."""
+    found = digest(parts)
     if found != one.sha256:
         raise DocumentError(
             f"document {one.name}: {one.path} of {one.package} {one.version} has the SHA-256 {found}, and the list says {one.sha256}\n"
             "hint: published packages do not change: ask where this one comes from before its row is corrected"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    aside = folder / f".{one.file}.{os.getpid()}"
-    aside.write_bytes(content)
-    aside.replace(folder / one.file)
+    with TemporaryDirectory(prefix=".new-", dir=folder) as aside:
+        for name, content in parts.items():
+            file = Path(aside, one.kept_as, name) if one.folder else Path(aside, one.kept_as)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        if not (folder / one.kept_as).exists():  # another process may have been quicker
+            Path(aside, one.kept_as).rename(folder / one.kept_as)
 
 
 def row(source: Document) -> Document:
-    """A document for the list, of which name, package, version and path are known: the rest is read from the package.
+    """A document for the list, of which name, package, version, path and folder are known: the rest is read from the package.
 
     Raises:
         DocumentError: it cannot be fetched.
     """
     try:
-        content = files(*_source(source), {source.path})[source.path]
+        parts = parts_of(source, files(*_source(source), {source.wanted}))
     except PackageError as error:
         raise DocumentError(f"document {source.name}: {error}") from None
-    openapi, operations = described(content)
-    known = (source.name, *_source(source), source.path)
-    return Document(*known, hashlib.sha256(content).hexdigest(), openapi, operations)  # type: ignore[arg-type]
+    openapi, operations = described(source.main, parts)
+    return replace(source, sha256=digest(parts), openapi=openapi, operations=operations)

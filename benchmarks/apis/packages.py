@@ -15,6 +15,7 @@ from benchmarks.peers.outsiders import node
 __all__ = ["CLIENTS", "PackageError", "files"]
 
 _PATIENCE = 600  # seconds for one package
+_PARTS = (".json", ".yaml", ".yml")  # endings of files that a document may consist of
 _TOLD = 4  # lines of what a client says when it fails
 
 
@@ -50,7 +51,7 @@ def files(registry: str, package: str, version: str, paths: Collection[str]) -> 
         registry: a key of `CLIENTS`.
         package: its name.
         version: its version.
-        paths: of the files.
+        paths: of the files; one that ends in `/` stands for every JSON and YAML file below it.
 
     Raises:
         PackageError: the client cannot get it, or a file is not in it.
@@ -61,7 +62,7 @@ def files(registry: str, package: str, version: str, paths: Collection[str]) -> 
     with TemporaryDirectory(prefix="mcpfactory-package-") as folder:
         archive = _download(registry, package, version, Path(folder))
         found = dict(_read(archive, paths))
-    if missing := sorted(set(paths) - found.keys()):
+    if missing := sorted(path for path in paths if not any(path in (name, _folder(name, path)) for name in found)):
         raise PackageError(f"{package} {version} has no {', '.join(missing)}\nhint: correct the path in the list")
     return found
 
@@ -84,12 +85,22 @@ def _download(registry: str, package: str, version: str, folder: Path) -> Path:
 
 def _read(archive: Path, paths: Collection[str]) -> Iterator[tuple[str, bytes]]:
     """The wanted files, in one pass: a tarball has to be unpacked up to each of them."""
+    folders = [path for path in paths if path.endswith("/")]
+
+    def wanted(name: str) -> bool:
+        return name in paths or any(_folder(name, folder) for folder in folders)
+
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
-            yield from ((path, wheel.read(path)) for path in set(paths) & set(wheel.namelist()))
+            yield from ((name, wheel.read(name)) for name in wheel.namelist() if wanted(name))
         return
     with tarfile.open(archive) as tarball:
         for member in tarball:
-            path = member.name.partition("/")[2]
-            if path in paths and (file := tarball.extractfile(member)) is not None:
-                yield path, file.read()
+            name = member.name.partition("/")[2]
+            if wanted(name) and member.isfile() and (file := tarball.extractfile(member)) is not None:
+                yield name, file.read()
+
+
+def _folder(name: str, folder: str) -> str:
+    """`folder` when a file is below it and may be a part of a document, else ""."""
+    return folder if folder.endswith("/") and name.startswith(folder) and name.endswith(_PARTS) else ""

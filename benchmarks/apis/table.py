@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import csv
-import json
 from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-import yaml
-
-__all__ = ["DOCUMENTS", "Document", "described"]
-
-METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace", "query"})
+__all__ = ["DOCUMENTS", "Document"]
 
 
 @dataclass(frozen=True)
@@ -28,8 +23,9 @@ class Document:
         sha256: of the document.
         openapi: the version of OpenAPI or Swagger that it says.
         operations: how many it has.
-        kind: what it is an example of; `hostile`: no server can be made of it.
+        kind: what it is an example of.
         set: `tuning` for those that may be looked at while something is mended, `apart` for those that judge it.
+        folder: of a document in several files the folder in the package that holds them all; "" for one in one file.
     """
 
     name: str
@@ -42,29 +38,37 @@ class Document:
     operations: int
     kind: str = "rest"
     set: Literal["tuning", "apart"] = "tuning"
+    folder: str = ""
+
+    @property
+    def wanted(self) -> str:
+        """What is taken out of the package: its file, or its folder, with a slash at the end."""
+        return f"{self.folder}/" if self.folder else self.path
+
+    @property
+    def main(self) -> str:
+        """Its main file, below its folder."""
+        return str(PurePosixPath(self.path).relative_to(self.folder)) if self.folder else self.path
+
+    @property
+    def kept_as(self) -> str:
+        """The name of its file or folder in the cache: another hash is another one."""
+        return f"{self.name}-{self.sha256[:12]}{'' if self.folder else PurePosixPath(self.path).suffix}"
 
     @property
     def file(self) -> str:
-        """Its file name in the cache: another hash is another file."""
-        return f"{self.name}-{self.sha256[:12]}{PurePosixPath(self.path).suffix}"
+        """The place of its main file in the cache."""
+        return f"{self.kept_as}/{self.main}" if self.folder else self.kept_as
 
     @property
     def row(self) -> str:
         """Its line in the list."""
-        return "\t".join(str(getattr(self, field.name)) for field in fields(self))
-
-
-def described(content: bytes) -> tuple[str, int]:
-    """The version that a document says, and how many operations its paths have."""
-    json_text = content.lstrip().startswith(b"{")
-    data: Any = json.loads(content) if json_text else yaml.load(content, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    items = [item for item in (data.get("paths") or {}).values() if isinstance(item, dict)]
-    return str(data.get("openapi") or data["swagger"]), sum(len(METHODS & item.keys()) for item in items)
+        return "\t".join(str(getattr(self, field.name)) for field in fields(self)).rstrip("\t")
 
 
 def _read() -> dict[str, Document]:
     with Path(__file__).with_name("documents.tsv").open(encoding="utf-8") as file:
-        rows: list[dict[str, Any]] = list(csv.DictReader(file, delimiter="\t"))
+        rows: list[dict[str, Any]] = list(csv.DictReader(file, delimiter="\t", restval=""))
     return {row["name"]: Document(**{**row, "operations": int(row["operations"])}) for row in rows}
 
 

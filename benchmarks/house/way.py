@@ -26,7 +26,11 @@ PACKAGES: Final = ("mcpfactory_runtime", "mcpfactory_codegen", "mcpfactory_pipel
 SUBJECTS: Final = ("operation", "call")
 _SECONDS: Final = 120
 
-_READ_API: Final = ("mcpfactory_codegen.source:read_source", "mcpfactory_codegen.openapi:read_api")
+_READ_API: Final = (
+    "mcpfactory_codegen.sources.reading:read_source",
+    "mcpfactory_codegen.source:read_source",
+    "mcpfactory_codegen.openapi:read_api",
+)
 _LOAD: Final = ("mcpfactory_codegen.read.document:load", "mcpfactory_codegen.document:load")
 _SELECT: Final = ("mcpfactory_codegen.select:select",)
 _SELECTION: Final = ("mcpfactory_codegen.select:Selection",)

@@ -9,7 +9,7 @@ Each document goes through `mcpfactory new` and `mcpfactory pipeline run`, as re
   python -m benchmarks staging --continue             what was sent before with this code is not sent again
   python -m benchmarks staging --json FILE            everything found, for a program
 
-Exit code 1: a document that is not marked hostile does not arrive. 3: a document cannot be had.
+Exit code 1: a document that has operations does not arrive. 3: a document cannot be had.
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ from typing import Any
 
 __all__ = ["Arrival", "Obstacle", "Source"]
 
-HOSTILE = "hostile"  # the kind of documents of which no server can be made
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -19,7 +17,7 @@ class Source:
     Attributes:
         name: of the document, and of its server.
         file: where it is.
-        kind: what it is an example of; `HOSTILE` when no server can be made of it.
+        kind: what it is an example of.
         operations: how many it has, by the list; 0 when nobody counted.
         digest: the SHA-256 of what it says.
     """
@@ -58,6 +56,7 @@ class Arrival:
         seconds: of `new` and `pipeline run` together.
         stages: the seconds of each step.
         arrived: whether its server is in staging.
+        hostile: why no server can be made of it, as the document itself says; "" when one can.
         obstacles: the reasons why not; the first of each rule.
     """
 
@@ -68,12 +67,13 @@ class Arrival:
     seconds: float = 0.0
     stages: Mapping[str, float] = field(default_factory=dict)
     arrived: bool = False
+    hostile: str = ""
     obstacles: tuple[Obstacle, ...] = ()
 
     @property
     def expected(self) -> bool:
         """Whether it is as it should be: in staging, or hostile."""
-        return self.arrived or self.kind == HOSTILE
+        return self.arrived or bool(self.hostile)
 
     def as_json(self) -> dict[str, Any]:
         """The record for a program."""

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.staging.arrival import Arrival, Obstacle, Source
+from benchmarks.staging.hostile import hostility
 from benchmarks.staging.obstacles import Made, obstacles
 
 __all__ = ["empty_workspace", "end_all", "travel"]
 
+_REFUSED = 4  # the exit code of `new` for a document that is no use
 _running: set[int] = set()  # process groups of commands
 
 
@@ -78,6 +80,7 @@ def travel(source: Source, template: Path, folder: Path, patience: float) -> Arr
         seconds=round(time.perf_counter() - begin, 1),
         stages={stage: round(seconds, 1) for stage, seconds in trip.seconds.items()},
         arrived=not trip.failed and "staging" in trip.seconds,
+        hostile=hostility(source.file) if made.code == _REFUSED else "",
         **(known or _nothing_told(trip)),
     )
 

@@ -16,7 +16,6 @@ ENDINGS = (".json", ".yaml", ".yml")
 _SAYS = re.compile(
     rb"""^\s*[{]?\s*["']?(openapi|swagger)["']?\s*:|["'](openapi|swagger)["']\s*:\s*["']""", re.MULTILINE
 )
-_HEAD = 200_000  # bytes in which a document says what it is
 
 
 def from_list(names: str, which: str) -> Iterator[Source]:
@@ -53,4 +52,4 @@ def from_files(files: Iterable[Path]) -> Iterator[Source]:
 def from_folder(folder: Path) -> Iterator[Source]:
     """The documents of a folder, and below: files that say a version of OpenAPI or Swagger."""
     found = sorted(one for one in folder.rglob("*") if one.suffix in ENDINGS and one.is_file())
-    yield from from_files(one for one in found if _SAYS.search(one.read_bytes()[:_HEAD]))
+    yield from from_files(one for one in found if _SAYS.search(one.read_bytes()))

@@ -13,7 +13,7 @@ HEAD = f"{'document':26} {'kind':14} {'operations':>10} {'tools':>6} {'seconds':
 
 def line(one: Arrival) -> str:
     """The row of a document."""
-    verdict = "yes" if one.arrived else f"no: {', '.join(_rules(one))}"
+    verdict = "yes" if one.arrived else f"hostile: {one.hostile}" if one.hostile else f"no: {', '.join(_rules(one))}"
     return f"{one.name:26} {one.kind:14} {one.operations:10} {one.tools:6} {one.seconds:8.1f}  {verdict}"
 
 

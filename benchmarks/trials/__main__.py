@@ -17,8 +17,12 @@
   python -m benchmarks.trials operate            an unmodified MCP client brings a server to production, in both lifecycles
   python -m benchmarks.trials releases --times 40  releases that are killed (-9) at random moments, then continued
   python -m benchmarks.trials first-push         each job of the workflows that init and ci write, by hand, as it is pushed
+  python -m benchmarks.trials gate               what must not come into a channel, or be believed: the table of attempts
+  python -m benchmarks.trials fork               a pull request from a fork, played out: what it steals, plants and forges; and its mutants
   python -m benchmarks.trials addresses          two FastAPI apps on loopback: each key reaches its own, whatever the environment says
   python -m benchmarks.trials several-documents  three documents of Twilio as one server, staged, each call at the right host
+  python -m benchmarks.trials mutants [kills …]  promises broken on purpose: each trial must turn red for each of its mutants
+  python -m benchmarks.trials twenty-five        ten servers through 25 stages with four people's gates, by the commands of the page
   --seed N                                       other moments and choices
 Each prints what it met, and the last lines are a table of figures. The exit code is 1 when a promise was broken, 3 when
 something could not be tried here.
@@ -41,17 +45,21 @@ from benchmarks.trials import (
     docker,
     faults,
     first_push,
+    fork,
+    gate,
     installed,
     installs,
     kills,
     mcpb,
     merges,
+    mutants,
     oci,
     operate,
     publish,
     releases,
     rollbacks,
     several_documents,
+    twenty_five,
     workers,
 )
 from benchmarks.trials.ground import environment
@@ -73,8 +81,11 @@ PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "operate": (operate.run, 2),
     "releases": (releases.run, 40),
     "first-push": (first_push.run, 1),
+    "gate": (gate.run, 1),
+    "fork": (fork.run, 1),
     "addresses": (addresses.run, 1),
     "several-documents": (several_documents.run, 1),
+    "twenty-five": (twenty_five.run, 10),
 }
 
 
@@ -85,9 +96,12 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=0, help="how often, or for how many seconds")
     parser.add_argument("--seed", type=int, default=7)
     wish = parser.parse_args()
-    if unknown := set(wish.parts) - set(PARTS):
+    with_mutants, chosen = wish.parts[:1] == ["mutants"], wish.parts[1:]
+    if unknown := set(chosen if with_mutants else wish.parts) - set(PARTS):
         parser.error(f"unknown trial: {', '.join(unknown)}")
     os.environ.update(environment())
+    if with_mutants:
+        sys.exit(mutants.examine({name: trial for name, (trial, _) in PARTS.items()}, chosen, wish.seed))
     outcomes = {}
     for part in wish.parts or PARTS:
         trial, usual = PARTS[part]

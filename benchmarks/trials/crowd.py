@@ -2,7 +2,8 @@
 
 Each worker forks a process for every command. What that process says with its exit code is noted: 0 is accepted, 1 refused.
 Every command has a reason of its own, so that the history can be held against the notes: what was accepted is in it exactly
-once, what was refused is not in it at all.
+once, what was refused is not in it at all. Between reading a history and adding to it each takes a moment, as on a slow disk:
+who does not wait for the others is then seen.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from benchmarks.exam.outcome import Outcome, judged
 from benchmarks.trials.child import act
 from benchmarks.trials.ground import ROOT, kept_promises, ledger, make
 from mcpfactory_pipeline.build.distributions import runtime_wheel
+from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -36,6 +38,9 @@ _DECISIONS = (
 )  # fmt: skip
 _WEIGHTS = (6, 6, 1, 2, 1, 1, 4, 4)
 _RUNS = 0.08  # the share of commands that are runs: they take longest
+_NEVER_REFUSED = "reject {server} --channel production"
+_MOMENT = 0.2  # seconds at most
+_TURN = 4  # seconds in which all crowd at one server
 _LOADED = (
     "mcpfactory.main",
     "mcpfactory_pipeline.promotion.decision",
@@ -75,7 +80,8 @@ def _against(space: Workspace, notes: list[dict[str, object]]) -> Iterator[str]:
         reason, code, command = note["reason"], note["code"], note["command"]
         if code not in {0, 1}:
             yield f"{command} ({reason}) ended in {code}"
-        if command != "run" and decided[reason] != (code == 0):
+        idle = command == "promote" and code == 0 and not decided[reason]  # the channel offered that candidate already
+        if command != "run" and not idle and decided[reason] != (code == 0):
             yield f"{command} ({reason}) ended in {code} and is in the history {decided[reason]} times"
     known = {note["reason"] for note in notes}
     yield from (f"in the history, and nobody's: {reason}" for reason in decided if reason not in known)
@@ -111,18 +117,34 @@ def work(root: Path, seconds: float, number: int, seed: int) -> None:
     for module in _LOADED:  # once, and not in every process that is forked
         import_module(module)
     choose = random.Random(f"{seed}.{number}")
+    _hesitate(choose)
     os.environ["MCPFACTORY_ACTOR"] = f"worker-{number}"
-    until, count = time.monotonic() + seconds, 0
+    until, count, turn = time.monotonic() + seconds, 0, 0
     while time.monotonic() < until:
         count += 1
-        reason, server = f"{number}.{count}", choose.choice(SERVERS)
-        if choose.random() < _RUNS:
+        turn, before = int(time.monotonic()) // _TURN, turn
+        reason, server = f"{number}.{count}", SERVERS[turn % len(SERVERS)]
+        if turn == before and choose.random() < _RUNS:
             (root / "servers" / server / "source.txt").write_text(f"{server} {reason}")
             command, code = "run", act_in_child(root, ["run", server])
         else:
-            words = choose.choices(_DECISIONS, _WEIGHTS)[0].format(server=server).split()
+            # Each turn begins with what nobody is refused, so that all of them write at once.
+            wish = choose.choices(_DECISIONS, _WEIGHTS)[0] if turn == before else _NEVER_REFUSED
+            words = wish.format(server=server).split()
             command, code = words[0], act_in_child(root, [*words, "--reason", reason])
         print(json.dumps({"command": command, "reason": reason, "code": code}), flush=True)
+
+
+def _hesitate(choose: random.Random) -> None:
+    """Lets the commands of this worker take a moment between reading a history and what they do with it."""
+    read = history.read_bytes
+
+    def slowly(file: Path, where: str) -> bytes:
+        data = read(file, where)
+        time.sleep(choose.random() * _MOMENT)
+        return data
+
+    history.read_bytes = slowly
 
 
 if __name__ == "__main__":

@@ -180,9 +180,7 @@ def _command(space: Workspace, fault: Fault, *, bounded: bool = True) -> tuple[i
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    command = ["-m", "mcpfactory", "pipeline"]
-    if fault.command.startswith("run"):  # with the cheap stages
-        command = ["-m", "benchmarks.trials.child", "0", str(space.root)]
+    command = ["-m", "benchmarks.trials.child", "0", str(space.root)]
     done = subprocess.run(
         [sys.executable, *command, *fault.command.split()], cwd=space.root, preexec_fn=weaken, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, check=False, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},

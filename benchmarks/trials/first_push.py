@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.exam.outcome import Outcome, judged
 from benchmarks.trials.by_hand import Ran, Runner, run_pipeline, run_workflow
 
-__all__ = ["GITHUB", "Pushed", "broken_test", "faults", "prepare", "run"]
+__all__ = ["GITHUB", "Pushed", "broken_test", "faults", "git", "prepare", "run"]
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOP = ROOT / "docs/examples/bookshop/openapi.yaml"
@@ -48,12 +48,12 @@ class Pushed:
 
     def push(self, words: str) -> None:
         """Commits what is there, takes what jobs left on the branch, and pushes."""
-        _git(self.root, "add", "-A")
-        if _git(self.root, "status", "--porcelain"):
-            _git(self.root, "commit", "-qm", words)
-        if _git(self.root, "ls-remote", "origin"):
-            _git(self.root, "pull", "-q", "--rebase", "origin", "main")
-        _git(self.root, "push", "-q", "--follow-tags", "origin", "HEAD:main")
+        git(self.root, "add", "-A")
+        if git(self.root, "status", "--porcelain"):
+            git(self.root, "commit", "-qm", words)
+        if git(self.root, "ls-remote", "origin"):
+            git(self.root, "pull", "-q", "--rebase", "origin", "main")
+        git(self.root, "push", "-q", "--follow-tags", "origin", "HEAD:main")
 
     def github(self) -> dict[str, Ran]:
         """The jobs of the workflow, for the branch as it was pushed."""
@@ -71,7 +71,7 @@ class Pushed:
 
     def kept(self) -> list[str]:
         """The subjects of what stands on the branch now, newest first."""
-        return _git(self.runner.origin, "log", "--format=%s", "main").splitlines()
+        return git(self.runner.origin, "log", "--format=%s", "main").splitlines()
 
 
 def prepare(folder: Path, *options: str, shared: bool = False) -> Pushed:
@@ -81,8 +81,8 @@ def prepare(folder: Path, *options: str, shared: bool = False) -> Pushed:
     _run([sys.executable, "-m", "mcpfactory", "init", "servers", *options], folder)
     pushed = Pushed(folder / "servers", Runner(folder, origin, shared))
     for key, value in (("user.name", "ada"), ("user.email", "ada@example.org")):
-        _git(pushed.root, "config", key, value)
-    _git(pushed.root, "remote", "add", "origin", origin.as_uri())
+        git(pushed.root, "config", key, value)
+    git(pushed.root, "remote", "add", "origin", origin.as_uri())
     return pushed
 
 
@@ -123,7 +123,7 @@ def _here(folder: Path) -> dict[str, str]:
     clone = folder / "factory.git"
     if not clone.exists():
         _run(["git", "clone", "--quiet", "--bare", str(ROOT), str(clone)], folder)
-    return {"clone": clone.as_uri(), "head": _git(ROOT, "rev-parse", "HEAD")}
+    return {"clone": clone.as_uri(), "head": git(ROOT, "rev-parse", "HEAD")}
 
 
 def _whole(pushed: Pushed) -> Iterator[_Case]:
@@ -144,7 +144,7 @@ def _whole(pushed: Pushed) -> Iterator[_Case]:
     pushed.push("A workflow for releases")
     pushed.factory("release", "apply")
     pushed.push("Released")
-    tags = [tag for tag in _git(pushed.root, "tag").split() if tag.startswith("hello-v")]
+    tags = [tag for tag in git(pushed.root, "tag").split() if tag.startswith("hello-v")]
     yield f"release {tags}", pushed.release(tags[0]), _RELEASE
 
 
@@ -174,7 +174,8 @@ _ORIGINS: Mapping[str, tuple[tuple[str, ...], Callable[[Pushed], Iterator[_Case]
 }
 
 
-def _git(folder: Path, *words: str) -> str:
+def git(folder: Path, *words: str) -> str:
+    """What a command of git prints in a folder."""
     return _run(["git", *words], folder).strip()
 
 

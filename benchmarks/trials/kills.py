@@ -1,11 +1,13 @@
 """Processes that are killed (-9) at random moments, and continued.
 
 Half of the kills come after a random time, half before a random file operation: so the few moments in which files change are
-met as often as the long ones in which nothing does.
+met as often as the long ones in which nothing does. What no kill shows, for the system still has what a dead process wrote: that an
+event is on disk before anybody is told, and a state before it takes its place; there the calls are looked at.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -42,7 +44,9 @@ def run(folder: Path, times: int, seed: int) -> Outcome:
     """Kills `times` processes; the figure says how many were under way, and how many promises were broken."""
     trial = _Trial(make(folder / "space", *SERVERS), random.Random(seed))
     trial.begin()
-    faults: list[str] = []
+    faults = trial.not_on_disk()
+    for fault in faults:
+        print(fault, flush=True)
     for number in range(1, times + 1):
         found = trial.once()
         faults += [f"kill {number}: {fault}" for fault in found]
@@ -61,6 +65,7 @@ class _Trial:
         self.space, self.choose = space, choose
         self.cut, self.told, self.met = 0, "", Counter[str]()
         self._operations: dict[str, int] = {}
+        self._halves: dict[str, list[int]] = {}
         self._seconds: dict[str, float] = {}
         self._edits = 0
 
@@ -72,6 +77,26 @@ class _Trial:
             assert self._finish("run") == 0
             for name in SERVERS:
                 assert self._finish(f"promote {name} --channel production") == 0
+
+    def not_on_disk(self) -> list[str]:
+        """What was not synced before somebody relied on it, in one command that is not killed."""
+        trace, place = self.space.root / "trace.txt", self.space.pipeline.resolve()
+        os.environ["TRIAL_TRACE"] = str(trace)
+        assert self._finish("hold a --channel staging --reason audit") == 0
+        del os.environ["TRIAL_TRACE"]
+        done = trace.read_text().splitlines()
+        trace.unlink()
+        self._lift()
+        event, moved, folder = f"sync {place}/history/a.jsonl", f"rename {place}/state/a.json", f"sync {place}/state"
+        at = done.index(moved) if moved in done else len(done)
+        before, after = done[:at], done[at:]
+        wanted = {
+            "the state takes no place of its own": moved in done,
+            "the event is not on disk before the state moves": event in before,
+            "the state is not on disk before it moves": any(f"{place}/state/.a.json." in line for line in before),
+            "that the state moved is not on disk": folder in after,
+        }
+        return [f"{fault}: {done}" for fault, kept in wanted.items() if not kept]
 
     def once(self) -> list[str]:
         """One command is killed and continued; gives the promises that were broken."""
@@ -106,7 +131,12 @@ class _Trial:
     def _kill(self, command: str) -> bool:
         by_time = self.choose.random() < 0.5
         most = self._operations.get(command.split(maxsplit=1)[0], 20)
-        number = 0 if by_time else self.choose.randint(1, most)
+        halves = self._halves.get(command.split(maxsplit=1)[0], [])
+        number = (
+            0
+            if by_time
+            else self.choose.choice([self.choose.randint(1, most), *self.choose.sample(halves, min(1, len(halves)))])
+        )
         moment = self.choose.uniform(0.05, self._seconds.get(command.split(maxsplit=1)[0], 1.5)) if by_time else _LIMIT
         self.told = f"{command}, " + (
             f"after {moment:.3f} s" if by_time else f"before file operation {number} of {most}"
@@ -129,7 +159,8 @@ class _Trial:
         word = command.split(maxsplit=1)[0]
         if process.returncode == 0:
             self._seconds[word] = time.monotonic() - started
-            self._operations[word] = max(int(err.split()[-1]), 5)
+            count, *halves = map(int, err.splitlines()[-1].split()[1:])
+            self._operations[word], self._halves[word] = max(count, 5), halves
         return process.returncode
 
     def _start(self, command: str, kill: int) -> subprocess.Popen[str]:

@@ -14,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged
+from benchmarks.trials.mutants import apply_mutant
 from mcpfactory_pipeline.channels.contract import Contract, source_version
 from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.releases.apply import apply_releases
@@ -109,5 +110,6 @@ def _git(root: Path, *words: str) -> str:
 
 
 if __name__ == "__main__":
+    apply_mutant()
     print("started", flush=True)
     apply_releases(Workspace.find(Path(sys.argv[1])), None, _read)

@@ -21,6 +21,8 @@ ROW = ("DELETE", "/buckets/{Bucket}", "DeleteBucketCors", "Deletes the rules")
         (("GET", "/items/{item_id}", "read_item_items__item_id__get", ""), "read_item", []),
         (("GET", "/colors", "calendar.colors.get", ""), "calendar", ["colors"]),
         (("GET", "/b/{bookId}", "getBookBybookId", ""), "get_book", []),
+        (("GET", "/x", "listReservedIPs", ""), "list_reserved_ips", []),
+        (("GET", "/x", "listReservedIPs", ""), "list_reserved", ["i", "ps"]),
     ],
 )
 def test_a_word_is_lost_when_the_name_has_room_and_lacks_it(row: names.Row, name: str, words: list[str]) -> None:
@@ -34,11 +36,19 @@ def test_digests_contradictions_and_names_that_are_alike_are_counted() -> None:
         ("GET", "/c", "", ""),
         ("GET", "/d", "cafebabe", ""),
         ("POST", "/e", "", "Creates a book"),
+        ("GET", "/f", "", ""),
     ]
-    named = ["create_book", "get_books", f"get_{digest('GET /c')}", "cafebabe", "books_create"]
+    named = [
+        "create_book",
+        "get_books",
+        f"get_{digest('GET /c')}",
+        "cafebabe",
+        "books_create",
+        f"get_{digest('GET /f')}",
+    ]
     keys = [f"{row[0]} {row[1]}" for row in rows]
     assert names.figures(rows, dict(zip(keys, named, strict=True))) == names.Figures(
-        5, hash=1, verb=2, alike=2, long=12
+        6, hash=2, verb=2, alike=4, long=12
     )
 
 

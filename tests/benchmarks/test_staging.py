@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from benchmarks.staging.__main__ import main
-from benchmarks.staging.arrival import HOSTILE, Arrival, Obstacle, Source
+from benchmarks.staging.arrival import Arrival, Obstacle, Source
+from benchmarks.staging.hostile import hostility
 from benchmarks.staging.obstacles import Made, obstacles
 from benchmarks.staging.results import keep, kept
 from benchmarks.staging.sources import from_files, from_folder
@@ -87,8 +88,9 @@ def test_documents_of_a_folder_are_those_that_say_a_version(tmp_path: Path) -> N
     folder = tmp_path / "many"
     for name in ("1 Öl.yaml", "below/api.v2.json", "below/api v2.yml"):
         _left(folder, {name: API if "json" not in name else '{"info": {}, "swagger": "2.0"}'})
+    _left(folder, {"late.json": json.dumps({"definitions": {"a": "b" * 300_000}, "swagger": "2.0"}, indent=1)})
     _left(folder, {"package.json": '{"name": "openapi"}', "read.md": API, "nothing.yaml": "a: 1"})
-    assert [one.name for one in from_folder(folder)] == ["api-1-l", "api-v2", "api-v2-2"]
+    assert [one.name for one in from_folder(folder)] == ["api-1-l", "api-v2", "api-v2-2", "late"]
 
 
 def test_a_result_is_kept_for_this_document_with_this_code(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,22 +105,46 @@ def test_a_result_is_kept_for_this_document_with_this_code(source: Source, monke
 
 def test_the_share_leaves_out_what_cannot_arrive() -> None:
     lost = Arrival("lost", "file", 3, obstacles=(Obstacle("test", "t", "wrong", "line 5"),))
-    all_of_them = [Arrival("shop", "file", 2, arrived=True), lost, Arrival("none", HOSTILE, 0)]
+    all_of_them = [Arrival("shop", "file", 2, arrived=True), lost, Arrival("none", "file", 0, hostile="no operation")]
     assert [one.expected for one in all_of_them] == [True, False, True]
     assert total(all_of_them).endswith("1 of the others are hostile: 50 % of those that can arrive")
     assert line(lost).endswith("no: t")
+    assert line(all_of_them[2]).endswith("hostile: no operation")
     assert list(explained([lost])) == ["lost (file)", "  test t: wrong", "    at line 5"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("openapi: 3.1.0\npaths: {}\n", "no operation"),
+        ('{"swagger": "2.0", "definitions": {}}', "no operation"),
+        ("paths: {/a: {parameters: []}}", "no operation"),
+        ("webhooks: {a: {post: {}}}", "no operation, webhooks only"),
+        (API, ""),
+        ("paths: {/a: {$ref: a.yaml}}", ""),
+        ("paths: {$ref: paths.yaml}", ""),
+        ("{", ""),
+        ("- a", ""),
+    ],
+)
+def test_a_document_without_operations_is_hostile_and_says_so(tmp_path: Path, text: str, reason: str) -> None:
+    file = tmp_path / "api.yaml"
+    file.write_text(text, encoding="utf-8")
+    assert hostility(file) == reason
 
 
 def test_a_document_that_does_not_arrive_is_exit_1_with_the_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The real commands, as far as `new` goes."""
-    file = tmp_path / "empty.yaml"
-    file.write_text("openapi: 3.1.0\ninfo: {title: None, version: '1'}\npaths: {}\n", encoding="utf-8")
+    for name, paths in (("empty", "{}"), ("broken", "{/a: {$ref: none.yaml}}")):
+        text = f"openapi: 3.1.0\ninfo: {{title: None, version: '1'}}\npaths: {paths}\n"
+        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
     told = tmp_path / "told.json"
-    assert main(["--files", str(file), "--json", str(told), "--limit", "100"]) == 1
-    assert "  new: exit 4: error: " in capsys.readouterr().out
-    (one,) = json.loads(told.read_text())["documents"]
-    assert (one["arrived"], one["obstacles"][0]["stage"]) == (False, "new")
+    files = [str(tmp_path / "empty.yaml"), str(tmp_path / "broken.yaml")]
+    assert main(["--files", *files, "--json", str(told), "--limit", "100"]) == 1
+    assert capsys.readouterr().out.count("  new: exit 4: error: ") == 2
+    empty, broken = json.loads(told.read_text())["documents"]
+    assert (empty["arrived"], empty["hostile"], empty["obstacles"][0]["stage"]) == (False, "no operation", "new")
+    assert (broken["arrived"], broken["hostile"]) == (False, "")
     assert main(["--files", str(tmp_path / "none.yaml")]) == 3

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -17,24 +18,35 @@ from benchmarks.trials.by_hand.runner import Ran, Runner
 __all__ = ["run_workflow"]
 
 
-def run_workflow(runner: Runner, file: Path, ref: str, *, only: tuple[str, ...] = ()) -> dict[str, Ran]:
+def run_workflow(
+    runner: Runner,
+    file: Path,
+    ref: str,
+    *,
+    only: tuple[str, ...] = (),
+    base: str = "",
+    after: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+) -> dict[str, Ran]:
     """What became of each job of the workflow in `file`, when `ref` was pushed; of a matrix, each under a name with its number.
 
-    With `only`, these jobs, and what they need must be among them.
+    With `only`, these jobs, and what they need must be among them, or in `after`: jobs that ran before, with their results and
+    outputs; then what they uploaded is still there. With a `base` it is a pull request for that branch.
     """
     jobs = yaml.safe_load(file.read_text(encoding="utf-8"))["jobs"]
     tag = ref.startswith("refs/tags/")
     github = {
         "ref": ref,
         "ref_name": ref.split("/", 2)[2],
-        "event_name": "push",
+        "event_name": "pull_request" if base else "push",
+        "base_ref": base,
         "actor": "ada",
         "ref_type": tag and "tag",
     }
     artifacts = runner.folder / "artifacts"
-    shutil.rmtree(artifacts, ignore_errors=True)
+    if not after:
+        shutil.rmtree(artifacts, ignore_errors=True)
     ran: dict[str, Ran] = {}
-    results: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {name: dict(known) for name, known in after.items()}
     waiting = {name: job for name, job in jobs.items() if not only or name in only}
     while waiting:
         name = next(name for name, job in waiting.items() if not set(_needs(job)) & set(waiting))

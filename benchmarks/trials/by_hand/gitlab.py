@@ -96,7 +96,8 @@ class _Pipeline:
         if "after_script" in job:
             log += self.runner.shell("\n".join(job["after_script"]), cwd=work, environ=environ)[1]
         kept = job.get("artifacts", {})
-        for path in kept.get("paths", ()) if code == 0 or kept.get("when") == "always" else ():
+        for named in kept.get("paths", ()) if code == 0 or kept.get("when") == "always" else ():
+            path = re.sub(r"\$(\w+)", lambda found: environ.get(found[1], ""), named)
             self.handed[name] = self.runner.folder / "artifacts" / name
             _keep(work / path, self.handed[name] / path)
         return Ran(name, "success" if code == 0 else "failure", log)

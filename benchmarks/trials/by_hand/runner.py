@@ -36,18 +36,23 @@ class Ran:
 class Runner:
     """Where jobs run; what they fetched of packages is fetched once.
 
-    With `shared` they have one interpreter, so that what the first installed is there for the others.
+    With `shared` they have one interpreter, so that what the first installed is there for the others. `given` are variables that
+    are in each job beside its own, `home` the files of its home by their names.
     """
 
     folder: Path
     origin: Path
     shared: bool = False
+    given: Mapping[str, str] = field(default_factory=dict)
+    home: Mapping[str, str] = field(default_factory=dict)
 
     def place(self, job: str) -> Path:
         """An empty folder for one job."""
         place = self.folder / "jobs" / job
         shutil.rmtree(place, ignore_errors=True)
         (place / "home").mkdir(parents=True)
+        for name, text in self.home.items():
+            (place / "home" / name).write_text(text)
         return place
 
     def clone(self, place: Path, ref: str, *, whole: bool = True) -> Path:
@@ -70,7 +75,15 @@ class Runner:
         kept = {name: value for name, value in os.environ.items() if _FETCHING.fullmatch(name)}
         path = f"{programs}:{_BASE}" if programs else _BASE
         caches = {f"{tool}_CACHE_DIR": str(self.folder / "caches" / tool.lower()) for tool in ("PIP", "UV")}
-        return {**caches, **kept, "PATH": path, "HOME": str(place / "home"), "LANG": "C.UTF-8", "CI": "true"}
+        return {
+            **caches,
+            **kept,
+            "PATH": path,
+            "HOME": str(place / "home"),
+            "LANG": "C.UTF-8",
+            "CI": "true",
+            **self.given,
+        }
 
     def shell(
         self, script: str, *, cwd: Path, environ: Mapping[str, str], options: tuple[str, ...] = ("-e",)
