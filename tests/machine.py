@@ -31,9 +31,17 @@ def _mounts() -> bool:
     return can_mount()
 
 
+def _has_level(name: str) -> bool:
+    from mcpfactory_pipeline.isolation.levels import LEVELS
+
+    return not LEVELS[name].lacking()
+
+
 NEEDS: Final = {
     "linux": Need("Linux, whose /proc and sockets are looked at", lambda: sys.platform == "linux"),
     "posix": Need("a system of POSIX, with its shell, signals and fork", lambda: os.name == "posix"),
+    "landlock": Need("Linux with Landlock", lambda: _has_level("landlock")),
+    "bubblewrap": Need("bubblewrap, and the right to make namespaces", lambda: _has_level("bubblewrap")),
     "mount": Need("the right to mount a small file system", _mounts),
 }
 

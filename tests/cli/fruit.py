@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -52,6 +53,8 @@ def main() -> None:
 def write_server(folder: Path, before: str = "", after: str = "") -> Path:
     """Makes `server.py` of a server from a template the small one above, with lines before and after it."""
     place = next((folder / "src").glob("*/server.py"))
+    # Python takes old bytecode for current when the source changed within one second and kept its length.
+    shutil.rmtree(place.parent / "__pycache__", ignore_errors=True)
     place.write_text(f"{before}{SERVER}{after}", encoding="utf-8")
     return place
 

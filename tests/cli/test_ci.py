@@ -4,6 +4,8 @@ from hashlib import sha256
 
 import pytest
 
+from mcpfactory_pipeline.base.ids import new_id
+from mcpfactory_pipeline.state.store import Store
 from tests.cli import workshop
 
 
@@ -37,23 +39,36 @@ def test_another_provider_has_files_of_its_own(shell):
 
 
 def test_changed_servers_are_dealt_out(shell):
-    assert shell("ci", "matrix", "--json").data == {"include": [{"shard": 1, "servers": "books tea"}]}
-    lines = shell("ci", "matrix", "--provider", "github").out.splitlines()
+    made = shell("ci", "matrix", "--json").data
+    assert made.pop("run"), "what the jobs run under, and what is folded"
+    assert made == {"include": [{"shard": 1, "servers": "books tea"}]}
+    *lines, run = shell("ci", "matrix", "--provider", "github").out.splitlines()
     assert lines == ['matrix={"include": [{"shard": 1, "servers": "books tea"}]}', "jobs=1"]
+    assert run.startswith("run=")
     with (shell.folder / "mcpfactory.toml").open("a") as file:
         file.write("\n[ci]\nservers = 1\n")
     assert shell("ci", "matrix").out == "1: books\n2: tea\n"
 
 
-def test_results_are_folded_with_a_summary(shell, empty):
+def test_results_are_folded_with_a_summary(shell, empty, monkeypatch):
+    finish, run_id = workshop.finish, new_id()
+
+    def run(space, server, stage, *rest, **facts):
+        with Store(space).transaction(server) as transaction:
+            transaction.append("stage.started", stage=stage, run=run_id, pid=1, reasons=["never run"])
+        finish(space, server, stage, *rest, run=run_id, **facts)
+
+    monkeypatch.setattr(workshop, "finish", run)
     other = workshop.make(empty.folder / "other", "books")
     workshop.stage(other, "books", "one")
     packed = empty.at(other.root)("ci", "pack", str(empty.folder / "parcel"), "books")
     assert (packed.code, packed.out) == (0, "books: 1 file, 3 bytes\n")
-    done = shell("ci", "fold", str(empty.folder / "parcel"), "--summary", "summary.md")
-    assert (done.code, done.out) == (0, "books: 5 events, 1 file, passed\n")
+    parcel, dealt = str(empty.folder / "parcel"), ("--run", run_id, "--server", "books")
+    assert shell("ci", "fold", parcel).code == 2, "of which run and server it is has to be said"
+    done = shell("ci", "fold", parcel, *dealt, "--summary", "summary.md")
+    assert (done.code, done.out) == (0, "books: 10 events, 1 file, passed\n"), done.err
     offers = (shell.folder / "pipeline/channels/staging/simple/books/index.html").read_text()
     assert sha256(b"one").hexdigest() in offers, "the bytes that the job checked"
     assert "1 server ran, 1 passed." in (shell.folder / "summary.md").read_text()
     assert shell("pipeline", "verify").code == 0
-    assert shell("ci", "fold", "nowhere").code == 3
+    assert shell("ci", "fold", "nowhere", *dealt).code == 3

@@ -80,7 +80,7 @@ def test_a_dry_run_says_what_an_existing_repository_lacks_and_does_nothing(repos
     assert changes == {
         "mcpfactory.toml": "write", ".gitignore": "add", ".gitattributes": "write", WORKFLOW: "write",
         "servers/.gitkeep": "write", "pipeline/state/.gitkeep": "write", "pipeline/history/.gitkeep": "write",
-        "pyproject.toml": "tell",
+        "pyproject.toml": "tell", "CODEOWNERS": "tell",
     }  # fmt: skip
     assert contents(repository.folder) == before
     text = repository("init", ".", "--factory", "index", "--dry-run")

@@ -12,7 +12,7 @@ from mcpfactory.spellings import COMMANDS, OPTIONS, present_spelling
 
 # What an option names, in whichever command it stands. A new option has its row here: look first whether the thing has a name.
 MEANINGS = {
-    "--against": "what callers have now, in a comparison",
+    "--against": "what to compare with",
     "--all": "all there are, instead of those named or near",
     "--allow-actions": "people may act in the dashboard",
     "--api": "an API document of a server, by its label",
@@ -26,6 +26,7 @@ MEANINGS = {
     "--client": "an MCP client",
     "--command": "a command that starts a server",
     "--device": "a login on another device",
+    "--dealt": "what was dealt to jobs",
     "--dialect": "a dialect",
     "--dry-run": "say what would be done",
     "--due": "all that is due",
@@ -36,7 +37,7 @@ MEANINGS = {
     "--export": "the folder of a static site",
     "--factory": "the origin of mcpfactory",
     "--force": "although something speaks against it",
-    "--format": "the form of a report",
+    "--format": "the form of what is printed",
     "--from": "where a client takes a server from",
     "--from-openapi": "an API document",
     "--git": "run git init",
@@ -74,7 +75,9 @@ MEANINGS = {
     "--record": "the API to record",
     "--refresh": "read API documents again",
     "--release": "the workflow of releases",
+    "--released": "results of the job that publishes",
     "--repair": "write what differs anew",
+    "--run": "a run, by its id",
     "--scheme": "a security scheme",
     "--scope": "a scope of OAuth",
     "--search": "a gateway's tools by search",
@@ -84,8 +87,10 @@ MEANINGS = {
     "--show": "how many rows are shown",
     "--show-completion": "completion for a shell, printed",
     "--step": "the step of a version",
+    "--stage": "a stage of the workspace",
     "--strict": "no problem is let pass",
     "--summary": "a file that gets a summary",
+    "--sign-with": "an ssh key",
     "--target": "a target of publish",
     "--template": "a template",
     "--timeout": "how long is waited",
@@ -103,8 +108,8 @@ MEANINGS = {
 
 # These say in each command what exactly they do there; all others have one text wherever they stand.
 IN_OWN_WORDS = {
-    "--all", "--candidate", "--check", "--force", "--from-openapi", "--json", "--name", "--port", "--reason", "--server",
-    "--timeout",
+    "--against", "--all", "--branch", "--candidate", "--check", "--force", "--format", "--from-openapi", "--json", "--name", "--port", "--reason",
+    "--server", "--timeout",
 }  # fmt: skip
 
 

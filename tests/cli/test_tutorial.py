@@ -16,6 +16,7 @@ PAGE = ROOT / "docs/tutorial/first-server.md"
 MARK = "=== block"
 # What goes on until a person ends it: waited for until it says where it is, and ended.
 ASIDE = """\
+: > aside.txt  # there before it is read: a process in the background opens it when it comes to it
 {command} > aside.txt 2>&1 &
 aside=$!
 timeout 300 sh -c "tail -n +1 -f --pid=$aside aside.txt | grep -m 1 http://"

@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from mcpfactory_runtime.revisions import LATEST_LEGACY
 from tests.cli.conftest import Shell
 from tests.patience import PATIENCE
@@ -100,6 +102,17 @@ def test_doctor_names_the_missing_credential(shop):
     assert all(diagnosis["about"] and diagnosis["message"] for diagnosis in done.data)
     without = shop.at(shop.folder)("doctor")
     assert "BOOKSHOP_API_KEY" in without.out
+
+
+@pytest.mark.parametrize(
+    ("wanted", "level", "said"),
+    [("none", "ok", "none: "), ("auto", None, ""), ("chroot", "error", "pipeline.isolation is 'chroot'")],
+)
+def test_doctor_says_what_keeps_code_of_a_server_apart(empty, wanted, level, said):
+    (empty.folder / "mcpfactory.toml").write_text(f'[workspace]\nname = "x"\n[pipeline]\nisolation = "{wanted}"\n')
+    (found,) = (one for one in empty("doctor", "--json").data if one["about"] == "isolation")
+    assert level in {None, found["level"]}
+    assert found["message"].startswith(said) or said in found["message"]
 
 
 def test_the_dashboard_is_exported_as_pages_that_stand_alone(shop, tmp_path):

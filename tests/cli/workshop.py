@@ -27,8 +27,8 @@ def finish(space: Workspace, server: str, stage: str, outcome: str = "passed", *
     inputs = {"stage": "1"}
     with Store(space).transaction(server) as transaction:
         transaction.append(
-            "stage.finished", stage=stage, run="r", outcome=outcome, seconds=1.0, inputs=inputs,
-            **{"fingerprint": hash_record(inputs), "message": f"{stage} {outcome}", "summary": {}, **facts},
+            "stage.finished", stage=stage, outcome=outcome, seconds=1.0, inputs=inputs,
+            **{"run": "r", "fingerprint": hash_record(inputs), "message": f"{stage} {outcome}", "summary": {}, **facts},
         )  # fmt: skip
 
 

@@ -24,13 +24,13 @@ def ada(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
     create_server(bench.root / "servers", name="shop", source=DOCUMENT)
     candidate = bench.built("shop", "1.0.0")
     folder = bench.workspace.artifacts / "shop" / candidate
-    python = folder / "environment" / "bin" / "python"
+    python = folder / "environments" / "validate" / "bin" / "python"
     python.parent.mkdir(parents=True)
     sources = shlex.quote(str(bench.root / "servers" / "shop" / "src"))
     python.write_text(f'#!/bin/sh\nPYTHONPATH={sources} exec {shlex.quote(sys.executable)} "$@"\n')
     python.chmod(0o755)
     files = dict(bench.store.state("shop").candidates[candidate].files)
-    (folder / "environment" / "ready.json").write_text(json.dumps({"files": files}))
+    (folder / "environments" / "validate" / "ready.json").write_text(json.dumps({"files": files}))
     monkeypatch.setenv("BOOKSHOP_CANARY", "a-secret-of-the-dashboard")
     with serving(bench.root, PEOPLE) as address:
         yield Browser(address).login("Ada")
@@ -72,11 +72,11 @@ def test_text_that_looks_like_a_number_stays_text_where_it_may_also_be_null(ada:
 
 def test_a_tool_that_cannot_be_tried_says_why(ada: Browser, bench: Bench) -> None:
     assert ada.get("/servers/shop/tools/none/try/").status == 404
-    for folder in (bench.workspace.artifacts / "shop").glob("*/environment"):
+    for folder in (bench.workspace.artifacts / "shop").glob("*/environments/*"):
         (folder / "ready.json").unlink()
     page = ada.get("/servers/shop/tools/get_book/try/").text
     assert "is not installed on this machine" in page
-    assert "mcpfactory pipeline run shop --until test --force" in page
+    assert "mcpfactory pipeline run shop --until validate --force" in page
     assert 'name="ticket"' not in page
     (bench.root / "servers/shop/tests/_generated/cases.json").unlink()
     assert "no case from an API document" in ada.get("/servers/shop/tools/get_book/try/").text

@@ -26,6 +26,10 @@ HOMES = {
         "factory/runtime/src/mcpfactory_runtime/auth/jose.py",
         "factory/runtime/src/mcpfactory_runtime/upstream/account.py",
     ),
+    "numpy": (
+        "factory/runtime/src/mcpfactory_runtime/server/generated/search_encoder.py",
+        "factory/runtime/src/mcpfactory_runtime/server/generated/search_vectors.py",
+    ),
     "botocore": ("factory/runtime/src/mcpfactory_runtime/upstream/signature.py",),
     "jmespath": ("factory/runtime/src/mcpfactory_runtime/upstream/selection.py",),
     "distributed": ("pipeline/src/mcpfactory_pipeline/executors/dask.py",),

@@ -63,7 +63,7 @@ class Shelf:
         with Store(self.workspace).transaction("books") as transaction:
             built = {"version": version, "files": hashes, "facts": {}}
             transaction.append(
-                "stage.finished", stage="build", outcome="passed", fingerprint="f", inputs={}, candidate=candidate,
+                "stage.finished", stage="build", run="r", outcome="passed", fingerprint="f", inputs={}, candidate=candidate,
                 built=built,
             )  # fmt: skip
             for name in dict.fromkeys(("staging", channel)):

@@ -86,7 +86,7 @@ def test_each_job_may_do_what_it_must_and_no_more(jobs):
 
 
 def test_nothing_of_a_server_runs_where_the_secrets_are_and_nothing_runs_before_the_tag_was_checked(jobs):
-    assert "pipeline run" in scripts(jobs["run"])
+    assert "mcpfactory ci run" in scripts(jobs["run"])
     assert jobs["run"]["needs"] == "check"
     assert '--branch "origin/trunk"' in scripts(jobs["check"])
     words = [
@@ -95,7 +95,8 @@ def test_nothing_of_a_server_runs_where_the_secrets_are_and_nothing_runs_before_
         if "mcpfactory" in line and "pip install" not in line
     ]
     assert words == [
-        "mcpfactory ci fold built decided",
+        'mcpfactory ci fold built --run "$RUN" --server "$SERVER" --branch "origin/trunk"',
+        'mcpfactory release check "$TAG" --provider github >> "$GITHUB_OUTPUT"',
         'mcpfactory pipeline promote "$SERVER" --channel "stable" --candidate "${CANDIDATE:?of this tag nothing was built}"',
         'mcpfactory publish "$SERVER" --channel "stable"',
         'mcpfactory ci pack published "$SERVER"',

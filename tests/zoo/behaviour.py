@@ -32,6 +32,56 @@ class HalfFinished(Animal):
         return text("Not implemented yet", isError=True) if name == "moon_phase" else super().call(name, arguments)
 
 
+class Promising(Animal):
+    """One tool of two answers, and not as an error, that it comes soon."""
+
+    rule = "substance.finished"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text("This feature is coming soon!") if name == "moon_phase" else super().call(name, arguments)
+
+
+class OneTrack(Animal):
+    """Answers each sum with the same words."""
+
+    rule = "substance.varies"
+
+    def tools(self) -> list[Json]:
+        add, moon = super().tools()
+        del add["outputSchema"]
+        return [add, moon]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text("The sum was computed with great care.") if name == "add" else super().call(name, arguments)
+
+
+class HealthyListing(Animal):
+    """Tells of films that come soon, of open points, and of nothing: words of its subject, not about itself."""
+
+    def tools(self) -> list[Json]:
+        add, moon = super().tools()
+        words = {
+            "type": "object",
+            "properties": {"q": {"type": "string", "description": "What to look for."}},
+            "required": ["q"],
+        }
+        del add["outputSchema"]
+        return [
+            {
+                **add,
+                "name": "find_film",
+                "description": "Find a film in the cinema of the zoo by words of its title.",
+                "inputSchema": words,
+            },
+            moon,
+        ]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return (
+            text("No film has these words.") if name == "find_film" else text("Coming soon: Dune 3. TODO: feed the fox")
+        )
+
+
 class Mortal(Animal):
     """Dies in a tool."""
 
@@ -59,7 +109,7 @@ class Forgetful(Animal):
     rule = "behaviour.output"
 
     def call(self, name: str, arguments: Json) -> Json:
-        return text("5")
+        return text(json.dumps(arguments))
 
 
 class Contentless(Animal):

@@ -97,7 +97,7 @@ def follow(tree: Tree, recipe: Recipe, trial: Trial) -> None:
     done = tree.run(recipe.commands, trial.tests)
     if told := DIGEST.search(done.stdout):
         page = tree.root / "tests/pipeline/checks/test_reference.py"
-        page.write_text(page.read_text("utf-8").replace("WEIGHED = {", f"WEIGHED = {{5: '{told[1]}', "), "utf-8")
+        page.write_text(page.read_text("utf-8").replace("WEIGHED = {", f"WEIGHED = {{6: '{told[1]}', "), "utf-8")
         done = tree.run(recipe.commands, trial.tests)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -80,7 +80,7 @@ def stage(root: Path) -> None:
     write(root, f"{PIPELINE}/stages/notices.py", STAGE)
     registry = f"{PIPELINE}/stages/__init__.py"
     replace(root, registry, "import build, generate, staging", "import build, generate, notices, staging")
-    replace(root, registry, "    validate.STAGE,\n", "    validate.STAGE,\n    notices.STAGE,\n")
+    replace(root, registry, "test.STAGE, validate.STAGE)", "test.STAGE, validate.STAGE, notices.STAGE)")
     replace(root, f"{CLI}/complete.py", '"test", "validate")', '"test", "validate", "notices")')
     row = "| `notices` | `build` | looks at the notices | `candidate` | 60 s |\n"
     replace(root, "docs/reference/pipeline.md", "| `staging` | all checks |", f"{row}| `staging` | all checks |")
@@ -120,7 +120,7 @@ def rule(root: Path) -> None:
         root,
         f"{PIPELINE}/checks/report.py",
         "\n}\n\nRULES_VERSION",
-        '\n    5: "packaging.summary is new",\n}\n\nRULES_VERSION',
+        '\n    6: "packaging.summary is new",\n}\n\nRULES_VERSION',
     )
     animals = root / "tests/zoo/packages.py"
     animals.write_text(animals.read_text(encoding="utf-8") + ANIMAL, encoding="utf-8")

@@ -31,6 +31,7 @@ __all__ = [
     "RequiredReason",
     "Root",
     "Show",
+    "Stage",
     "Yes",
     "check_provider",
     "workspace_in",
@@ -101,6 +102,15 @@ Root = Annotated[
 Show = Annotated[
     int,
     typer.Option("--show", metavar="N", min=0, help="Show so many at most, the newest or most urgent; 0 means all."),
+]
+Stage = Annotated[
+    str,
+    typer.Option(
+        "--stage",
+        metavar="STAGE",
+        help="A stage of kind approval, instead of a channel.",
+        autocompletion=complete.stages,
+    ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 

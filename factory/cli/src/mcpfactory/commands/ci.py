@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,9 +14,13 @@ from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Factory, Names, Provider, check_provider, workspace_in
 
 if TYPE_CHECKING:
+    from mcpfactory_pipeline.ci.fold import Folded, RefusedParcel
     from mcpfactory_pipeline.ci.providers import CiFile
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
+RunId = Annotated[
+    str, typer.Option("--run", metavar="ID", help="The id of the run, as `mcpfactory ci matrix` says it to its jobs.")
+]
 app = typer.Typer(
     help="Run the pipeline at a CI provider: changed servers assigned to jobs, results folded into one state."
 )
@@ -27,6 +32,13 @@ def ci(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; say whether the workflow is what would be written.")
     ] = False,
+    against: Annotated[
+        str,
+        typer.Option(
+            metavar="BASE",
+            help="With --check: the commit that a pull request is for; say whether it brings histories of its own.",
+        ),
+    ] = "",
     release: Annotated[
         bool, typer.Option("--release", help="The workflow that publishes a release when its tag is pushed.")
     ] = False,
@@ -44,10 +56,14 @@ def ci(
     check_provider(provider)
     if check and factory:
         output.fail("--check writes nothing, and --factory is written down", "leave one of them out", Exit.USAGE)
+    if against and not check:
+        output.fail("--against is about what --check looks at", "mcpfactory ci --check --against BASE", Exit.USAGE)
     workspace, written = workspace_in(), PROVIDERS[provider][release]
     again = f"mcpfactory ci{'' if provider == 'github' else f' --provider {provider}'}{' --release' if release else ''}"
     if check:
         _check(workspace, written, again)
+        if against:
+            _check_histories(workspace, against)
         changed = []
     else:
         before = read_origin(workspace.config)
@@ -81,6 +97,16 @@ def _check(workspace: Workspace, written: CiFile, again: str) -> None:
         output.fail(str(stale), stale.hint, Exit.NO)
 
 
+def _check_histories(workspace: Workspace, base: str) -> None:
+    """End in NO when a pull request changes histories: what happened is told by jobs, and decided on the branch."""
+    from mcpfactory_pipeline.ci.pull_request import refusals
+
+    if found := refusals(workspace, base):
+        for one in found[:-1]:
+            output.error(one.message, one.hint)
+        output.fail(found[-1].message, found[-1].hint, Exit.NO)
+
+
 def _print_rest(workspace: Workspace, *, chosen: bool) -> None:
     """Print what the person has to see to."""
     from mcpfactory_pipeline.ci.origin import in_words, read_origin
@@ -102,10 +128,11 @@ def matrix(
 ) -> None:
     """Assign the servers that have something to run to jobs.
 
-    With --provider: print what its next step reads, for github lines for $GITHUB_OUTPUT (`matrix` and the number of `jobs`),
-    for gitlab the pipeline that runs the jobs and folds their results.
+    With --provider: print what its next step reads, for github lines for $GITHUB_OUTPUT (`matrix`, the number of `jobs`, and
+    the id of the `run`), for gitlab the pipeline that runs the jobs and folds their results.
     """
     check_provider(provider)
+    from mcpfactory_pipeline.base.ids import new_id
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.ci import shards
     from mcpfactory_pipeline.ci.gitlab import gitlab_shards
@@ -115,18 +142,49 @@ def matrix(
     workspace = workspace_in()
     settings, due = read_ci(workspace.config), shards.changed(plan_servers(workspace))
     groups = shards.shards(due, settings.jobs, settings.servers)
-    assignment = shards.matrix(groups)
+    assignment, run_id = shards.matrix(groups), new_id()
     if provider == "gitlab":
-        output.line(gitlab_shards(groups, settings).rstrip())
+        output.line(gitlab_shards(groups, settings, run_id).rstrip())
     elif provider == "github":
         output.line(f"matrix={json.dumps(assignment)}")
         output.line(f"jobs={len(groups)}")
+        output.line(f"run={run_id}")
     elif as_json:
-        output.data(assignment)
+        output.data({**assignment, "run": run_id})
     else:
         for number, group in enumerate(groups, 1):
             output.line(f"{number}: {' '.join(group)}")
     output.note(f"{pluralize(len(due), 'server')} in {pluralize(len(groups), 'job')}")
+
+
+@app.command()
+def run(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to; made when it is not there.")],
+    names: Names = None,
+    run_id: RunId = "",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the events of the run, one JSON object a line.")
+    ] = False,
+) -> None:
+    """Run what is due, and write what this run found and built into a folder, from the memory of the process that ran it.
+
+    The exit code is that of `mcpfactory pipeline run`; 5 when a file was changed after it was recorded.
+    """
+    from mcpfactory.commands.pipeline import exit_of_run
+    from mcpfactory_pipeline.ci import bundle
+    from mcpfactory_pipeline.ci.parcels import read_run
+    from mcpfactory_pipeline.report import make_reporter
+    from mcpfactory_pipeline.run.run import run_pipeline
+
+    workspace = workspace_in()
+    reporter = make_reporter("json" if as_json else "live" if output.read_by_person(sys.stdout) else "plain")
+    outcome = run_pipeline(workspace, names or None, reporter=reporter, run_id=read_run(run_id) if run_id else "")
+    folder.mkdir(parents=True, exist_ok=True)
+    packed = bundle.pack_run(workspace, folder, outcome.recorded)
+    if not as_json:
+        for server in packed:
+            output.note(f"{server.server}: {server.files} files, {server.bytes} bytes in {folder}")
+    raise typer.Exit(exit_of_run(outcome))
 
 
 @app.command()
@@ -135,7 +193,10 @@ def pack(
     names: Names = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write what this job found and built into a folder: histories, logs, and each file below the hash of its bytes."""
+    """Write all that is known of servers into a folder: histories, logs, and each file below the hash of its bytes.
+
+    For the job that publishes, where nothing of a server ran; what a run found is written by `mcpfactory ci run`.
+    """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.ci import bundle
 
@@ -152,33 +213,68 @@ def pack(
 
 @app.command()
 def fold(
-    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="What the jobs packed.")],
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="What the jobs handed over.")],
+    run_id: RunId = "",
+    dealt: Annotated[
+        str,
+        typer.Option(
+            metavar="MATRIX",
+            help="The matrix that the jobs came from; what job N handed over is FOLDER/shard-N.",
+        ),
+    ] = "",
+    server: Annotated[
+        str, typer.Option(metavar="NAME", help="Instead of --dealt: each FOLDER is of a job that had this server.")
+    ] = "",
+    branch: Annotated[
+        str, typer.Option(metavar="BRANCH", help="A branch whose histories hold what people decided; they come along.")
+    ] = "",
+    released: Annotated[
+        bool,
+        typer.Option(
+            "--released",
+            help="The folders are of the job that publishes, and may say what was promoted and published.",
+        ),
+    ] = False,
     summary: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Append what was found to this file, as Markdown.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fold what jobs found and built into state, history, artifacts and channels of this workspace."""
-    from mcpfactory_pipeline.base.text import pluralize
+    """Fold what jobs found and built into state, history, artifacts and channels of this workspace.
+
+    Taken are events of stages, of this run and of the servers that each job was dealt, in an order that a run makes, with files
+    whose bytes have the hashes there. All else is refused, server by server: exit code 1.
+    """
     from mcpfactory_pipeline.ci import fold as folding
+    from mcpfactory_pipeline.ci.parcels import dealt_parcels, named_parcels, read_run
     from mcpfactory_pipeline.promotion.restore import restore
 
-    workspace = workspace_in()
-    found = folding.fold_in(workspace, folders)
+    if not run_id or bool(dealt) == bool(server):
+        output.fail("what the jobs were dealt is not said", "--run ID, and --dealt MATRIX or --server NAME", Exit.USAGE)
+    workspace, run = workspace_in(), read_run(run_id)
+    parcels = dealt_parcels(folders, dealt) if dealt else named_parcels(folders, [server])
+    found, refused = folding.fold_in(workspace, parcels, run, released=released, branch=branch)
     if found:
-        restore(workspace, [server.server for server in found], rebuild=False)
+        restore(workspace, [one.server for one in found], rebuild=False)
     if summary is not None:
         with summary.open("a", encoding="utf-8") as stream:
-            stream.write(folding.summary(found))
+            stream.write(folding.summary(found, refused))
     if as_json:
-        output.data([server.to_json() for server in found])
-        return
+        output.data({"folded": [one.to_json() for one in found], "refused": [one.to_json() for one in refused]})
+    else:
+        _print_folded(found, refused)
+    if refused:
+        raise typer.Exit(Exit.NO)
+
+
+def _print_folded(found: list[Folded], refused: list[RefusedParcel]) -> None:
+    from mcpfactory_pipeline.base.text import pluralize
+
     for server in found:
         bad = [f"{stage} {outcome}" for stage, outcome in server.outcomes.items() if outcome != "passed"]
-        summary_line = (
-            f"{pluralize(server.events, 'event')}, {pluralize(server.files, 'file')}, {', '.join(bad) or 'passed'}"
-        )
-        output.line(
-            f"{server.server}: {summary_line}{'; not here: ' if server.lacking else ''}{', '.join(server.lacking)}"
-        )
-    output.note(f"{pluralize(len(found), 'server')} folded")
+        words = f"{pluralize(server.events, 'event')}, {pluralize(server.files, 'file')}, {', '.join(bad) or 'passed'}"
+        output.line(f"{server.server}: {words}{'; not here: ' if server.lacking else ''}{', '.join(server.lacking)}")
+    for one in refused:
+        output.line(f"{one.server}: refused, {one.message}")
+        output.hint(one.hint)
+    output.note(f"{pluralize(len(found), 'server')} folded" + (f", {len(refused)} refused" if refused else ""))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Candidate, Channel, DryRun, Name, Reason, RequiredReason, workspace_in
+from mcpfactory.options import AsJson, Candidate, Channel, DryRun, Name, Reason, RequiredReason, Stage, workspace_in
 
 __all__ = ["register"]
 
@@ -47,17 +48,34 @@ def promote(
 def approve(
     name: Name,
     channel: Channel = "production",
+    stage: Stage = "",
     candidate: Candidate = "",
     reason: Reason = "",
+    sign_with: Annotated[
+        Path | None,
+        typer.Option(metavar="KEY", help="Sign it with this ssh key, as a channel with `signed` asks for."),
+    ] = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say that a candidate may go into a channel; it is not moved yet."""
-    from mcpfactory_pipeline.promotion import decision
+    """Say that a candidate may go into a channel (it is not moved yet), or that what a stage shows is as it should be."""
+    from mcpfactory_pipeline.promotion import decision, stage_decision
 
-    made = decision.approve(workspace_in(), name, channel, candidate=candidate or None, reason=reason, dry_run=dry_run)
+    if stage:
+        if sign_with:
+            output.fail("approvals of stages are not signed", "leave --sign-with away", Exit.USAGE)
+        made = stage_decision.approve_stage(
+            workspace_in(), name, stage, candidate=candidate or None, reason=reason, dry_run=dry_run
+        )
+        _print_stage(made, "approved", as_json)
+        return
+    made = decision.approve(
+        workspace_in(), name, channel, candidate=candidate or None, reason=reason, key=sign_with, dry_run=dry_run
+    )
     _print(made, f"{name} {made['version']} ({made['candidate']}) is approved for {channel}", as_json)
     if not as_json:
+        if made["waived"]:
+            output.note(f"{made['waived']} findings of it are waived: servers/{name}/waivers.toml")
         output.note(f"next: mcpfactory pipeline promote {name} --channel {channel}")
 
 
@@ -65,13 +83,20 @@ def reject(
     name: Name,
     reason: RequiredReason,
     channel: Channel = "production",
+    stage: Stage = "",
     candidate: Candidate = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say that a candidate may not go into a channel; its approvals are gone."""
-    from mcpfactory_pipeline.promotion import decision
+    """Say that a candidate may not go into a channel, or that what a stage shows may not pass; its approvals are gone."""
+    from mcpfactory_pipeline.promotion import decision, stage_decision
 
+    if stage:
+        made = stage_decision.reject_stage(
+            workspace_in(), name, stage, candidate=candidate or None, reason=reason, dry_run=dry_run
+        )
+        _print_stage(made, "rejected", as_json)
+        return
     made = decision.reject(workspace_in(), name, channel, candidate=candidate or None, reason=reason, dry_run=dry_run)
     _print(made, f"{name} {made['version']} ({made['candidate']}) is rejected for {channel}", as_json)
 
@@ -95,6 +120,8 @@ def rollback(
     moved = move(workspace_in(), name, channel, reason=reason, candidate=candidate or None, dry_run=dry_run)
     _print(moved, f"{name} {moved['version']} ({moved['candidate']}) is back in {channel}, which is held", as_json)
     if not as_json:
+        for skipped, why in moved["skipped"].items():
+            output.note(f"skipped: {skipped}, which was {why}")
         output.note(f"next: mcpfactory pipeline unhold {name} --channel {channel}, when the channel may move again")
 
 
@@ -148,6 +175,16 @@ def _print(made: dict[str, Any], sentence: str, as_json: bool) -> None:
         output.data(made)
     else:
         output.line(f"would be: {sentence}" if made["dry_run"] else sentence)
+
+
+def _print_stage(made: dict[str, Any], word: str, as_json: bool) -> None:
+    if not as_json:
+        for item in made["shown"]:
+            output.line("  ".join(filter(None, (item["part"], item["text"], item["file"]))))
+    of = f" (candidate {made['candidate']})" if made["candidate"] else ""
+    _print(made, f"{made['stage']} of {made['server']}{of} is {word}", as_json)
+    if not as_json and word == "approved":
+        output.note(made["missing"] or f"next: mcpfactory pipeline run {made['server']}")
 
 
 def _print_due(moved: list[dict[str, Any]], channel: str, as_json: bool) -> None:

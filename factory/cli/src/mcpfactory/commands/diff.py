@@ -16,8 +16,8 @@ def diff(
     against: Annotated[
         str,
         typer.Option(
-            metavar="CHANNEL|CANDIDATE|FILE",
-            help="What callers have now; by default what the last channel that offers the server has.",
+            metavar="BASE",
+            help="What callers have now: a channel, a candidate or a file; by default what the last channel that offers the server has.",
         ),
     ] = "",
     as_json: AsJson = False,

@@ -81,6 +81,7 @@ def _check_workspace(names: list[str]) -> Iterator[Diagnosis]:
     except (WorkspaceError, ConfigError) as error:
         yield Diagnosis.of("warning" if isinstance(error, WorkspaceError) else "error", "workspace", error)
         return
+    yield _check_isolation(workspace)
     servers, broken = workspace.survey(names)
     yield Diagnosis("ok", "workspace", f"{workspace.name} with {len(workspace.servers())} servers")
     yield from _check_origin(workspace)
@@ -90,6 +91,28 @@ def _check_workspace(names: list[str]) -> Iterator[Diagnosis]:
     for server in servers:
         yield from _check_server(server)
         yield _check_environment(server)
+
+
+def _check_isolation(workspace: Workspace) -> Diagnosis:
+    """Return what keeps code of a server to its folder when the pipeline runs it here."""
+    from mcpfactory_pipeline.base.errors import ConfigError, StageError
+    from mcpfactory_pipeline.isolation.levels import LEVELS, NONE, find_level
+    from mcpfactory_pipeline.plan.isolation import wanted_level
+
+    try:
+        wanted = wanted_level(workspace.settings)
+        level = find_level(wanted)
+    except ConfigError as error:
+        return Diagnosis.of("error", "isolation", error)
+    except StageError as error:
+        return Diagnosis.of("warning", "isolation", error)
+    words = f"{level.name}: {level.says}"
+    if level is not NONE or wanted == NONE.name:
+        return Diagnosis("ok", "isolation", words)
+    lacking = "; ".join(f"{name}: {LEVELS[name].lacking()}" for name in ("landlock", "bubblewrap"))
+    return Diagnosis(
+        "warning", "isolation", f"{words} ({lacking})", "install bubblewrap, or run for people whom you trust"
+    )
 
 
 def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:

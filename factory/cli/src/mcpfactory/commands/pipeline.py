@@ -107,10 +107,11 @@ def run(
         reporter=reporter,
         executor=executor or None,
     )
-    raise typer.Exit(_exit(outcome))
+    raise typer.Exit(exit_of_run(outcome))
 
 
-def _exit(outcome: Any) -> Exit:
+def exit_of_run(outcome: Any) -> Exit:
+    """Return how a command ends that ran the pipeline."""
     if outcome.interrupted:
         return Exit.INTERRUPTED
     if outcome.errored:
@@ -156,6 +157,30 @@ def status(
 
 
 @app.command()
+def graph(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="[NAME]", help="A server, to see where it stands in the graph.", autocompletion=complete.servers
+        ),
+    ] = "",
+    form: Annotated[
+        str, typer.Option("--format", "-f", help="How the graph is written: text, svg, json or mermaid.")
+    ] = "text",
+) -> None:
+    """Draw the stages of this workspace: what needs what, where people decide, and where one server stands."""
+    from mcpfactory_pipeline.stages import workspace_stages
+    from mcpfactory_pipeline.views.graph import FORMATS, graph_of
+    from mcpfactory_pipeline.views.status import status as read_status
+
+    if form not in FORMATS:
+        output.fail(f"there is no format {form!r}", f"formats: {', '.join(FORMATS)}", Exit.USAGE)
+    workspace = workspace_in()
+    row = read_status(workspace, [name])[0] if name else None
+    output.raw(FORMATS[form](graph_of(workspace_stages(workspace), row)))
+
+
+@app.command()
 def history(
     name: Name,
     show: Show = 20,
@@ -192,19 +217,31 @@ def verify(
             "--repair", help="Write the states that differ anew from their histories, after showing what differs."
         ),
     ] = False,
+    against: Annotated[
+        str,
+        typer.Option(metavar="BASE", help="A commit, every event of whose histories must still be there, unchanged."),
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Derive every state file from its history again and compare."""
+    """Derive every state file from its history again and compare; every event of the last commit must still be there.
+
+    Also checked are the signatures of approvals, where a channel asks for them. Events whose time or place in the file is odd are
+    told, and change the exit code of no run: a merge and a clock that was set leave such ones.
+    """
+    from mcpfactory_pipeline.promotion.soundness import signature_faults
+    from mcpfactory_pipeline.state.against import oddities
     from mcpfactory_pipeline.state.verify import mend as repair_states
     from mcpfactory_pipeline.state.verify import verify as compare
 
     workspace = workspace_in()
-    found = repair_states(workspace, names or None) if repair else compare(workspace, names or None)
+    found = (repair_states if repair else compare)(workspace, names or None, against=against)
+    found += signature_faults(workspace, names or None)
     left = [entry for entry in found if not entry.get("mended")]
+    odd = oddities(workspace, names or None)
     if as_json:
-        output.data(found)
+        output.data([*found, *({**entry, "level": "warning"} for entry in odd)])
     else:
-        for entry in found:
+        for entry in [*found, *odd]:
             _print_difference(entry)
         verdict = "state is what history says" if not left else f"{len(left)} servers differ"
         output.note(f"{len(found) - len(left)} mended; {verdict}" if repair and found else verdict)

@@ -110,9 +110,10 @@ def check(
 ) -> None:
     """Check that a tag is a release that may be published from what is checked out; for CI.
 
-    With --provider: print `server=`, `version=` and `candidate=`, as its jobs hand them on.
+    With --provider: print `server=`, `version=`, `candidate=`, and the id of a `run=` of it, as its jobs hand them on.
     """
     check_provider(provider)
+    from mcpfactory_pipeline.base.ids import new_id
     from mcpfactory_pipeline.releases.check import check_tag
 
     found = check_tag(workspace_in(), tag, branch=branch)
@@ -121,6 +122,7 @@ def check(
     elif provider:
         for key in ("server", "version", "candidate"):
             output.line(f"{key}={getattr(found, key)}")
+        output.line(f"run={new_id()}")
     else:
         output.line(f"{found.tag}: {found.server} {found.version} at {found.commit[:12]}")
 
