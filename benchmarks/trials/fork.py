@@ -2,7 +2,7 @@
 
 Code in a server's test and in its build looks for secrets (variables, those of its parents, files), writes into histories and
 into another server. The pull request itself brings an approval, or takes a rejection away. And whatever became of the machine
-of a shard: parcels are forged before `fold` and `keep` take them. Nothing of it may arrive on the branch, and no secret in what
+of a shard: shard results are forged before `fold` and `keep` take them. Nothing of it may arrive on the branch, and no secret in what
 the jobs say. Each mutant takes one guard away, from outside, and the case that it guards against must turn red.
 """
 
@@ -176,7 +176,7 @@ def _refused(scene: Scene, change: Callable[[Path], None]) -> Iterator[str]:
 
 
 def _nothing_kept(scene: Scene, change: Callable[[list[dict[str, Any]], Path], list[dict[str, Any]]]) -> Iterator[str]:
-    """A parcel that must be refused, and leave the branch as it is."""
+    """A shard result that must be refused, and leave the branch as it is."""
     before = scene.head()
     ran = scene.hand_over(change)
     if ran["fold"].result != "failure" or "refused" not in ran["fold"].log:
@@ -186,7 +186,7 @@ def _nothing_kept(scene: Scene, change: Callable[[list[dict[str, Any]], Path], l
 
 
 def _taken(scene: Scene) -> Iterator[str]:
-    """The same parcel as it was handed over: guards that refuse everything would be no guards."""
+    """The same shard result as it was handed over: guards that refuse everything would be no guards."""
     before = scene.head()
     ran = scene.hand_over(lambda events, _shard: events)
     if {name: one.result for name, one in ran.items()} != {
@@ -218,11 +218,11 @@ CASES: dict[str, Callable[[Scene], Iterator[str]]] = {
     "a test that steals and plants": _robbed,
     "a pull request with its own approval": lambda scene: _refused(scene, _own_approval),
     "a pull request without a rejection": lambda scene: _refused(scene, _no_rejection),
-    "a parcel with an approval": lambda scene: _nothing_kept(scene, _approval),
-    "a parcel with another server": lambda scene: _nothing_kept(scene, _another),
-    "a parcel of another run": lambda scene: _nothing_kept(scene, _old_run),
-    "a parcel with an invented candidate": lambda scene: _nothing_kept(scene, _back_door),
-    "a parcel with other bytes": lambda scene: _nothing_kept(scene, _other_bytes),
+    "a shard result with an approval": lambda scene: _nothing_kept(scene, _approval),
+    "a shard result with another server": lambda scene: _nothing_kept(scene, _another),
+    "a shard result of another run": lambda scene: _nothing_kept(scene, _old_run),
+    "a shard result with an invented candidate": lambda scene: _nothing_kept(scene, _back_door),
+    "a shard result with other bytes": lambda scene: _nothing_kept(scene, _other_bytes),
 }
 
 # guard → the case that must turn red without it, and the module that is patched in each process of the jobs, with the patch.
@@ -234,21 +234,21 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
         "a pull request without a rejection", "state.against", "m.lost = lambda workspace, ref, names=None: []",
     ),
     "a job brings events of stages only": (
-        "a parcel with an approval", "ci.admission", "m.RUN_EVENTS = m.RUN_EVENTS | {'approved'}",
+        "a shard result with an approval", "ci.admission", "m.RUN_EVENTS = m.RUN_EVENTS | {'approved'}",
     ),
-    "a job is about what it was dealt": (
-        "a parcel with another server", "ci.parcels",
-        "P = m.Parcel\nm.Parcel = lambda folder, servers: P(folder, (*servers, 'victim'))",
+    "a job is about what it was assigned": (
+        "a shard result with another server", "ci.shard_results",
+        "P = m.ShardResult\nm.ShardResult = lambda folder, servers: P(folder, (*servers, 'victim'))",
     ),
-    "a job brings its run": ("a parcel of another run", "ci.admission", "m._of_run = lambda walk, event, words: None"),
+    "a job brings its run": ("a shard result of another run", "ci.admission", "m._of_run = lambda walk, event, words: None"),
     "a candidate has the id of its files": (
-        "a parcel with an invented candidate", "ci.admission",
+        "a shard result with an invented candidate", "ci.admission",
         "m._may_build = lambda stage, event, words: None",
     ),
     "bytes have the hashes of the events": (
-        "a parcel with other bytes", "ci.bundle", "m._checked = lambda file, content, about: file.read_bytes()",
+        "a shard result with other bytes", "ci.bundle", "m._checked = lambda file, content, about: file.read_bytes()",
     ),
-    "server code runs in a box": ("a test that steals and plants", "", ""),
+    "server code runs in a sandbox": ("a test that steals and plants", "", ""),
 }  # fmt: skip
 
 _PATCH = """
@@ -291,22 +291,22 @@ def run(folder: Path, times: int, seed: int) -> Outcome:
 
 
 def _mutant(scene: Scene, module: str, patch: str) -> Scene:
-    """A copy whose jobs lack a guard: a module is patched as it is loaded, or the configuration says to use no box."""
+    """A copy whose jobs lack a guard: a module is patched as it is loaded, or the configuration says to use no sandbox."""
     if not module:
-        return _unboxed(scene.copy("mutant", {}))
+        return _without_sandbox(scene.copy("mutant", {}))
     place = scene.folder / "mutant"
     place.mkdir(exist_ok=True)
     (place / "sitecustomize.py").write_text(_PATCH.format(module=module, patch=patch))
     return scene.copy("mutant", {"PYTHONPATH": str(place)})
 
 
-def _unboxed(scene: Scene) -> Scene:
-    place = scene.folder / "unboxed"
+def _without_sandbox(scene: Scene) -> Scene:
+    place = scene.folder / "without-sandbox"
     shutil.rmtree(place, ignore_errors=True)
     git(scene.folder, "clone", "-q", scene.pushed.runner.origin.as_uri(), str(place))
     file = place / "mcpfactory.toml"
     file.write_text(file.read_text().replace("[pipeline]\n", '[pipeline]\nisolation = "none"\n', 1))
-    git(place, "-c", "user.name=ada", "-c", "user.email=ada@example.org", "commit", "-qam", "No box")
+    git(place, "-c", "user.name=ada", "-c", "user.email=ada@example.org", "commit", "-qam", "No sandbox")
     git(place, "push", "-q", "origin", "HEAD:main")
     return scene
 

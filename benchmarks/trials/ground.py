@@ -1,7 +1,7 @@
 """The ground of the trials: workspaces whose stages cost next to nothing, the commands that run on them, and what must hold.
 
 The machinery is the real one: `run_pipeline`, its processes and locks, `mcpfactory pipeline …`. Only what the stages do is
-small. Every stage that came to its end is noted outside the pipeline's own books, in `ledger.txt`.
+small. Every stage that came to its end is noted outside the pipeline's own history, in `ledger.txt`.
 """
 
 from __future__ import annotations

@@ -61,14 +61,14 @@ def test_results_are_folded_with_a_summary(shell, empty, monkeypatch):
     monkeypatch.setattr(workshop, "finish", run)
     other = workshop.make(empty.folder / "other", "books")
     workshop.stage(other, "books", "one")
-    packed = empty.at(other.root)("ci", "pack", str(empty.folder / "parcel"), "books")
+    packed = empty.at(other.root)("ci", "pack", str(empty.folder / "shard-result"), "books")
     assert (packed.code, packed.out) == (0, "books: 1 file, 3 bytes\n")
-    parcel, dealt = str(empty.folder / "parcel"), ("--run", run_id, "--server", "books")
-    assert shell("ci", "fold", parcel).code == 2, "of which run and server it is has to be said"
-    done = shell("ci", "fold", parcel, *dealt, "--summary", "summary.md")
+    shard_result, assigned = str(empty.folder / "shard-result"), ("--run", run_id, "--server", "books")
+    assert shell("ci", "fold", shard_result).code == 2, "of which run and server it is has to be said"
+    done = shell("ci", "fold", shard_result, *assigned, "--summary", "summary.md")
     assert (done.code, done.out) == (0, "books: 10 events, 1 file, passed\n"), done.err
     offers = (shell.folder / "pipeline/channels/staging/simple/books/index.html").read_text()
     assert sha256(b"one").hexdigest() in offers, "the bytes that the job checked"
     assert "1 server ran, 1 passed." in (shell.folder / "summary.md").read_text()
     assert shell("pipeline", "verify").code == 0
-    assert shell("ci", "fold", "nowhere", *dealt).code == 3
+    assert shell("ci", "fold", "nowhere", *assigned).code == 3

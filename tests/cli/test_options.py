@@ -26,7 +26,7 @@ MEANINGS = {
     "--client": "an MCP client",
     "--command": "a command that starts a server",
     "--device": "a login on another device",
-    "--dealt": "what was dealt to jobs",
+    "--assigned": "what was assigned to jobs",
     "--dialect": "a dialect",
     "--dry-run": "say what would be done",
     "--due": "all that is due",

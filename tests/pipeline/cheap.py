@@ -17,7 +17,7 @@ from tests.patience import PATIENCE
 
 
 def note(inputs: StageInputs, stage: str) -> str:
-    """Writes down, outside the pipeline's own books, that a stage came to its end; gives the token it wrote."""
+    """Writes down, outside the pipeline's own history, that a stage came to its end; gives the token it wrote."""
     token = f"{stage}:{inputs.work.name}"
     descriptor = os.open(inputs.root / "ledger.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.write(descriptor, f"{token}\n".encode())

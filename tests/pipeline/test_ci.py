@@ -1,4 +1,4 @@
-"""Changed servers are dealt out to jobs, run in clones of their own, and folded into one state."""
+"""Changed servers are assigned to jobs, run in clones of their own, and folded into one state."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StateErr
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.ci.bundle import pack_run
 from mcpfactory_pipeline.ci.fold import fold_in, summary
-from mcpfactory_pipeline.ci.parcels import Parcel, dealt_parcels, named_parcels, read_run
 from mcpfactory_pipeline.ci.settings import MOST_JOBS, read_ci
+from mcpfactory_pipeline.ci.shard_results import ShardResult, assigned_results, named_results, read_run
 from mcpfactory_pipeline.ci.shards import changed, matrix, shards
 from mcpfactory_pipeline.ci.workflow import PLACE, workflow
 from mcpfactory_pipeline.init import init_workspace
@@ -29,7 +29,7 @@ from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.here import Here
 from tests.pipeline.space import offered
 
-# --- dealing out ---
+# --- assigning ---
 
 
 @pytest.mark.parametrize(
@@ -46,17 +46,17 @@ from tests.pipeline.space import offered
 )
 def test_servers_are_dealt_out_evenly_within_the_providers_limit(count, jobs, least, groups):
     names = [f"s{number}" for number in range(count)]
-    dealt = shards(names, jobs, least)
-    assert len(dealt) == groups <= MOST_JOBS
-    assert [name for group in dealt for name in group] == names
-    sizes = [len(group) for group in dealt]
+    assigned = shards(names, jobs, least)
+    assert len(assigned) == groups <= MOST_JOBS
+    assert [name for group in assigned for name in group] == names
+    sizes = [len(group) for group in assigned]
     assert not sizes or max(sizes) - min(sizes) <= 1
-    assert [entry["servers"].split() for entry in matrix(dealt)["include"]] == [list(group) for group in dealt]
+    assert [entry["servers"].split() for entry in matrix(assigned)["include"]] == [list(group) for group in assigned]
 
 
 def test_the_matrix_of_a_thousand_changed_servers_fits_into_a_jobs_output():
-    dealt = matrix(shards([f"server-with-a-long-name-{n:04}" for n in range(1000)], 256, 4))
-    assert len(json.dumps(dealt)) < 1_000_000
+    assigned = matrix(shards([f"server-with-a-long-name-{n:04}" for n in range(1000)], 256, 4))
+    assert len(json.dumps(assigned)) < 1_000_000
 
 
 def test_only_servers_with_something_to_run_are_dealt_out():
@@ -91,7 +91,7 @@ def git(folder, *words):
 RUN_ID = new_id()
 
 
-def shard(origin, number: int, servers) -> Parcel:
+def shard(origin, number: int, servers) -> ShardResult:
     """What one job does: a fresh clone, a run of its servers, and what it hands over."""
     folder = origin.root.parent / f"job{number}"
     git(origin.root.parent, "clone", "-q", str(origin.root), str(folder))
@@ -99,45 +99,45 @@ def shard(origin, number: int, servers) -> Parcel:
     outcome = run_pipeline(clone, servers, stages=STAGES, executor=Here(), jobs=1, run_id=RUN_ID)
     handed = origin.root.parent / "shards" / f"shard-{number}"
     pack_run(clone, handed, outcome.recorded)
-    return Parcel(handed, tuple(servers))
+    return ShardResult(handed, tuple(servers))
 
 
-def fold(origin, *parcels, **options):
-    return fold_in(origin, parcels, RUN_ID, stages=STAGES, **options)
+def fold(origin, *shard_results, **options):
+    return fold_in(origin, shard_results, RUN_ID, stages=STAGES, **options)
 
 
 def test_two_clones_run_a_shard_each_and_are_folded_into_a_state_that_verifies(origin):
-    dealt = shards(changed(plan_servers(origin, stages=STAGES)), 2, 1)
-    assert dealt == [("a", "b"), ("c", "d")]
-    for number, group in enumerate(dealt, 1):
+    assigned = shards(changed(plan_servers(origin, stages=STAGES)), 2, 1)
+    assert assigned == [("a", "b"), ("c", "d")]
+    for number, group in enumerate(assigned, 1):
         shard(origin, number, group)
-    parcels = dealt_parcels([origin.root.parent / "shards"], json.dumps(matrix(dealt)))
-    folded, refused = fold(origin, *parcels)
+    shard_results = assigned_results([origin.root.parent / "shards"], json.dumps(matrix(assigned)))
+    folded, refused = fold(origin, *shard_results)
     assert [(one.server, one.passed) for one in folded] == [("a", True), ("b", True), ("c", True), ("d", False)]
     assert (verify(origin), refused) == ([], [])
-    for number, group in enumerate(dealt, 1):
+    for number, group in enumerate(assigned, 1):
         for server in group:
             clone = Store(Workspace.find(origin.root.parent / f"job{number}"))
             assert Store(origin).state_file(server).read_bytes() == clone.state_file(server).read_bytes()
     assert changed(plan_servers(origin, stages=STAGES)) == []
-    assert sum(one.events for one in fold(origin, *parcels)[0]) == 0, "folding twice adds nothing"
+    assert sum(one.events for one in fold(origin, *shard_results)[0]) == 0, "folding twice adds nothing"
     text = summary(folded)
     assert "4 servers ran, 3 passed, **1 did not**" in text
     assert "| d | test | failed |" in text
 
 
 def test_what_happened_in_the_workspace_meanwhile_is_kept(origin):
-    parcel = shard(origin, 1, ["a"])
+    shard_result = shard(origin, 1, ["a"])
     run_pipeline(origin, ["a"], stages=STAGES, executor=Here(), jobs=1)
     before = len(Store(origin).history("a"))
-    ((folded,), _) = fold(origin, parcel)
+    ((folded,), _) = fold(origin, shard_result)
     assert len(Store(origin).history("a")) == before + folded.events
     assert folded.events == before
     assert verify(origin) == []
 
 
 @pytest.fixture
-def parcel(origin):
+def shard_result(origin):
     """What a job hands over: a server that went through all stages in a clone."""
     return shard(origin, 1, ["a"])
 
@@ -147,15 +147,15 @@ def wheel(space) -> Path:
     return space.artifacts / "a" / str(state.candidate) / "a-1.0-py3-none-any.whl"
 
 
-def test_the_bytes_that_a_job_checked_come_along_and_into_the_channel(origin, parcel):
-    ((folded,), _) = fold(origin, parcel)
+def test_the_bytes_that_a_job_checked_come_along_and_into_the_channel(origin, shard_result):
+    ((folded,), _) = fold(origin, shard_result)
     assert wheel(origin).read_bytes() == b"one"
     assert folded.lacking == ()
     assert folded.files == len(Store(origin).state("a").stages["test"].artifacts) + 3, "two more logs, and the wheel"
     restored = restore(origin, ["a"], rebuild=False)
     assert [(one.channel, one.outcome) for one in restored] == [("staging", "restored")]
     assert offered(origin, "staging", "a") == [b"one"]
-    assert fold(origin, parcel)[0][0].files == 0, "folding twice brings nothing"
+    assert fold(origin, shard_result)[0][0].files == 0, "folding twice brings nothing"
 
 
 def test_a_server_whose_files_were_changed_after_they_were_recorded_is_not_handed_over(origin, tmp_path):
@@ -166,26 +166,26 @@ def test_a_server_whose_files_were_changed_after_they_were_recorded_is_not_hande
     wheel(clone).write_bytes(b"another")
     (clone.pipeline / "history" / "b.jsonl").write_text("planted\n")
     with pytest.raises(StateError, match=r"a: .*is not what was checked"):
-        pack_run(clone, tmp_path / "parcel", outcome.recorded)
-    (file,) = (tmp_path / "parcel" / "history").iterdir()
+        pack_run(clone, tmp_path / "shard-result", outcome.recorded)
+    (file,) = (tmp_path / "shard-result" / "history").iterdir()
     assert file.name == "b.jsonl"
     assert "planted" not in file.read_text()
 
 
 def test_a_folder_that_is_not_there_and_a_matrix_that_is_none_are_refused(tmp_path):
     with pytest.raises(NotFoundError, match="no folder"):
-        named_parcels([tmp_path / "nowhere"], ["a"])
+        named_results([tmp_path / "nowhere"], ["a"])
     with pytest.raises(ConfigError, match="no matrix"):
-        dealt_parcels([tmp_path], "[]")
+        assigned_results([tmp_path], "[]")
     with pytest.raises(ConfigError, match="no id of a run"):
         read_run("run-1")
 
 
 def test_nothing_that_a_server_says_is_markup_in_the_summary(origin):
-    parcel = shard(origin, 1, ["d"])
-    file = parcel.folder / "history" / "d.jsonl"
+    shard_result = shard(origin, 1, ["d"])
+    file = shard_result.folder / "history" / "d.jsonl"
     file.write_text(file.read_text().replace("it failed in", "<img src=x> | [a](b) `c`"))
-    text = summary(fold(origin, parcel)[0])
+    text = summary(fold(origin, shard_result)[0])
     assert r"&lt;img src=x> \| \[a\](b) \`c\`" in text
 
 

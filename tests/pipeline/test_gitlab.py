@@ -63,7 +63,9 @@ def test_there_is_a_job_for_each_group_and_one_that_folds_even_when_some_failed(
         "shard-2": {"SHARD": "2", "SERVERS": "notes"},
     }
     assert made["fold"]["when"] == "always"
-    assert made["fold"]["variables"] == made["keep"]["variables"] == {"RUN": RUN, "DEALT": json.dumps(matrix(GROUPS))}
+    assert (
+        made["fold"]["variables"] == made["keep"]["variables"] == {"RUN": RUN, "ASSIGNED": json.dumps(matrix(GROUPS))}
+    )
     assert made[".shard"]["artifacts"] == {"when": "always", "paths": ["shards/shard-$SHARD"], "expire_in": "14 days"}
     assert [name for name in jobs(gitlab_shards((), SETTINGS, RUN)) if name.startswith("shard-")] == []
 

@@ -1,4 +1,4 @@
-"""What a server's code reaches from its box: its own folder and the system, at every level that this machine has."""
+"""What a server's code reaches from its sandbox: its own folder and the system, at every level that this machine has."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mcpfactory_pipeline.base.errors import ConfigError, StageError
 from mcpfactory_pipeline.build.programs import job_environ, uv_environ
 from mcpfactory_pipeline.executors import LocalExecutor
 from mcpfactory_pipeline.isolation import levels
-from mcpfactory_pipeline.isolation.box import Box, make_box
 from mcpfactory_pipeline.isolation.contain import client_command
 from mcpfactory_pipeline.isolation.environ import clean_environ
 from mcpfactory_pipeline.isolation.paths import interpreter_paths
+from mcpfactory_pipeline.isolation.sandbox import Sandbox, make_sandbox
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.job import make_job
 from mcpfactory_pipeline.stages import STAGES, workspace_stages
@@ -66,10 +66,10 @@ print(json.dumps({
 OPEN = {"own", "home", "temporary", "null"}
 
 
-def attempts(box: Box, outside: Path) -> dict[str, str]:
-    command = box.command([os.path.realpath(sys.executable), "-I", "-c", HOSTILE, str(outside), str(os.getpid())])
+def attempts(sandbox: Sandbox, outside: Path) -> dict[str, str]:
+    command = sandbox.command([os.path.realpath(sys.executable), "-I", "-c", HOSTILE, str(outside), str(os.getpid())])
     done = subprocess.run(
-        command, cwd=box.folder, env=dict(box.environ), capture_output=True, text=True, check=False
+        command, cwd=sandbox.folder, env=dict(sandbox.environ), capture_output=True, text=True, check=False
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -77,7 +77,7 @@ def attempts(box: Box, outside: Path) -> dict[str, str]:
 
 @pytest.fixture
 def outside(tmp_path, monkeypatch) -> Path:
-    """A file beside the box, as the history is; the caller has a token."""
+    """A file beside the sandbox, as the history is; the caller has a token."""
     monkeypatch.setenv("CALLER_TOKEN", SECRET)
     (tmp_path / "work").mkdir()
     (tmp_path / "history.jsonl").write_text(f"{SECRET}\n")
@@ -88,8 +88,8 @@ def outside(tmp_path, monkeypatch) -> Path:
     "level", [pytest.param("landlock", marks=needs("landlock")), pytest.param("bubblewrap", marks=needs("bubblewrap"))]
 )
 def test_code_reaches_its_own_folder_and_neither_files_nor_processes_outside(outside, level):
-    box = make_box({"isolation": level}, outside.parent / "work")
-    found = attempts(box, outside)
+    sandbox = make_sandbox({"isolation": level}, outside.parent / "work")
+    found = attempts(sandbox, outside)
     assert {name for name, came in found.items() if not came.endswith("Error")} == OPEN, found
     assert all(found[name] == "done" for name in OPEN)
     assert SECRET not in json.dumps(found)
@@ -98,30 +98,30 @@ def test_code_reaches_its_own_folder_and_neither_files_nor_processes_outside(out
 
 
 def test_without_a_level_there_is_a_copy_and_a_clean_environment_and_no_wall(outside):
-    found = attempts(make_box({"isolation": "none"}, outside.parent / "work"), outside)
+    found = attempts(make_sandbox({"isolation": "none"}, outside.parent / "work"), outside)
     assert found["variable"] == "KeyError"
     assert found["append"] == "done", "which is why what changed is looked for afterwards"
 
 
 @needs("landlock")
 def test_what_is_listed_can_be_read_and_not_written(outside):
-    box = make_box({"isolation": "landlock"}, outside.parent / "work", readable=(outside,))
-    found = attempts(box, outside)
+    sandbox = make_sandbox({"isolation": "landlock"}, outside.parent / "work", readable=(outside,))
+    found = attempts(sandbox, outside)
     assert found["read"] == f"{SECRET}\n"
     assert {found[name] for name in ("write", "append", "cut", "remove", "rename")} <= {"PermissionError", "OSError"}
 
 
 @needs("landlock")
-def test_the_rules_of_a_box_are_out_of_its_reach(outside):
-    box = make_box({"isolation": "landlock"}, outside.parent / "work")
-    assert attempts(box, box.reach.rules)["write"] == "PermissionError"
+def test_the_rules_of_a_sandbox_are_out_of_its_reach(outside):
+    sandbox = make_sandbox({"isolation": "landlock"}, outside.parent / "work")
+    assert attempts(sandbox, sandbox.reach.rules)["write"] == "PermissionError"
 
 
 def test_a_program_that_is_not_there_is_said(outside):
-    box = make_box({}, outside.parent / "work")
+    sandbox = make_sandbox({}, outside.parent / "work")
     done = subprocess.run(
-        [*box.command([str(outside.parent / "nothing")])], env=dict(box.environ), capture_output=True, text=True, check=False
-    ) if box.level is not levels.NONE else None  # fmt: skip
+        [*sandbox.command([str(outside.parent / "nothing")])], env=dict(sandbox.environ), capture_output=True, text=True, check=False
+    ) if sandbox.level is not levels.NONE else None  # fmt: skip
     assert done is None or (done.returncode and "nothing" in done.stderr)
 
 
@@ -154,15 +154,17 @@ def test_a_container_gets_the_folders_and_the_variables_and_the_values_stand_in_
     monkeypatch.setitem(
         levels.LEVELS, "container", levels.Level("container", "", lambda: "", levels.LEVELS["container"].command)
     )  # fmt: skip
-    box = make_box(settings, tmp_path, readable=(Path(__file__).parent,))
-    words = box.command(["python", "-m", "hello"])
-    command, environ = client_command(words[words.index("-S") + 2 :], {**box.environ, "API_KEY": SECRET})
+    sandbox = make_sandbox(settings, tmp_path, readable=(Path(__file__).parent,))
+    words = sandbox.command(["python", "-m", "hello"])
+    command, environ = client_command(words[words.index("-S") + 2 :], {**sandbox.environ, "API_KEY": SECRET})
     assert command[:3] == ["podman", "run", "--rm"]
     assert command[-4:] == ["python:3.13", "python", "-m", "hello"]
-    assert f"type=bind,source={box.folder},target={box.folder}" in command
+    assert f"type=bind,source={sandbox.folder},target={sandbox.folder}" in command
     assert f"type=bind,source={Path(__file__).parent},target={Path(__file__).parent},readonly" in command
     assert command[command.index("API_KEY") - 1] == "--env"
-    assert f"HOME={box.folder / 'home'}" in command, "the program's home is the box, the client's is the caller's"
+    assert f"HOME={sandbox.folder / 'home'}" in command, (
+        "the program's home is the sandbox, the client's is the caller's"
+    )
     assert SECRET not in " ".join(command)
     assert environ["API_KEY"] == SECRET
     assert environ["DOCKER_HOST"] == "unix:///there.sock"
@@ -187,7 +189,7 @@ def test_the_stages_that_run_code_of_a_server_are_told_and_due_again(workspace):
     stages = {stage.name: stage for stage in workspace_stages(configured(workspace, 'isolation = "bubblewrap"'))}
     usual = {stage.name: stage for stage in workspace_stages(configured(workspace))}
     changed = {name for name in usual if usual[name].stamp != stages[name].stamp}
-    assert changed == {stage.name for stage in STAGES if stage.boxed} == {"build", "test", "validate"}
+    assert changed == {stage.name for stage in STAGES if stage.sandboxed} == {"build", "test", "validate"}
     assert all(stages[name].settings["isolation"] == "bubblewrap" for name in changed)
 
 

@@ -100,7 +100,7 @@ class Field:
         """The module of a server in which its tools are."""
         return self.server(name) / "src" / f"{name}_mcp" / "server.py"
 
-    # --- books ---
+    # --- state and history ---
 
     def history(self, name: str = "alpha") -> Path:
         """The file of a server's history."""

@@ -307,7 +307,7 @@ def honest_return(field: Field) -> Iterator[str]:
         yield done.text
 
 
-def honest_books(field: Field) -> Iterator[str]:
+def honest_history(field: Field) -> Iterator[str]:
     """Asks `verify` and `restore` about a workspace that nobody touched."""
     for words in (("pipeline", "verify"), ("pipeline", "restore"), ("pipeline", "status")):
         done = field.run(*words)
@@ -325,7 +325,7 @@ ATTEMPTS: Final = (
     Attempt("deleted folder of a server that is served", "verify, inbox, retire", folder_deleted),
     Attempt("served, and nobody knows it", "verify and inbox", forgotten),
     Attempt("replaced wheel of a candidate", "production stays", artifact_replaced),
-    Attempt("replaced wheel with its hash in the books", "production stays", artifact_rewritten),
+    Attempt("replaced wheel with its hash in the history", "production stays", artifact_rewritten),
     Attempt("two servers with one distribution name", "plan and channel refuse", one_name, slow=True),
     Attempt("a server named like the runtime", "plan and channel refuse", runtime_name, slow=True),
     Attempt("rolled back, then promoted again", "production stays", rolled_back_again),
@@ -341,5 +341,5 @@ ATTEMPTS: Final = (
     Attempt("offered, and a check failed since", "the inbox says so", failed_since),
     Attempt("an approved candidate", "promoted", honest_promotion, honest=True),
     Attempt("approved again after a rollback", "promoted", honest_return, honest=True),
-    Attempt("books that nobody touched", "nothing is found", honest_books, honest=True),
+    Attempt("a history that nobody touched", "nothing is found", honest_history, honest=True),
 )

@@ -3,7 +3,7 @@
 PLAN is JSON: `source`, the folder of the project; `out`, where the packages go; `backend` and `path`, as `[build-system]` names them;
 `hook`, what to build (`sdist` or `wheel`), `from_sdist`, whether from the source distribution in `out`; `given`, what earlier answers of the backend asked for and is installed by now.
 What the backend asks for besides goes into `wanted.json` beside the plan, and
-the exit code is `ASKS`. It is run by path and in a box, where nothing of ours need be: standard library only (PEP 517).
+the exit code is `ASKS`. It is run by path and in a sandbox, where nothing of ours need be: standard library only (PEP 517).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _unpacked(sdist: Path, folder: Path) -> Path:
     with tarfile.open(sdist) as archive:
         if hasattr(tarfile, "data_filter"):
             archive.extractall(folder, filter="data")
-        else:  # Python 3.11.0 to 3.11.3; the box keeps what is unpacked to itself
+        else:  # Python 3.11.0 to 3.11.3; the sandbox keeps what is unpacked to itself
             archive.extractall(folder)  # noqa: S202 - as said
     return next(folder.iterdir())
 

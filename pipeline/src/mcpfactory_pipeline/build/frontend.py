@@ -1,4 +1,4 @@
-"""A build frontend (PEP 517) that keeps the backend apart: what it needs is fetched first, then it runs in a box without a network's secrets.
+"""A build frontend (PEP 517) that keeps the backend apart: what it needs is fetched first, then it runs in a sandbox without a network's secrets.
 
 `uv build` would do both in one, and give the backend, which is code of the server, the variables and the cache of uv.
 """
@@ -20,9 +20,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.build import backend
 from mcpfactory_pipeline.build.programs import EPOCH, ProgramRefusedError, last_lines, run_uv
-from mcpfactory_pipeline.isolation.box import Box, make_box
+from mcpfactory_pipeline.isolation.sandbox import Sandbox, make_sandbox
 
-__all__ = ["build_in_box", "copy_files"]
+__all__ = ["build_in_sandbox", "copy_files"]
 
 # What a project without [build-system] is built with (PEP 517).
 _LEGACY: Final = {"requires": ["setuptools>=40.8.0"], "build-backend": "setuptools.build_meta:__legacy__"}
@@ -39,7 +39,7 @@ def copy_files(source: Path, files: Iterable[str], target: Path) -> None:
         shutil.copy(source / path, place)
 
 
-def build_in_box(
+def build_in_sandbox(
     source: Path,
     files: Iterable[str],
     work: Path,
@@ -58,12 +58,12 @@ def build_in_box(
         StageError: when the machinery broke.
     """
     tools = work / "tools"
-    box = make_box(settings, work, readable=(tools, Path(backend.__file__)), name="builder")
-    place = box.folder / "source"
+    sandbox = make_sandbox(settings, work, readable=(tools, Path(backend.__file__)), name="builder")
+    place = sandbox.folder / "source"
     copy_files(source, files, place)
     # Build backends look for rules of what to leave out as far up as the next repository: they shall not find the
     # workspace's, or the same sources would give other bytes elsewhere.
-    (box.folder / ".git").mkdir()
+    (sandbox.folder / ".git").mkdir()
     system = _build_system(place / "pyproject.toml")
     run_uv("venv", "--quiet", str(tools), cwd=work, log=log)
     bounds = work / "constraints.txt"
@@ -74,14 +74,14 @@ def build_in_box(
     for hook in hooks:
         plan = {
             "source": str(place),
-            "out": str(box.folder / "dist"),
+            "out": str(sandbox.folder / "dist"),
             "backend": system["build-backend"],
             "path": system.get("backend-path", []),
             "hook": hook,
             "from_sdist": "sdist" in hooks,
         }
-        _call(plan, tools, box, options, log=log)
-        made.append(_take(box.folder / "dist", hook, work / "dist"))
+        _call(plan, tools, sandbox, options, log=log)
+        made.append(_take(sandbox.folder / "dist", hook, work / "dist"))
         if log:
             print(f"built {made[-1].name}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
     return made
@@ -124,37 +124,37 @@ def _install(wanted: Sequence[str], tools: Path, project: Path, options: Sequenc
         run_uv("pip", "install", "--quiet", *options, *wanted, cwd=project, python=_programs(tools) / "python", log=log)
 
 
-def _call(plan: Mapping[str, Any], tools: Path, box: Box, options: Sequence[str], *, log: bool) -> None:
+def _call(plan: Mapping[str, Any], tools: Path, sandbox: Sandbox, options: Sequence[str], *, log: bool) -> None:
     """Call a hook, and again after what it asked for is installed.
 
     Raises:
         ProgramRefusedError: with the end of what the backend said.
     """
-    file = box.folder / "plan.json"
+    file = sandbox.folder / "plan.json"
     given: list[str] = []
     program = _programs(tools)
-    path = os.pathsep.join([str(program), box.environ.get("PATH", os.defpath)])
-    environ = {**box.environ, "PATH": path, "SOURCE_DATE_EPOCH": EPOCH, "TZ": "UTC"}
+    path = os.pathsep.join([str(program), sandbox.environ.get("PATH", os.defpath)])
+    environ = {**sandbox.environ, "PATH": path, "SOURCE_DATE_EPOCH": EPOCH, "TZ": "UTC"}
     command = [str(program / "python"), "-P", backend.__file__, str(file)]
     for _ in range(_PATIENCE):
         file.write_text(json.dumps({**plan, "given": given}), encoding="utf-8")
-        code, said = _run(command, box, environ, log=log)
+        code, said = _run(command, sandbox, environ, log=log)
         if code == 0:
             return
         if code != backend.ASKS:
             raise ProgramRefusedError(last_lines(said) or f"{plan['backend']} ended with exit {code}")
-        given = _read_wanted(box.folder / backend.WANTED)
+        given = _read_wanted(sandbox.folder / backend.WANTED)
         _install(given, tools, Path(plan["source"]), options, log=log)
     raise ProgramRefusedError(f"{plan['backend']} asks for something else each time: {', '.join(given)}")
 
 
-def _run(command: Sequence[str], box: Box, environ: Mapping[str, str], *, log: bool) -> tuple[int, str]:
+def _run(command: Sequence[str], sandbox: Sandbox, environ: Mapping[str, str], *, log: bool) -> tuple[int, str]:
     if log:
         print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
     try:
         done = subprocess.run(
-            box.command(command),
-            cwd=box.folder,
+            sandbox.command(command),
+            cwd=sandbox.folder,
             env=dict(environ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -181,7 +181,7 @@ def _read_wanted(file: Path) -> list[str]:
 
 
 def _take(made: Path, hook: str, into: Path) -> Path:
-    """Copy the one package that a hook made out of the box."""
+    """Copy the one package that a hook made out of the sandbox."""
     found = sorted(made.glob(_PATTERNS[hook]))
     if len(found) != 1:
         raise ProgramRefusedError(f"the build made {len(found)} {_NAMES[hook]}s instead of one")
@@ -193,7 +193,7 @@ def _take(made: Path, hook: str, into: Path) -> Path:
 
 
 def _plain_bytes(file: Path) -> bytes:
-    """Return the content of a file that a stranger's program made: one that is a link would lead out of the box."""
+    """Return the content of a file that a stranger's program made: one that is a link would lead out of the sandbox."""
     try:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:

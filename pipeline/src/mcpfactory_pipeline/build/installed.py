@@ -17,7 +17,7 @@ from mcpfactory_pipeline.build.canonical_wheel import digest
 
 __all__ = ["changed_files", "check_installed", "contents", "contents_hash"]
 
-_SKIPPED: Final = "__pycache__"  # never read: Python's caches of boxes are elsewhere
+_SKIPPED: Final = "__pycache__"  # never read: Python's caches of sandboxes are elsewhere
 _OF_THE_VENV: Final = ("_virtualenv.py", "_virtualenv.pth")
 _SHOWN: Final = 3
 

@@ -14,8 +14,8 @@ from typing import Final
 import uv
 
 from mcpfactory_pipeline.base.errors import StageError
-from mcpfactory_pipeline.isolation.box import Box
 from mcpfactory_pipeline.isolation.environ import PLAIN
+from mcpfactory_pipeline.isolation.sandbox import Sandbox
 
 __all__ = ["EPOCH", "ProgramRefusedError", "job_environ", "last_lines", "run_program", "run_uv", "uv_environ"]
 
@@ -44,15 +44,17 @@ class ProgramRefusedError(Exception):
     """A tool ran and said no to what it was given; the message is the end of what it said."""
 
 
-def run_program(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str], box: Box | None = None) -> int:
-    """Run a program, in a box where one is given, with its output in the log, and return its exit code.
+def run_program(
+    command: Sequence[str], *, cwd: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None
+) -> int:
+    """Run a program, in a sandbox where one is given, with its output in the log, and return its exit code.
 
     Raises:
         StageError: when it cannot be started.
     """
     print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
     try:
-        words = box.command(command) if box else command
+        words = sandbox.command(command) if sandbox else command
         return subprocess.run(words, cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL, check=False).returncode
     except OSError as error:
         raise StageError(

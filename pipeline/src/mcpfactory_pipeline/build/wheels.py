@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from mcpfactory_pipeline.build.frontend import build_in_box
+from mcpfactory_pipeline.build.frontend import build_in_sandbox
 
 __all__ = ["backend_of", "build_packages", "build_wheel", "wheel_name", "wheel_version"]
 
@@ -21,7 +21,7 @@ def build_wheel(source: Path, files: Iterable[str], work: Path, *, log: bool = T
         ProgramRefusedError: when the package does not build.
         StageError: when the machinery broke.
     """
-    return build_in_box(source, files, work, ("wheel",), settings={}, log=log)[0]
+    return build_in_sandbox(source, files, work, ("wheel",), settings={}, log=log)[0]
 
 
 def build_packages(
@@ -41,7 +41,7 @@ def build_packages(
     """
     pinned = re.fullmatch(r"([\w.-]+) \(?([\w.+!-]+)\)?", backend)
     constraints = f"{pinned[1]}=={pinned[2]}" if pinned else ""
-    sdist, wheel = build_in_box(
+    sdist, wheel = build_in_sandbox(
         source, files, work, ("sdist", "wheel"), constraints=constraints, settings=settings or {}, log=log
     )
     return wheel, sdist

@@ -22,11 +22,11 @@ from mcpfactory_pipeline.plan.policy import ChannelPolicy, failed_checks
 from mcpfactory_pipeline.plan.stage import OUTCOMES, Stage
 from mcpfactory_pipeline.state.state import Event, ServerState, apply, fold
 
-__all__ = ["REFUSALS", "RELEASE_EVENTS", "RUN_EVENTS", "ParcelError", "Terms", "admit", "candidate_id"]
+__all__ = ["REFUSALS", "RELEASE_EVENTS", "RUN_EVENTS", "ShardResultError", "Terms", "admit", "candidate_id"]
 
 # code → what it says; docs/how-to/run-in-ci.md lists them.
 REFUSALS: Final[Mapping[str, str]] = {
-    "server": "a history of a server that the job was not dealt",
+    "server": "a history of a server that the job was not assigned",
     "history": "a history that cannot be read",
     "changed": "an event that is not the one that the workspace has under this id",
     "kind": "an event that a job may not bring: decisions come from the branch alone",
@@ -44,7 +44,7 @@ _SKEW: Final = 600.0  # seconds by which the clocks of a provider's machines may
 _HINT: Final = "take nothing from this job: look at what ran in it, and at its log"
 
 
-class ParcelError(RefusedError):
+class ShardResultError(RefusedError):
     """What a job handed over is refused, and nothing of that server is taken; `code` is a key of `REFUSALS`."""
 
     def __init__(self, code: str, message: str, *, hint: str = _HINT) -> None:
@@ -80,12 +80,12 @@ def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: T
     """Return the events of a job that the workspace lacks, oldest first; `known` are those that it has.
 
     Raises:
-        ParcelError: one of them may not come from a job.
+        ShardResultError: one of them may not come from a job.
     """
     have = {str(event["id"]): event for event in known}
     for event in theirs:
         if have.get(str(event["id"]), event) != event:
-            raise ParcelError("changed", f"event {event['id']} of {server} is not the one that the workspace has")
+            raise ShardResultError("changed", f"event {event['id']} of {server} is not the one that the workspace has")
     new = sorted((event for event in theirs if str(event["id"]) not in have), key=lambda event: str(event["id"]))
     if not new:
         return []
@@ -95,10 +95,10 @@ def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: T
         try:
             _check(walk, event)
             walk.state = apply(walk.state, event)
-        except ParcelError:
+        except ShardResultError:
             raise
         except (PipelineError, KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ParcelError("order", f"event {event['id']} of {server} says what cannot be: {error}") from error
+            raise ShardResultError("order", f"event {event['id']} of {server} says what cannot be: {error}") from error
     return new
 
 
@@ -119,40 +119,42 @@ def _under_way(events: Sequence[Event]) -> set[tuple[str, str]]:
 
 
 def _check(walk: _Walk, event: Event) -> None:
-    """Raise `ParcelError` for an event that may not come next."""
+    """Raise `ShardResultError` for an event that may not come next."""
     kind, words = str(event["event"]), f"{event['event']} ({event['id']}) of {walk.state.server}"
     if kind not in walk.terms.kinds:
-        raise ParcelError("kind", f"{words} may not come from a job: {REFUSALS['kind']}")
+        raise ShardResultError("kind", f"{words} may not come from a job: {REFUSALS['kind']}")
     oldest, newest = created_at(walk.terms.run) - _SKEW, walk.terms.now + _SKEW
     for moment in (created_at(str(event["id"])), parse_time(str(event["at"])).timestamp()):
         if not oldest <= moment <= newest:
-            raise ParcelError("time", f"{words} is not of the time of its run: {event['at']}")
+            raise ShardResultError("time", f"{words} is not of the time of its run: {event['at']}")
     if kind in _RULES:
         if "stage" not in event and not kind.startswith("stage."):
-            raise ParcelError("kind", f"{words} may not come from a job: {REFUSALS['kind']}")
+            raise ShardResultError("kind", f"{words} may not come from a job: {REFUSALS['kind']}")
         if str(event["stage"]) not in walk.terms.stages:
-            raise ParcelError("stage", f"{words}: there is no stage {event['stage']!r}")
+            raise ShardResultError("stage", f"{words}: there is no stage {event['stage']!r}")
         _is_run(walk.terms.stages[str(event["stage"])], words)
         _RULES[kind](walk, event, words)
     elif str(event["candidate"]) not in walk.state.candidates:
-        raise ParcelError("candidate", f"{words} is about {event['candidate']}, which no build made")
+        raise ShardResultError("candidate", f"{words} is about {event['candidate']}, which no build made")
 
 
 def _is_run(stage: Stage, words: str) -> None:
-    """Raise `ParcelError` for a stage that people decide, or that only waits for a channel: no job runs it."""
+    """Raise `ShardResultError` for a stage that people decide, or that only waits for a channel: no job runs it."""
     if stage.approval is not None or stage.awaits:
-        raise ParcelError("stage", f"{words}: {stage.name} is decided by people, not run")
+        raise ShardResultError("stage", f"{words}: {stage.name} is decided by people, not run")
 
 
 def _of_run(walk: _Walk, event: Event, words: str) -> None:
     if event["run"] != walk.terms.run:
-        raise ParcelError("run", f"{words} is of run {event['run']}, and the job was dealt run {walk.terms.run}")
+        raise ShardResultError(
+            "run", f"{words} is of run {event['run']}, and the job was assigned run {walk.terms.run}"
+        )
 
 
 def _may_start(walk: _Walk, event: Event, words: str) -> None:
     _of_run(walk, event, words)
     if (key := (str(event["stage"]), str(event["run"]))) in walk.under_way:
-        raise ParcelError("order", f"{words}: {event['stage']} is under way already")
+        raise ShardResultError("order", f"{words}: {event['stage']} is under way already")
     _has_needs(walk, event, words)
     walk.under_way.add(key)
 
@@ -164,7 +166,7 @@ def _may_interrupt(walk: _Walk, event: Event, words: str) -> None:
 
 def _ended(walk: _Walk, event: Event, words: str) -> None:
     if (key := (str(event["stage"]), str(event["run"]))) not in walk.under_way:
-        raise ParcelError("order", f"{words}: {event['stage']} did not begin")
+        raise ShardResultError("order", f"{words}: {event['stage']} did not begin")
     walk.under_way.discard(key)
 
 
@@ -172,7 +174,7 @@ def _has_needs(walk: _Walk, event: Event, words: str) -> None:
     for name in walk.terms.stages[str(event["stage"])].needs:
         need = walk.terms.stages.get(name)
         if need is not None and not _passed(walk.state, need):
-            raise ParcelError("order", f"{words}: {event['stage']} needs {name}, which did not pass")
+            raise ShardResultError("order", f"{words}: {event['stage']} needs {name}, which did not pass")
 
 
 def _passed(state: ServerState, stage: Stage) -> bool:
@@ -194,16 +196,16 @@ def _may_finish(walk: _Walk, event: Event, words: str) -> None:
     _ended(walk, event, words)
     stage = walk.terms.stages[str(event["stage"])]
     if event["outcome"] not in OUTCOMES:
-        raise ParcelError("order", f"{words}: {event['outcome']!r} is no outcome")
+        raise ShardResultError("order", f"{words}: {event['outcome']!r} is no outcome")
     if event["fingerprint"] != fingerprint(event["inputs"]):
-        raise ParcelError("order", f"{words}: its fingerprint is not that of its inputs")
+        raise ShardResultError("order", f"{words}: its fingerprint is not that of its inputs")
     if event.get("built") is not None:
         _may_build(stage, event, words)
         return
     newest = walk.state.candidate if walk.state.candidate in walk.state.candidates else None
     expected = newest if "candidate" in stage.reads else None
     if event.get("candidate") != expected:
-        raise ParcelError("candidate", f"{words} is about {event.get('candidate')}, and the newest is {expected}")
+        raise ShardResultError("candidate", f"{words} is about {event.get('candidate')}, and the newest is {expected}")
     if event.get("channel") is not None:
         _may_move(walk, stage, event, words)
 
@@ -211,44 +213,44 @@ def _may_finish(walk: _Walk, event: Event, words: str) -> None:
 def _may_build(stage: Stage, event: Event, words: str) -> None:
     files = event["built"]["files"]
     if "candidate" not in stage.writes or event["outcome"] != "passed" or event.get("channel") is not None:
-        raise ParcelError("stage", f"{words}: {stage.name} makes no candidate")
+        raise ShardResultError("stage", f"{words}: {stage.name} makes no candidate")
     if not files or any("/" in name or name.startswith(".") for name in files):
-        raise ParcelError("candidate", f"{words}: {', '.join(files) or 'no files'}")
+        raise ShardResultError("candidate", f"{words}: {', '.join(files) or 'no files'}")
     if event["candidate"] != candidate_id(files):
-        raise ParcelError(
+        raise ShardResultError(
             "candidate", f"{words}: {event['candidate']} is not the id of its files, {candidate_id(files)}"
         )
 
 
 def _may_move(walk: _Walk, stage: Stage, event: Event, words: str) -> None:
-    """Raise `ParcelError` unless the stage fills this channel, nothing is in the way of it, and the candidate passed its checks."""
+    """Raise `ShardResultError` unless the stage fills this channel, nothing is in the way of it, and the candidate passed its checks."""
     if stage.channel is None or stage.channel.name != event["channel"] or event["outcome"] != "passed":
-        raise ParcelError("channel", f"{words}: {stage.name} does not fill {event['channel']}")
+        raise ShardResultError("channel", f"{words}: {stage.name} does not fill {event['channel']}")
     known = walk.state.candidates.get(str(event["candidate"]))
     if known is None or event["version"] != known.version:
-        raise ParcelError("channel", f"{words}: {event['candidate']} is not {event['version']}")
+        raise ShardResultError("channel", f"{words}: {event['candidate']} is not {event['version']}")
     closed = closed_gates(stage.channel.gates, known, walk.state.channels.get(stage.channel.name))
     if wrong := [*failed_checks(walk.terms.checks(stage.channel), known), *closed.values()]:
-        raise ParcelError("channel", f"{words}: {wrong[0]}")
+        raise ShardResultError("channel", f"{words}: {wrong[0]}")
     if walk.branch.retired or stage.channel.name in walk.branch.holds:
-        raise ParcelError(
+        raise ShardResultError(
             "channel", f"{words}: {stage.channel.name} was held, or the server retired, meanwhile", hint="run it again"
         )
     for name in stage.needs:
         if (record := walk.state.stages.get(name)) is not None and record.candidate not in {None, event["candidate"]}:
-            raise ParcelError("channel", f"{words}: {name} passed for {record.candidate}")
+            raise ShardResultError("channel", f"{words}: {name} passed for {record.candidate}")
 
 
 def _may_go_back(walk: _Walk, event: Event, words: str) -> None:
-    """Raise `ParcelError` unless a stage that watches the channel failed on what that offers; then it goes back, and is held."""
+    """Raise `ShardResultError` unless a stage that watches the channel failed on what that offers; then it goes back, and is held."""
     stage, channel = walk.terms.stages[str(event["stage"])], str(event["channel"])
     record, release = walk.state.stages.get(stage.name), walk.state.channels.get(channel)
     failed = record is not None and release is not None and record.outcome == "failed"
     if event["actor"] != AUTOMATION or not stage.rollback or stage.watches != channel or not failed:
-        raise ParcelError("kind", f"{words} may not come from a job: {REFUSALS['kind']}")
+        raise ShardResultError("kind", f"{words} may not come from a job: {REFUSALS['kind']}")
     assert record is not None and release is not None  # noqa: PT018 - for the type checker
     if record.candidate != release.candidate or event.get("candidate") not in {None, *release.before}:
-        raise ParcelError("channel", f"{words}: {channel} did not offer {event.get('candidate')}")
+        raise ShardResultError("channel", f"{words}: {channel} did not offer {event.get('candidate')}")
 
 
 _RULES: Final[Mapping[str, Callable[[_Walk, Event, str], None]]] = {

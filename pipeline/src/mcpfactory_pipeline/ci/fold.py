@@ -1,4 +1,4 @@
-"""What jobs found, folded into the workspace: of each parcel the events that its job may bring (`admission`), by their ids.
+"""What jobs found, folded into the workspace: of each shard result the events that its job may bring (`admission`), by their ids.
 
 States follow from them. The files that the states name come along (`bundle`), when their bytes have the hashes of the events.
 """
@@ -18,9 +18,9 @@ from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.base.text import escape_markdown, pluralize
 from mcpfactory_pipeline.channels.candidate import artifact_of
-from mcpfactory_pipeline.ci.admission import RELEASE_EVENTS, RUN_EVENTS, ParcelError, Terms, admit
+from mcpfactory_pipeline.ci.admission import RELEASE_EVENTS, RUN_EVENTS, ShardResultError, Terms, admit
 from mcpfactory_pipeline.ci.bundle import unpack, write_files
-from mcpfactory_pipeline.ci.parcels import Parcel
+from mcpfactory_pipeline.ci.shard_results import ShardResult
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state import history
@@ -28,7 +28,7 @@ from mcpfactory_pipeline.state.state import Event, ServerState, fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Folded", "RefusedParcel", "fold_in", "summary"]
+__all__ = ["Folded", "RefusedShardResult", "fold_in", "summary"]
 
 _ASIDE: Final = "take nothing from this job: look at what ran in it, and at its log"
 
@@ -55,7 +55,7 @@ class Folded(JsonRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedParcel(JsonRecord):
+class RefusedShardResult(JsonRecord):
     """What a job handed over of a server and what is not taken: why, as a code of `admission.REFUSALS` and in words."""
 
     server: str
@@ -66,17 +66,17 @@ class RefusedParcel(JsonRecord):
 
 def fold_in(
     workspace: Workspace,
-    parcels: Sequence[Parcel],
+    shard_results: Sequence[ShardResult],
     run: str,
     *,
     released: bool = False,
     branch: str = "",
     stages: Sequence[Stage] | None = None,
-) -> tuple[list[Folded], list[RefusedParcel]]:
+) -> tuple[list[Folded], list[RefusedShardResult]]:
     """Add what jobs handed over of one run to the workspace, and write the states that follow; second, what was refused.
 
     Each server is taken whole or not at all; what is known already is not added again, so folding twice does no harm.
-    Files that the events name are taken when their bytes have the hashes there. `released` says that the parcels come from the job that publishes: they may
+    Files that the events name are taken when their bytes have the hashes there. `released` says that the shard results come from the job that publishes: they may
     say what was promoted and published. `branch` is a commit whose histories hold what people decided.
 
     Raises:
@@ -86,27 +86,27 @@ def fold_in(
     known = stages or workspace_stages(workspace)
     kinds = RELEASE_EVENTS if released else RUN_EVENTS
     terms = Terms(run, {stage.name: stage for stage in known}, time.time(), kinds)
-    dealt: dict[str, list[Parcel]] = {}
+    assigned: dict[str, list[ShardResult]] = {}
     refused = []
-    for parcel in parcels:
-        for server in _named(parcel):
-            if server in parcel.servers:
-                dealt.setdefault(server, []).append(parcel)
+    for shard_result in shard_results:
+        for server in _named(shard_result):
+            if server in shard_result.servers:
+                assigned.setdefault(server, []).append(shard_result)
             else:
-                words = f"{parcel.folder.name} holds a history of {server}, which its job was not dealt"
-                refused.append(RefusedParcel(server, "server", words, _ASIDE))
+                words = f"{shard_result.folder.name} holds a history of {server}, which its job was not assigned"
+                refused.append(RefusedShardResult(server, "server", words, _ASIDE))
     folded = []
-    for server, places in sorted(dealt.items()):
+    for server, places in sorted(assigned.items()):
         workspace.server(server)
         try:
             folded.append(_fold_server(workspace, server, [place.folder for place in places], terms, branch))
-        except ParcelError as error:
-            refused.append(RefusedParcel(server, error.code, str(error), error.hint))
+        except ShardResultError as error:
+            refused.append(RefusedShardResult(server, error.code, str(error), error.hint))
     return folded, refused
 
 
-def _named(parcel: Parcel) -> list[str]:
-    return sorted(file.stem for file in (parcel.folder / "history").glob("*.jsonl"))
+def _named(shard_result: ShardResult) -> list[str]:
+    return sorted(file.stem for file in (shard_result.folder / "history").glob("*.jsonl"))
 
 
 def _fold_server(workspace: Workspace, server: str, folders: Sequence[Path], terms: Terms, branch: str) -> Folded:
@@ -132,11 +132,11 @@ def _fold_server(workspace: Workspace, server: str, folders: Sequence[Path], ter
 def _handed_over(folder: Path, server: str) -> list[Event]:
     file = folder / "history" / f"{server}.jsonl"
     if file.is_symlink() or not file.is_file():
-        raise ParcelError("history", f"{folder.name} has no readable history of {server}")
+        raise ShardResultError("history", f"{folder.name} has no readable history of {server}")
     try:
         return history.read(file, f"{folder.name}/history/{server}.jsonl")
     except StateError as error:
-        raise ParcelError("history", str(error)) from error
+        raise ShardResultError("history", str(error)) from error
 
 
 def _decided(workspace: Workspace, server: str, branch: str) -> list[Event]:
@@ -157,16 +157,16 @@ def _files(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict
     try:
         return unpack(artifacts, state, folders)
     except StateError as error:
-        raise ParcelError("files", str(error), hint=error.hint) from error
+        raise ShardResultError("files", str(error), hint=error.hint) from error
 
 
 def _require_built(artifacts: Path, events: Sequence[Event], files: Mapping[Path, bytes]) -> None:
-    """Raise `ParcelError` for a candidate that was made and whose files were not handed over."""
+    """Raise `ShardResultError` for a candidate that was made and whose files were not handed over."""
     for event in events:
         for name, content in (event.get("built") or {}).get("files", {}).items():
             place = artifacts / str(event["candidate"]) / name
             if place not in files and hash_file(place) != content:
-                raise ParcelError("files", f"candidate {event['candidate']} has no {name}")
+                raise ShardResultError("files", f"candidate {event['candidate']} has no {name}")
 
 
 def _result(workspace: Workspace, state: ServerState, events: int, files: int) -> Folded:
@@ -184,7 +184,7 @@ def _result(workspace: Workspace, state: ServerState, events: int, files: int) -
     )
 
 
-def summary(folded: Sequence[Folded], refused: Sequence[RefusedParcel] = ()) -> str:
+def summary(folded: Sequence[Folded], refused: Sequence[RefusedShardResult] = ()) -> str:
     """Return Markdown for the summary of a CI run: what was refused and what did not pass first, with what was found."""
     bad = [server for server in folded if not server.passed]
     lines = ["## mcpfactory", ""]

@@ -81,12 +81,12 @@ fold:
   stage: fold
   extends: .mcpfactory
   when: always
-  variables: &dealt
+  variables: &assigned
     RUN: @RUN@
-    DEALT: @DEALT@
+    ASSIGNED: @ASSIGNED@
   script:
     - mkdir -p shards
-    - mcpfactory ci fold shards --run "$RUN" --dealt "$DEALT" --summary summary.md
+    - mcpfactory ci fold shards --run "$RUN" --assigned "$ASSIGNED" --summary summary.md
     - mcpfactory pipeline verify
   artifacts:
     paths: [shards, summary.md]
@@ -101,11 +101,11 @@ keep:
   environment:
     name: mcpfactory-keep
     action: access
-  variables: *dealt
+  variables: *assigned
   script:
     - git fetch --quiet origin "@BRANCH@" && git checkout --quiet -B mcpfactory-keep FETCH_HEAD
     - mkdir -p shards
-    - mcpfactory ci fold shards --run "$RUN" --dealt "$DEALT"
+    - mcpfactory ci fold shards --run "$RUN" --assigned "$ASSIGNED"
 @KEEPING@
 """
 
@@ -207,7 +207,7 @@ def gitlab_shards(groups: Sequence[Sequence[str]], settings: CiSettings, run: st
         for number, group in enumerate(groups, 1)
     ]
     text = _filled(_SHARDS, settings).replace("@JOBS@\n", "".join(f"{job}\n" for job in jobs))
-    return replace_blocks(text, {"RUN": json.dumps(run), "DEALT": json.dumps(json.dumps(matrix(groups)))})
+    return replace_blocks(text, {"RUN": json.dumps(run), "ASSIGNED": json.dumps(json.dumps(matrix(groups)))})
 
 
 def gitlab_release(settings: CiSettings) -> str:

@@ -1,7 +1,7 @@
 """The workflow for GitHub Actions, as text. Pure.
 
-Four jobs: `plan` says which servers changed and deals them out, with the id of the run; `shard` (a matrix) runs the pipeline for
-some of them; `fold` puts together what they handed over, as far as `plan` dealt it to them, verifies and writes the summary;
+Four jobs: `plan` says which servers changed and assigns them to jobs, with the id of the run; `shard` (a matrix) runs the pipeline for
+some of them; `fold` puts together what they handed over, as far as `plan` assigned it to them, verifies and writes the summary;
 `keep` commits state and history, on the workspace's branch only, and is the only job that may write. It hands on the channels,
 with the very bytes that the shards built and checked. Nothing that comes from outside is ever part of a script: values travel
 in `env`. A pull request brings no history of its own: what people decide is on the branch.
@@ -50,9 +50,9 @@ jobs:
     runs-on: ubuntu-latest
     timeout-minutes: 15
     outputs:
-      matrix: ${{ steps.deal.outputs.matrix }}
-      jobs: ${{ steps.deal.outputs.jobs }}
-      run: ${{ steps.deal.outputs.run }}
+      matrix: ${{ steps.assign.outputs.matrix }}
+      jobs: ${{ steps.assign.outputs.jobs }}
+      run: ${{ steps.assign.outputs.run }}
     steps:
 @SETUP_WHOLE@
       - run: mcpfactory ci --check
@@ -63,7 +63,7 @@ jobs:
         run: |
           mcpfactory pipeline verify --against "origin/$BASE"
           mcpfactory ci --check --against "origin/$BASE"
-      - id: deal
+      - id: assign
         run: mcpfactory ci matrix --provider github >> "$GITHUB_OUTPUT"
 
   shard:
@@ -94,12 +94,12 @@ jobs:
     runs-on: ubuntu-latest
     timeout-minutes: 30
     env:
-      DEALT: ${{ needs.plan.outputs.matrix }}
+      ASSIGNED: ${{ needs.plan.outputs.matrix }}
       RUN: ${{ needs.plan.outputs.run }}
     steps:
 @SETUP@
 @DOWNLOAD_SHARDS@
-      - run: mcpfactory ci fold shards --run "$RUN" --dealt "$DEALT" --summary "$GITHUB_STEP_SUMMARY"
+      - run: mcpfactory ci fold shards --run "$RUN" --assigned "$ASSIGNED" --summary "$GITHUB_STEP_SUMMARY"
       - run: mcpfactory pipeline verify
 
   keep:
@@ -110,12 +110,12 @@ jobs:
     permissions:
       contents: write
     env:
-      DEALT: ${{ needs.plan.outputs.matrix }}
+      ASSIGNED: ${{ needs.plan.outputs.matrix }}
       RUN: ${{ needs.plan.outputs.run }}
     steps:
 @SETUP_KEEP@
 @DOWNLOAD_SHARDS@
-      - run: mcpfactory ci fold shards --run "$RUN" --dealt "$DEALT"
+      - run: mcpfactory ci fold shards --run "$RUN" --assigned "$ASSIGNED"
       - run: mcpfactory pipeline verify
 @KEEPING@
       - uses: @UPLOAD@

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import ServerError
-from mcpfactory_pipeline.isolation.box import Box
+from mcpfactory_pipeline.isolation.sandbox import Sandbox
 from mcpfactory_pipeline.launch import start
 
 __all__ = [
@@ -83,13 +83,13 @@ def find_tool_failure(log: str, server: str, folder: Path) -> ServerError | None
     return ServerError(f"{place}: {raised[0]}\n    {frames[-1]['code']}", hint=hint)
 
 
-def diagnose_start(python: Path, package: str, folder: Path, *, box: Box) -> ServerError | None:
-    """Start a server that did not start once more, in a box without input, and return what keeps it from it; None where it starts."""
+def diagnose_start(python: Path, package: str, folder: Path, *, sandbox: Sandbox) -> ServerError | None:
+    """Start a server that did not start once more, in a sandbox without input, and return what keeps it from it; None where it starts."""
     try:
         done = subprocess.run(
-            box.command(package_command(python, package, folder)),
-            cwd=box.folder,
-            env=dict(box.environ),
+            sandbox.command(package_command(python, package, folder)),
+            cwd=sandbox.folder,
+            env=dict(sandbox.environ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -50,11 +50,11 @@ def apply_isolation(stages: Sequence[Stage], settings: Mapping[str, Any]) -> tup
     said = isolation_settings(settings)
     if not said:
         return tuple(stages)
-    return tuple(replace(stage, settings={**stage.settings, **said}) if stage.boxed else stage for stage in stages)
+    return tuple(replace(stage, settings={**stage.settings, **said}) if stage.sandboxed else stage for stage in stages)
 
 
 def any_wall(workspace: Workspace) -> bool:
-    """Whether something keeps code of a server from files and processes outside of its box, at the level of the workspace on this machine.
+    """Whether something keeps code of a server from files and processes outside of its sandbox, at the level of the workspace on this machine.
 
     Raises:
         ConfigError: for a level that there is none of.

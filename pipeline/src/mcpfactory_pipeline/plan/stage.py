@@ -109,7 +109,7 @@ class Stage:
     An input that a stage also writes is recorded as it is after the run, every other as it was before. `version` is raised
     when the stage does something else with the same inputs. `run` is a function of a module, so that another process finds
     it. `timeout` is in seconds, `memory` in bytes, for the stage and all that it starts. `check` says whether its outcome counts at promotion.
-    `boxed` says that it runs code of the server, which is kept apart as the workspace says, `caller_environ` that it gets all
+    `sandboxed` says that it runs code of the server, which is kept apart as the workspace says, `caller_environ` that it gets all
     environment variables of whoever runs the pipeline. `settings` are passed to `run`, and count as an input. `channel` is
     the channel that the stage fills, with its policy.
 
@@ -128,7 +128,7 @@ class Stage:
     timeout: float = 600.0
     memory: int = MEMORY
     check: bool = False
-    boxed: bool = False
+    sandboxed: bool = False
     caller_environ: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     channel: ChannelPolicy | None = None

@@ -30,8 +30,8 @@ from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, prove
 from mcpfactory_pipeline.plan.plan import BLOCKED, RUN, UP_TO_DATE, WAITING, PlanStep, plan
 from mcpfactory_pipeline.plan.policy import describe_decision
 from mcpfactory_pipeline.plan.stage import RETRIED, Artifact, Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.run.books import Books, look, take_back
 from mcpfactory_pipeline.run.job import make_job
+from mcpfactory_pipeline.run.tampering import Baseline, take_baseline, undo_tampering
 from mcpfactory_pipeline.run.watch import move_back, soaking
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction, verified_state
@@ -266,15 +266,17 @@ class Runner:
                 settings=stage.settings,
                 rejection=state.sent_back.get(stage.name, {}).get("reason", ""),
             )
-            books = look(self.store, server.name)
+            baseline = take_baseline(self.store, server.name)
             outputs = self.executor.run(make_job(stage, inputs), log=self._log(server, stage))
-            return self._checked(server, stage, books, outputs)
+            return self._checked(server, stage, baseline, outputs)
         except OSError as error:
             return StageOutputs("errored", f"{error.strerror}: {error.filename}; hint: free space, or make it writable")
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
-    def _checked(self, server: WorkspaceServer, stage: Stage, books: Books, outputs: StageOutputs) -> StageOutputs:
+    def _checked(
+        self, server: WorkspaceServer, stage: Stage, baseline: Baseline, outputs: StageOutputs
+    ) -> StageOutputs:
         """Return what a stage found, or what it did to the histories meanwhile: nothing else counts then."""
 
         def keep(name: str, data: bytes) -> Path:
@@ -283,7 +285,7 @@ class Runner:
             place.write_bytes(data)
             return place.relative_to(self.workspace.root)
 
-        found = take_back(self.store, books, keep)
+        found = undo_tampering(self.store, baseline, keep)
         if not found:
             return outputs
         return StageOutputs(

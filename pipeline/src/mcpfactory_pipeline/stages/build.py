@@ -41,5 +41,5 @@ STAGE: Final = Stage(
     version=4,
     run=run,
     timeout=600,
-    boxed=True,
+    sandboxed=True,
 )

@@ -17,8 +17,8 @@ from mcpfactory_pipeline.base.hashing import source_files
 from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for_tests
 from mcpfactory_pipeline.build.frontend import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_program
-from mcpfactory_pipeline.isolation.box import Box, make_box
 from mcpfactory_pipeline.isolation.levels import AUTO, NONE, find_level
+from mcpfactory_pipeline.isolation.sandbox import Sandbox, make_sandbox
 from mcpfactory_pipeline.launch.failure import STARTERS, diagnose_start, one_line, package_command
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 
@@ -49,29 +49,29 @@ def run(inputs: StageInputs) -> StageOutputs:
         environment = environment_for_tests(inputs, candidate, copied=level is NONE)
     except ProgramRefusedError as error:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
-    box = make_box(inputs.settings, inputs.work, readable=(environment.folder, STARTERS))
+    sandbox = make_sandbox(inputs.settings, inputs.work, readable=(environment.folder, STARTERS))
     try:
-        replayed = _run_declared(inputs, environment.python, declared, box)
+        replayed = _run_declared(inputs, environment.python, declared, sandbox)
     except ServerError as error:
         return StageOutputs("failed", one_line(error), {"tests": len(declared)})
     judged = None
     if any(path.endswith(".py") for path in tests):
-        judged = _run_pytest(inputs, environment.python, tests, box)
+        judged = _run_pytest(inputs, environment.python, tests, sandbox)
     found = _combine(judged, replayed)
     return replace(found, summary={**found.summary, "isolation": level.name})
 
 
-def _run_pytest(inputs: StageInputs, python: Path, tests: Sequence[str], box: Box) -> StageOutputs:
+def _run_pytest(inputs: StageInputs, python: Path, tests: Sequence[str], sandbox: Sandbox) -> StageOutputs:
     """Return what pytest says of the tests, in a copy of them."""
-    bench = box.folder / "bench"  # the tests and their settings, without the sources: an import finds the wheel
+    bench = sandbox.folder / "bench"  # the tests and their settings, without the sources: an import finds the wheel
     copy_files(inputs.folder / "tests", tests, bench / "tests")
     copy_files(inputs.folder, ["pyproject.toml"], bench)
-    report = box.folder / "junit.xml"
+    report = sandbox.folder / "junit.xml"
     code = run_program(
         [str(python), "-m", "pytest", "tests", "-q", "--color=no", "-p", "no:cacheprovider", f"--junit-xml={report}"],
         cwd=bench,
-        environ=box.environ,
-        box=box,
+        environ=sandbox.environ,
+        sandbox=sandbox,
     )
     if code not in _JUDGED:
         raise StageError(f"pytest ended with {code} and no verdict", hint="the log of the stage has what it said")
@@ -85,7 +85,7 @@ def _run_pytest(inputs: StageInputs, python: Path, tests: Sequence[str], box: Bo
         said = f"{judged.message}; tests may be deselected by addopts: {' '.join(left_out)}"
         judged = replace(judged, message=said, summary={**judged.summary, "deselecting": left_out})
     if judged.outcome == "failed":
-        mistake = diagnose_start(python, inputs.package, inputs.folder, box=box)
+        mistake = diagnose_start(python, inputs.package, inputs.folder, sandbox=sandbox)
         if mistake is not None:  # the reason of them all
             judged = replace(judged, message=f"the server does not start: {one_line(mistake)}")
     return judged
@@ -103,7 +103,7 @@ def deselecting_options(settings: Path) -> list[str]:
 
 
 def _run_declared(
-    inputs: StageInputs, python: Path, declared: Sequence[DeclaredTest], box: Box
+    inputs: StageInputs, python: Path, declared: Sequence[DeclaredTest], sandbox: Sandbox
 ) -> list[DeclaredOutcome]:
     """Return the outcomes of the declared tests, against the wheel and the recordings; the API is not asked."""
     if not declared:
@@ -113,10 +113,10 @@ def _run_declared(
 
     dummies = dict.fromkeys(required_variables(inputs.folder), "dummy")
     modes = {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full", "MCPFACTORY_DIALECT": "standard"}
-    command = box.command(package_command(python, inputs.package, inputs.folder))
-    empty = box.folder / "declared"  # no source tree in sight
+    command = sandbox.command(package_command(python, inputs.package, inputs.folder))
+    empty = sandbox.folder / "declared"  # no source tree in sight
     empty.mkdir()
-    environ = {**box.environ, **dummies, **modes}
+    environ = {**sandbox.environ, **dummies, **modes}
     bench = ServerSetup(command, environ, cwd=empty, api=api_variables(inputs.folder))
     outcomes = asyncio.run(run_tests(declared, bench))
     for one in outcomes:
@@ -183,5 +183,5 @@ STAGE: Final = Stage(
     run=run,
     timeout=900,
     check=True,
-    boxed=True,
+    sandboxed=True,
 )

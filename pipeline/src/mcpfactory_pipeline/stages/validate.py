@@ -12,7 +12,7 @@ from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for_validate
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.channels import contract
-from mcpfactory_pipeline.isolation.box import make_box
+from mcpfactory_pipeline.isolation.sandbox import make_sandbox
 from mcpfactory_pipeline.launch.failure import STARTERS, diagnose_start, one_line
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.waivers import read_waivers
@@ -41,13 +41,13 @@ def run(inputs: StageInputs) -> StageOutputs:
     from mcpfactory_pipeline.checks.source import FULL_TOOL_SET, with_locations  # noqa: PLC0415 - as above
 
     cases = inputs.folder / "tests" / "_generated" / "cases.json"
-    box = make_box(inputs.settings, inputs.work, readable=(environment.folder, STARTERS))
-    empty = box.folder / "empty"  # no source tree in sight: what is started is what was installed
+    sandbox = make_sandbox(inputs.settings, inputs.work, readable=(environment.folder, STARTERS))
+    empty = sandbox.folder / "empty"  # no source tree in sight: what is started is what was installed
     empty.mkdir()
     target = ValidationTarget(
-        command=tuple(box.command([str(environment.python), "-m", inputs.package])),
+        command=tuple(sandbox.command([str(environment.python), "-m", inputs.package])),
         cwd=empty,
-        environ={**box.environ, **FULL_TOOL_SET},
+        environ={**sandbox.environ, **FULL_TOOL_SET},
         cases=cases if cases.exists() else None,
         package=inputs.folder,
         wheel=candidate.wheel,
@@ -66,7 +66,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     waived = len({entry.waiver for entry in report.waived})
     message = _message(report, waived)
     if any(finding.rule == "startup.starts" for finding in report.findings):
-        mistake = diagnose_start(environment.python, inputs.package, inputs.folder, box=box)
+        mistake = diagnose_start(environment.python, inputs.package, inputs.folder, sandbox=sandbox)
         message = f"the server does not start: {one_line(mistake)}" if mistake else message
     critical = sum(finding.severity == _CRITICAL for finding in report.findings)
     summary = {
@@ -76,7 +76,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         **({"waived": len(report.waived)} if waived else {}),
         "gates": list(report.failed_gates),  # those that could not be checked, too
         "measured": dict(report.measured),
-        "isolation": box.level.name,
+        "isolation": sandbox.level.name,
         "contract": contract.count_breaking_changes(tools, inputs.artifacts / inputs.server, candidate.id),
     }
     if changes := environment.changes():
@@ -109,5 +109,5 @@ STAGE: Final = Stage(
     run=run,
     timeout=600,
     check=True,
-    boxed=True,
+    sandboxed=True,
 )

@@ -1,4 +1,4 @@
-"""`mcpfactory ci`: the workflow for a CI provider, and the two steps that it consists of: dealing out and folding."""
+"""`mcpfactory ci`: the workflow for a CI provider, and the two steps that it consists of: assigning and folding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Factory, Names, Provider, check_provider, workspace_in
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.ci.fold import Folded, RefusedParcel
+    from mcpfactory_pipeline.ci.fold import Folded, RefusedShardResult
     from mcpfactory_pipeline.ci.providers import CiFile
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -172,7 +172,7 @@ def run(
     """
     from mcpfactory.commands.pipeline import exit_of_run
     from mcpfactory_pipeline.ci import bundle
-    from mcpfactory_pipeline.ci.parcels import read_run
+    from mcpfactory_pipeline.ci.shard_results import read_run
     from mcpfactory_pipeline.report import make_reporter
     from mcpfactory_pipeline.run.run import run_pipeline
 
@@ -215,7 +215,7 @@ def pack(
 def fold(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="What the jobs handed over.")],
     run_id: RunId = "",
-    dealt: Annotated[
+    assigned: Annotated[
         str,
         typer.Option(
             metavar="MATRIX",
@@ -223,7 +223,7 @@ def fold(
         ),
     ] = "",
     server: Annotated[
-        str, typer.Option(metavar="NAME", help="Instead of --dealt: each FOLDER is of a job that had this server.")
+        str, typer.Option(metavar="NAME", help="Instead of --assigned: each FOLDER is of a job that had this server.")
     ] = "",
     branch: Annotated[
         str, typer.Option(metavar="BRANCH", help="A branch whose histories hold what people decided; they come along.")
@@ -242,18 +242,20 @@ def fold(
 ) -> None:
     """Fold what jobs found and built into state, history, artifacts and channels of this workspace.
 
-    Taken are events of stages, of this run and of the servers that each job was dealt, in an order that a run makes, with files
+    Taken are events of stages, of this run and of the servers that each job was assigned, in an order that a run makes, with files
     whose bytes have the hashes there. All else is refused, server by server: exit code 1.
     """
     from mcpfactory_pipeline.ci import fold as folding
-    from mcpfactory_pipeline.ci.parcels import dealt_parcels, named_parcels, read_run
+    from mcpfactory_pipeline.ci.shard_results import assigned_results, named_results, read_run
     from mcpfactory_pipeline.promotion.restore import restore
 
-    if not run_id or bool(dealt) == bool(server):
-        output.fail("what the jobs were dealt is not said", "--run ID, and --dealt MATRIX or --server NAME", Exit.USAGE)
+    if not run_id or bool(assigned) == bool(server):
+        output.fail(
+            "what the jobs were assigned is not said", "--run ID, and --assigned MATRIX or --server NAME", Exit.USAGE
+        )
     workspace, run = workspace_in(), read_run(run_id)
-    parcels = dealt_parcels(folders, dealt) if dealt else named_parcels(folders, [server])
-    found, refused = folding.fold_in(workspace, parcels, run, released=released, branch=branch)
+    shard_results = assigned_results(folders, assigned) if assigned else named_results(folders, [server])
+    found, refused = folding.fold_in(workspace, shard_results, run, released=released, branch=branch)
     if found:
         restore(workspace, [one.server for one in found], rebuild=False)
     if summary is not None:
@@ -267,7 +269,7 @@ def fold(
         raise typer.Exit(Exit.NO)
 
 
-def _print_folded(found: list[Folded], refused: list[RefusedParcel]) -> None:
+def _print_folded(found: list[Folded], refused: list[RefusedShardResult]) -> None:
     from mcpfactory_pipeline.base.text import pluralize
 
     for server in found:

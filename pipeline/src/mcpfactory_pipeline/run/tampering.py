@@ -1,6 +1,6 @@
 """What happened to the histories while a job ran: lines that no command wrote are found, and taken out again.
 
-Where a level of isolation keeps server code to its box, nothing is ever found. Where none does, a forged approval would stand in the history as any
+Where a level of isolation keeps server code to its sandbox, nothing is ever found. Where none does, a forged approval would stand in the history as any
 other line does.
 """
 
@@ -19,13 +19,13 @@ from mcpfactory_pipeline.state.state import fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.written import was_written
 
-__all__ = ["Books", "look", "take_back"]
+__all__ = ["Baseline", "take_baseline", "undo_tampering"]
 
 _SUFFIX: Final = ".jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class Baseline:
     """The histories before a job: of each the size and the time of its last change, and of the job's server every byte of both its files."""
 
     server: str
@@ -34,14 +34,14 @@ class Books:
     signs: Mapping[str, tuple[int, int]]
 
 
-def look(store: Store, server: str) -> Books:
+def take_baseline(store: Store, server: str) -> Baseline:
     """Return what the histories are now. The caller holds the run lock of the server."""
     with file_lock(store.locks / f"{server}.lock"):
         own = _read(store.history_file(server)), _read(store.state_file(server))
-    return Books(server, *own, dict(_signs(store)))
+    return Baseline(server, *own, dict(_signs(store)))
 
 
-def take_back(store: Store, before: Books, keep: Callable[[str, bytes], Path]) -> list[str]:
+def undo_tampering(store: Store, before: Baseline, keep: Callable[[str, bytes], Path]) -> list[str]:
     """Take out what no command wrote since, and say what it was, a sentence for each file.
 
     `keep` puts the bytes that are taken out somewhere, and returns where.
@@ -55,7 +55,7 @@ def take_back(store: Store, before: Books, keep: Callable[[str, bytes], Path]) -
     return found
 
 
-def _check(store: Store, before: Books, name: str, keep: Callable[[str, bytes], Path]) -> Iterator[str]:
+def _check(store: Store, before: Baseline, name: str, keep: Callable[[str, bytes], Path]) -> Iterator[str]:
     file, where = store.history_file(name), store.where(name, "history")
     data = _read(file)
     own = name == before.server

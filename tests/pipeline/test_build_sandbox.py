@@ -1,4 +1,4 @@
-"""A build backend is code of the server: it builds from a copy in a box, and what it hands out is a file that it made."""
+"""A build backend is code of the server: it builds from a copy in a sandbox, and what it hands out is a file that it made."""
 
 from __future__ import annotations
 

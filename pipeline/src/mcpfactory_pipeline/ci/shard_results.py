@@ -1,4 +1,4 @@
-"""What the job that deals says of the folders that the others hand over: which run they are of, and which servers each may be about."""
+"""What the job that assigns says of the folders that the others hand over: which run they are of, and which servers each may be about."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
 
-__all__ = ["Parcel", "dealt_parcels", "named_parcels", "read_run"]
+__all__ = ["ShardResult", "assigned_results", "named_results", "read_run"]
 
 _RUN: Final = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
-    """A folder that a job handed over, and the servers that the job was dealt."""
+class ShardResult:
+    """A folder that a job handed over, and the servers that the job was assigned."""
 
     folder: Path
     servers: tuple[str, ...]
@@ -37,31 +37,35 @@ def read_run(text: str) -> str:
     return text
 
 
-def dealt_parcels(folders: Sequence[Path], dealt: str) -> list[Parcel]:
-    """Return the parcels below the folders, `shard-N` each, by the matrix that the jobs came from.
+def assigned_results(folders: Sequence[Path], assigned: str) -> list[ShardResult]:
+    """Return the shard results below the folders, `shard-N` each, by the matrix that the jobs came from.
 
     Raises:
         NotFoundError: there is no such folder.
         ConfigError: the matrix cannot be read.
     """
     try:
-        entries: list[dict[str, Any]] = json.loads(dealt)["include"]
+        entries: list[dict[str, Any]] = json.loads(assigned)["include"]
         servers = {f"shard-{int(entry['shard'])}": tuple(str(entry["servers"]).split()) for entry in entries}
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ConfigError(f"--dealt is no matrix: {error}", hint="what mcpfactory ci matrix --json prints") from error
+        raise ConfigError(
+            f"--assigned is no matrix: {error}", hint="what mcpfactory ci matrix --json prints"
+        ) from error
     found = []
     for folder in _folders(folders):
-        found += [Parcel(place, servers.get(place.name, ())) for place in sorted(folder.iterdir()) if place.is_dir()]
+        found += [
+            ShardResult(place, servers.get(place.name, ())) for place in sorted(folder.iterdir()) if place.is_dir()
+        ]
     return found
 
 
-def named_parcels(folders: Sequence[Path], servers: Iterable[str]) -> list[Parcel]:
-    """Return the folders as parcels of jobs that were dealt these servers.
+def named_results(folders: Sequence[Path], servers: Iterable[str]) -> list[ShardResult]:
+    """Return the folders as shard results of jobs that were assigned these servers.
 
     Raises:
         NotFoundError: there is no such folder.
     """
-    return [Parcel(folder, tuple(servers)) for folder in _folders(folders)]
+    return [ShardResult(folder, tuple(servers)) for folder in _folders(folders)]
 
 
 def _folders(folders: Sequence[Path]) -> Sequence[Path]:

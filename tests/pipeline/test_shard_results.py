@@ -1,4 +1,4 @@
-"""What a job hands over is taken as far as it was dealt, as a run makes it: everything else is refused by name, and nothing of it written."""
+"""What a job hands over is taken as far as it was assigned, as a run makes it: everything else is refused by name, and nothing of it written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
 from mcpfactory_pipeline.ci.admission import candidate_id
 from mcpfactory_pipeline.ci.bundle import pack_run
 from mcpfactory_pipeline.ci.fold import fold_in
-from mcpfactory_pipeline.ci.parcels import Parcel
+from mcpfactory_pipeline.ci.shard_results import ShardResult
 from mcpfactory_pipeline.plan.approval import ApprovalPolicy
 from mcpfactory_pipeline.plan.fingerprint import fingerprint
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
@@ -30,8 +30,8 @@ Events = list[dict[str, Any]]
 
 
 @pytest.fixture
-def parcel(workspace, tmp_path):
-    """A job's: its server went to staging; the workspace knows nothing of it yet. And a server that it was not dealt."""
+def shard_result(workspace, tmp_path):
+    """A job's: its server went to staging; the workspace knows nothing of it yet. And a server that it was not assigned."""
     add_server(workspace.root, "a")
     add_server(workspace.root, "b")
     other = Workspace.find(workspace.root)
@@ -43,15 +43,15 @@ def parcel(workspace, tmp_path):
     for folder in other.artifacts.iterdir():
         if folder.name == "a":
             folder.rename(tmp_path / "built")
-    return Handed(other, Parcel(tmp_path / "shard-1", ("a",)), run)
+    return Handed(other, ShardResult(tmp_path / "shard-1", ("a",)), run)
 
 
 class Handed:
-    """A parcel that somebody may change before it is folded."""
+    """A shard result that somebody may change before it is folded."""
 
-    def __init__(self, workspace, parcel, run) -> None:
-        self.workspace, self.parcel, self.run = workspace, parcel, run
-        self.file = parcel.folder / "history" / "a.jsonl"
+    def __init__(self, workspace, shard_result, run) -> None:
+        self.workspace, self.result, self.run = workspace, shard_result, run
+        self.file = shard_result.folder / "history" / "a.jsonl"
 
     def events(self) -> Events:
         return [json.loads(line) for line in self.file.read_text().splitlines()]
@@ -62,7 +62,7 @@ class Handed:
         self.file.write_text("".join(json.dumps(event) + "\n" for event in events))
 
     def fold(self, **options):
-        return fold_in(self.workspace, [self.parcel], self.run, **{"stages": STAGES, **options})
+        return fold_in(self.workspace, [self.result], self.run, **{"stages": STAGES, **options})
 
 
 def decision(event: str, **facts: Any) -> Callable[[Events], Events]:
@@ -132,15 +132,15 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_no_run_of_the_job_makes_is_refused_by_name_and_nothing_is_written(parcel, what):
+def test_what_no_run_of_the_job_makes_is_refused_by_name_and_nothing_is_written(shard_result, what):
     code, change = REFUSED[what]
-    parcel.change(change)
-    folded, refused = parcel.fold()
+    shard_result.change(change)
+    folded, refused = shard_result.fold()
     assert ([one.server for one in folded], [(one.server, one.code) for one in refused]) == ([], [("a", code)])
     assert refused[0].hint
-    store = Store(parcel.workspace)
+    store = Store(shard_result.workspace)
     assert (store.history_file("a").exists(), store.state_file("a").exists()) == (False, False)
-    assert not (parcel.workspace.artifacts / "a").exists()
+    assert not (shard_result.workspace.artifacts / "a").exists()
 
 
 PRODUCTION = Stage(
@@ -157,7 +157,7 @@ ASKED = replace(PRODUCTION, name="asked", channel=None, awaits=False, approval=A
 
 
 @pytest.mark.parametrize("stage", [PRODUCTION, ASKED], ids=lambda stage: stage.name)
-def test_a_stage_that_people_decide_is_no_stage_that_a_job_runs(parcel, stage):
+def test_a_stage_that_people_decide_is_no_stage_that_a_job_runs(shard_result, stage):
     def add(events: Events) -> Events:
         both = [event for event in events if event["stage"] == "staging"]
         facts = {"stage": stage.name, "channel": "production"} if stage.channel else {"stage": stage.name}
@@ -171,48 +171,48 @@ def test_a_stage_that_people_decide_is_no_stage_that_a_job_runs(parcel, stage):
             events = [*events, event]
         return events
 
-    parcel.change(add)
-    assert [one.code for one in parcel.fold(stages=(*STAGES, stage))[1]] == ["stage"]
-    assert not Store(parcel.workspace).history_file("a").exists()
+    shard_result.change(add)
+    assert [one.code for one in shard_result.fold(stages=(*STAGES, stage))[1]] == ["stage"]
+    assert not Store(shard_result.workspace).history_file("a").exists()
 
 
-def test_as_it_was_handed_over_it_is_taken(parcel):
-    folded, refused = parcel.fold()
+def test_as_it_was_handed_over_it_is_taken(shard_result):
+    folded, refused = shard_result.fold()
     assert ([(one.server, one.passed) for one in folded], refused) == ([("a", True)], [])
 
 
-def test_bytes_that_are_not_those_of_the_events_are_refused(parcel):
-    (parcel.parcel.folder / "files" / hash_bytes(b"one").removeprefix("sha256:")).write_bytes(b"another")
-    assert [one.code for one in parcel.fold()[1]] == ["files"]
+def test_bytes_that_are_not_those_of_the_events_are_refused(shard_result):
+    (shard_result.result.folder / "files" / hash_bytes(b"one").removeprefix("sha256:")).write_bytes(b"another")
+    assert [one.code for one in shard_result.fold()[1]] == ["files"]
 
 
-def test_a_link_in_place_of_a_file_is_not_followed(parcel, tmp_path):
-    place = parcel.parcel.folder / "files" / hash_bytes(b"one").removeprefix("sha256:")
+def test_a_link_in_place_of_a_file_is_not_followed(shard_result, tmp_path):
+    place = shard_result.result.folder / "files" / hash_bytes(b"one").removeprefix("sha256:")
     place.rename(tmp_path / "elsewhere")
     place.symlink_to(tmp_path / "elsewhere")
-    assert [one.code for one in parcel.fold()[1]] == ["files"]
+    assert [one.code for one in shard_result.fold()[1]] == ["files"]
 
 
-def test_a_server_that_the_job_was_not_dealt_is_refused_and_the_others_are_taken(parcel):
-    parcel.file.with_name("b.jsonl").write_text(parcel.file.read_text())
-    folded, refused = parcel.fold()
+def test_a_server_that_the_job_was_not_dealt_is_refused_and_the_others_are_taken(shard_result):
+    shard_result.file.with_name("b.jsonl").write_text(shard_result.file.read_text())
+    folded, refused = shard_result.fold()
     assert ([one.server for one in folded], [(one.server, one.code) for one in refused]) == (["a"], [("b", "server")])
-    assert Store(parcel.workspace).history("b") == []
+    assert Store(shard_result.workspace).history("b") == []
 
 
-def test_an_event_that_is_known_and_was_changed_is_refused(parcel):
-    parcel.fold()
-    parcel.change(on("test", message="it went better"))
-    assert [one.code for one in parcel.fold()[1]] == ["changed"]
+def test_an_event_that_is_known_and_was_changed_is_refused(shard_result):
+    shard_result.fold()
+    shard_result.change(on("test", message="it went better"))
+    assert [one.code for one in shard_result.fold()[1]] == ["changed"]
 
 
-def test_a_channel_that_was_held_meanwhile_is_not_moved(parcel):
-    with Store(parcel.workspace).transaction("a") as transaction:
+def test_a_channel_that_was_held_meanwhile_is_not_moved(shard_result):
+    with Store(shard_result.workspace).transaction("a") as transaction:
         transaction.append("held", channel="staging", reason="wait")
-    assert [one.code for one in parcel.fold()[1]] == ["channel"]
+    assert [one.code for one in shard_result.fold()[1]] == ["channel"]
 
 
-def test_a_second_try_in_the_same_run_is_an_order_that_a_run_makes(parcel):
+def test_a_second_try_in_the_same_run_is_an_order_that_a_run_makes(shard_result):
     def twice(events: Events) -> Events:
         test = [event for event in events if event["stage"] == "test"]
         first = [{**event, "outcome": "errored"} if "outcome" in event else event for event in test]
@@ -223,13 +223,13 @@ def test_a_second_try_in_the_same_run_is_an_order_that_a_run_makes(parcel):
             made[number] = {**event, "id": (last := new_id(last))}
         return made
 
-    parcel.change(twice)
-    assert [one.passed for one in parcel.fold()[0]] == [True]
+    shard_result.change(twice)
+    assert [one.passed for one in shard_result.fold()[0]] == [True]
     assert fingerprint({}) != fingerprint({"a": "b"})
 
 
-def test_the_job_that_publishes_may_say_what_it_promoted_and_nothing_else(parcel):
-    parcel.change(decision("promoted"))
-    assert [one.server for one in parcel.fold(released=True)[0]] == ["a"]
-    parcel.change(decision("approved"))
-    assert [one.code for one in parcel.fold(released=True)[1]] == ["kind"]
+def test_the_job_that_publishes_may_say_what_it_promoted_and_nothing_else(shard_result):
+    shard_result.change(decision("promoted"))
+    assert [one.server for one in shard_result.fold(released=True)[0]] == ["a"]
+    shard_result.change(decision("approved"))
+    assert [one.code for one in shard_result.fold(released=True)[1]] == ["kind"]

@@ -10,7 +10,7 @@ import pytest
 
 from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 from mcpfactory_pipeline.promotion import decision
-from mcpfactory_pipeline.run.books import look, take_back
+from mcpfactory_pipeline.run.tampering import take_baseline, undo_tampering
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -71,7 +71,7 @@ def shelves(workspace, run):
         ("state", "pipeline/state/books.json"),
     ],
 )
-def test_what_a_stage_writes_into_the_books_is_found_and_taken_out(shelves, run, act, file):
+def test_what_a_stage_writes_into_the_histories_is_found_and_taken_out(shelves, run, act, file):
     (shelves.root / "servers/books/tests/outcome.txt").write_text(act)
     outcome = run("books", stages=STAGES)
     record = Store(shelves).state("books").stages["test"]
@@ -101,10 +101,10 @@ def test_what_people_decide_meanwhile_is_no_finding(shelves, run):
 
 def test_a_line_that_a_command_was_writing_when_a_job_began_is_no_finding_of_it(shelves):
     store = Store(shelves)
-    before = look(store, "books")
+    before = take_baseline(store, "books")
     decision.hold(shelves, "maps", "staging", reason="wait")
     size = store.history_file("maps").stat().st_size - 40
     torn = replace(before, signs={**before.signs, "maps": (size, 0)})
-    assert take_back(store, torn, lambda *_: shelves.root) == []
+    assert undo_tampering(store, torn, lambda *_: shelves.root) == []
     assert store.state("maps").holds
     assert not verify(shelves)

@@ -1,4 +1,4 @@
-"""A box: one folder that a server's code may write, a few that it may read, and the level that keeps it to them."""
+"""A sandbox: one folder that a server's code may write, a few that it may read, and the level that keeps it to them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mcpfactory_pipeline.isolation.environ import clean_environ
 from mcpfactory_pipeline.isolation.levels import Container, Level, Reach, find_level
 from mcpfactory_pipeline.isolation.paths import interpreter_paths
 
-__all__ = ["Box", "make_box"]
+__all__ = ["Sandbox", "make_sandbox"]
 
 _RULES: Final = "landlock.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class Sandbox:
     """Where a server's code runs. `folder` is all that it may write: its home, its temporary files, what it works on.
 
     `reach` is what it may read and write, for the level; `environ` its environment variables, none of which is secret.
@@ -34,10 +34,12 @@ class Box:
         return self.level.command(self.reach, command)
 
 
-def make_box(settings: Mapping[str, object], work: Path, *, readable: Sequence[Path] = (), name: str = "box") -> Box:
-    """Make a box below a work folder, at the level of the settings of a stage (`isolation`, `container`).
+def make_sandbox(
+    settings: Mapping[str, object], work: Path, *, readable: Sequence[Path] = (), name: str = "sandbox"
+) -> Sandbox:
+    """Make a sandbox below a work folder, at the level of the settings of a stage (`isolation`, `container`).
 
-    What stands beside the box in the work folder, its rules among it, is out of its reach.
+    What stands beside the sandbox in the work folder, its rules among it, is out of its reach.
 
     Raises:
         StageError: when the level that the workspace demands is not to be had here.
@@ -53,4 +55,4 @@ def make_box(settings: Mapping[str, object], work: Path, *, readable: Sequence[P
         container=Container(**container) if isinstance(container, Mapping) else Container(),
     )
     reach.rules.write_text(json.dumps(reach.for_landlock()), encoding="utf-8")
-    return Box(level, folder, reach, environ)
+    return Sandbox(level, folder, reach, environ)
