@@ -277,7 +277,7 @@ class Runner:
     def _checked(
         self, server: WorkspaceServer, stage: Stage, baseline: Baseline, outputs: StageOutputs
     ) -> StageOutputs:
-        """Return what a stage found, or what it did to the histories meanwhile: nothing else counts then."""
+        """Return what a stage found, or the tampering with histories that happened meanwhile: nothing else counts then."""
 
         def keep(name: str, data: bytes) -> Path:
             place = self.workspace.artifacts / name / "forged" / f"{self.run_id}-{server.name}-{stage.name}.jsonl"

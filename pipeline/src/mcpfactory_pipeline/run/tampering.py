@@ -1,4 +1,4 @@
-"""What happened to the histories while a job ran: lines that no command wrote are found, and taken out again.
+"""Tampering with the histories while a job ran: lines that no command wrote are found, and taken out again.
 
 Where a level of isolation keeps server code to its sandbox, nothing is ever found. Where none does, a forged approval would stand in the history as any
 other line does.
