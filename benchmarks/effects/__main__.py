@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks effects", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--set", choices=["tuned", "apart", "fresh", "later"], help="one set alone")
+    parser.add_argument("--set", choices=["tuned", "apart", "fresh", "later", "unseen"], help="one set alone")
     parser.add_argument("--only", default="", help="documents, separated by commas")
     parser.add_argument("--misses", action="store_true", help="list what is called another thing than its label")
     parser.add_argument("--json", type=Path, help="write everything found")

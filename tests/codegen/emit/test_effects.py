@@ -128,6 +128,15 @@ writes   | POST /lookup-or-create | | Look up a person; a record is made if none
 reads    | GET  /search-and-browse | | Search
 writes   | GET  /color/0 | light | | Sets color and brightness of the lamp
 reads    | GET  /sets | | | Sets of colors and the lamps
+writes   | GET  /phones/{id}/ring | | Ring a lost phone
+writes   | GET  /phones/{id} | | Frob the lost phone
+reads    | GET  /phones/{id} | getPhone | Frob the lost phone
+reads    | GET  /phones | | Accounts the user has muted
+reads    | GET  /cables/{id}/trace | | Trace a cable
+reads    | GET  /phones | | About the phones
+writes   | POST /rockets/count | countDown | Count down and launch
+writes   | GET  /rockets/{id} | | Count down and launch
+writes   | POST /phones/search | searchPhones | Frob a lost phone
 writes   | PUT  /books/search | searchBooks | Search books
 writes   | PATCH /books/{id} | getBook
 """
@@ -151,8 +160,37 @@ def test_what_is_not_read_only_says_whether_it_destroys_and_may_be_repeated() ->
     for kind, operation in _operations():
         hints = annotations_of(effect_of(operation), operation.method)
         assert hints["readOnlyHint"] is (kind == "reads")
-        assert hints.get("destructiveHint") is (None if kind == "reads" else kind == "destroys")
+        assert (hints.get("destructiveHint") is True) is (kind == "destroys")
         assert hints.get("idempotentHint") is (None if kind == "reads" else operation.method in {"PUT", "DELETE"})
+
+
+@pytest.mark.parametrize(
+    ("destructive", "row"),
+    [
+        (False, "POST /books | createBook | Create a book"),
+        (False, "POST /books | | Adds a book"),
+        (False, "GET /#Action=CreateVolume | | Creates a volume"),
+        (None, "POST /books"),
+        (None, "POST /invoices/{id}/void | createInvoiceVoid"),
+        (None, "PUT /invoices/{id}/void | voidInvoice"),
+        (None, "POST /rides/{id}/cancel | cancelRide"),
+        (None, "POST /rides/{id}/cancel | createRideCancel"),
+        (None, "POST /rides/{id}:cancel | createCancel"),
+        (None, "POST /tasks/{id}/fail | tasks_fail_create"),
+        (None, "POST /books | createOrUpdateBook | Create or update a book"),
+        (None, "POST /books | createBook | Creates a book, and replaces one of the same name"),
+        (None, "PUT /books/{id} | | Create a book"),
+        (None, "PATCH /books/{id} | | Add a page"),
+        (True, "POST /keys/{id}/revoke | revokeKey"),
+        (True, "POST /instances/{id}/terminate"),
+        (True, "DELETE /books/{id} | | Create a hole"),
+    ],
+)
+def test_that_nothing_is_destroyed_is_said_only_where_the_words_say_so(destructive: bool | None, row: str) -> None:
+    address, name, summary = ([part.strip() for part in row.split("|")] + [""] * 2)[:3]
+    method, path = address.split()
+    hints = annotations_of(effect_of(ApiOperation(method, path, "", name, summary)), method)
+    assert hints.get("destructiveHint") is destructive
 
 
 @pytest.mark.parametrize(

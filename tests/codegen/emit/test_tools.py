@@ -174,9 +174,9 @@ def test_documentation_keywords_go_and_data_stays() -> None:
     [
         ("GET", True, None, None),
         ("HEAD", True, None, None),
-        ("POST", False, False, False),
-        ("PUT", False, False, True),
-        ("PATCH", False, False, False),
+        ("POST", False, None, False),
+        ("PUT", False, None, True),
+        ("PATCH", False, None, False),
         ("DELETE", False, True, True),
     ],
 )

@@ -9,6 +9,7 @@ from typing import Final
 
 __all__ = [
     "ACTIONS",
+    "ADDITIVE",
     "ADDS",
     "ASKS",
     "BARE",
@@ -55,6 +56,8 @@ DESTROYS: Final = verbs(
     " obliterate prune purge remove revoke rm rollback terminate truncate uninstall unregister wipe"
 )
 """Verbs of taking away what exists."""
+ADDITIVE: Final = verbs("add append create insert")
+"""Verbs after which all is there that was there before."""
 ADDS: Final = verbs(
     "add append charge dequeue deposit enqueue increment pay pop redeliver refund requeue resend send toggle transfer"
 )
@@ -79,11 +82,11 @@ WRITES: Final = verbs(
 )
 """Verbs that are hardly ever a noun at the beginning of a name or a sentence."""
 MAYBE: Final = verbs(
-    "answer archive attempt backup bid block book boost broadcast build call charge close comment commit control cut debit deposit credit"
+    "answer archive attempt backup beep bid blink block book boost broadcast build call charge close comment commit control cut debit deposit credit"
     " delegate disburse draft drain encrypt decrypt escalate favorite feature flag follow format freeze fund gift hold"
     " increase issue label license like link lock log mail make mark merge message mirror mount open order pin play post process pull quarantine rate"
     " record redirect refund reply request review rollover schedule seal share sign skip snapshot split star swap test ticket touch"
-    " receive transfer trade train transcribe unfreeze verify work"
+    " receive ring vibrate transfer trade train transcribe unfreeze verify work"
 )
 """Verbs that are as often nouns: they count where an article or pronoun follows, or where nothing else says what is done."""
 NOUNS_TOO: Final = verbs(

@@ -16,6 +16,7 @@ from mcpfactory_codegen.effects.phrases import (
     action_of,
     beginning,
     is_rpc,
+    of_acting,
     of_clause,
     of_ending,
     of_included,
@@ -25,12 +26,13 @@ from mcpfactory_codegen.effects.phrases import (
     of_path,
     of_text,
     says_each,
+    says_replaced,
     sentences,
     without_method,
 )
 from mcpfactory_codegen.ir import ApiOperation
 from mcpfactory_codegen.text import words
-from mcpfactory_codegen.verbs import ADDS, ASKS, DESTROYS, ENUMERATES, ISSUED, MAYBE, NAMES_ONLY, WRITES
+from mcpfactory_codegen.verbs import ADDITIVE, ADDS, ASKS, DESTROYS, ENUMERATES, ISSUED, MAYBE, NAMES_ONLY, WRITES
 
 __all__ = [
     "READING",
@@ -48,6 +50,8 @@ EffectKind = Literal["reads", "writes", "destroys"]
 READING: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
 """Methods that promise to change nothing (RFC 9110 §9.2.1)."""
 _IDEMPOTENT: Final = frozenset({"PUT", "DELETE"})
+_REPLACES: Final = frozenset({"PUT", "PATCH", "DELETE"})
+"""Methods that change or replace what is there (RFC 9110 §9.3.4, RFC 5789 §2), whatever the words say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +59,14 @@ class Effect:
     """What an operation does. `verb` is the word that decided, "" where the method did.
 
     `contradicts`: the method promises to change nothing, and the words say that it changes something. `adds`: the words say that
-    a second call does more than the first.
+    a second call does more than the first. `additive`: they say that something is created or added, and nothing else.
     """
 
     kind: EffectKind
     verb: str = ""
     contradicts: bool = False
     adds: bool = False
+    additive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,7 @@ class _Words:
     clause: Said = field(default_factory=Said)
     spoken: frozenset[str] = frozenset()
     each: bool = False
+    replaces: bool = False
 
 
 def effect_of(operation: ApiOperation) -> Effect:
@@ -109,19 +115,37 @@ def is_idempotent(effect: Effect, method: str) -> bool:
 
 
 def annotations_of(effect: Effect, method: str) -> dict[str, Any]:
-    """Return the annotations of the tool (MCP schema, ToolAnnotations)."""
+    """Return the annotations of the tool (MCP schema, ToolAnnotations).
+
+    Without `destructiveHint` a tool may be destructive: that it is not is said only where the words say so.
+    """
     if effect.kind == "reads":
         return {"readOnlyHint": True, "openWorldHint": True}
+    known = {"destructiveHint": effect.kind == "destroys"} if effect.kind == "destroys" or effect.additive else {}
     return {
         "readOnlyHint": False,
-        "destructiveHint": effect.kind == "destroys",
+        **known,
         "idempotentHint": is_idempotent(effect, method),
         "openWorldHint": True,
     }
 
 
 def _decide(method: str, path: str, found: _Words) -> Effect:
-    return replace(_kind(method, path, found), adds=_adds(path, found))
+    effect = replace(_kind(method, path, found), adds=_adds(path, found))
+    return replace(effect, additive=effect.kind == "writes" and method not in _REPLACES and _additive(path, found))
+
+
+def _additive(path: str, found: _Words) -> bool:
+    """Whether the words say that something is created or added, and none of them that anything is changed."""
+    name = Said() if found.last else found.name
+    told = [said for said in (name, *found.texts, found.clause) if said.kind and not said.reads]
+    acted = of_acting(path)
+    return (
+        any(said.verb in ADDITIVE for said in told)
+        and all(said.verb in ADDITIVE for said in told)
+        and (not acted or acted in ADDITIVE)
+        and not found.replaces
+    )
 
 
 def _adds(path: str, found: _Words) -> bool:
@@ -140,11 +164,21 @@ def _kind(method: str, path: str, found: _Words) -> Effect:
     change = _change(found, certain=certain)
     if change is not None:
         return _changing(method, found, change, contradicts=certain)
+    unknown = _unknown(found)
+    if unknown is not None and not (certain and found.name.reads):
+        return _changing(method, found, unknown, contradicts=certain)
     if certain:
         return Effect("reads")
     if _asks(found, reading=method in READING):
         return Effect("reads", found.name.verb or found.path.verb)
     return _changing(method, found)
+
+
+def _unknown(found: _Words) -> Said | None:
+    """Return the verb that the texts begin with, where nobody knows what it does, and no text says that something is read."""
+    if any(said.reads for said in found.texts):
+        return None
+    return next((said for said in found.texts if said.unknown), None)
 
 
 def is_certain(method: str, path: str) -> bool:
@@ -219,4 +253,5 @@ def _read(name: str, path: str, texts: Sequence[str], *, certain: bool) -> _Word
     included = () if certain else map(of_included, texts)
     clause = next((one for one in (of_joined(name), of_pair(path), *included, *clauses) if one.changes), Said())
     each = any(says_each(text) for text in texts)
-    return _Words(said, last, of_path(path), tuple(leads), clause, spoken, each)
+    replaces = any(says_replaced(text) for text in (name.replace("_", " "), *texts))
+    return _Words(said, last, of_path(path), tuple(leads), clause, spoken, each, replaces)

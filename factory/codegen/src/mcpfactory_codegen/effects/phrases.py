@@ -15,6 +15,7 @@ from typing import Final, Literal
 from mcpfactory_codegen.ir import ApiParameter
 from mcpfactory_codegen.text import plain, words
 from mcpfactory_codegen.verbs import (
+    ACTIONS,
     DESTROYS,
     MAY,
     MAYBE,
@@ -34,6 +35,7 @@ __all__ = [
     "action_of",
     "beginning",
     "is_rpc",
+    "of_acting",
     "of_clause",
     "of_ending",
     "of_included",
@@ -43,6 +45,7 @@ __all__ = [
     "of_path",
     "of_text",
     "says_each",
+    "says_replaced",
     "sentences",
     "without_method",
 ]
@@ -53,15 +56,18 @@ _ENDINGS: Final = (
 
 _KNOWN: Final = READS | SHOWS | DESTROYS | RESTORES | WRITES | MAYBE
 _FALSE_S: Final = frozenset({"is", "has", "does", "access", "process", "address"})
-_PARTICLES: Final = verbs("in into out up off")
+_PARTICLES: Final = verbs("in into out up off down")
 
 
-SaidKind = Literal["", "reads", "shows", "writes", "destroys", "restores"]
+SaidKind = Literal["", "reads", "shows", "writes", "destroys", "restores", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The verb of one source: what it does, "" for a verb that says nothing; whether it could as well be a noun."""
+    """The verb of one source: what it does; whether it could as well be a noun.
+
+    "" is a verb that says nothing, or none; "unknown" a word that is a verb by where it stands, as in “Ring a lost phone”.
+    """
 
     kind: SaidKind = ""
     verb: str = ""
@@ -83,9 +89,14 @@ class Said:
         return self.weak or self.verb in NOUNS_TOO
 
     @property
+    def unknown(self) -> bool:
+        """Whether it is a verb of which nobody knows what it does."""
+        return self.kind == "unknown"
+
+    @property
     def clear(self) -> bool:
         """Whether it says enough to decide."""
-        return self.kind not in {"", "shows"} and not self.weak
+        return self.kind not in {"", "shows", "unknown"} and not self.weak
 
 
 _KINDS: Final[tuple[tuple[SaidKind, bool, frozenset[str]], ...]] = (
@@ -109,13 +120,13 @@ def phrasal(found: Sequence[str]) -> str:
     return joined if joined in WRITES else found[0]
 
 
-def base_of(word: str) -> str:
+def base_of(word: str, known: frozenset[str] = _KNOWN) -> str:
     """Return the base of a verb in the third person or as a gerund, where that is a verb that is known."""
-    if word in _KNOWN:
+    if word in known:
         return word
     for ending, instead in _ENDINGS:
         stem = word.removesuffix(ending) + instead
-        if word.endswith(ending) and word not in _FALSE_S and stem in _KNOWN:
+        if word.endswith(ending) and word not in _FALSE_S and stem in known:
             return stem
     return word
 
@@ -243,6 +254,17 @@ def of_path(path: str) -> Said:
     return Said(said.kind, said.verb, weak=said.unclear and not acted)
 
 
+def of_acting(path: str) -> str:
+    """Return the verb that is done to what stands before it in a path, clear or not: `/invoices/{id}/void`, `/users/{id}:block`; or ""."""
+    before, _, segment = path.partition("#")[0].partition("?")[0].rstrip("/").rpartition("/")
+    own, _, action = segment.rpartition(":")
+    literal = words(action if own else segment)
+    if segment.endswith("}") or len(literal) != 1 or not (own or before.endswith("}")):
+        return ""
+    known = literal[0] in ACTIONS or said_by(literal[0]).changes
+    return literal[0] if known else ""
+
+
 # --- sentences ---
 
 
@@ -275,7 +297,7 @@ _LED: Final = re.compile(
     re.I,
 )
 _JOINED: Final = re.compile(
-    r"(?:\band|\bor|\bthen|,)\s+(?:then\s+|also\s+|either\s+|optionally\s+|automatically\s+|immediately\s+)*([a-z]+)\s+(\w+)",
+    r"(?:\band|\bor|\bthen|,)\s+(?:then\s+|also\s+|either\s+|optionally\s+|automatically\s+|immediately\s+)*([a-z]+)(?:\s+(\w+)|\W*\Z)",
     re.I,
 )
 _BESIDE: Final = re.compile(
@@ -302,6 +324,10 @@ _EACH: Final = re.compile(
     re.I,
 )
 """What a second call does again: `each call makes a new one`, `Receive and delete the first message`."""
+_REPLACED: Final = re.compile(
+    r"\b(?:upserts?|overwrit(?:es?|ten)|replac(?:es?|ed|ing)|(?:or|and|/) ?(?:then )?(?:updat|modif|edit|chang|set|delet|remov|cancel|mov)\w*)\b",
+    re.I,
+)
 _INCLUDED: Final = re.compile(r"\b[Ii]ncluding\s+[^.;]{0,60}?\b(INSERT|UPDATE|DELETE|DROP|TRUNCATE|MERGE)\b[^.;]{0,60}")
 _TAKES_AWAY: Final = re.compile(r"\b(?:DELETE|DROP|TRUNCATE)\b")
 
@@ -323,6 +349,11 @@ def sentences(text: str) -> list[str]:
 def says_each(text: str) -> bool:
     """Whether a text says that every call does it once more."""
     return bool(_EACH.search(beginning(text)))
+
+
+def says_replaced(text: str) -> bool:
+    """Whether a text says that what is there already is changed: “Create or update a book”."""
+    return bool(_REPLACED.search(beginning(text)))
 
 
 def of_included(text: str) -> Said:
@@ -353,7 +384,24 @@ def of_text(sentence: str, *, later: bool = False, direct: bool = False) -> Said
     if not said.kind and not direct:
         phrases = (words(sentence[one.end() : one.end() + 120]) for one in _LED.finditer(sentence[:200]))
         said = next((one for one in (_of_phrase(phrase, gerund=True) for phrase in phrases) if one.kind), Said())
+    if not said.kind and not led and _COMMAND.match(sentence) and start[0] not in _NO_COMMAND:
+        return Said("" if base_of(start[0], _ONLY_READ) in _ONLY_READ else "unknown", start[0])
     return Said() if later and said.changes and said.weak else said
+
+
+_COMMAND: Final = re.compile(r"[A-Za-z]+ an? [a-z]|[A-Za-z]*[A-RT-Za-rt-z] (?:the|this|your|my|it|them) [a-z]")
+"""What a sentence begins with whose first word is a verb: “Ring a lost phone”. “Accounts the user follows” begins with a noun."""
+_ONLY_READ: Final = verbs(
+    "classify combine derive examine explore highlight illustrate infer interpret measure outline predict present rank recommend represent"
+    " score survey trace visualise visualize"
+)
+"""Verbs that change nothing where a method of reading stands before them, and that are no verbs of reading elsewhere."""
+_NO_COMMAND: Final = _CONDITIONS | verbs(
+    "about above across after against along although among around as because behind below beside besides between both but during"
+    " either equals except from here how inside instead into is it like near neither of off only onto over per plus same"
+    " need needs recent since such than that then there these this those though through throughout to toward under unless until upon what whatever"
+    " where whereas whether which who whole whose why within without all are was were will would can could should not no"
+)
 
 
 def _of_phrase(found: tuple[str, ...], *, gerund: bool = False) -> Said:
@@ -393,7 +441,8 @@ def _has_object(lead: Sequence[str]) -> bool:
 def of_clause(sentence: str, *, direct: bool = False) -> Said:
     """Return the second verb of a sentence, where it is a change: “Returns the messages and marks them as read”.
 
-    `direct`: also one that follows the first at once, whatever comes after it: “Fetch and apply updates”.
+    `direct`: also one that follows the first at once, whatever comes after it: “Fetch and apply updates”. Behind a verb with a
+    particle always: “Count down and launch”.
     """
     lead = words(sentence[:200])
     if not lead:
@@ -402,13 +451,14 @@ def of_clause(sentence: str, *, direct: bool = False) -> Said:
         return Said()
     third = base_of(lead[0]) != lead[0]
     for found in _JOINED.finditer(sentence[:400]):
-        word, following = found[1].lower(), found[2].lower()
+        word, following = found[1].lower(), (found[2] or "").lower()
         verb = base_of(word)
         said = said_by(verb)
         if not said.changes or (verb != word) != third or word.endswith("ing"):
             continue
         before = words(sentence[: found.start()])
-        if direct and len(before) == 1 and not said.unclear and found[0][0] != ",":
+        only = direct and len(before) == 1 and not said.unclear
+        if found[0][0] != "," and (only or (len(before) == 2 and before[1] in _PARTICLES)):
             return Said(said.kind, verb)
         if following in _DETERMINER and not _SAFE_CLAUSE.search(sentence[: found.start()]):
             return Said(said.kind, verb)
