@@ -12,6 +12,13 @@ def test_help_names_every_command(empty):
     assert [name for name in commands if name not in done.out] == []
 
 
+def test_help_in_a_pipe_has_whole_lines(empty):
+    listed = {line.split()[0]: line for line in empty("--help").out.splitlines() if line.startswith("  ")}
+    assert listed["update"].endswith(".")
+    assert [line for line in listed.values() if "..." in line] == []
+    assert any("vendored" in line and "else vendored." in line for line in empty("init", "--help").out.splitlines())
+
+
 def test_the_version_is_one_line(empty):
     done = empty("--version")
     assert (done.code, done.out.split()[0], done.err) == (0, "mcpfactory", "")

@@ -164,6 +164,14 @@ def test_an_earlier_spelling_works_and_a_note_names_the_present_one():
         assert present_spelling(typed) == (typed, [])
 
 
+@pytest.mark.parametrize("reason", [("--reason", "--until"), ("-m", "--until"), ("--reason=--until",)])
+def test_what_an_option_is_given_is_not_respelled(shop, reason):
+    done = shop("waive", "no.such", "--server", "bookshop", *reason, "--expires", "2026-12-01", "--dry-run")
+    assert "spelled" not in done.err
+    also = shop("waive", "no.such", "--server", "bookshop", *reason, "--until", "2026-12-01", "--dry-run")
+    assert also.err == f"note: --until is spelled --expires now\n{done.err}"
+
+
 def test_a_note_about_a_spelling_is_no_part_of_the_answer(shop):
     for earlier in (("--limit", "1"), ("--limit=1",)):
         done = shop("pipeline", "history", "bookshop", *earlier, "--json")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mcpfactory_pipeline.base.errors import PipelineError, RefusedError
 from mcpfactory_pipeline.dashboard.export import export
 from tests.dashboard.conftest import Bench
 from tests.patience import PATIENCE
@@ -41,6 +42,24 @@ def test_the_site_has_a_page_and_its_data_for_every_server(library: Bench, tmp_p
             f"servers/{server}/tools/index.html",
         } <= names
     assert all(file.is_file() for file in files)
+
+
+def test_files_of_others_stay_as_they_are(library: Bench, tmp_path: Path) -> None:
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets/style.css").write_text("mine")
+    with pytest.raises(RefusedError, match="has files that are no dashboard"):
+        export(library.root, tmp_path)
+    assert [file.read_text() for file in (tmp_path / "assets").iterdir()] == ["mine"]
+    (tmp_path / "published/.git").mkdir(parents=True)
+    for _again in range(2):
+        export(library.root, tmp_path / "published")
+
+
+@pytest.mark.parametrize("place", ["file", "file/site"])
+def test_a_place_that_cannot_be_written_is_said(library: Bench, tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(PipelineError, match="cannot be written"):
+        export(library.root, tmp_path / place)
 
 
 def test_every_link_leads_to_a_file_of_the_site(site: Path) -> None:

@@ -115,8 +115,12 @@ def test_every_rule_has_an_example_that_breaks_it():
 
 
 @pytest.mark.parametrize(
-    "document", [None, [], "x", {}, {"packages": [None, {"transport": {"url": "http://[x"}}]}, {"_meta": 1, "name": {}}]
-)
+    "document",
+    [
+        None, [], "x", {}, {"packages": [None, {"transport": {"url": "http://[x"}}]}, {"_meta": 1, "name": {}},
+        {"packages": [{"environmentVariables": [{"name": ["A"]}], "transport": {"url": "http://{A}"}}]},
+    ],
+)  # fmt: skip
 def test_no_document_breaks_the_judge(document):
     assert judge(json.loads(json.dumps(document)))
 

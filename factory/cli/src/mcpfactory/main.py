@@ -9,7 +9,8 @@ import os
 import sys
 import tempfile
 import traceback
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -42,6 +43,8 @@ from mcpfactory.exits import Exit, exit_of, of_machine
 from mcpfactory.spellings import present_spelling
 
 __all__ = ["app", "main"]
+
+_UNBROKEN: Final = 10_000  # columns of help in a pipe: whoever searches it gets whole lines
 
 app = typer.Typer(
     name="mcpfactory",
@@ -99,11 +102,13 @@ def _options(
 
 def main() -> None:
     """Run the command line and end the process with a documented exit code; errors are words, never tracebacks."""
-    sys.argv[1:], notes = present_spelling(sys.argv[1:])
+    sys.argv[1:], notes = present_spelling(sys.argv[1:], _options_with_value)
     for text in notes:
         output.note(f"note: {text}")
     try:
-        sys.exit(app(prog_name="mcpfactory", standalone_mode=False))
+        sys.exit(
+            app(prog_name="mcpfactory", standalone_mode=False, terminal_width=None if output.width() else _UNBROKEN)
+        )
     except (KeyboardInterrupt, typer.Abort):
         output.note("interrupted")
         sys.exit(Exit.INTERRUPTED)
@@ -112,6 +117,16 @@ def main() -> None:
         sys.exit(Exit.OK)
     except Exception as error:  # noqa: BLE001 - the last boundary: whatever it is, a person gets words
         sys.exit(_report(error))
+
+
+def _options_with_value(words: Sequence[str]) -> set[str]:
+    """Return the options that take a value, of the command that a command line names."""
+    command: Any = typer.main.get_command(app)
+    for word in words:
+        if (below := getattr(command, "commands", {}).get(word)) is None:
+            break
+        command = below
+    return {name for option in command.params if not getattr(option, "is_flag", True) for name in option.opts}
 
 
 def _report(error: Exception) -> Exit:

@@ -56,7 +56,8 @@ def _section(path: str, command: Any) -> list[str]:
     usage = " ".join([path, *(_argument(argument) for argument in arguments), "[options]" if options else ""]).rstrip()
     rows = [f"| `{_argument(param)}` | {_help(param)} |" for param in arguments]
     rows += [f"| `{' / '.join([*param.opts, *param.secondary_opts])}` | {_help(param)} |" for param in options]
-    return [f"## `{usage}`\n", f"{(command.help or '').strip()}\n", "| | |\n|---|---|", *rows, ""]
+    table = ["| argument or option | meaning |\n|---|---|", *rows, ""] if rows else []
+    return [f"## `{usage}`\n", f"{(command.help or '').strip()}\n", *table]
 
 
 def _argument(param: Any) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
+from mcpfactory_pipeline.base.errors import PipelineError, RefusedError
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page, path_of
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import ASSETS, Links, asset, page_folder, render
@@ -13,18 +15,30 @@ from mcpfactory_pipeline.dashboard.values import to_json
 
 __all__ = ["export"]
 
+_MARK: Final = "assets/live.js"  # a folder with this file has an earlier export
+
 
 def export(workspace_root: Path, out: Path) -> list[Path]:
     """Write the site into `out` and return the files, `out/index.html` among them.
 
-    What the site does not have any more is not removed. Raises WorkspaceError when `workspace_root` is in no workspace, OSError
-    when `out` cannot be written.
+    What the site does not have any more is not removed.
+
+    Raises:
+        WorkspaceError: when `workspace_root` is in no workspace.
+        RefusedError: when `out` has files, and none of an earlier export.
+        PipelineError: when `out` cannot be written.
     """
+    there = {one.name for one in out.iterdir()} if out.is_dir() else set()
+    if there - {".git"} and not (out / _MARK).is_file():
+        raise RefusedError(f"{out} has files that are no dashboard", hint="name a new or empty folder")
     written = []
     for relative, content in _site(WorkspaceReader(workspace_root, live=False)):
         file = out / relative
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        except OSError as error:
+            raise PipelineError(f"{file} cannot be written: {error.strerror}", hint="name a new folder") from error
         written.append(file)
     return written
 

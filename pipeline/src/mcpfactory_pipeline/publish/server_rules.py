@@ -456,10 +456,10 @@ def _url_variables(node: _Node) -> Iterator[tuple[str, str]]:
         package = _Node("package", "", node.parent, {})
         fields = ("environmentVariables", "runtimeArguments", "packageArguments")
         rows = [row for field in fields for row in package.rows(field) if isinstance(row, dict)]
-        known = {row.get(key) for row in rows for key in ("name", "valueHint")}
+        known = {name for row in rows for key in ("name", "valueHint") if isinstance(name := row.get(key), str)}
     for name in _VARIABLE.findall(node.text("url")):
         if name not in known:
-            names = ", ".join(sorted(map(str, known - {None}))) or "there are none"
+            names = ", ".join(sorted(known)) or "there are none"
             yield "url", f"{{{name}}} is named by nothing: {names}"
 
 
