@@ -210,9 +210,9 @@ TESTS = {
     "a failure is named": ("def test_good(): pass\ndef test_bad(): assert 0", "failed", "1 of 2 tests failed: test_bad"),
     "a file that cannot be imported": ("import no_such_module", "failed", "1 of 1 tests failed"),
     "nothing but skipped tests": (
-        "import pytest\n@pytest.mark.skip\ndef test_it(): pass", "failed", "no test ran, 1 skipped",
+        "import pytest\n@pytest.mark.skip\ndef test_it(): pass", "failed", "no test passed, 1 skipped",
     ),
-    "a file without tests": ("x = 1", "failed", "no test ran"),
+    "a file without tests": ("x = 1", "failed", "no test passed"),
     "no files at all": (None, "failed", "there are no tests"),
     "a run that is cut short": ("import os\ndef test_it(): os._exit(0)", "failed", "pytest ended with exit"),
     "wrong settings": ("def test_it(): pass", "failed", "pytest ended with exit"),

@@ -12,7 +12,7 @@ from mcpfactory_pipeline.plan.gates import GATES, closed_gates
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, cost_limits
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.state import Candidate
+from mcpfactory_pipeline.state.state import Candidate, Release
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 from tests.pipeline.cheap import STAGES
 from tests.pipeline.space import SOAK, refused, shipped_at
@@ -62,11 +62,15 @@ def candidate(**summaries) -> Candidate:
 
 
 MEASURED = {"start_ms": 120, "call_ms": 8, "memory_mb": 40}
-GOOD = candidate(validate={"score": 91, "critical": 0, "measured": MEASURED}, test={"passed": 12})
+TESTED = {"passed": 20, "tool_tests": 12, "skipped": 2, "deselected": 1, "lost": {"offered": 3}}
+GOOD = candidate(validate={"score": 91, "critical": 0, "measured": MEASURED}, test=TESTED)
 LIMITS = {
     "min_score": (91, 91.5, "score 91, at least 91.5 wanted"),
     "max_critical": (0, -1, "0 findings of severity 5"),
-    "min_tests": (12, 13, "12 tests passed, at least 13 wanted"),
+    "min_tests": (12, 13, "12 tests passed that ran a tool of the server, at least 13 wanted"),
+    "max_skipped_tests": (2, 1, "2 tests are skipped, at most 1 allowed"),
+    "max_deselected_tests": (1, 0, "1 tests are deselected, at most 0 allowed"),
+    "max_lost_tests": (3, 2, "3 tests that the candidate in the channel passed are gone, at most 2 allowed"),
     "token_budget": (900, 899, "tools take 900 tokens, at most 899 allowed"),
     "max_start_ms": (120, 119, "the first answer takes 120 ms, at most 119 allowed"),
     "max_call_ms": (8, 7.5, "a call takes 8 ms, at most 7.5 allowed"),
@@ -78,9 +82,14 @@ LIMITS = {
 @pytest.mark.parametrize("name", [name for name, gate in GATES.items() if not gate.switch])
 def test_a_gate_opens_at_its_limit_and_is_closed_beyond_it_and_where_nothing_is_known(name):
     within, beyond, words = LIMITS[name]
-    assert closed_gates({name: within}, GOOD) == {}
-    assert words in closed_gates({name: beyond}, GOOD)[name]
-    assert "cannot be checked" in closed_gates({name: within}, Candidate("1.0", 1, {}))[name]
+    offered = Release("offered", "1.0")
+    assert closed_gates({name: within}, GOOD, offered) == {}
+    assert words in closed_gates({name: beyond}, GOOD, offered)[name]
+    assert "cannot be checked" in closed_gates({name: within}, Candidate("1.0", 1, {}), offered)[name]
+
+
+def test_no_tests_are_lost_where_a_channel_offers_nothing_yet():
+    assert closed_gates({"max_lost_tests": 0}, GOOD) == {}
 
 
 def test_what_a_server_may_cost_is_what_the_strictest_channel_allows_and_an_input_of_its_validation(tmp_path):

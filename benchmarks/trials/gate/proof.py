@@ -107,7 +107,7 @@ def deleted(field: Field) -> Iterator[str]:
 
 def deleted_gate(field: Field) -> Iterator[str]:
     """Tests that the last candidate passed are deleted, and the channel asks for all of them."""
-    _gate(field, "lost_tests = 0")
+    _gate(field, "max_lost_tests = 0")
     text = (field.server() / "tests/test_server.py").read_text()
     start, rest = text.split('@pytest.mark.parametrize("text"', 1)
     _only(field, start + "def _call" + rest.split("def _call", 1)[1])

@@ -47,6 +47,14 @@ def _broken(candidate: Candidate, offered: Release | None) -> Any:
     return f"{breaking} changes break callers of {offered.version}, and {candidate.version} is no major step"
 
 
+def _lost(candidate: Candidate, offered: Release | None) -> Any:
+    """Return how many tests are gone that the candidate in the channel passed; None when that is not known."""
+    if offered is None:
+        return 0
+    known = _summary("test", "lost")(candidate, offered)
+    return known.get(offered.candidate) if isinstance(known, Mapping) else None
+
+
 def _share(candidate: Candidate, _offered: Release | None) -> Any:
     """Return the covered share in percent; a server that is not made from an API document has nothing to cover."""
     if candidate.facts.get("document") is False:
@@ -64,6 +72,7 @@ def _at_most(value: Any, limit: Any) -> bool:
 
 # Which measured figure a limit bounds (`checks.evidence.measure`); the rules of the family performance judge by the same limits.
 COSTS: Final[Mapping[str, str]] = {"max_start_ms": "start_ms", "max_call_ms": "call_ms", "max_memory_mb": "memory_mb"}
+_TESTS: Final = "mcpfactory pipeline log {server} test"
 _LOOK: Final = "mcpfactory validate {server}"
 
 GATES: Final[Mapping[str, PromotionGate]] = {
@@ -80,10 +89,22 @@ GATES: Final[Mapping[str, PromotionGate]] = {
         "mcpfactory validate {server}",
     ),
     "min_tests": PromotionGate(
-        _summary("test", "passed"),
+        _summary("test", "tool_tests"),
         _at_least,
-        "{value} tests passed, at least {limit} wanted",
+        "{value} tests passed that ran a tool of the server, at least {limit} wanted",
         "add tests to servers/{server}/tests/",
+    ),
+    "max_skipped_tests": PromotionGate(
+        _summary("test", "skipped"), _at_most, "{value} tests are skipped, at most {limit} allowed", _TESTS
+    ),
+    "max_deselected_tests": PromotionGate(
+        _summary("test", "deselected"), _at_most, "{value} tests are deselected, at most {limit} allowed", _TESTS
+    ),
+    "max_lost_tests": PromotionGate(
+        _lost,
+        _at_most,
+        "{value} tests that the candidate in the channel passed are gone, at most {limit} allowed",
+        _TESTS,
     ),
     "token_budget": PromotionGate(
         lambda candidate, _offered: candidate.facts.get("tokens"),

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
-import tomllib
-import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_pipeline.base.errors import ServerError, StageError
 from mcpfactory_pipeline.base.hashing import source_files
@@ -21,16 +18,25 @@ from mcpfactory_pipeline.isolation.levels import AUTO, NONE, find_level
 from mcpfactory_pipeline.isolation.sandbox import Sandbox, make_sandbox
 from mcpfactory_pipeline.launch.failure import STARTERS, diagnose_start, one_line, package_command
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.stages.tested import (
+    PLUGIN,
+    Observed,
+    compare_tests,
+    defined_tests,
+    keep_tests,
+    name_tests,
+    prepare_evidence,
+    read_evidence,
+)
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.declared import DeclaredOutcome, DeclaredTest
 
-__all__ = ["STAGE", "deselecting_options"]
+__all__ = ["STAGE", "judge_tests"]
 
 # Exit codes of pytest: 0 passed, 1 failed, 2 broke off (errors while collecting), 3 an error in pytest, 4 wrong options,
 # 5 nothing collected.
 _JUDGED: Final = (0, 1, 2, 4, 5)
-_DESELECTING: Final = ("--deselect", "--ignore", "-k", "-m", "--lf", "--last-failed", "--sw", "--stepwise")
 
 
 def run(inputs: StageInputs) -> StageOutputs:
@@ -49,28 +55,45 @@ def run(inputs: StageInputs) -> StageOutputs:
         environment = environment_for_tests(inputs, candidate, copied=level is NONE)
     except ProgramRefusedError as error:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
-    sandbox = make_sandbox(inputs.settings, inputs.work, readable=(environment.folder, STARTERS))
+    sandbox = make_sandbox(inputs.settings, inputs.work, readable=(environment.folder, STARTERS, PLUGIN))
     try:
         replayed = _run_declared(inputs, environment.python, declared, sandbox)
     except ServerError as error:
         return StageOutputs("failed", one_line(error), {"tests": len(declared)})
-    judged = None
+    judged, observed = None, Observed()
     if any(path.endswith(".py") for path in tests):
-        judged = _run_pytest(inputs, environment.python, tests, sandbox)
-    found = _combine(judged, replayed)
-    return replace(found, summary={**found.summary, "isolation": level.name})
+        judged, observed = _run_pytest(inputs, environment.python, tests, sandbox)
+    observed = observed.joined(_seen_declared(replayed))
+    found = _combine(judged, observed, replayed)
+    return _with_history(inputs, candidate.id, found, observed, {"isolation": level.name})
 
 
-def _run_pytest(inputs: StageInputs, python: Path, tests: Sequence[str], sandbox: Sandbox) -> StageOutputs:
-    """Return what pytest says of the tests, in a copy of them."""
+def _with_history(
+    inputs: StageInputs, candidate: str, found: StageOutputs, observed: Observed, facts: Mapping[str, Any]
+) -> StageOutputs:
+    """Return a verdict with what became of the tests that candidates passed before; those that passed now are kept."""
+    if found.outcome != "passed":
+        return replace(found, summary={**found.summary, **facts})
+    artifacts = inputs.artifacts / inputs.server
+    lost, words = compare_tests(observed.passed, artifacts, candidate)
+    keep_tests(observed.passed, artifacts, candidate)
+    message = f"{found.message}; {words}" if words else found.message
+    return replace(found, message=message, summary={**found.summary, "lost": lost, **facts})
+
+
+def _run_pytest(
+    inputs: StageInputs, python: Path, tests: Sequence[str], sandbox: Sandbox
+) -> tuple[StageOutputs, Observed]:
+    """Return what pytest says of the tests, in a copy of them, and what the plugin saw."""
     bench = sandbox.folder / "bench"  # the tests and their settings, without the sources: an import finds the wheel
     copy_files(inputs.folder / "tests", tests, bench / "tests")
     copy_files(inputs.folder, ["pyproject.toml"], bench)
-    report = sandbox.folder / "junit.xml"
+    report, evidence = sandbox.folder / "junit.xml", prepare_evidence(sandbox.folder / "evidence")
+    command = [str(python), "-m", "pytest", "tests", "-q", "--color=no", "-p", "no:cacheprovider"]
     code = run_program(
-        [str(python), "-m", "pytest", "tests", "-q", "--color=no", "-p", "no:cacheprovider", f"--junit-xml={report}"],
+        [*command, *evidence.options, f"--junit-xml={report}"],
         cwd=bench,
-        environ=sandbox.environ,
+        environ={**sandbox.environ, **evidence.environ},
         sandbox=sandbox,
     )
     if code not in _JUDGED:
@@ -80,26 +103,13 @@ def _run_pytest(inputs: StageInputs, python: Path, tests: Sequence[str], sandbox
     if report.is_file() and not report.is_symlink():
         kept.parent.mkdir(parents=True, exist_ok=True)
         copyfile(report, kept)
-    judged = _pytest_outcome(code, kept)
-    if judged.outcome == "passed" and (left_out := deselecting_options(inputs.folder / "pyproject.toml")):
-        said = f"{judged.message}; tests may be deselected by addopts: {' '.join(left_out)}"
-        judged = replace(judged, message=said, summary={**judged.summary, "deselecting": left_out})
+    observed = read_evidence(evidence, defined_tests(inputs.folder / "tests", tests))
+    judged = judge_tests(code, observed)
     if judged.outcome == "failed":
         mistake = diagnose_start(python, inputs.package, inputs.folder, sandbox=sandbox)
         if mistake is not None:  # the reason of them all
             judged = replace(judged, message=f"the server does not start: {one_line(mistake)}")
-    return judged
-
-
-def deselecting_options(settings: Path) -> list[str]:
-    """Return the options of pytest in a server's pyproject.toml by which tests are left out; [] when there are none."""
-    try:
-        tool = tomllib.loads(settings.read_text(encoding="utf-8")).get("tool", {})
-        options = tool.get("pytest", {}).get("ini_options", {}).get("addopts", [])
-        words = shlex.split(options) if isinstance(options, str) else [str(one) for one in options]
-    except (OSError, ValueError, AttributeError, TypeError):
-        return []
-    return [word for word in words if word.startswith(_DESELECTING)]
+    return judged, observed or Observed()
 
 
 def _run_declared(
@@ -124,54 +134,49 @@ def _run_declared(
     return outcomes
 
 
-def _combine(judged: StageOutputs | None, replayed: Sequence[DeclaredOutcome]) -> StageOutputs:
-    """Return the verdict of both kinds of tests: each must have passed."""
+def _combine(judged: StageOutputs | None, observed: Observed, replayed: Sequence[DeclaredOutcome]) -> StageOutputs:
+    """Return the verdict of both kinds of tests: each must have passed. `observed` is what there is to see of both."""
+    facts: dict[str, Any] = observed.facts()
     if not replayed:
         assert judged is not None  # one of the two there is
-        return judged
-    counts = dict(judged.summary) if judged else dict.fromkeys(("tests", "passed", "failed", "skipped"), 0)
-    bad = [one for one in replayed if one.faults]
-    for name, more in (("tests", len(replayed)), ("failed", len(bad)), ("passed", len(replayed) - len(bad))):
-        counts[name] = counts.get(name, 0) + more
-    counts["declared"] = len(replayed)
+        return replace(judged, summary=facts) if judged.summary else judged
+    facts["declared"] = len(replayed)
     if judged is not None and judged.outcome != "passed":
-        return StageOutputs(judged.outcome, judged.message, counts)
-    if bad:
+        return StageOutputs(judged.outcome, judged.message, facts)
+    if bad := [one for one in replayed if one.faults]:
         named = ", ".join(one.test.name for one in bad[:3])
-        return StageOutputs("failed", f"{len(bad)} of {len(replayed)} declared tests failed: {named}", counts)
-    return StageOutputs("passed", f"{counts['passed']} passed, {len(replayed)} of them declared", counts)
+        return StageOutputs("failed", f"{len(bad)} of {len(replayed)} declared tests failed: {named}", facts)
+    said = f"{facts['passed']} passed, {len(replayed)} of them declared{observed.missing()}"
+    return StageOutputs("passed", said, facts)
 
 
-def _pytest_outcome(code: int, report: Path) -> StageOutputs:
-    if not report.exists():
-        return StageOutputs("failed", f"pytest ended with exit {code} and without a report; the log says why")
-    suites = ET.parse(report).getroot().iter("testsuite")  # noqa: S314 - written by pytest a moment ago; expat bounds entities
-    counts = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
-    for suite in suites:
-        for name in counts:
-            counts[name] += int(suite.get(name, 0))
-    bad = counts["failures"] + counts["errors"]
-    passed = counts["tests"] - bad - counts["skipped"]
-    summary = {"tests": counts["tests"], "passed": passed, "failed": bad, "skipped": counts["skipped"]}
-    if code == 0 and bad == 0 and passed > 0:
-        return StageOutputs("passed", f"{passed} passed" + _skipped(counts["skipped"]), summary)
+def _seen_declared(replayed: Sequence[DeclaredOutcome]) -> Observed:
+    """Return what declared tests show: each is a call of a tool from outside the server's process."""
+    names = {f"tests/{one.test.file.name}::{one.test.name}": one for one in replayed}
+    passed = tuple(name for name, one in names.items() if not one.faults)
+    return Observed(
+        passed=passed,
+        failed=tuple(name for name, one in names.items() if one.faults),
+        with_tool=passed,
+        tools=frozenset(names[name].test.tool for name in passed),
+    )
+
+
+def judge_tests(code: int, observed: Observed | None) -> StageOutputs:
+    """Return the verdict on tests by pytest's exit code and what the plugin saw of them; without that nothing was shown."""
+    if observed is None:
+        said = f"pytest ended with exit {code} before it was through: without a record of the tests none counts"
+        return StageOutputs("failed", f"{said}; the log says more")
+    facts = observed.facts()
+    bad = facts["failed"]
+    if code == 0 and bad == 0 and observed.passed:
+        return StageOutputs("passed", f"{len(observed.passed)} passed{observed.missing()}", facts)
     if bad:
-        return StageOutputs("failed", f"{bad} of {counts['tests']} tests failed: {_failed_tests(report)}", summary)
+        named = name_tests([*observed.failed, *observed.errors])
+        return StageOutputs("failed", f"{bad} of {facts['tests']} tests failed: {named}", facts)
     if code in {0, 5}:
-        return StageOutputs("failed", "no test ran" + _skipped(counts["skipped"]), summary)
-    return StageOutputs("failed", f"pytest ended with exit {code}; the log says why", summary)
-
-
-def _skipped(count: int) -> str:
-    return f", {count} skipped" if count else ""
-
-
-def _failed_tests(report: Path, limit: int = 3) -> str:
-    cases = ET.parse(report).getroot().iter("testcase")  # noqa: S314 - as above
-    bad = [
-        str(case.get("name")) for case in cases if case.find("failure") is not None or case.find("error") is not None
-    ]
-    return ", ".join(bad[:limit]) + (" …" if len(bad) > limit else "")
+        return StageOutputs("failed", f"no test passed{observed.missing()}", facts)
+    return StageOutputs("failed", f"pytest ended with exit {code}; the log says why", facts)
 
 
 STAGE: Final = Stage(
@@ -179,7 +184,7 @@ STAGE: Final = Stage(
     needs=("build",),
     reads=("candidate", "tests", "runtime", "python"),
     writes=("checks",),
-    version=3,
+    version=4,
     run=run,
     timeout=900,
     check=True,

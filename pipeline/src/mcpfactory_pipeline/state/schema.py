@@ -64,9 +64,11 @@ _SUMMARY: Final = _record(
     {},
     {
         **dict.fromkeys(("tests", "passed", "failed", "skipped", "findings", "critical", "score"), _NUMBER),
+        **dict.fromkeys(("deselected", "tool_tests", "tools_run", "declared", "waived"), _NUMBER),
         **dict.fromkeys(("tools", "operations", "problems", "errors", "bytes", "exit"), _NUMBER),
         "gates": _TEXTS,
         "coverage": _COVERAGE,
+        "lost": dict_schema(_TEXT, _COUNT, strict=True),
     },
 )
 _BUILT: Final = _record({"version": _TEXT, "files": _TEXT_BY_NAME}, {"facts": _ANYTHING})

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.server.errors import ToolError
@@ -19,6 +23,7 @@ __all__ = ["call_other", "run_tool"]
 Json = dict[str, Any]
 
 log = logging.getLogger("mcpfactory_runtime")
+_RECORD: Final = os.environ.get("MCPFACTORY_TOOL_RECORD", "")  # set where tests run, which show by it what they ran
 
 
 async def run_tool(tool: Tool, arguments: Json, make_context: Callable[[], Injected]) -> Json:
@@ -36,6 +41,8 @@ async def run_tool(tool: Tool, arguments: Json, make_context: Callable[[], Injec
             bound[tool.context] = make_context()
         handler = tool.handler
         assert handler is not None
+        if _RECORD:
+            _record_tool(Path(_RECORD), tool.name)
         return tool.convert(await (handler(**bound) if tool.is_async else in_thread(handler, bound)))
     except (ToolError, ArgumentsError) as error:
         return {"content": [{"type": "text", "text": str(error) or type(error).__name__}], "isError": True}
@@ -45,6 +52,12 @@ async def run_tool(tool: Tool, arguments: Json, make_context: Callable[[], Injec
         log.exception("tool %s failed", tool.name)
         text = f"The tool {tool.name} failed because of an internal error; the server's log says more."
         return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+def _record_tool(file: Path, name: str) -> None:
+    """Append the name of a tool whose handler runs to a file, as a line of JSON. A file that cannot be written records nothing."""
+    with suppress(OSError), file.open("ab", buffering=0) as stream:
+        stream.write(json.dumps(name).encode() + b"\n")
 
 
 async def call_other(registry: Registry, name: str, arguments: Json, context: Injected) -> Any:
