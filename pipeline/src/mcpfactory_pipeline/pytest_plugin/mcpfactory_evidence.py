@@ -15,12 +15,14 @@ from typing import Any, Final
 
 import pytest
 
-__all__ = ["Evidence", "pytest_cmdline_main", "pytest_load_initial_conftests"]
+__all__ = ["PytestEvidence", "pytest_cmdline_main", "pytest_load_initial_conftests"]
 
 SETTINGS: Final = (
     "MCPFACTORY_EVIDENCE"  # the file with `nonce`, `record` and `tools`; it is removed before other code runs
 )
-_FAILED, _SKIPPED, _PASSED = "failed", "skipped", "passed"
+_FAILED: Final = "failed"
+_SKIPPED: Final = "skipped"
+_PASSED: Final = "passed"
 _WORST: Final = (_FAILED, _SKIPPED, _PASSED)
 _ONE_PROCESS: Final = {
     "numprocesses": 0,
@@ -29,7 +31,7 @@ _ONE_PROCESS: Final = {
 }  # of pytest-xdist: other processes would be seen by nobody
 
 
-class Evidence:
+class PytestEvidence:
     """What is seen in one session: of each test the outcome and the tools that ran while it did; and what was collected."""
 
     def __init__(self, nonce: str, record: Path, tools: Path) -> None:
@@ -97,14 +99,14 @@ class Evidence:
             return []
 
 
-def _evidence() -> Evidence | None:
+def _evidence() -> PytestEvidence | None:
     file = os.environ.pop(SETTINGS, "")
     if not file:
         return None
     os.environ.pop("PYTHONPATH", None)  # it led here, and to nothing else
     settings = json.loads(Path(file).read_text(encoding="utf-8"))
     Path(file).unlink()
-    return Evidence(settings["nonce"], Path(settings["record"]), Path(settings["tools"]))
+    return PytestEvidence(settings["nonce"], Path(settings["record"]), Path(settings["tools"]))
 
 
 _PLUGIN: Final = _evidence()  # when this module is imported: before any conftest

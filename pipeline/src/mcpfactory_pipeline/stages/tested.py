@@ -18,7 +18,7 @@ from mcpfactory_pipeline.base.text import pluralize
 
 __all__ = [
     "PLUGIN",
-    "Evidence",
+    "EvidenceFiles",
     "Observed",
     "compare_tests",
     "defined_tests",
@@ -35,7 +35,7 @@ _SHOWN: Final = 3  # tests that a message names
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class EvidenceFiles:
     """Where the plugin writes its record, and the nonce that the record must have; `environ` and `options` make pytest load it."""
 
     nonce: str
@@ -89,17 +89,17 @@ class Observed:
 _LISTS: Final = ("passed", "failed", "skipped", "errors", "deselected", "with_tool")
 
 
-def prepare_evidence(folder: Path) -> Evidence:
+def prepare_evidence(folder: Path) -> EvidenceFiles:
     """Return what the plugin is started with; its files are in `folder`, which the tests may write."""
     folder.mkdir(parents=True)
     nonce, record, tools = secrets.token_hex(16), folder / "record.json", folder / "tools.jsonl"
     settings = folder / "settings.json"
     settings.write_text(json.dumps({"nonce": nonce, "record": str(record), "tools": str(tools)}), encoding="utf-8")
     environ = {"MCPFACTORY_EVIDENCE": str(settings), "MCPFACTORY_TOOL_RECORD": str(tools), "PYTHONPATH": str(PLUGIN)}
-    return Evidence(nonce, record, environ)
+    return EvidenceFiles(nonce, record, environ)
 
 
-def read_evidence(evidence: Evidence, defined: Iterable[str] = ()) -> Observed | None:
+def read_evidence(evidence: EvidenceFiles, defined: Iterable[str] = ()) -> Observed | None:
     """Return what the plugin saw; None where it wrote no record of this run.
 
     `defined` are the tests that stand in the files (`defined_tests`): what of them was not collected is deselected, too.
