@@ -167,7 +167,7 @@ def _leaks(field: Field) -> Iterator[str]:
     """Runs with secrets in the caller's environment; what the server's code said stands in logs and reports."""
     done = field.run("pipeline", "run", "alpha", env=_SECRETS)
     places = [
-        path for path in (field.root / "pipeline").rglob("*") if path.is_file() and "environment" not in path.parts
+        path for path in (field.root / "pipeline").rglob("*") if path.is_file() and "environments" not in path.parts
     ]
     if _COVERED in done.text or any(_COVERED.encode() in path.read_bytes() for path in places):
         yield "the server's code has the caller's secret"

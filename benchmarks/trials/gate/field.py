@@ -193,7 +193,7 @@ def make_origin(root: Path) -> Path:
     made.edit(made.code(), "how long, how dense and how readable", "how long and how readable")
     _typed(made, "pipeline", "run", "alpha")
     _commit(made, "A newer alpha")
-    for made_for_it in (root / "pipeline/artifacts").glob("*/*/environment*"):
+    for made_for_it in (root / "pipeline/artifacts").glob("*/*/environments"):
         shutil.rmtree(made_for_it)  # made anew where a stage needs one, so that copies are small
     return root
 

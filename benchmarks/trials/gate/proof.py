@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date, timedelta
 from typing import Final
 
 from benchmarks.trials.gate.attempt import Attempt
@@ -12,6 +13,10 @@ from mcpfactory_pipeline.checks.rules import RULES
 __all__ = ["ATTEMPTS"]
 
 _BROKEN: Final = "def test_broken() -> None:\n    assert 1 == 2\n"
+
+
+def _soon() -> str:
+    return str(date.today() + timedelta(days=30))
 
 
 def _run(field: Field) -> tuple[str, bool]:
@@ -258,7 +263,7 @@ def all_waived(field: Field) -> Iterator[str]:
 
 def waived_approved(field: Field) -> Iterator[str]:
     """Every rule is waived for a month; does who approves see it?"""
-    _waived(field, "2026-12-20")
+    _waived(field, _soon())
     said, staged = _run(field)
     if staged and "waive" not in said:
         yield "neither run nor status says what was waived"
@@ -273,11 +278,11 @@ def waived_too_many(field: Field) -> Iterator[str]:
     )
     rules = _rules()[:3]
     codes = [
-        field.run("waive", rule, "--server", "alpha", "--reason", "x", "--expires", "2026-12-20").code for rule in rules
+        field.run("waive", rule, "--server", "alpha", "--reason", "x", "--expires", _soon()).code for rule in rules
     ]
     if codes[-1] == 0 or codes[0]:
         yield f"exit codes {codes} with two allowed"
-    done = field.run("waive", rules[2], "--server", "beta", "--reason", "x", "--expires", "2026-12-20", by="Mallory")
+    done = field.run("waive", rules[2], "--server", "beta", "--reason", "x", "--expires", _soon(), by="Mallory")
     if done.code == 0:
         yield "somebody else may waive"
 

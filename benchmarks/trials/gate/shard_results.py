@@ -1,4 +1,8 @@
-"""What a job without rights hands over, changed by the code of a server that ran in it."""
+"""What a job without rights hands over, changed by the code of a server that ran in it.
+
+In each row the workspace does not know alpha's newest run yet. As the job hands it over it is taken (an honest row); each other row
+changes one thing of it, and must be refused for that.
+"""
 
 from __future__ import annotations
 
@@ -6,247 +10,324 @@ import hashlib
 import json
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.trials.gate.attempt import Attempt
-from benchmarks.trials.gate.field import Field
+from benchmarks.trials.gate.field import Done, Field
 from mcpfactory_pipeline.base.hashing import hash_record
+from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
+from mcpfactory_pipeline.state.schema import KINDS
 
 __all__ = ["ATTEMPTS"]
 
 
-def _packed(field: Field, name: str = "alpha") -> Path:
-    """An honest shard result of a server, to be changed."""
-    shard_result = field.root.parent / f"shard-result-{field.root.name}"
-    shutil.rmtree(shard_result, ignore_errors=True)
-    done = field.run("ci", "pack", str(shard_result), name)
+@dataclass(slots=True)
+class _Job:
+    """What the job of alpha's newest run hands over, in a workspace that does not know that run; it may be changed before it is folded."""
+
+    field: Field
+    folder: Path
+    run: str
+    new: str
+
+    def file(self, name: str = "alpha") -> Path:
+        """The history of a server that the job hands over."""
+        return self.folder / "history" / f"{name}.jsonl"
+
+    def add(self, *events: Mapping[str, Any], name: str = "alpha") -> None:
+        """Adds events to a history."""
+        before = self.file(name).read_text() if self.file(name).exists() else ""
+        self.file(name).write_text(before + _lines(events))
+
+    def change(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """Puts other events in the place of those of the run."""
+        events = [json.loads(line) for line in self.file().read_text().splitlines()]
+        self.file().write_text(_lines(change(one) if one.get("run") == self.run else one for one in events))
+
+    def event(self, **members: Any) -> dict[str, Any]:
+        """An event that the job says happened just now."""
+        return {**self.field.event(), "at": format_time(utc_now()), **members}
+
+    def fold(self, *words: str) -> Done:
+        """Folds it as the workflow does, for the job's run and server."""
+        return self.field.run("ci", "fold", str(self.folder), "--run", self.run, "--server", "alpha", *words)
+
+
+def _lines(events: Iterable[Mapping[str, Any]]) -> str:
+    return "".join(json.dumps(event, sort_keys=True) + "\n" for event in events)
+
+
+def _job(field: Field) -> _Job:
+    run, new = str(field.events()[-1]["run"]), field.new
+    job = _Job(field, field.root.parent / f"shard-result-{field.root.name}", run, new)
+    done = field.run("ci", "pack", str(job.folder), "alpha")
     assert done.code == 0, done.text
-    return shard_result
+    field.git("checkout", "-q", "HEAD~1", "--", "pipeline/state", "pipeline/history")
+    shutil.rmtree(field.root / "pipeline/artifacts/alpha" / new)
+    return job
 
 
-def _add(shard_result: Path, *events: Mapping[str, Any], name: str = "alpha") -> None:
-    file = shard_result / "history" / f"{name}.jsonl"
-    before = file.read_text() if file.exists() else ""
-    file.write_text(before + "".join(json.dumps(event, sort_keys=True) + "\n" for event in events))
-
-
-def _folded(field: Field, shard_result: Path, kind: str, name: str = "alpha") -> Iterator[str]:
-    """Folds the shard result: no event of the kind may be new in the history, and production stays."""
-    before, offered, count = field.offered(name=name), field.served(project=f"{name}-mcp"), field.count(kind, name)
-    done = field.run("ci", "fold", str(shard_result))
-    if done.code == 70 or "Traceback" in done.text:
-        yield f"fold ended with {done.code}"
-    if field.count(kind, name) > count:
-        yield f"{kind} was taken from the shard result"
-    if field.offered(name=name) != before or field.served(project=f"{name}-mcp") != offered:
-        yield "production is another"
+def _refused(job: _Job, code: str, name: str = "alpha") -> Iterator[str]:
+    """Folds it: it has to be refused with this code, and nothing of the server taken."""
+    field = job.field
+    watched = field.history(name), field.state(name), *field.root.glob(f"pipeline/channels/*/simple/{name}-mcp/*")
+    before = [file.read_bytes() if file.exists() else None for file in watched]
+    done = job.fold()
+    if done.code != 1 or f"{name}: refused, " not in done.out:
+        yield f"fold ended with {done.code}, and refused nothing of {name}"
+    elif code not in done.out:
+        yield f"it is refused, but not for {code!r}: {done.out[:200]}"
+    if [file.read_bytes() if file.exists() else None for file in watched] != before:
+        yield f"history, state or channels of {name} are others"
+    if (field.root / "pipeline/artifacts/alpha" / job.new).exists() and name == "alpha":
+        yield "files of the candidate were taken"
 
 
 def _decision(field: Field, kind: str, **more: Any) -> Iterator[str]:
-    shard_result = _packed(field)
-    _add(shard_result, field.event(event=kind, channel="production", reason="by a shard result", **more))
-    yield from _folded(field, shard_result, kind)
+    job = _job(field)
+    about = {"channel": "production", "reason": "by a job", "candidate": job.new, "version": "0.1.0"}
+    job.add(job.event(event=kind, **{**about, **more}))
+    yield from _refused(job, "kind: " if kind in KINDS else "history: ")
 
 
 def approval(field: Field) -> Iterator[str]:
-    """A shard result brings an approval by Grace."""
-    yield from _decision(field, "approved", candidate=field.new, version="0.1.0")
-    if field.run("pipeline", "promote", "alpha", "--channel", "production").code == 0:
-        yield "promoted on the shard result's approval"
+    """A job brings an approval by Grace, and somebody promotes."""
+    new = field.new
+    yield from _decision(field, "approved")
+    if field.run("pipeline", "promote", "alpha", "--channel", "production", "--candidate", new).code == 0:
+        yield "promoted on the job's approval"
 
 
 def promotion(field: Field) -> Iterator[str]:
-    """A shard result says that the newer candidate was promoted."""
-    yield from _decision(field, "promoted", candidate=field.new, version="0.1.0")
+    """A job says that the newer candidate was promoted."""
+    yield from _decision(field, "promoted")
 
 
 def release_of_hold(field: Field) -> Iterator[str]:
-    """A shard result lifts a hold."""
-    field.run("pipeline", "hold", "alpha", "--channel", "production", "--reason", "audit")
+    """A job lifts a hold."""
     yield from _decision(field, "released")
 
 
+def hold(field: Field) -> Iterator[str]:
+    """A job holds production, as no stage of its run does."""
+    yield from _decision(field, "held")
+
+
 def retirement(field: Field) -> Iterator[str]:
-    """A shard result retires the server."""
-    shard_result = _packed(field)
-    _add(shard_result, field.event(event="retired", reason="by a shard result"))
-    yield from _folded(field, shard_result, "retired")
+    """A job retires the server."""
+    job = _job(field)
+    job.add(job.event(event="retired", reason="by a job"))
+    yield from _refused(job, "kind: ")
 
 
 def waiver(field: Field) -> Iterator[str]:
-    """A shard result says that somebody accepted a rule's findings."""
+    """A job says that somebody accepted a rule's findings; there is no such event."""
     yield from _decision(field, "waived", rule="behaviour.errors", until="2030-01-01", person="Grace")
 
 
 def rejection(field: Field) -> Iterator[str]:
-    """A shard result rejects a candidate, so that it cannot be promoted."""
-    yield from _decision(field, "rejected", candidate=field.new, version="0.1.0")
+    """A job rejects a candidate, so that it cannot be promoted."""
+    yield from _decision(field, "rejected")
 
 
 def published(field: Field) -> Iterator[str]:
-    """A shard result says that a candidate is published."""
-    yield from _decision(
-        field, "published", target="pypi", candidate=field.new, version="0.1.0", digest="x", evidence={}
-    )
+    """A job says that a candidate is published."""
+    yield from _decision(field, "published", target="pypi", digest="x", evidence={})
 
 
 def other_server(field: Field) -> Iterator[str]:
-    """A shard result of alpha's job brings an approval and a promotion of beta."""
-    shard_result = _packed(field)
-    candidate = field.offered(name="beta")
-    words = {"channel": "production", "candidate": candidate, "version": "0.1.0", "reason": "x"}
-    _add(shard_result, *field.events("beta"), field.event("beta", event="held", **words), name="beta")
-    yield from _folded(field, shard_result, "held", "beta")
+    """The job of alpha brings a decision about beta."""
+    job = _job(field)
+    about = {"channel": "production", "candidate": field.offered(name="beta"), "version": "0.1.0", "reason": "x"}
+    job.add(*field.events("beta"), job.event(event="held", **about), name="beta")
+    yield from _refused(job, "which its job was not assigned", "beta")
 
 
 def unknown_server(field: Field) -> Iterator[str]:
-    """A shard result brings a server that the workspace does not have."""
-    shard_result = _packed(field)
-    _add(shard_result, *field.events("beta"), name="gamma")
-    field.run("ci", "fold", str(shard_result))
-    if field.history("gamma").exists() or field.served("staging", "gamma-mcp"):
-        yield "the workspace has another server"
+    """The job of alpha brings a server that the workspace does not have."""
+    job = _job(field)
+    job.add(*field.events("beta"), name="gamma")
+    yield from _refused(job, "which its job was not assigned", "gamma")
 
 
-def _backdoor(field: Field, shard_result: Path) -> tuple[str, dict[str, str]]:
-    """A wheel with a back door as a candidate in a shard result; gives the candidate and its files."""
-    wheel = field.wheel("staging")
+def _backdoor(job: _Job) -> tuple[str, dict[str, str]]:
+    """A wheel with a back door, among the files of a job; gives the candidate that it would be, and its files."""
+    wheel = job.field.wheel("staging")
     data = BytesIO()
     with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(data, "w") as new:
         for entry in old.infolist():
             new.writestr(entry, old.read(entry))
         new.writestr("alpha_mcp/door.py", "DOOR = 'open'\n")
     files = {wheel.name: f"sha256:{hashlib.sha256(data.getvalue()).hexdigest()}"}
-    (shard_result / "files").mkdir(exist_ok=True)
-    (shard_result / "files" / files[wheel.name].removeprefix("sha256:")).write_bytes(data.getvalue())
+    (job.folder / "files" / files[wheel.name].removeprefix("sha256:")).write_bytes(data.getvalue())
     return hash_record(files).removeprefix("sha256:")[:16], files
 
 
-def _invented(field: Field, shard_result: Path, *, started: bool) -> str:
-    """Events of a whole run for an invented candidate, copied from the run of an honest one."""
-    candidate, files = _backdoor(field, shard_result)
-    run = field.event()["id"]
-    made = []
-    for event in field.events():
-        if not event["event"].startswith("stage.") or event.get("stage") == "generate":
-            continue
-        if event["event"] == "stage.started" and not started:
-            continue
-        copy = {**event, "id": field.event()["id"], "run": run}
-        copy |= {"candidate": candidate} if "candidate" in event else {}
-        copy |= {"built": {**event["built"], "files": files}} if "built" in event else {}
-        made.append(copy)
-    _add(shard_result, *made[-(8 if started else 4) :])
-    return candidate
+def _invented(job: _Job, *, started: bool, candidate: str = "") -> None:
+    """Puts a candidate with a back door in the place of the one that the run built, with or without beginnings of stages."""
+    own, files = _backdoor(job)
+
+    def change(event: dict[str, Any]) -> dict[str, Any]:
+        event |= {"candidate": candidate or own} if "candidate" in event else {}
+        return event | ({"built": {**event["built"], "files": files}} if "built" in event else {})
+
+    job.change(change)
+    if not started:
+        lines = [line for line in job.file().read_text().splitlines() if f'"run": "{job.run}"' in line]
+        head = job.file().read_text().partition(lines[0])[0]
+        job.file().write_text(head + "".join(f"{line}\n" for line in lines if "stage.started" not in line))
 
 
 def invented_candidate(field: Field) -> Iterator[str]:
-    """A shard result brings a candidate with a back door, copied events that its stages passed, and an approval."""
-    shard_result = _packed(field)
-    candidate = _invented(field, shard_result, started=False)
-    _add(
-        shard_result,
-        field.event(event="approved", channel="production", candidate=candidate, version="0.1.0", reason="x"),
-    )
-    field.run("ci", "fold", str(shard_result))
-    field.run("pipeline", "promote", "alpha", "--channel", "production", "--candidate", candidate)
-    if candidate in {field.offered(), field.offered("staging")}:
-        yield "a channel offers the back door"
+    """A job brings a candidate with a back door, and that its stages passed, which never began."""
+    job = _job(field)
+    _invented(job, started=False)
+    yield from _refused(job, "order: ")
 
 
-def invented_run(field: Field) -> Iterator[str]:
-    """A shard result brings a candidate with a back door, with a run that has all its beginnings and ends."""
-    shard_result = _packed(field)
-    candidate = _invented(field, shard_result, started=True)
-    field.run("ci", "fold", str(shard_result))
-    if candidate in {field.offered(), field.offered("staging")}:
-        yield "a channel offers the back door"
-
-
-def staging_names_production(field: Field) -> Iterator[str]:
-    """A shard result's stage `staging` says that it moved production."""
-    shard_result = _packed(field)
-    last = next(one for one in reversed(field.events()) if one.get("stage") == "staging" and "outcome" in one)
-    _add(shard_result, {**last, "id": field.event()["id"], "run": field.event()["id"], "channel": "production"})
-    yield from _folded(field, shard_result, "promoted")
+def invented_id(field: Field) -> Iterator[str]:
+    """A job brings a back door under the id of the candidate that people know."""
+    job = _job(field)
+    _invented(job, started=True, candidate=job.new)
+    yield from _refused(job, "candidate: ")
 
 
 def unknown_candidate(field: Field) -> Iterator[str]:
-    """A shard result says that a check of a candidate passed that nobody built, and stages it."""
-    shard_result, made = _packed(field), "0123456789abcdef"
-    for stage in ("test", "validate", "staging"):
-        last = next(one for one in reversed(field.events()) if one.get("stage") == stage and "outcome" in one)
-        _add(shard_result, {**last, "id": field.event()["id"], "run": "X", "candidate": made})
-    field.run("ci", "fold", str(shard_result))
-    if field.offered("staging") == made:
-        yield "staging offers a candidate that is not there"
+    """A job says that checks of a candidate passed that nobody built, and stages it."""
+    job, made = _job(field), "0123456789abcdef"
+    job.change(lambda event: event if "candidate" not in event or "built" in event else {**event, "candidate": made})
+    yield from _refused(job, "candidate: ")
+
+
+def failed_check(field: Field) -> Iterator[str]:
+    """A job stages a candidate whose test failed."""
+    job = _job(field)
+    job.change(
+        lambda event: {**event, "outcome": "failed"} if event["stage"] == "test" and "outcome" in event else event
+    )
+    yield from _refused(job, "order: ")
+
+
+def staging_names_production(field: Field) -> Iterator[str]:
+    """A job's stage `staging` says that it moved production."""
+    job = _job(field)
+    job.change(lambda event: {**event, "channel": "production"} if "channel" in event else event)
+    yield from _refused(job, "channel: ")
+
+
+def older_run(field: Field) -> Iterator[str]:
+    """A job brings events of another run than the one that it was assigned."""
+    job = _job(field)
+    job.run = new_id()
+    yield from _refused(job, "run: ")
+
+
+def from_the_future(field: Field) -> Iterator[str]:
+    """A job says that the candidate was staged a year from now."""
+    job = _job(field)
+    job.change(lambda event: {**event, "at": event["at"].replace(event["at"][:4], str(int(event["at"][:4]) + 1), 1)})
+    yield from _refused(job, "time: ")
 
 
 def other_bytes(field: Field) -> Iterator[str]:
-    """A shard result's file has other bytes than its name says."""
-    shard_result = _packed(field)
-    shutil.rmtree(field.root / "pipeline/artifacts/alpha")
-    for file in (shard_result / "files").iterdir():
+    """A job's files have other bytes than their names say."""
+    job = _job(field)
+    for file in (job.folder / "files").iterdir():
         file.write_bytes(file.read_bytes() + b"x")
-    if field.run("ci", "fold", str(shard_result)).code == 0:
-        yield "fold took files with other bytes"
+    yield from _refused(job, "files: ")
+
+
+def no_files(field: Field) -> Iterator[str]:
+    """A job hands over that it built a candidate, and not the files."""
+    job = _job(field)
+    shutil.rmtree(job.folder / "files")
+    yield from _refused(job, "files: ")
 
 
 def way_out(field: Field) -> Iterator[str]:
-    """A shard result names a file and a history that lead out of the workspace."""
-    shard_result = _packed(field)
-    candidate, files = _backdoor(field, shard_result)
-    last = next(one for one in field.events() if "built" in one)
-    inner = {"version": "0.1.0", "files": {"../../../../escaped.whl": next(iter(files.values()))}, "facts": {}}
-    _add(shard_result, {**last, "id": field.event()["id"], "run": "X", "candidate": candidate, "built": inner})
-    logs = shard_result / "logs" / "..%2f..%2fescaped"
-    logs.mkdir(parents=True)
-    field.run("ci", "fold", str(shard_result))
+    """A job names a file of its candidate and a folder of logs that lead out of the workspace."""
+    job = _job(field)
+    (digest,) = _backdoor(job)[1].values()
+    files = {"../../../../escaped.whl": digest}
+    made = hash_record(files).removeprefix("sha256:")[:16]
+    job.change(
+        lambda event: (
+            {**event, "candidate": made, "built": {**event["built"], "files": files}} if "built" in event else event
+        )
+    )
+    (job.folder / "logs" / "..%2f..%2fescaped").mkdir(parents=True)
+    yield from _refused(job, "candidate: ")
     if list(field.root.parent.glob("escaped*")) or list(field.root.rglob("escaped*")):
         yield "a file was written outside"
 
 
 def links(field: Field) -> Iterator[str]:
-    """A shard result's log is a link to a file of the machine."""
+    """In a job's folder, a file and a log are links to a file of the machine."""
     secret = field.root.parent / f"secret-{field.root.name}"
     secret.write_text("top-secret-text")
-    shard_result = _packed(field)
-    log = next(iter((shard_result / "logs/alpha").iterdir()))
-    log.unlink()
-    log.symlink_to(secret)
-    field.run("ci", "fold", str(shard_result))
+    job = _job(field)
+    for place in (*(job.folder / "files").iterdir(), *(job.folder / "logs/alpha").iterdir()):
+        place.unlink()
+        place.symlink_to(secret)
+    yield from _refused(job, "files: ")
     for path in (field.root / "pipeline").rglob("*"):
         if path.is_file() and b"top-secret-text" in path.read_bytes():
             yield f"{path.name} has the text of another file"
 
 
 def replayed(field: Field) -> Iterator[str]:
-    """A shard result repeats events of an older run with other outcomes."""
-    shard_result = _packed(field)
-    file = shard_result / "history/alpha.jsonl"
-    file.write_text(file.read_text().replace('"passed": 4', '"passed": 400'))
-    field.run("ci", "fold", str(shard_result))
-    if '"passed": 400' in field.history().read_text():
-        yield "an event has another text now"
+    """A job repeats an event that the workspace has, with other words."""
+    job = _job(field)
+    first = job.file().read_text().splitlines()[0]
+    job.file().write_text(job.file().read_text().replace(first, first.replace("never run", "as you like")))
+    yield from _refused(job, "changed: ")
 
 
 def broken_result(field: Field) -> Iterator[str]:
-    """A shard result's history is no JSON and names things of other types."""
-    shard_result = _packed(field)
-    (shard_result / "history/alpha.jsonl").write_text('{"event": 7, "id": []}\n[1]\n{"event": "stage.finished"}\n')
+    """A job's history is no JSON, and names things of other types."""
+    job = _job(field)
+    job.file().write_text('{"event": 7, "id": []}\n[1]\n{"event": "stage.finished"}\n')
+    yield from _refused(job, "history: ")
+
+
+def unsaid(field: Field) -> Iterator[str]:
+    """Folds what a job hands over without saying of which run and server it is."""
+    job = _job(field)
     before = field.history().read_text()
-    done = field.run("ci", "fold", str(shard_result))
-    if done.code in {0, 70} or "Traceback" in done.text or field.history().read_text() != before:
-        yield f"fold ended with {done.code}"
+    if field.run("ci", "fold", str(job.folder)).code == 0 or field.history().read_text() != before:
+        yield "taken, whoever it is of"
+
+
+def held_meanwhile(field: Field) -> Iterator[str]:
+    """Somebody holds staging while the job runs that stages the newer candidate."""
+    job = _job(field)
+    field.run("pipeline", "hold", "alpha", "--channel", "staging", "--reason", "audit")
+    yield from _refused(job, "channel: ")
+
+
+def honest_result(field: Field) -> Iterator[str]:
+    """Folds what a job hands over, twice: the newer candidate is in staging, with its files, and the second time adds nothing."""
+    job = _job(field)
+    done = job.fold()
+    if done.code or field.offered("staging") != job.new:
+        yield f"not taken: {done.text}"
+    events = len(field.events())
+    if job.fold().code or len(field.events()) != events:
+        yield "the second time is another"
+    if field.run("pipeline", "verify").code:
+        yield "verify finds something in what was taken"
 
 
 ATTEMPTS: Final = (
+    Attempt("a shard result as it was handed over", "taken", honest_result, honest=True),
     Attempt("approval in a shard result", "not taken", approval),
     Attempt("promotion in a shard result", "not taken", promotion),
     Attempt("hold lifted in a shard result", "not taken", release_of_hold),
+    Attempt("hold in a shard result", "not taken", hold),
     Attempt("retirement in a shard result", "not taken", retirement),
     Attempt("waiver in a shard result", "not taken", waiver),
     Attempt("rejection in a shard result", "not taken", rejection),
@@ -254,12 +335,18 @@ ATTEMPTS: Final = (
     Attempt("decision about another server in a shard result", "not taken", other_server),
     Attempt("another server in a shard result", "not taken", unknown_server),
     Attempt("forged candidate in a shard result", "no channel offers it", invented_candidate),
-    Attempt("forged run in a shard result", "no channel offers it", invented_run),
-    Attempt("`staging` moves production in a shard result", "production stays", staging_names_production),
+    Attempt("back door under a candidate's id in a shard result", "no channel offers it", invented_id),
     Attempt("checks of a candidate that nobody built", "staging stays", unknown_candidate),
+    Attempt("failed check, and staged, in a shard result", "staging stays", failed_check),
+    Attempt("`staging` moves production in a shard result", "production stays", staging_names_production),
+    Attempt("shard result of another run", "fold refuses", older_run),
+    Attempt("shard result from the future", "fold refuses", from_the_future),
     Attempt("shard result with other bytes", "fold refuses", other_bytes),
+    Attempt("shard result without files", "fold refuses", no_files),
     Attempt("shard result that leads out of the workspace", "nothing is written outside", way_out),
-    Attempt("shard result with a link", "not followed", links),
+    Attempt("shard result with links", "not followed", links),
     Attempt("replayed events with other words", "not taken", replayed),
     Attempt("shard result that is no shard result", "fold refuses by name", broken_result),
+    Attempt("shard result of nobody knows what", "fold refuses", unsaid),
+    Attempt("channel held while its job ran", "staging stays", held_meanwhile),
 )
