@@ -2,7 +2,8 @@
 
 Each worker forks a process for every command. What that process says with its exit code is noted: 0 is accepted, 1 refused.
 Every command has a reason of its own, so that the history can be held against the notes: what was accepted is in it exactly
-once, what was refused is not in it at all. Between reading a history and adding to it each takes a moment, as on a slow disk:
+once, what was refused is not in it at all, and every event was possible after those before it. A promotion that says that the
+channel offers the candidate already leaves no event: then the history must have what made it so, while the command ran. Between reading a history and adding to it each takes a moment, as on a slow disk:
 who does not wait for the others is then seen.
 """
 
@@ -13,34 +14,39 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any, Final
 
 from benchmarks.exam.outcome import Outcome, judged
 from benchmarks.trials.child import act
 from benchmarks.trials.ground import ROOT, kept_promises, ledger, make
+from mcpfactory_pipeline.base.ids import created_at
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["run"]
+__all__ = ["faults_of", "run"]
 
 WORKERS = 8
 SERVERS = ("a", "b", "c")
+Note = Mapping[str, Any]  # of a command, or an event
 _DECISIONS = (
     "approve {server} --channel production", "promote {server} --channel production", "reject {server} --channel production",
     "rollback {server} --channel production", "hold {server} --channel production", "hold {server} --channel staging",
-    "release {server} --channel production", "release {server} --channel staging",
+    "unhold {server} --channel production", "unhold {server} --channel staging",
 )  # fmt: skip
 _WEIGHTS = (6, 6, 1, 2, 1, 1, 4, 4)
 _RUNS = 0.08  # the share of commands that are runs: they take longest
 _NEVER_REFUSED = "reject {server} --channel production"
 _MOMENT = 0.2  # seconds at most
 _TURN = 4  # seconds in which all crowd at one server
+_SLACK: Final = 0.005  # seconds that the moments of ids and of notes may differ: ids have milliseconds
 _LOADED = (
     "mcpfactory.main",
     "mcpfactory_pipeline.promotion.decision",
@@ -59,9 +65,9 @@ def run(folder: Path, times: int, seed: int) -> Outcome:
         subprocess.Popen([*words, str(number), str(seed)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
         for number in range(WORKERS)
     ]
-    notes = [json.loads(line) for worker in workers for line in worker.communicate()[0].splitlines()]
+    notes: list[Note] = [json.loads(line) for worker in workers for line in worker.communicate()[0].splitlines()]
     if (code := act_in_child(space.root, ["run"])) != 0:
-        notes.append({"command": "run", "reason": "the last run", "code": code})
+        notes.append({"command": "run", "server": "all", "reason": "the last run", "code": code})
     faults = [*_against(space, notes), *kept_promises(space)]
     for fault in faults:
         print(fault)
@@ -72,24 +78,15 @@ def run(folder: Path, times: int, seed: int) -> Outcome:
     return judged(figure, good=not faults and accepted > 0)
 
 
-def _against(space: Workspace, notes: list[dict[str, object]]) -> Iterator[str]:
-    """Holds the notes against the histories."""
-    events = [event for server in SERVERS for event in Store(space).history(server)]
-    decided = Counter(event.get("reason") for event in events if not event["event"].startswith("stage."))
-    for note in notes:
-        reason, code, command = note["reason"], note["code"], note["command"]
-        if code not in {0, 1}:
-            yield f"{command} ({reason}) ended in {code}"
-        idle = command == "promote" and code == 0 and not decided[reason]  # the channel offered that candidate already
-        if command != "run" and not idle and decided[reason] != (code == 0):
-            yield f"{command} ({reason}) ended in {code} and is in the history {decided[reason]} times"
-    known = {note["reason"] for note in notes}
-    yield from (f"in the history, and nobody's: {reason}" for reason in decided if reason not in known)
+def _against(space: Workspace, notes: Sequence[Note]) -> Iterator[str]:
+    """Holds the notes against the histories, and the histories against what came to its end."""
+    histories = {server: Store(space).history(server) for server in SERVERS}
+    yield from faults_of(notes, histories)
     ended = Counter(ledger(space))
     recorded = Counter(
         f"{server}:{event['run']}-{event['stage']}"
-        for server in SERVERS
-        for event in Store(space).history(server)
+        for server, events in histories.items()
+        for event in events
         if event["event"] == "stage.finished"
     )
     for token in ended.keys() | recorded.keys():
@@ -97,19 +94,91 @@ def _against(space: Workspace, notes: list[dict[str, object]]) -> Iterator[str]:
             yield f"stage {token} ended {ended[token]} times and is recorded {recorded[token]} times"
 
 
+def faults_of(notes: Sequence[Note], histories: Mapping[str, Sequence[Note]]) -> Iterator[str]:
+    """What the commands said and the histories do not have, or the other way round; and events that could not follow each other.
+
+    A note has `command`, `server`, `reason`, `code`, when it `began` and `ended`, and of a promotion what it printed: `said`.
+    """
+    decided = Counter(
+        event.get("reason")
+        for events in histories.values()
+        for event in events
+        if not event["event"].startswith("stage.")
+    )
+    for note in notes:
+        reason, code, command = note["reason"], note["code"], note["command"]
+        if code not in {0, 1}:
+            yield f"{command} ({reason}) ended in {code}"
+        already = code == 0 and note.get("said", {}).get("already", False)
+        if already and not _offered(histories[note["server"]], note):
+            yield f"{command} ({reason}) says that {note['said']['candidate']} was offered already, and the history does not"
+        if command != "run" and decided[reason] != (code == 0 and not already):
+            yield f"{command} ({reason}) ended in {code} and is in the history {decided[reason]} times"
+    known = {note["reason"] for note in notes}
+    yield from (f"in the history, and nobody's: {reason}" for reason in decided if reason not in known)
+    for server, events in histories.items():
+        yield from (f"{server}: {fault}" for fault in _impossible(events))
+
+
+def _offered(events: Sequence[Note], note: Note) -> bool:
+    """Whether the channel offered what a promotion says that it did, at some moment between its beginning and its end."""
+    said = note["said"]
+    moves = [event for event in events if event.get("channel") == said["channel"] and _moves(event)]
+    times = [created_at(event["id"]) for event in moves]
+    until = [*times[1:], float("inf")]
+    return any(
+        event["candidate"] == said["candidate"] and start <= note["ended"] + _SLACK and end >= note["began"] - _SLACK
+        for event, start, end in zip(moves, times, until, strict=True)
+    )
+
+
+def _moves(event: Note) -> bool:
+    """Whether an event brings a candidate into the channel that it names."""
+    return event["event"] in {"promoted", "rolled-back"} or (event["event"], event.get("outcome")) == (
+        "stage.finished",
+        "passed",
+    )
+
+
+def _impossible(events: Sequence[Note]) -> Iterator[str]:
+    """Events that nobody who knew those before would have written: the same promotion, hold or release twice."""
+    offers: dict[str, str] = {}
+    held: set[str] = set()
+    for event in events:
+        kind, channel, reason = event["event"], event.get("channel") or "", event.get("reason")
+        if kind == "promoted" and offers.get(channel) == event["candidate"]:
+            yield f"promoted ({reason}) although {channel} offered that already"
+        if (kind == "held" and channel in held) or (kind == "released" and channel not in held):
+            yield f"{kind} ({reason}) although {channel} was {'held' if channel in held else 'not held'}"
+        if channel and _moves(event):
+            offers[channel] = event["candidate"]
+        if kind in {"held", "rolled-back"}:
+            held.add(channel)
+        if kind == "released":
+            held.discard(channel)
+
+
 def act_in_child(root: Path, words: list[str]) -> int:
     """Runs one command in a forked process and gives its exit code."""
-    child = os.fork()
-    if child == 0:
-        quiet = os.open(os.devnull, os.O_RDWR)
-        for stream in (1, 2):
-            os.dup2(quiet, stream)
-        code = 70
-        try:
-            code = act(root, words)
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return hear_child(root, words)[0]
+
+
+def hear_child(root: Path, words: list[str]) -> tuple[int, str]:
+    """Runs one command in a forked process and gives its exit code, and what it printed on stdout."""
+    with tempfile.TemporaryFile() as heard:
+        child = os.fork()
+        if child == 0:
+            os.dup2(heard.fileno(), 1)
+            os.dup2(os.open(os.devnull, os.O_RDWR), 2)
+            code = 70
+            try:
+                code = act(root, words)
+                sys.stdout.flush()
+            finally:
+                os._exit(code)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        heard.seek(0)
+        return code, heard.read().decode()
 
 
 def work(root: Path, seconds: float, number: int, seed: int) -> None:
@@ -122,17 +191,26 @@ def work(root: Path, seconds: float, number: int, seed: int) -> None:
     until, count, turn = time.monotonic() + seconds, 0, 0
     while time.monotonic() < until:
         count += 1
-        turn, before = int(time.monotonic()) // _TURN, turn
+        turn, before, began = int(time.monotonic()) // _TURN, turn, time.time()
         reason, server = f"{number}.{count}", SERVERS[turn % len(SERVERS)]
         if turn == before and choose.random() < _RUNS:
             (root / "servers" / server / "source.txt").write_text(f"{server} {reason}")
-            command, code = "run", act_in_child(root, ["run", server])
+            command, (code, out) = "run", hear_child(root, ["run", server])
         else:
             # Each turn begins with what nobody is refused, so that all of them write at once.
             wish = choose.choices(_DECISIONS, _WEIGHTS)[0] if turn == before else _NEVER_REFUSED
             words = wish.format(server=server).split()
-            command, code = words[0], act_in_child(root, [*words, "--reason", reason])
-        print(json.dumps({"command": command, "reason": reason, "code": code}), flush=True)
+            command, (code, out) = words[0], hear_child(root, [*words, "--reason", reason, "--json"])
+        note = {
+            "command": command,
+            "server": server,
+            "reason": reason,
+            "code": code,
+            "began": began,
+            "ended": time.time(),
+        }
+        said = {"said": json.loads(out)} if command == "promote" and code == 0 else {}
+        print(json.dumps({**note, **said}), flush=True)
 
 
 def _hesitate(choose: random.Random) -> None:

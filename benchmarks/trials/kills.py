@@ -173,4 +173,4 @@ class _Trial:
             if state.retired:
                 self._finish(f"revive {name}")
             for channel in state.holds:
-                self._finish(f"release {name} --channel {channel}")
+                self._finish(f"unhold {name} --channel {channel}")

@@ -54,7 +54,7 @@ def _rolled_back(space: Workspace, channel: str, after: list[str], choose: rando
             (space.root / "servers/a/source.txt").write_text(f"{channel} {choose.random()}")
         yield from _does(space, command)
         yield from _offers(space, channel, back, f"after {command}")
-    yield from _does(space, f"release a --channel {channel}")
+    yield from _does(space, f"unhold a --channel {channel}")
     yield from _does(space, "run a")
     yield from _does(space, _NEWEST[channel])
     yield from _offers(space, channel, str(Store(space).state("a").candidate), "after the release")

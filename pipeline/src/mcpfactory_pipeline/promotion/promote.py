@@ -40,7 +40,7 @@ def promote(
 
     By default it is what the channel before offers (for the first channel, the newest); the beginning of an id will do.
     What the channel offers already is not promoted again: its files are put right, and nothing is recorded.
-    Returns `{"server", "channel", "candidate", "version", "dry_run"}`. `stages` takes the place of those of the workspace.
+    Returns `{"server", "channel", "candidate", "version", "dry_run", "already"}`, `already` for what was offered before. `stages` takes the place of those of the workspace.
 
     Raises:
         PromotionError: when the policy says no, or the bytes on disk are not those that were checked.
@@ -52,7 +52,7 @@ def promote(
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         if (offered := decision.state.channels.get(channel)) and offered.candidate == chosen:
             _fill_channel(decision, chosen)
-            return decision.about(chosen)
+            return {**decision.about(chosen), "already": True}
         _refuse_older(decision, chosen)
         if blockers := _blockers(decision, chosen, clock):
             raise PromotionError(
@@ -60,7 +60,7 @@ def promote(
                 hint=blockers[0].command,
             )
         _fill_channel(decision, chosen)
-        return decision.record("promoted", chosen, reason)
+        return {**decision.record("promoted", chosen, reason), "already": False}
 
 
 def promote_due(

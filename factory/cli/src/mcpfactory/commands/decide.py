@@ -42,7 +42,8 @@ def promote(
         _print_due(promote_due(workspace, channel, dry_run=dry_run), channel, as_json)
         return
     moved = move(workspace, name, channel, candidate=candidate or None, reason=reason, dry_run=dry_run)
-    _print(moved, f"{name} {moved['version']} ({moved['candidate']}) is in {channel}", as_json)
+    already = " already" if moved["already"] else ""
+    _print(moved, f"{name} {moved['version']} ({moved['candidate']}) is in {channel}{already}", as_json)
 
 
 def approve(
