@@ -16,6 +16,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.browser.look import SHAPES, Looker, looker
 from tests.browser.shop import TOKEN, command
+from tests.days import NEXT_MONTH
 
 __all__ = ["SCENES", "Told"]
 
@@ -97,7 +98,7 @@ def act(browser: Any, url: str, root: Path, shots: Path) -> Told:
         ("rollback", "rolled-back", {"channel": "staging", "reason": "orders fail"}),
         ("release", "released", {"channel": "staging"}),
         ("reject", "rejected", {"channel": "production", "reason": "prices are wrong"}),
-        ("waive", "waived", {"rule": "descriptions.arguments", "until": "2099-01-31", "reason": "soon"}),
+        ("waive", "waived", {"rule": "descriptions.arguments", "until": NEXT_MONTH, "reason": "soon"}),
     )
     faults: list[str] = []
     with looker(browser, url, **SHAPES["light-wide"]) as look:

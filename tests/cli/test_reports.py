@@ -6,6 +6,8 @@ import json
 import sys
 from xml.etree import ElementTree as ET
 
+from tests.days import IN_TWO_YEARS, NEXT_MONTH
+
 ZOO = f"{sys.executable} -c pass"
 
 
@@ -49,12 +51,12 @@ def test_formats_and_files_that_do_not_go_together_are_refused_before_anything_r
 def test_a_waiver_is_written_beside_the_server_and_the_report_lists_it(shop):
     rule = "descriptions.arguments"
     done = shop(
-        "waive", rule, "--server", "bookshop", "--reason", "soon", "--expires", "2099-01-31", "--tool", "list_books"
+        "waive", rule, "--server", "bookshop", "--reason", "soon", "--expires", NEXT_MONTH, "--tool", "list_books"
     )
     assert done.code == 0, done.err
     assert "by tester" in done.out
     text = (shop.folder / "servers/bookshop/waivers.toml").read_text()
-    assert "until = 2099-01-31" in text
+    assert f"until = {NEXT_MONTH}" in text
     report = shop("validate", "bookshop", "--json", "--limit", "max_start_ms=0", "--limit", "max_call_ms=60000").data
     assert [(one["rule"], one["person"], one["tool"]) for one in report["waivers"]] == [(rule, "tester", "list_books")]
     assert report["measured"]["start_ms"] > 0
@@ -72,18 +74,19 @@ def test_limits_that_nobody_knows_are_refused_before_anything_runs(empty):
 
 
 def test_a_waiver_needs_a_rule_that_exists_a_reason_and_a_day_to_come(shop):
-    good = {"--server": "bookshop", "--reason": "why", "--expires": "2099-01-31"}
+    good = {"--server": "bookshop", "--reason": "why", "--expires": NEXT_MONTH}
     for rule, changes, code, words in (
         ("descriptions.argument", {}, 3, "perhaps descriptions.arguments"),
         ("descriptions.tool", {"--reason": " "}, 2, "reason"),
         ("descriptions.tool", {"--expires": "2001-01-31"}, 2, "is over"),
+        ("descriptions.tool", {"--expires": IN_TWO_YEARS}, 2, "365 are allowed"),
         ("descriptions.tool", {"--expires": "never"}, 2, "no date"),
         ("descriptions.tool", {"--server": "nobody"}, 3, "nobody"),
     ):
         done = shop("waive", rule, *(word for option in (good | changes).items() for word in option))
         assert (done.code, done.out) == (code, "")
         assert words in done.err
-    assert shop("waive", "descriptions.tool", "--server", "bookshop", "--expires", "2099-01-31").code == 2
+    assert shop("waive", "descriptions.tool", "--server", "bookshop", "--expires", NEXT_MONTH).code == 2
 
 
 def test_the_matrix_says_what_each_tool_did_while_its_api_failed(shop):

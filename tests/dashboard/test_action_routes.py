@@ -22,6 +22,7 @@ from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.state.verify import verify
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Answer, Browser, confirming
+from tests.days import NEXT_MONTH
 from tests.patience import PATIENCE
 
 POLICY = """
@@ -96,7 +97,7 @@ def test_hold_release_reject_and_waive_are_done_by_whoever_confirmed_them(librar
     ada.act("bookshop", "hold", channel="staging", reason="audit")
     assert library.store.state("bookshop").holds["staging"] == {"actor": "Ada", "reason": "audit"}
     ada.act("bookshop", "release", channel="staging")
-    ada.act("atlas", "waive", rule="descriptions.arguments", until="2099-01-31", reason="soon")
+    ada.act("atlas", "waive", rule="descriptions.arguments", until=NEXT_MONTH, reason="soon")
     assert happened(library, "bookshop") == [("rejected", "Ada"), ("held", "Ada"), ("released", "Ada")]
     assert happened(library, "atlas") == [("waived", "Ada")]
     assert 'person = "Ada"' in (library.root / "servers/atlas/waivers.toml").read_text()
@@ -140,7 +141,7 @@ def test_what_cannot_be_done_is_said_before_there_is_anything_to_confirm(library
         ("promote", {"channel": "staging", "candidate": "1.4.0-fedcba987654"}, "may not be promoted"),
         ("release", {}, "there is no channel of bookshop that this fits"),
         ("hold", {"channel": "nowhere", "reason": "r"}, "nowhere"),
-        ("waive", {"rule": "no.such", "until": "2099-01-31", "reason": "r"}, "there is no rule"),
+        ("waive", {"rule": "no.such", "until": NEXT_MONTH, "reason": "r"}, "there is no rule"),
         ("waive", {"rule": "descriptions.tool", "until": "2001-01-31", "reason": "r"}, "is over"),
         ("rollback", {"check": "1"}, "Reason is missing"),
     ):
@@ -154,7 +155,7 @@ def test_what_cannot_be_done_is_said_before_there_is_anything_to_confirm(library
 def test_a_page_that_is_only_looked_at_changes_nothing(library: Bench, ada: Browser) -> None:
     before = kept(library.root)
     for action in ACTIONS.values():
-        values = {"channel": "production", "reason": "why", "until": "2099-01-31" if action.name == "waive" else ""}
+        values = {"channel": "production", "reason": "why", "until": NEXT_MONTH if action.name == "waive" else ""}
         page = ada.get(f"/servers/bookshop/actions/{action.name}/", check="1", **values)
         assert page.status == 200
         assert "What will happen" in page.text or "callout bad" in page.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,19 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.checks.evaluate import evaluate
+from mcpfactory_pipeline.checks.formats.badge import to_badge
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
-from mcpfactory_pipeline.workspace.waivers import FILE, Waiver, add_waiver, expiring, in_force, read_waivers
+from mcpfactory_pipeline.workspace.waivers import (
+    FILE,
+    Waiver,
+    WaiverPolicy,
+    add_waiver,
+    expiring,
+    in_force,
+    read_waiver_policy,
+    read_waivers,
+)
 from tests.pipeline.checks.test_rules import TOOL, broken_tool, failed, observed
 
 TODAY = date(2030, 1, 15)
@@ -23,9 +34,10 @@ def waiver(rule: str, tool: str = "", days: int = 30) -> Waiver:
     return Waiver(rule, "Ada", "the vendor knows", TODAY + timedelta(days=days), tool)
 
 
-def judged(*waivers: Waiver, **changes: Any) -> Report:
+def judged(*waivers: Waiver, policy: WaiverPolicy | None = None, **changes: Any) -> Report:
     tools = (broken_tool(lambda tool: tool.update(name="a.b")), broken_tool(lambda tool: tool.update(name="c d")), TOOL)
-    return evaluate(observed(*tools, **changes), RULES, waivers=waivers, today=TODAY)
+    policy = policy or WaiverPolicy()
+    return evaluate(observed(*tools, **changes), RULES, waivers=waivers, policy=policy, today=TODAY)
 
 
 def test_a_waiver_takes_the_findings_of_its_rule_away_and_the_report_lists_both() -> None:
@@ -108,3 +120,54 @@ def test_those_that_end_soon_and_those_that_have_ended_are_told_with_their_days(
     soon = expiring(tmp_path, clock=lambda: datetime(TODAY.year, TODAY.month, TODAY.day, 12, tzinfo=UTC))
     assert [left for _, left in soon] == [-3, 14]
     assert len(in_force(read_waivers(tmp_path), TODAY)) == 2
+
+
+def test_more_waivers_than_are_allowed_count_as_none_and_the_report_says_why() -> None:
+    two = (waiver("schemas.names-valid"), waiver("descriptions.tool", "a.b"))
+    assert judged(*two, policy=WaiverPolicy(limit=2)).waived
+    report = judged(*two, policy=WaiverPolicy(limit=1))
+    assert not report.waived
+    assert [(one.state, one.reason) for one in report.waivers] == [
+        ("not allowed", "there are 2 waivers, 1 are allowed")
+    ] * 2
+
+
+def test_a_waiver_that_ends_too_late_or_is_of_somebody_else_counts_as_none() -> None:
+    rule = "schemas.names-valid"
+    late, other = judged(waiver(rule, days=366)), judged(waiver(rule), policy=WaiverPolicy(by=("Grace",)))
+    assert late.waivers[0].reason == "it ends in 366 days, 365 are allowed"
+    assert other.waivers[0].reason == "Ada may not waive: Grace may"
+    for report in (late, other):
+        assert rule in failed(report)
+        assert f"[not allowed: {report.waivers[0].reason}]" in report.to_text()
+
+
+def test_every_rule_waived_for_ever_changes_no_score() -> None:
+    ever = [Waiver(rule.id, "Ada", "x", date(9999, 12, 31)) for rule in RULES]
+    assert (judged(*ever).score, judged(*ever).waived) == (judged().score, ())
+
+
+def test_a_score_that_waivers_raised_says_so() -> None:
+    report = judged(waiver("schemas.names-valid"))
+    assert (
+        f"({report.earned:g} of {report.applicable} points, rules version {report.rules_version}), 1 finding waived by 1 waiver"
+        in report.to_text()
+    )
+    assert "/100, 1 waived" in to_badge(replace(report, passed=True))
+    assert "waived" not in to_badge(replace(judged(), passed=True))
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"limit": -1}, "waivers.limit is -1"),
+        ({"max_days": "90"}, "waivers.max_days is '90'"),
+        ({"by": "Ada"}, "waivers.by is not a list"),
+        ({"who": []}, "unknown"),
+        ([], "not a table"),
+    ],
+)
+def test_a_policy_that_cannot_be_meant_is_refused(table: object, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        read_waiver_policy(table)
+    assert read_waiver_policy({"limit": 0, "by": ["Ada"]}) == WaiverPolicy(0, 365, ("Ada",))

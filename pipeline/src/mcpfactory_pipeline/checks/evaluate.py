@@ -15,7 +15,7 @@ from mcpfactory_pipeline.checks.evidence import Evidence, measure
 from mcpfactory_pipeline.checks.exchange import mask, trim
 from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report, Waived, WaiverState
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable
-from mcpfactory_pipeline.workspace.waivers import Waiver, in_force
+from mcpfactory_pipeline.workspace.waivers import Waiver, WaiverPolicy, in_force, refused_waivers
 
 __all__ = ["evaluate"]
 
@@ -27,13 +27,15 @@ def evaluate(
     target: str = "",
     secrets: Mapping[str, str] | None = None,
     waivers: Sequence[Waiver] = (),
+    policy: WaiverPolicy = WaiverPolicy(),  # noqa: B008 - it is frozen
     today: date = date.min,
 ) -> Report:
     """Apply `rules` to `evidence`. `secrets` (name → value) are masked wherever the report shows an exchange.
 
-    `waivers` that have not expired `today` are taken into account; the others are only listed.
+    `waivers` that have not expired `today` and that their `policy` allows are taken into account; the others are only listed.
     """
-    secrets, table, valid = secrets or {}, tuple(rules), in_force(waivers, today)
+    secrets, table, refused = secrets or {}, tuple(rules), refused_waivers(waivers, policy, today)
+    valid = tuple(waiver for waiver in in_force(waivers, today) if waiver not in refused)
     findings: list[Finding] = []
     waived: list[Waived] = []
     unchecked: list[NotChecked] = []
@@ -68,7 +70,7 @@ def evaluate(
         checked=tuple(checked),
         not_applicable=inapplicable,
         waived=tuple(waived),
-        waivers=tuple(_state(waiver, table, valid, waived) for waiver in waivers),
+        waivers=tuple(_state(waiver, table, valid, waived, refused) for waiver in waivers),
         server=evidence.server,
         revisions=evidence.revisions,
         tools=len(evidence.tools),
@@ -100,7 +102,15 @@ def _waiver(valid: Iterable[Waiver], rule: Rule, subject: str) -> Waiver | None:
     return max(covering, key=lambda waiver: waiver.tool, default=None)
 
 
-def _state(waiver: Waiver, rules: Sequence[Rule], valid: Sequence[Waiver], waived: Sequence[Waived]) -> WaiverState:
+def _state(
+    waiver: Waiver,
+    rules: Sequence[Rule],
+    valid: Sequence[Waiver],
+    waived: Sequence[Waived],
+    refused: Mapping[Waiver, str],
+) -> WaiverState:
+    if waiver in refused:
+        return WaiverState(waiver, "not allowed", refused[waiver])
     if waiver.rule not in {rule.id for rule in rules}:
         return WaiverState(waiver, "no such rule")
     if waiver not in valid:

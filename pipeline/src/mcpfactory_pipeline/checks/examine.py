@@ -19,7 +19,7 @@ from mcpfactory_pipeline.checks.package import inspect_package
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.target import ValidationTarget
-from mcpfactory_pipeline.workspace.waivers import Waiver
+from mcpfactory_pipeline.workspace.waivers import Waiver, WaiverPolicy
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
 __all__ = ["observe", "validate"]
@@ -34,15 +34,16 @@ async def validate(
     *,
     timeout: float = 60.0,  # noqa: ASYNC109  # part of the result: what there was no time for is reported
     waivers: Sequence[Waiver] = (),
+    policy: WaiverPolicy = WaiverPolicy(),  # noqa: B008 - it is frozen
     today: date | None = None,
 ) -> Report:
     """Examine `target` and return the report: `observe`, then judge by all rules.
 
-    `waivers` are those of the server; `today` decides which of them have expired (by default the day it is, in UTC).
+    `waivers` are those of the server, `policy` says which of them count; `today` decides which of them have expired (by default the day it is, in UTC).
     """
     evidence, secrets = await observe(target, timeout=timeout)
     today = today or utc_now().date()
-    return evaluate(evidence, RULES, target=target.name, secrets=secrets, waivers=waivers, today=today)
+    return evaluate(evidence, RULES, target=target.name, secrets=secrets, waivers=waivers, policy=policy, today=today)
 
 
 async def observe(target: ValidationTarget, *, timeout: float = 60.0) -> tuple[Evidence, dict[str, str]]:  # noqa: ASYNC109  # as above

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.rule import Severity
 from mcpfactory_pipeline.workspace.waivers import Waiver
 
@@ -79,10 +80,14 @@ class Waived:
 
 @dataclass(frozen=True, slots=True)
 class WaiverState:
-    """A waiver of the server, and whether it was used: an expired one is not, and one that nothing needs may go."""
+    """A waiver of the server, and whether it was used: an expired one is not, and one that nothing needs may go.
+
+    `reason` says why the policy of the workspace does not allow it.
+    """
 
     waiver: Waiver
-    state: Literal["in force", "not needed", "expired", "no such rule"]
+    state: Literal["in force", "not needed", "expired", "no such rule", "not allowed"]
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +131,12 @@ class Report:
         closed += [unchecked.rule for unchecked in self.not_checked if unchecked.gate]
         return tuple(dict.fromkeys(closed))
 
+    @property
+    def waived_words(self) -> str:
+        """`, 2 findings waived by 1 waiver`: what stands behind every score that waivers have raised; "" behind others."""
+        used = len({entry.waiver for entry in self.waived})
+        return f", {pluralize(len(self.waived), 'finding')} waived by {pluralize(used, 'waiver')}" if used else ""
+
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON: no clock, no machine, so that equal servers give equal reports."""
         return {
@@ -151,14 +162,17 @@ class Report:
                 {"rule": w.rule, "message": w.message, "where": w.where, "waiver": w.waiver.to_json()}
                 for w in self.waived
             ],
-            "waivers": [{**one.waiver.to_json(), "state": one.state} for one in self.waivers],
+            "waivers": [
+                {**one.waiver.to_json(), "state": one.state, **({"refused": one.reason} if one.reason else {})}
+                for one in self.waivers
+            ],
         }
 
     def to_text(self) -> str:
         """Return the report for a person at a terminal: verdict first, worst findings first, at most 12 lines of evidence each."""
         lines = [
             self._headline(),
-            f"score {self.score}/100 ({self.earned:g} of {self.applicable} points, rules version {self.rules_version})",
+            f"score {self.score}/100 ({self.earned:g} of {self.applicable} points, rules version {self.rules_version}){self.waived_words}",
         ]
         spoken = ", ".join(self.revisions) or "none"
         lines.append(f"{self.tools} tools, {self.calls} calls made; protocol revisions: {spoken}")
@@ -212,7 +226,8 @@ def _by_reason(uncalled: Mapping[str, str]) -> list[str]:
 def _waiver_line(one: WaiverState) -> str:
     waiver = one.waiver
     about = f" for {waiver.tool}" if waiver.tool else ""
-    return f"  {waiver.rule}{about} [{one.state}] by {waiver.person} until {waiver.until}: {waiver.reason}"
+    state = f"{one.state}: {one.reason}" if one.reason else one.state
+    return f"  {waiver.rule}{about} [{state}] by {waiver.person} until {waiver.until}: {waiver.reason}"
 
 
 def finding_lines(alike: list[Finding]) -> list[str]:

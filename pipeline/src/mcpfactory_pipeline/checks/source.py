@@ -14,7 +14,7 @@ from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.launch.command import server_command, server_environ
 from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
-from mcpfactory_pipeline.workspace.waivers import read_waivers
+from mcpfactory_pipeline.workspace.waivers import read_waiver_policy, read_waivers
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["FULL_TOOL_SET", "validate_source", "with_locations"]
@@ -52,7 +52,8 @@ async def validate_source(
         api_timeout=api_timeout,
         limits={**cost_limits(read_channels(workspace)), **(limits or {})},
     )
-    report = await validate(target, timeout=timeout, waivers=read_waivers(server.folder))
+    policy = read_waiver_policy(workspace.config.get("waivers", {}))
+    report = await validate(target, timeout=timeout, waivers=read_waivers(server.folder), policy=policy)
     return with_locations(report, workspace.root, server.folder)
 
 

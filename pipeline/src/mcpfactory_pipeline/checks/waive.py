@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from difflib import get_close_matches
 from typing import Any
@@ -10,7 +11,14 @@ from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.base.ids import Clock, actor, utc_now
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.waivers import Waiver, add_waiver, read_waivers
+from mcpfactory_pipeline.workspace.waivers import (
+    Waiver,
+    WaiverPolicy,
+    add_waiver,
+    read_waiver_policy,
+    read_waivers,
+    refused_waivers,
+)
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["waive"]
@@ -34,11 +42,14 @@ def waive(
 
     Raises:
         NotFoundError: for an unknown server or rule.
-        ConfigError: for a day that is none or over, for a missing reason, and as `read_waivers` does.
+        ConfigError: for a day that is none or over, for a missing reason, for what `[waivers]` of the workspace does not
+            allow, and as `read_waivers` does.
     """
     folder = workspace.server(server).folder
     waiver = Waiver(_known_rule(rule), person or actor(), _reason(reason), _until_day(until, clock), tool)
-    read_waivers(folder)
+    _require_allowed(
+        read_waiver_policy(workspace.config.get("waivers", {})), read_waivers(folder), waiver, clock().date()
+    )
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
         facts = {"rule": waiver.rule, "tool": tool or None, "until": waiver.until.isoformat()}
         if not dry_run:
@@ -46,6 +57,19 @@ def waive(
         transaction.append("waived", **facts, reason=waiver.reason, person=waiver.person)
     file = f"servers/{server}/waivers.toml"
     return {**waiver.to_json(), "server": server, "file": file, "dry_run": dry_run}
+
+
+def _require_allowed(policy: WaiverPolicy, known: Sequence[Waiver], waiver: Waiver, today: date) -> None:
+    """Refuse a waiver that would not count, and anybody's who may not waive."""
+    others = [one for one in known if (one.rule, one.tool) != (waiver.rule, waiver.tool)]
+    reason = refused_waivers([*others, waiver], policy, today).get(waiver, "")
+    if policy.by and actor() not in policy.by:
+        reason = f"{actor()} may not waive: {', '.join(policy.by)} may"
+    if reason:
+        raise ConfigError(
+            f"the waiver of {waiver.rule} is not allowed: {reason}",
+            hint="[waivers] of mcpfactory.toml: limit, max_days, by",
+        )
 
 
 def _known_rule(rule: str) -> str:

@@ -134,7 +134,8 @@ def _decide(
         candidate = str(decided.get("candidate") or "")
         what = f"{call.server} {decided.get('version')} ({candidate})"
         message = sentence.format(what=what, server=call.server, channel=channel)
-        return ActionResult(message, resolved={"candidate": candidate} if of_candidate and candidate else {})
+        resolved = {"candidate": candidate} if of_candidate and candidate else {}
+        return ActionResult(message, tuple(decided.get("proof", ())), resolved)
 
     return perform
 

@@ -23,6 +23,7 @@ from mcpfactory_pipeline.plan.policy import (
     read_channels,
 )
 from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.promotion.proof import proof_lines
 from mcpfactory_pipeline.promotion.signatures import SIGNERS, key_fault, sign_decision, unsigned_approvals
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import ServerState
@@ -182,7 +183,7 @@ def approve(
                 hint=f"mcpfactory pipeline promote {server} --channel {channel}",
             )
         waived = known.checks.get("validate", {}).get("summary", {}).get("waived", 0)
-        return {**decision.record("approved", chosen, reason, key=key), "waived": waived}
+        return {**decision.record("approved", chosen, reason, key=key), "waived": waived, "proof": proof_lines(known)}
 
 
 def _require_key(decision: Decision, key: Path | None) -> None:

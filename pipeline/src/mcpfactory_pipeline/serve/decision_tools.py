@@ -132,7 +132,7 @@ class DecisionTools:
         chosen = rehearsed["candidate"] or ""
         what = f"{server} {rehearsed['version']} (candidate {chosen})"
         question = kind.question.format(what=what, channel=channel, server=server)
-        asked = f"{who} asks: {question}\nIts reason: {reason}"
+        asked = "\n".join([f"{who} asks: {question}", *rehearsed.get("proof", ()), f"Its reason: {reason}"])
         # The key names all that is decided: a yes to another candidate or channel, given in an earlier round, is no answer.
         answer = await ctx.elicit(asked, _FORM, key=f"{name}-{server}-{channel}-{chosen}")
         if not (answer.accepted and answer.content.get("yes") is True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError
@@ -16,6 +16,7 @@ from mcpfactory_pipeline.plan.stage import Artifact, Built, Stage, StageInputs, 
 from mcpfactory_pipeline.stages import build, generate, staging, test, validate
 from mcpfactory_pipeline.stages.approval import check_restart, never_run
 from mcpfactory_pipeline.stages.own import own_stages
+from mcpfactory_pipeline.workspace.waivers import read_waiver_policy
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 __all__ = ["STAGES", "Artifact", "Built", "Stage", "StageInputs", "StageOutputs", "stages_until", "workspace_stages"]
@@ -32,7 +33,7 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
     """Return the stages of a workspace, each behind those that it needs: ours, its own, and channels that its own wait for.
 
     The promotion has the name of the workspace's first channel, and needs every check that waits for no channel; `validate`
-    knows what the channels allow a server to cost.
+    knows what the channels allow a server to cost, and which waivers count.
 
     Raises:
         ConfigError: when a stage of the workspace has a name that is taken, needs what there is not, or itself.
@@ -42,14 +43,21 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
     *before, promotion = STAGES
     channel = channels[0]
     promotion = replace(promotion, name=channel.name, channel=channel, settings={"channel": channel.name})
-    if limits := cost_limits(channels):
-        before = [replace(stage, settings={"limits": limits}) if stage is validate.STAGE else stage for stage in before]
+    if judging := _judging(workspace, channels):
+        before = [replace(stage, settings=judging) if stage is validate.STAGE else stage for stage in before]
     awaited = _awaited(own, channels)
     stages = arrange((*before, *own, promotion, *awaited))
     stages = arrange([_with_checks(stages, stage, channels) for stage in stages])
     _check_channels(stages, channels)
     stages = apply_isolation([_completed(stages, stage, channels) for stage in stages], workspace.settings)
     return apply_limits(stages, workspace.settings.get("limits", {}))
+
+
+def _judging(workspace: Workspace, channels: Sequence[ChannelPolicy]) -> dict[str, Any]:
+    """Return the settings of `validate`: what channels allow a server to cost, and which waivers count, where that is said."""
+    limits, waivers = cost_limits(channels), workspace.config.get("waivers", {})
+    read_waiver_policy(waivers)
+    return ({"limits": limits} if limits else {}) | ({"waivers": waivers} if waivers else {})
 
 
 def _named(stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:

@@ -15,7 +15,7 @@ from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.isolation.sandbox import make_sandbox
 from mcpfactory_pipeline.launch.failure import STARTERS, diagnose_start, one_line
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.workspace.waivers import read_waivers
+from mcpfactory_pipeline.workspace.waivers import read_waiver_policy, read_waivers
 from mcpfactory_runtime.server.generated.search_mode import CALLS
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ def run(inputs: StageInputs) -> StageOutputs:
         limits=inputs.settings.get("limits", {}),
         isolation=inputs.settings,
     )
-    report = asyncio.run(validate(target, waivers=read_waivers(inputs.folder)))
+    policy = read_waiver_policy(inputs.settings.get("waivers", {}))
+    report = asyncio.run(validate(target, waivers=read_waivers(inputs.folder), policy=policy))
     report = with_locations(report, inputs.root, inputs.folder)
     inputs.keep.mkdir(parents=True, exist_ok=True)
     for form in FORMATS.values():
@@ -63,8 +64,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     tools = [*report.listed, *_searched_tools(report.listed, candidate.folder)]
     (inputs.keep / contract.FILE).write_text(contract.contract_text(tools, candidate.version), encoding="utf-8")
     print(report.to_text())  # noqa: T201 - stdout of a job is the log of its stage
-    waived = len({entry.waiver for entry in report.waived})
-    message = _message(report, waived)
+    message = _message(report)
     if any(finding.rule == "startup.starts" for finding in report.findings):
         mistake = diagnose_start(environment.python, inputs.package, inputs.folder, sandbox=sandbox)
         message = f"the server does not start: {one_line(mistake)}" if mistake else message
@@ -73,7 +73,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         "score": report.score,
         "findings": len(report.findings),
         "critical": critical,
-        **({"waived": len(report.waived)} if waived else {}),
+        **_waived(report),
         "gates": list(report.failed_gates),  # those that could not be checked, too
         "measured": dict(report.measured),
         "isolation": sandbox.level.name,
@@ -85,11 +85,19 @@ def run(inputs: StageInputs) -> StageOutputs:
     return StageOutputs("passed" if report.passed else "failed", message, summary)
 
 
-def _message(report: Report, waived: int) -> str:
-    """Say in a line how the checks ended; `waived` is the number of waivers that were used."""
+def _waived(report: Report) -> dict[str, Any]:
+    """Return how many findings were waived, and of which rules; nothing where none was."""
+    rules = sorted({entry.rule for entry in report.waived})
+    return {"waived": len(report.waived), "waived_rules": rules} if rules else {}
+
+
+def _message(report: Report) -> str:
+    """Say in a line how the checks ended."""
     gates = f"; closed: {', '.join(report.failed_gates)}" if report.failed_gates else ""
-    used = f"; {len(report.waived)} findings waived by {pluralize(waived, 'waiver')}" if waived else ""
-    return f"score {report.score}, {len(report.findings)} findings{gates}{used}"
+    refused = sum(one.state == "not allowed" for one in report.waivers)
+    ignored = f"; {pluralize(refused, 'waiver')} not allowed by policy" if refused else ""
+    found = pluralize(len(report.findings), "finding")
+    return f"score {report.score}{report.waived_words}, {found}{gates}{ignored}"
 
 
 def _searched_tools(listed: Sequence[Any], folder: Path) -> Sequence[Any]:

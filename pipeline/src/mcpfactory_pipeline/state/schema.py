@@ -67,6 +67,7 @@ _SUMMARY: Final = _record(
         **dict.fromkeys(("deselected", "tool_tests", "tools_run", "declared", "waived"), _NUMBER),
         **dict.fromkeys(("tools", "operations", "problems", "errors", "bytes", "exit"), _NUMBER),
         "gates": _TEXTS,
+        "waived_rules": _TEXTS,
         "coverage": _COVERAGE,
         "lost": dict_schema(_TEXT, _COUNT, strict=True),
     },

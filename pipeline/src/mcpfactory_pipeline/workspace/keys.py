@@ -19,6 +19,7 @@ FIELDS: Final[Mapping[str, Collection[str] | None]] = {
     "pipeline": ("attempts", "backoff", "executor", "channels", "stages", "limits", "events", "isolation", "container"),
     "ci": ("jobs", "servers", "branch", "python", "channel", "environment", "image", "install"),
     "release": ("name", "packages"),
+    "waivers": ("limit", "max_days", "by"),
     "publish": None,
 }
 TARGET_FIELDS: Final[Mapping[str, Collection[str]]] = {

@@ -26,8 +26,20 @@ from mcpfactory_codegen.text import unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.ids import Clock, utc_now
+from mcpfactory_pipeline.workspace.workspace import setting_error
 
-__all__ = ["FILE", "Waiver", "add_waiver", "expiring", "in_force", "read_waivers", "waiver_rows"]
+__all__ = [
+    "FILE",
+    "Waiver",
+    "WaiverPolicy",
+    "add_waiver",
+    "expiring",
+    "in_force",
+    "read_waiver_policy",
+    "read_waivers",
+    "refused_waivers",
+    "waiver_rows",
+]
 
 FILE: Final = "waivers.toml"
 SOON: Final = 14  # days before the end at which the inbox begins to list a waiver
@@ -60,6 +72,53 @@ class Waiver:
             "reason": self.reason,
             "until": self.until.isoformat(),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class WaiverPolicy:
+    """What waivers of one server are allowed: how many at a time, ending how many days from now, of whom (empty: anyone).
+
+    It is `[waivers]` of the root `mcpfactory.toml`.
+    """
+
+    limit: int = 10
+    max_days: int = 365
+    by: tuple[str, ...] = ()
+
+
+def read_waiver_policy(table: object) -> WaiverPolicy:
+    """Return the policy of a table `[waivers]`.
+
+    Raises:
+        ConfigError: for one that cannot be used.
+    """
+    usual = WaiverPolicy()
+    if not isinstance(table, Mapping):
+        raise setting_error("waivers is not a table", "[waivers]\nlimit = 3")
+    if found := unknown_field(table, ("limit", "max_days", "by"), "waivers"):
+        raise setting_error(*found)
+    for name in ("limit", "max_days"):
+        value = table.get(name, 0)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise setting_error(f"waivers.{name} is {value!r}", f"{name} = {getattr(usual, name)}")
+    people = table.get("by", [])
+    if not isinstance(people, list) or not all(isinstance(one, str) and one for one in people):
+        raise setting_error("waivers.by is not a list of names", 'by = ["Ada", "Grace"]')
+    return WaiverPolicy(table.get("limit", usual.limit), table.get("max_days", usual.max_days), tuple(people))
+
+
+def refused_waivers(waivers: Sequence[Waiver], policy: WaiverPolicy, today: date) -> dict[Waiver, str]:
+    """Return the waivers that hold by their day and that a policy does not allow, with the reason. Of too many none is allowed."""
+    valid, refused = in_force(waivers, today), dict[Waiver, str]()
+    for waiver in valid:
+        if policy.by and waiver.person not in policy.by:
+            refused[waiver] = f"{waiver.person} may not waive: {', '.join(policy.by)} may"
+        elif (days := waiver.days_left(today)) > policy.max_days:
+            refused[waiver] = f"it ends in {days} days, {policy.max_days} are allowed"
+    allowed = [waiver for waiver in valid if waiver not in refused]
+    if len(allowed) > policy.limit:
+        refused |= dict.fromkeys(allowed, f"there are {len(allowed)} waivers, {policy.limit} are allowed")
+    return refused
 
 
 def read_waivers(folder: Path) -> tuple[Waiver, ...]:

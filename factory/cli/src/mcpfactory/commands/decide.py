@@ -75,8 +75,8 @@ def approve(
     )
     _print(made, f"{name} {made['version']} ({made['candidate']}) is approved for {channel}", as_json)
     if not as_json:
-        if made["waived"]:
-            output.note(f"{made['waived']} findings of it are waived: servers/{name}/waivers.toml")
+        for words in made["proof"]:
+            output.note(words)
         output.note(f"next: mcpfactory pipeline promote {name} --channel {channel}")
 
 

@@ -1,0 +1,16 @@
+"""Days by the machine's clock, for commands that know no other."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+__all__ = ["IN_TWO_YEARS", "NEXT_MONTH"]
+
+
+def _in(days: int) -> str:
+    return (datetime.now(UTC) + timedelta(days)).date().isoformat()
+
+
+NEXT_MONTH: Final = _in(30)
+IN_TWO_YEARS: Final = _in(730)
