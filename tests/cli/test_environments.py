@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_runtime.revisions import LATEST_LEGACY
-from tests.cli.conftest import Prepared, Shell
+from tests.cli.conftest import Inside, Prepared, Shell
 from tests.cli.fruit import NAME, declare, fruit_wheel, write_server
 from tests.patience import PATIENCE
 
@@ -21,10 +21,10 @@ USES_FRUIT = "\n\n@server.tool\ndef fruit() -> str:\n    from fruit_of_tests imp
 
 
 @pytest.fixture
-def space(tmp_path: Path, prepared: Prepared) -> Shell:
+def space(tmp_path: Path, prepared: Prepared) -> Inside:
     """A workspace with the server `notes`, and a folder of environments in which there is none."""
     fruit_wheel(tmp_path / "links")
-    shell = Shell(
+    shell = Inside(
         tmp_path / "ws", {"MCPFACTORY_CACHE_DIR": str(tmp_path / "cache"), "UV_FIND_LINKS": str(tmp_path / "links")}
     )
     prepared.copy(tmp_path / "ws", (), ("new", "notes", "--template", "minimal"))
@@ -32,11 +32,11 @@ def space(tmp_path: Path, prepared: Prepared) -> Shell:
     return shell
 
 
-def environments(space: Shell) -> list[Path]:
+def environments(space: Inside) -> list[Path]:
     return [mark.parent for mark in (space.folder.parent / "cache/environments").glob("*/ready.json")]
 
 
-def test_a_package_works_once_it_is_declared_and_is_not_there_before_and_after(space: Shell) -> None:
+def test_a_package_works_once_it_is_declared_and_is_not_there_before_and_after(space: Inside) -> None:
     folder = space.folder / "servers/notes"
     write_server(folder, after=USES_FRUIT)
     without = space("call", "notes", "fruit")
@@ -55,7 +55,7 @@ def test_a_package_works_once_it_is_declared_and_is_not_there_before_and_after(s
     assert space("call", "notes", "fruit").code == 1
 
 
-def test_validate_and_the_declared_tests_use_the_same(space: Shell) -> None:
+def test_validate_and_the_declared_tests_use_the_same(space: Inside) -> None:
     folder = space.folder / "servers/notes"
     declare(folder, NAME)
     write_server(
@@ -68,7 +68,7 @@ def test_validate_and_the_declared_tests_use_the_same(space: Shell) -> None:
     assert done.code in {0, 4}, done.err
 
 
-def test_servers_that_need_the_same_share_one_and_an_edit_works_at_once(space: Shell) -> None:
+def test_servers_that_need_the_same_share_one_and_an_edit_works_at_once(space: Inside) -> None:
     assert space("new", "others", "--template", "minimal").code == 0
     write_server(space.folder / "servers/others")
     first, second = space("call", "notes", "where"), space("call", "others", "where")
@@ -79,14 +79,15 @@ def test_servers_that_need_the_same_share_one_and_an_edit_works_at_once(space: S
     assert space("call", "notes", "new").out == "here\n"
 
 
-def test_two_that_start_at_once_make_one(space: Shell) -> None:
+def test_two_that_start_at_once_make_one(space: Inside) -> None:
+    each = Shell(space.folder, space.environ)  # two processes
     with ThreadPoolExecutor(2) as pool:
-        done = list(pool.map(lambda _: space("call", "notes", "where"), range(2)))
+        done = list(pool.map(lambda _: each("call", "notes", "where"), range(2)))
     assert [one.code for one in done] == [0, 0]
     assert len({one.out for one in done}) == len(environments(space)) == 1
 
 
-def test_on_stdio_only_mcp_goes_to_stdout_while_the_environment_is_made(space: Shell) -> None:
+def test_on_stdio_only_mcp_goes_to_stdout_while_the_environment_is_made(space: Inside) -> None:
     hello = {"protocolVersion": LATEST_LEGACY.name, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     sent = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n"
     done = subprocess.run(
@@ -97,7 +98,7 @@ def test_on_stdio_only_mcp_goes_to_stdout_while_the_environment_is_made(space: S
     assert done.stderr == f"{MAKING}\n"
 
 
-def test_a_persons_own_environment_is_used_where_it_has_what_is_needed(space: Shell) -> None:
+def test_a_persons_own_environment_is_used_where_it_has_what_is_needed(space: Inside) -> None:
     folder = space.folder / "servers/notes"
     (folder / ".venv").symlink_to(sys.prefix)  # it has the runtime
     assert Path(space("call", "notes", "where").out.strip()).resolve() == Path(sys.prefix).resolve()
@@ -108,7 +109,7 @@ def test_a_persons_own_environment_is_used_where_it_has_what_is_needed(space: Sh
     assert [str(one) for one in environments(space)] == [done.out.strip()]
 
 
-def test_to_serve_over_http_there_is_what_that_needs(space: Shell) -> None:
+def test_to_serve_over_http_there_is_what_that_needs(space: Inside) -> None:
     command = [sys.executable, "-m", "mcpfactory", "run", "notes", "--http", "--port", "0"]
     with subprocess.Popen(
         command, cwd=space.folder, env=os.environ | space.environ, stderr=subprocess.PIPE, text=True
@@ -129,7 +130,7 @@ def test_to_serve_over_http_there_is_what_that_needs(space: Shell) -> None:
         (("mcpfactory-runtime>=7",), "mcpfactory-runtime>=7"),
     ],
 )
-def test_a_wrong_dependency_is_the_owners_to_correct(space: Shell, dependencies: tuple[str, ...], words: str) -> None:
+def test_a_wrong_dependency_is_the_owners_to_correct(space: Inside, dependencies: tuple[str, ...], words: str) -> None:
     declare(space.folder / "servers/notes", *dependencies)
     for command in (("inspect", "notes"), ("call", "notes", "where"), ("run", "notes"), ("validate", "notes")):
         done = space(*command)
@@ -142,7 +143,7 @@ def test_a_wrong_dependency_is_the_owners_to_correct(space: Shell, dependencies:
     assert left == []
 
 
-def test_a_python_that_the_server_leaves_out_is_named(space: Shell) -> None:
+def test_a_python_that_the_server_leaves_out_is_named(space: Inside) -> None:
     file = space.folder / "servers/notes/pyproject.toml"
     file.write_text(file.read_text().replace('requires-python = ">=3.11"', 'requires-python = ">=3.11,<3.11.1"'))
     done = space("inspect", "notes")
@@ -150,9 +151,9 @@ def test_a_python_that_the_server_leaves_out_is_named(space: Shell) -> None:
     assert "requires-python >=3.11,<3.11.1 leaves out Python" in done.err
 
 
-def test_without_an_index_mcpfactorys_own_environment_serves_if_it_has_all_and_else_it_is_said(space: Shell) -> None:
+def test_without_an_index_mcpfactorys_own_environment_serves_if_it_has_all_and_else_it_is_said(space: Inside) -> None:
     nowhere = {"UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple", "UV_HTTP_RETRIES": "0", "UV_FIND_LINKS": ""}
-    cut_off = Shell(space.folder, {**space.environ, **nowhere, "UV_CACHE_DIR": str(space.folder.parent / "uv")})
+    cut_off = Inside(space.folder, {**space.environ, **nowhere, "UV_CACHE_DIR": str(space.folder.parent / "uv")})
     done = cut_off("call", "notes", "where")
     assert (done.code, done.out.strip()) == (0, sys.prefix)
     assert "notes runs in mcpfactory's own environment, which has what it declares" in done.err
@@ -163,10 +164,10 @@ def test_without_an_index_mcpfactorys_own_environment_serves_if_it_has_all_and_e
     assert "hint: make the package index reachable" in done.err
 
 
-def test_a_folder_that_cannot_be_written_is_named_with_the_variable_that_moves_it(space: Shell) -> None:
+def test_a_folder_that_cannot_be_written_is_named_with_the_variable_that_moves_it(space: Inside) -> None:
     declare(space.folder / "servers/notes", NAME)
     (space.folder.parent / "taken").write_text("a file is where the folder should be")
-    done = Shell(space.folder, {**space.environ, "MCPFACTORY_CACHE_DIR": str(space.folder.parent / "taken")})(
+    done = Inside(space.folder, {**space.environ, "MCPFACTORY_CACHE_DIR": str(space.folder.parent / "taken")})(
         "inspect", "notes"
     )
     assert done.code == 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Inside
 from tests.cli.workshop import finish, make, stage
 
 
@@ -14,7 +14,7 @@ def shell(tmp_path):
     space = make(tmp_path / "ws", "books", "notes")
     stage(space, "books", "one")
     finish(space, "notes", "generate", "failed", message="the document cannot be used")
-    return Shell(space.root)
+    return Inside(space.root)
 
 
 def test_the_inbox_says_what_waits_with_the_command_to_type(shell):
@@ -41,7 +41,7 @@ def test_alone_in_a_workspace_it_prints_the_inbox_and_what_comes_next(shell):
 
 
 def test_alone_in_a_new_workspace_it_says_how_to_make_a_server(tmp_path):
-    done = Shell(make(tmp_path / "ws").root)()
+    done = Inside(make(tmp_path / "ws").root)()
     assert done.code == 0
     assert "nothing waits for you" in done.out
     assert "mcpfactory new --from-openapi" in done.out

@@ -15,15 +15,15 @@ from mcpfactory_pipeline.clients.table import CLIENTS
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.client import connect_stdio
 from tests.cli import capture
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Inside
 from tests.cli.workshop import finish, make, stage
 from tests.patience import PATIENCE
 
 
 @pytest.fixture
-def at_home(shop: Shell, tmp_path: Path) -> Shell:
+def at_home(shop: Inside, tmp_path: Path) -> Inside:
     """The shop's workspace, and a home folder with nothing in it."""
-    return Shell(shop.folder, {**shop.environ, **homes(tmp_path)})
+    return Inside(shop.folder, {**shop.environ, **homes(tmp_path)})
 
 
 def homes(folder: Path) -> dict[str, str]:
@@ -37,13 +37,13 @@ def entry_of(folder: Path) -> dict[str, Any]:
 
 
 @pytest.fixture
-def promoted(tmp_path: Path) -> tuple[Workspace, Shell]:
+def promoted(tmp_path: Path) -> tuple[Workspace, Inside]:
     """A workspace whose server `bookshop` is in staging, in version 1.0."""
     space = make(tmp_path / "ws", "bookshop")
     project = '[project]\nname = "bookshop"\nversion = "3.0"\n[project.scripts]\nbookshop = "bookshop:main"\n'
     (space.root / "servers/bookshop/pyproject.toml").write_text(project)
     stage(space, "bookshop", "wheel")
-    return space, Shell(space.root, homes(tmp_path))
+    return space, Inside(space.root, homes(tmp_path))
 
 
 async def tools(entry: dict[str, Any], elsewhere: Path) -> list[str]:
@@ -137,18 +137,18 @@ def test_a_project_is_told_nothing_of_this_machine(promoted):
 
 def test_a_project_around_the_workspace_names_the_folder_and_another_project_is_refused(promoted, tmp_path):
     space, shell = promoted
-    around = Shell(space.root.parent, shell.environ)
+    around = Inside(space.root.parent, shell.environ)
     done = around("install", "bookshop", "-c", "gemini", "--project", "--workspace", str(space.root))
     assert done.code == 0, done.err
     entry = json.loads((space.root.parent / ".gemini/settings.json").read_text())["mcpServers"]["bookshop"]
     assert entry["args"] == ["run", "bookshop", "--workspace", f"./{space.root.name}"]
-    inside = Shell(space.root / "servers/bookshop", shell.environ)
+    inside = Inside(space.root / "servers/bookshop", shell.environ)
     assert (
         inside("install", "bookshop", "-c", "gemini", "--project", "--print").data["mcpServers"]["bookshop"]["args"][-1]
         == "."
     )
     (tmp_path / "other").mkdir()
-    other = Shell(tmp_path / "other", shell.environ)
+    other = Inside(tmp_path / "other", shell.environ)
     done = other("install", "bookshop", "-c", "gemini", "--project", "--workspace", str(space.root))
     assert done.code == 4
     assert "hint:" in done.err
@@ -227,7 +227,7 @@ URL = "http://127.0.0.1:8642/v1"
     ],
 )
 def test_what_the_shell_has_set_is_written_when_it_is_wanted_and_never_a_secret(options, written, at_home, tmp_path):
-    shell = Shell(
+    shell = Inside(
         at_home.folder, {**at_home.environ, "BOOKSHOP_BASE_URL": URL, "BOOKSHOP_TIMEOUT": "5", "OTHER_TIMEOUT": "1"}
     )
     done = shell("install", "bookshop", "--client", "claude-code", *options)
@@ -254,7 +254,7 @@ def test_on_a_terminal_each_setting_of_the_shell_is_asked_for(at_home, tmp_path)
     "options", [("--env-from-shell",), ("--env", "BOOKSHOP_BASE_URL=https://ada:lovelace@api.test")]
 )
 def test_a_password_in_an_address_is_a_secret(options, at_home, tmp_path):
-    shell = Shell(at_home.folder, {**at_home.environ, "BOOKSHOP_BASE_URL": "https://ada:lovelace@api.test"})
+    shell = Inside(at_home.folder, {**at_home.environ, "BOOKSHOP_BASE_URL": "https://ada:lovelace@api.test"})
     done = shell("install", "bookshop", "--client", "claude-code", *options)
     assert done.code == (0 if len(options) == 1 else 4)
     assert not (tmp_path / ".claude.json").exists() or "lovelace" not in (tmp_path / ".claude.json").read_text()
@@ -262,7 +262,7 @@ def test_a_password_in_an_address_is_a_secret(options, at_home, tmp_path):
 
 def test_the_address_of_no_server_in_particular_is_not_written(at_home, tmp_path):
     environ = {key: value for key, value in at_home.environ.items() if key != "BOOKSHOP_BASE_URL"}
-    shell = Shell(at_home.folder, {**environ, "MCPFACTORY_BASE_URL": URL})
+    shell = Inside(at_home.folder, {**environ, "MCPFACTORY_BASE_URL": URL})
     done = shell("install", "bookshop", "--client", "claude-code", "--env-from-shell")
     assert f"hint: --env BOOKSHOP_BASE_URL={URL}" in done.err
     assert URL not in (tmp_path / ".claude.json").read_text()

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Inside
 from tests.cli.workshop import make, stage
 
 
-@pytest.fixture
-def shell(tmp_path):
-    """A workspace whose one server is in staging."""
-    space = make(tmp_path / "ws", "books")
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A workspace whose one server is in staging; to be copied."""
+    space = make(tmp_path_factory.mktemp("policy") / "ws", "books")
     stage(space, "books", "one")
-    return Shell(space.root)
+    return space.root
 
 
-def history(shell: Shell) -> list[dict]:
+@pytest.fixture
+def shell(made, tmp_path):
+    return Inside(shutil.copytree(made, tmp_path / "ws", symlinks=True))
+
+
+def history(shell: Inside) -> list[dict]:
     return shell("pipeline", "history", "books", "--json").data
 
 

@@ -11,9 +11,9 @@ from mcpfactory import progress
 
 
 @pytest.fixture
-def shell(inside, monkeypatch):
+def shell(inside, prepared, monkeypatch):
     """A workspace, and nobody is patient."""
-    assert inside("init", "ws", "--no-git").code == 0
+    prepared.copy(inside.folder / "ws", ("--no-git", "--factory", "index"))
     monkeypatch.setattr(progress, "_LONG", 0.0)
     return inside.at(inside.folder / "ws")
 

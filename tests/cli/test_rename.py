@@ -15,8 +15,8 @@ from tests.cli.workshop import make, stage
 
 
 @pytest.fixture
-def workspace(inside):
-    assert inside("init", "ws", "--no-git").code == 0
+def workspace(inside, prepared):
+    prepared.copy(inside.folder / "ws", ("--no-git", "--factory", "index"))
     return inside.at(inside.folder / "ws")
 
 

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.channel import publish_files, withdraw
 from mcpfactory_pipeline.clients.launch import factory
-from tests.cli.conftest import Done, Shell
+from tests.cli.conftest import Done, Inside
 from tests.patience import PATIENCE
 from tests.publish.package_index import TOKEN, Index, serving
 from tests.publish.shelf import Shelf, packages
@@ -40,7 +40,7 @@ class Desk:
 
     def __call__(self, *command: str, **environ: str) -> Done:
         unset = dict.fromkeys(("XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"), "")
-        return Shell(self.root, {**unset, "HOME": str(self.home), "PYPI_TOKEN": TOKEN, **environ})(*command)
+        return Inside(self.root, {**unset, "HOME": str(self.home), "PYPI_TOKEN": TOKEN, **environ})(*command)
 
     def install(self, *options: str) -> Done:
         return self("install", "books", "-c", "claude-code", *options)

@@ -9,8 +9,12 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.base.events import LogLines, ServerTrouble, StepFinished, StepSkipped, StepStarted
+from mcpfactory_pipeline.base.versions import tool_version
+from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.run.runner import retry_delay
+from mcpfactory_pipeline.stages import STAGES as ALL_STAGES
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.status import history, status
@@ -31,6 +35,14 @@ def recorder() -> Recorder:
 
 def ran(recorder: Recorder) -> list[tuple[str, str]]:
     return [(event.stage, event.outcome) for event in recorder.of(StepFinished)]
+
+
+def test_another_uv_makes_no_stage_due(workspace):
+    add_server(workspace.root, "books")
+    subject = InputReader(workspace.server("books"), ServerState("books"))
+    read = read_inputs(ALL_STAGES, subject)
+    assert set(read) >= {"generate", "build", "test", "validate", "staging"}
+    assert [stage for stage, inputs in read.items() if tool_version("uv") in inputs.values()] == []
 
 
 def test_all_stages_run_in_order_and_the_result_is_recorded(workspace, run, recorder):

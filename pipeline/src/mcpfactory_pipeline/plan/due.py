@@ -11,7 +11,7 @@ from mcpfactory_pipeline.state.state import ServerState
 
 __all__ = ["due_checks"]
 
-_OF_MACHINE: Final = ("python", "uv")  # whoever promotes need not have the programs that the checks ran with
+_OF_MACHINE: Final = "python"  # whoever promotes need not have the one that the checks ran with
 _OF_FACTORY: Final = "stage"
 
 
@@ -31,7 +31,7 @@ def due_checks(
         if not stage.check or record is None or record.candidate != candidate:
             continue
         now = inputs[stage.name]
-        compared = [name for name in record.inputs if name in now and name not in _OF_MACHINE]
+        compared = [name for name in record.inputs if name in now and name != _OF_MACHINE]
         reasons = [
             describe_change(name, record.inputs[name], now[name])
             for name in compared

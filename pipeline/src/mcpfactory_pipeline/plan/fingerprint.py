@@ -10,7 +10,7 @@ from typing import Final
 
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_record, source_files
 from mcpfactory_pipeline.base.ids import utc_now
-from mcpfactory_pipeline.base.versions import commit, part_version, python_version, template_version, tool_version
+from mcpfactory_pipeline.base.versions import commit, part_version, python_version, template_version
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.waivers import FILE as WAIVERS
@@ -126,7 +126,6 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "runtime": lambda _subject: part_version("mcpfactory-runtime"),
     "rules": lambda _subject: part_version("mcpfactory-pipeline", "checks"),
     "python": lambda _subject: python_version(),
-    "uv": lambda _subject: tool_version("uv"),
 }
 
 

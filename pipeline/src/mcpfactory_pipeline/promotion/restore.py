@@ -200,7 +200,7 @@ def _rebuild(
             except ProgramRefusedError as error:
                 raise StateError(f"{wheel} does not build from {words}: {error}", hint=f"copy {copy}") from error
             if any(built.files.get(name) != content for name, content in artifact.files.items()):
-                before, now = known.inputs.get("uv"), tool_version("uv")
+                before, now = known.facts.get("uv", known.inputs.get("uv")), tool_version("uv")
                 tools = f": it was built with uv {before}, this is {now}" if before != now else ""
                 raise StateError(
                     f"{wheel}, built again from {words}, has other bytes{tools}",

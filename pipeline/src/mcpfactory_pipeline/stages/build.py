@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate, store_candidate
@@ -26,7 +27,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     wheel = next(name for name in candidate.files if name.endswith(".whl"))
     size = sum((candidate.folder / name).stat().st_size for name in candidate.files)
     level = find_level(str(inputs.settings.get("isolation", AUTO))).name
-    known = {**source_facts(inputs.folder), "backend": candidate.backend}
+    known = {**source_facts(inputs.folder), "backend": candidate.backend, "uv": tool_version("uv")}
     built = Built(candidate.id, wheel_version(wheel), candidate.files, known)
     return StageOutputs(
         "passed", f"{wheel}, candidate {candidate.id}", {"bytes": size, "isolation": level}, built=built
@@ -36,7 +37,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 STAGE: Final = Stage(
     name="build",
     needs=("generate",),
-    reads=("source", "report", "uv"),
+    reads=("source", "report"),
     writes=("candidate",),
     version=4,
     run=run,
