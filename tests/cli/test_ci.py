@@ -38,7 +38,7 @@ def test_another_provider_has_files_of_its_own(shell):
     assert shell("ci", "--provider", "gitlab").out == "wrote .gitlab/mcpfactory.yml\n"
 
 
-def test_changed_servers_are_dealt_out(shell):
+def test_changed_servers_are_assigned(shell):
     made = shell("ci", "matrix", "--json").data
     assert made.pop("run"), "what the jobs run under, and what is folded"
     assert made == {"include": [{"shard": 1, "servers": "books tea"}]}

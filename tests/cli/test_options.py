@@ -27,6 +27,7 @@ MEANINGS = {
     "--command": "a command that starts a server",
     "--device": "a login on another device",
     "--assigned": "what was assigned to jobs",
+    "--pushed": "the base is the commit before a push",
     "--dialect": "a dialect",
     "--dry-run": "say what would be done",
     "--due": "all that is due",

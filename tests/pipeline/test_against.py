@@ -132,3 +132,18 @@ def test_a_server_that_the_base_does_not_know_brings_no_history_either(kept, run
     add_server(kept.workspace.root, "new")
     run("new")
     assert [one.server for one in refusals(kept.workspace, "kept")] == ["new"]
+
+
+def test_a_push_brings_decisions_about_what_was_there_and_none_about_what_comes_with_it(kept):
+    kept.decide("approve")
+    assert refusals(kept.workspace, "kept", pushed=True) == [], "what the branch has may be approved on the branch"
+    kept.next("two")
+    kept.decide("approve")
+    (one,) = refusals(kept.workspace, "kept", pushed=True)
+    assert (one.server, "1 event that kept does not have: approved by" in one.message) == ("books", True)
+    assert "push what was built first" in one.hint
+
+
+def test_a_push_that_takes_a_decision_away_is_refused(kept):
+    rewrite(kept, without_rejection)
+    assert [one.server for one in refusals(kept.workspace, "kept", pushed=True)] == ["books"]

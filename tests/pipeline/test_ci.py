@@ -44,7 +44,7 @@ from tests.pipeline.space import offered
         (0, 256, 4, 0),
     ],
 )
-def test_servers_are_dealt_out_evenly_within_the_providers_limit(count, jobs, least, groups):
+def test_servers_are_assigned_evenly_within_the_providers_limit(count, jobs, least, groups):
     names = [f"s{number}" for number in range(count)]
     assigned = shards(names, jobs, least)
     assert len(assigned) == groups <= MOST_JOBS
@@ -59,7 +59,7 @@ def test_the_matrix_of_a_thousand_changed_servers_fits_into_a_jobs_output():
     assert len(json.dumps(assigned)) < 1_000_000
 
 
-def test_only_servers_with_something_to_run_are_dealt_out():
+def test_only_servers_with_something_to_run_are_assigned():
     steps = [
         PlanStep("a", "x", UP_TO_DATE),
         PlanStep("b", "x", UP_TO_DATE),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
-from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
 from mcpfactory_pipeline.ci.admission import candidate_id
 from mcpfactory_pipeline.ci.bundle import pack_run
@@ -21,6 +21,8 @@ from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.stages.approval import never_run
+from mcpfactory_pipeline.state import history
+from mcpfactory_pipeline.state.state import fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import STAGES, add_server
@@ -35,7 +37,7 @@ def shard_result(workspace, tmp_path):
     add_server(workspace.root, "a")
     add_server(workspace.root, "b")
     other = Workspace.find(workspace.root)
-    run = new_id()
+    early, run = new_id(), new_id()
     outcome = run_pipeline(other, ["a"], stages=STAGES, executor=Here(), jobs=1, run_id=run)
     pack_run(other, tmp_path / "shard-1", outcome.recorded)
     for file in (Store(other).history_file("a"), Store(other).state_file("a")):
@@ -43,14 +45,14 @@ def shard_result(workspace, tmp_path):
     for folder in other.artifacts.iterdir():
         if folder.name == "a":
             folder.rename(tmp_path / "built")
-    return Handed(other, ShardResult(tmp_path / "shard-1", ("a",)), run)
+    return Handed(other, ShardResult(tmp_path / "shard-1", ("a",)), run, early)
 
 
 class Handed:
     """A shard result that somebody may change before it is folded."""
 
-    def __init__(self, workspace, shard_result, run) -> None:
-        self.workspace, self.result, self.run = workspace, shard_result, run
+    def __init__(self, workspace, shard_result, run, early) -> None:
+        self.workspace, self.result, self.run, self.early = workspace, shard_result, run, early
         self.file = shard_result.folder / "history" / "a.jsonl"
 
     def events(self) -> Events:
@@ -60,6 +62,12 @@ class Handed:
         events = self.events()
         events = change(events) or events
         self.file.write_text("".join(json.dumps(event) + "\n" for event in events))
+
+    def decide(self, kind: str, at: str = "", **facts: Any) -> None:
+        """A decision that is on the branch: from before the run, or with an id of its own."""
+        event = {"id": at or self.early, "at": format_time(utc_now()), "actor": "ada", "event": kind, **facts}
+        history.append(Store(self.workspace).history_file("a"), [event], "pipeline/history/a.jsonl")
+        Store(self.workspace).write_state("a", fold("a", Store(self.workspace).history("a")))
 
     def fold(self, **options):
         return fold_in(self.workspace, [self.result], self.run, **{"stages": STAGES, **options})
@@ -176,6 +184,38 @@ def test_a_stage_that_people_decide_is_no_stage_that_a_job_runs(shard_result, st
     assert not Store(shard_result.workspace).history_file("a").exists()
 
 
+READ: Final = replace(ASKED, name="read", needs=(), reads=("file:outcome.txt",))
+BEHIND: Final = (READ, *(replace(stage, needs=(*stage.needs, "read")) for stage in STAGES))
+
+
+@pytest.fixture
+def approved(shard_result):
+    """The same, of stages that wait until somebody has approved a file of the server, as ada has."""
+    file = shard_result.workspace.root / "servers/a/outcome.txt"
+    file.write_text("good")
+    shown = {"file:outcome.txt": hash_file(file)}
+    shard_result.decide("approved", stage="read", shown=shown)
+    return shard_result, file, shown
+
+
+def test_a_file_that_an_approval_stage_shows_has_to_be_the_one_that_was_approved(approved):
+    shard_result, file, _ = approved
+    file.write_text("another")
+    (refused,) = shard_result.fold(stages=BEHIND)[1]
+    assert (refused.code, "needs read, which did not pass" in refused.message) == ("order", True)
+    file.write_text("good")
+    assert [one.passed for one in shard_result.fold(stages=BEHIND)[0]] == [True]
+
+
+def test_what_somebody_rejected_while_the_job_ran_moves_no_channel(approved):
+    shard_result, _, shown = approved
+    during = new_id(shard_result.events()[1]["id"])
+    assert during > shard_result.events()[1]["id"]
+    shard_result.decide("rejected", during, stage="read", shown=shown, reason="too many")
+    (refused,) = shard_result.fold(stages=BEHIND)[1]
+    assert (refused.code, "ada rejected it meanwhile" in refused.message) == ("channel", True)
+
+
 def test_as_it_was_handed_over_it_is_taken(shard_result):
     folded, refused = shard_result.fold()
     assert ([(one.server, one.passed) for one in folded], refused) == ([("a", True)], [])
@@ -193,7 +233,7 @@ def test_a_link_in_place_of_a_file_is_not_followed(shard_result, tmp_path):
     assert [one.code for one in shard_result.fold()[1]] == ["files"]
 
 
-def test_a_server_that_the_job_was_not_dealt_is_refused_and_the_others_are_taken(shard_result):
+def test_a_server_that_the_job_was_not_assigned_is_refused_and_the_others_are_taken(shard_result):
     shard_result.file.with_name("b.jsonl").write_text(shard_result.file.read_text())
     folded, refused = shard_result.fold()
     assert ([one.server for one in folded], [(one.server, one.code) for one in refused]) == (["a"], [("b", "server")])

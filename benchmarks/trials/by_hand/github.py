@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,7 @@ def run_workflow(
         "base_ref": base,
         "actor": "ada",
         "ref_type": tag and "tag",
+        "event": _event(runner, ref),
     }
     artifacts = runner.folder / "artifacts"
     if not after:
@@ -56,6 +58,13 @@ def run_workflow(
         ran.update({one.name: one for one in done})
         results[name] = {"result": _worst(done), "outputs": done[-1].outputs if done else {}}
     return ran
+
+
+def _event(runner: Runner, ref: str) -> dict[str, Any]:
+    """What a push says of the commit before it, as if the newest one had been pushed alone."""
+    words = ["git", "-C", str(runner.origin), "rev-parse", "--quiet", "--verify", f"{ref}~1"]
+    before = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
+    return {"before": before or "0" * 40, "created": not before}
 
 
 def _needs(job: Mapping[str, Any]) -> list[str]:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import PipelineError, RefusedError
-from mcpfactory_pipeline.base.hashing import hash_record
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_record
 from mcpfactory_pipeline.base.ids import AUTOMATION, created_at, parse_time
-from mcpfactory_pipeline.plan.approval import describe_missing
-from mcpfactory_pipeline.plan.fingerprint import fingerprint, shown_by_state
+from mcpfactory_pipeline.plan.approval import describe_missing, rejected_by
+from mcpfactory_pipeline.plan.fingerprint import SHOWN_FILE, fingerprint, shown_by_state
 from mcpfactory_pipeline.plan.gates import closed_gates
-from mcpfactory_pipeline.plan.order import required_checks
+from mcpfactory_pipeline.plan.order import needed_stages, required_checks
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, failed_checks
 from mcpfactory_pipeline.plan.stage import OUTCOMES, Stage
 from mcpfactory_pipeline.state.state import Event, ServerState, apply, fold
@@ -54,12 +54,16 @@ class ShardResultError(RefusedError):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What events are admitted: of `run`, of these kinds, at most as new as `now` (seconds since the epoch)."""
+    """What events are admitted: of `run`, of these kinds, at most as new as `now` (seconds since the epoch).
+
+    `files` are those files of the server that approval stages show, as they are in the workspace: `file:PATH` → hash.
+    """
 
     run: str
     stages: Mapping[str, Stage]
     now: float
     kinds: frozenset[str] = RUN_EVENTS
+    files: Mapping[str, str] = field(default_factory=dict)
 
     def checks(self, channel: ChannelPolicy) -> tuple[str, ...]:
         """The stages that check candidates for the channel that runs fill."""
@@ -173,22 +177,27 @@ def _ended(walk: _Walk, event: Event, words: str) -> None:
 def _has_needs(walk: _Walk, event: Event, words: str) -> None:
     for name in walk.terms.stages[str(event["stage"])].needs:
         need = walk.terms.stages.get(name)
-        if need is not None and not _passed(walk.state, need):
+        if need is not None and not _passed(walk, need):
             raise ShardResultError("order", f"{words}: {event['stage']} needs {name}, which did not pass")
 
 
-def _passed(state: ServerState, stage: Stage) -> bool:
-    """Whether a stage has passed: by its record, by what people decided about all that is known here of what it shows, or by its channel."""
+def _passed(walk: _Walk, stage: Stage) -> bool:
+    """Whether a stage has passed: by its record, by what people decided about all that it shows, or by its channel."""
+    state = walk.state
     if stage.awaits and stage.channel is not None:
         release = state.channels.get(stage.channel.name)
         return release is not None and release.candidate == state.candidate
     if stage.approval is None:
         record = state.stages.get(stage.name)
         return record is not None and record.outcome == "passed"
+    shown = _shown(walk, stage)
     made = state.decisions.get(stage.name)
-    if made is None or made.rejections or describe_missing(stage.approval, made, made.shown):
-        return False
-    return all(made.shown.get(name) == value for name, value in shown_by_state(stage, state).items())
+    return made is not None and not rejected_by(made, shown) and not describe_missing(stage.approval, made, shown)
+
+
+def _shown(walk: _Walk, stage: Stage) -> dict[str, str]:
+    files = {name: walk.terms.files.get(name, ABSENT) for name in stage.reads if name.startswith(SHOWN_FILE)}
+    return shown_by_state(stage, walk.state) | files
 
 
 def _may_finish(walk: _Walk, event: Event, words: str) -> None:
@@ -236,9 +245,24 @@ def _may_move(walk: _Walk, stage: Stage, event: Event, words: str) -> None:
         raise ShardResultError(
             "channel", f"{words}: {stage.channel.name} was held, or the server retired, meanwhile", hint="run it again"
         )
+    if who := _rejected_meanwhile(walk, stage, str(event["candidate"])):
+        raise ShardResultError(
+            "channel", f"{words}: {who} rejected it meanwhile", hint="mcpfactory inbox says what is asked"
+        )
     for name in stage.needs:
         if (record := walk.state.stages.get(name)) is not None and record.candidate not in {None, event["candidate"]}:
             raise ShardResultError("channel", f"{words}: {name} passed for {record.candidate}")
+
+
+def _rejected_meanwhile(walk: _Walk, stage: Stage, candidate: str) -> str:
+    """Who rejected, while the job ran, the candidate for the channel that the stage fills, or what an approval stage before it shows; "" when nobody did."""
+    known = walk.branch.candidates.get(candidate)
+    found = dict(known.rejections.get(stage.channel.name, {})) if known and stage.channel else {}
+    for name in needed_stages(tuple(walk.terms.stages.values()), stage.name):
+        need = walk.terms.stages[name]
+        if need.approval is not None:
+            found |= dict(rejected_by(walk.branch.decisions.get(name), _shown(walk, need)))
+    return ", ".join(sorted(found))
 
 
 def _may_go_back(walk: _Walk, event: Event, words: str) -> None:

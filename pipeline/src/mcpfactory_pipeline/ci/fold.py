@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +21,7 @@ from mcpfactory_pipeline.channels.candidate import artifact_of
 from mcpfactory_pipeline.ci.admission import RELEASE_EVENTS, RUN_EVENTS, ShardResultError, Terms, admit
 from mcpfactory_pipeline.ci.bundle import unpack, write_files
 from mcpfactory_pipeline.ci.shard_results import ShardResult
+from mcpfactory_pipeline.plan.fingerprint import InputReader, shown_files
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state import history
@@ -97,9 +98,10 @@ def fold_in(
                 refused.append(RefusedShardResult(server, "server", words, _ASIDE))
     folded = []
     for server, places in sorted(assigned.items()):
-        workspace.server(server)
+        subject = InputReader(workspace.server(server), ServerState(server))
+        shown = replace(terms, files=shown_files(known, subject))
         try:
-            folded.append(_fold_server(workspace, server, [place.folder for place in places], terms, branch))
+            folded.append(_fold_server(workspace, server, [place.folder for place in places], shown, branch))
         except ShardResultError as error:
             refused.append(RefusedShardResult(server, error.code, str(error), error.hint))
     return folded, refused

@@ -1,12 +1,16 @@
 """What a pull request may not bring: events of its own, and snapshots of histories. What was found is told by jobs, and what people decide is on the branch.
 
 The one exception can be checked: approvals that are signed, for channels that ask for signed ones, by keys that the base lists too.
+A push to the branch brings decisions, for that is where people decide: about candidates that the commit before it knows. A candidate and
+the decision about it do not come together, as they do where a pull request was merged that nobody looked at.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Final
 
 from mcpfactory_pipeline.base.git import git_output
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
@@ -20,6 +24,12 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["RefusedHistory", "refusals"]
 
+_DECISIONS: Final = frozenset({"approved", "promoted", "published"})
+_HINTS: Final = {
+    False: "a pull request brings no decisions and no results: git checkout {base} -- pipeline/history pipeline/state",
+    True: "push what was built first, look at what CI says of it, then decide; or sign approvals. Nobody did? git revert to {base}",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class RefusedHistory:
@@ -30,8 +40,10 @@ class RefusedHistory:
     hint: str
 
 
-def refusals(workspace: Workspace, base: str) -> list[RefusedHistory]:
+def refusals(workspace: Workspace, base: str, *, pushed: bool = False) -> list[RefusedHistory]:
     """Return what a pull request for the commit `base` changes in histories and may not; what is checked out has its changes.
+
+    `pushed`: they are those of a push, and `base` is the commit before it.
 
     Raises:
         NotFoundError: there is no such commit.
@@ -48,13 +60,22 @@ def refusals(workspace: Workspace, base: str) -> list[RefusedHistory]:
     store = Store(workspace)
     for server, events in brought(workspace, base).items():
         own = [event for event in events if not _is_signed(workspace, server, event, signed)]
+        if pushed:
+            own = _about_new_candidates(store.history(server), own)
         if own:
             where = store.where(server, "history")
             words = ", ".join(dict.fromkeys(f"{event.get('event')} by {event.get('actor')}" for event in own[:3]))
             message = f"{where} has {pluralize(len(own), 'event')} that {base} does not have: {words}"
-            hint = f"a pull request brings no decisions and no results: git checkout {base} -- pipeline/history pipeline/state"
+            hint = _HINTS[pushed].format(base=base)
             found.append(RefusedHistory(server, message, hint))
     return found
+
+
+def _about_new_candidates(history: Sequence[Event], events: Sequence[Event]) -> list[Event]:
+    """Return the decisions among events that a push brings about candidates that come with it."""
+    brought = {event["id"] for event in events}
+    known = {event["candidate"] for event in history if event.get("built") and event["id"] not in brought}
+    return [event for event in events if event["event"] in _DECISIONS and event.get("candidate") not in {None, *known}]
 
 
 def _tracked_locks(workspace: Workspace) -> list[str]:

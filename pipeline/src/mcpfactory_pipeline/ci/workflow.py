@@ -4,7 +4,8 @@ Four jobs: `plan` says which servers changed and assigns them to jobs, with the 
 some of them; `fold` puts together what they handed over, as far as `plan` assigned it to them, verifies and writes the summary;
 `keep` commits state and history, on the workspace's branch only, and is the only job that may write. It hands on the channels,
 with the very bytes that the shards built and checked. Nothing that comes from outside is ever part of a script: values travel
-in `env`. A pull request brings no history of its own: what people decide is on the branch.
+in `env`. A pull request brings no history of its own: what people decide is on the branch, whose newest commit `keep` works on, so that
+what was decided while the shards ran counts. A push is compared with the commit before it.
 """
 
 from __future__ import annotations
@@ -63,6 +64,13 @@ jobs:
         run: |
           mcpfactory pipeline verify --against "origin/$BASE"
           mcpfactory ci --check --against "origin/$BASE"
+      - if: ${{ github.event_name == 'push' && !github.event.created }}
+        env:
+          BEFORE: ${{ github.event.before }}
+        run: |
+          git cat-file -e "$BEFORE^{commit}" || git fetch --quiet origin "$BEFORE"
+          mcpfactory pipeline verify --against "$BEFORE"
+          mcpfactory ci --check --against "$BEFORE" --pushed
       - id: assign
         run: mcpfactory ci matrix --provider github >> "$GITHUB_OUTPUT"
 
@@ -113,7 +121,7 @@ jobs:
       ASSIGNED: ${{ needs.plan.outputs.matrix }}
       RUN: ${{ needs.plan.outputs.run }}
     steps:
-@SETUP_KEEP@
+@SETUP_BRANCH@
 @DOWNLOAD_SHARDS@
       - run: mcpfactory ci fold shards --run "$RUN" --assigned "$ASSIGNED"
       - run: mcpfactory pipeline verify
@@ -162,7 +170,6 @@ def workflow(settings: CiSettings) -> str:
 def filled(text: str, settings: CiSettings) -> str:
     """Return a workflow's text with its `@BLOCKS@` in place."""
     blocks = {
-        "SETUP_KEEP": _SETUP.replace("@CREDENTIALS@", "true\n          fetch-depth: 0"),
         "SETUP_BRANCH": _SETUP.replace("@CREDENTIALS@", "true\n          fetch-depth: 0\n          ref: @BRANCH@"),
         "SETUP_WHOLE": _SETUP.replace("@CREDENTIALS@", "false\n          fetch-depth: 0"),
         "SETUP": _SETUP.replace("@CREDENTIALS@", "false"),

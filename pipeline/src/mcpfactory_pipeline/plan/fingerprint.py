@@ -20,11 +20,13 @@ from mcpfactory_pipeline.workspace.workspace import CASES, CONFIG, WorkspaceServ
 __all__ = [
     "INPUTS",
     "SHOWN",
+    "SHOWN_FILE",
     "InputReader",
     "fingerprint",
     "provenance",
     "read_inputs",
     "shown_by_state",
+    "shown_files",
     "stage_inputs",
 ]
 
@@ -149,6 +151,7 @@ def _shown_artifact(state: ServerState, name: str) -> str:
 # What an approval stage shows, by what stands before the colon.
 _OF_STATE: Final[dict[str, Callable[[ServerState, str], str]]] = {"stage": _shown_stage, "artifact": _shown_artifact}
 SHOWN: Final = (*_OF_STATE, "file")
+SHOWN_FILE: Final = "file:"
 
 
 def shown_by_state(stage: Stage, state: ServerState) -> dict[str, str]:
@@ -159,6 +162,12 @@ def shown_by_state(stage: Stage, state: ServerState) -> dict[str, str]:
         if kind in _OF_STATE:
             found[name] = _OF_STATE[kind](state, rest)
     return found
+
+
+def shown_files(stages: Iterable[Stage], subject: InputReader) -> dict[str, str]:
+    """Return the files of the server's folder that stages show, as they are now: `file:PATH` → hash."""
+    names = {name for stage in stages for name in stage.reads if name.startswith(SHOWN_FILE)}
+    return {name: _read(name, subject) for name in sorted(names)}
 
 
 def _read(name: str, subject: InputReader) -> str:

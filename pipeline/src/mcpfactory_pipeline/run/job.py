@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.isolation.hiding import hide_process
+from mcpfactory_pipeline.isolation.orphans import adopt_orphans, end_descendants
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 
 __all__ = ["make_job", "run_job"]
@@ -79,7 +81,10 @@ def main() -> None:
     hide_process()
     job_file, result_file = Path(sys.argv[1]), Path(sys.argv[2])
     threading.Thread(target=_exit_with_parent, daemon=True).start()
+    adopt_orphans()
     outputs = run_job(json.loads(job_file.read_text(encoding="utf-8")))
+    if left := end_descendants():  # else it could change what the stage made after it was judged
+        print(f"ended {pluralize(left, 'orphan')} that the stage left behind")  # noqa: T201 - as above
     sys.stdout.flush()
     temporary = result_file.with_suffix(".tmp")
     temporary.write_text(json.dumps(outputs), encoding="utf-8")

@@ -39,6 +39,13 @@ def ci(
             help="With --check: the commit that a pull request is for; say whether it brings histories of its own.",
         ),
     ] = "",
+    pushed: Annotated[
+        bool,
+        typer.Option(
+            "--pushed",
+            help="With --against: BASE is the commit before a push, which may bring decisions about what BASE knows.",
+        ),
+    ] = False,
     release: Annotated[
         bool, typer.Option("--release", help="The workflow that publishes a release when its tag is pushed.")
     ] = False,
@@ -49,29 +56,26 @@ def ci(
     """Write what a CI provider runs: .github/workflows/mcpfactory.yml, or with --release mcpfactory-release.yml."""
     if context.invoked_subcommand is not None:
         return
-    from mcpfactory_pipeline.ci import providers
-    from mcpfactory_pipeline.ci.origin import choose_origin, read_origin
     from mcpfactory_pipeline.ci.providers import PROVIDERS
 
     check_provider(provider)
     if check and factory:
         output.fail("--check writes nothing, and --factory is written down", "leave one of them out", Exit.USAGE)
-    if against and not check:
-        output.fail("--against is about what --check looks at", "mcpfactory ci --check --against BASE", Exit.USAGE)
+    if (against and not check) or (pushed and not against):
+        output.fail(
+            "--against is about what --check looks at, and --pushed about --against",
+            "mcpfactory ci --check --against BASE",
+            Exit.USAGE,
+        )
     workspace, written = workspace_in(), PROVIDERS[provider][release]
     again = f"mcpfactory ci{'' if provider == 'github' else f' --provider {provider}'}{' --release' if release else ''}"
     if check:
         _check(workspace, written, again)
         if against:
-            _check_histories(workspace, against)
+            _check_histories(workspace, against, pushed=pushed)
         changed = []
     else:
-        before = read_origin(workspace.config)
-        changed = providers.change_origin(workspace, choose_origin(factory)) if factory else []
-        workspace = workspace_in(workspace.root)
-        if before and before.kind == "folder" and before != read_origin(workspace.config):
-            output.note(f"nothing is taken from {before} any more: git rm -r {before}")
-        changed += providers.write_ci_file(workspace, written)
+        changed = _write(workspace, written, factory)
     if as_json:
         place = written.place.as_posix()
         output.data({"file": place, "written": place in changed, "changed": changed})
@@ -81,7 +85,20 @@ def ci(
     if written.place.as_posix() not in changed:
         output.line(f"{written.place} is up to date")
     if not check:
-        _print_rest(workspace, chosen=bool(factory))
+        _print_rest(workspace_in(workspace.root), chosen=bool(factory))
+
+
+def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
+    """Write the file, and what says where its jobs get mcpfactory when that is another place now; return what changed."""
+    from mcpfactory_pipeline.ci import providers
+    from mcpfactory_pipeline.ci.origin import choose_origin, read_origin
+
+    before = read_origin(workspace.config)
+    changed = providers.change_origin(workspace, choose_origin(factory)) if factory else []
+    workspace = workspace_in(workspace.root)
+    if before and before.kind == "folder" and before != read_origin(workspace.config):
+        output.note(f"nothing is taken from {before} any more: git rm -r {before}")
+    return [*changed, *providers.write_ci_file(workspace, written)]
 
 
 def _check(workspace: Workspace, written: CiFile, again: str) -> None:
@@ -97,11 +114,11 @@ def _check(workspace: Workspace, written: CiFile, again: str) -> None:
         output.fail(str(stale), stale.hint, Exit.NO)
 
 
-def _check_histories(workspace: Workspace, base: str) -> None:
-    """End in NO when a pull request changes histories: what happened is told by jobs, and decided on the branch."""
+def _check_histories(workspace: Workspace, base: str, *, pushed: bool) -> None:
+    """End in NO when a pull request or a push changes histories as it may not: what happened is told by jobs, and decided on the branch."""
     from mcpfactory_pipeline.ci.pull_request import refusals
 
-    if found := refusals(workspace, base):
+    if found := refusals(workspace, base, pushed=pushed):
         for one in found[:-1]:
             output.error(one.message, one.hint)
         output.fail(found[-1].message, found[-1].hint, Exit.NO)
@@ -171,14 +188,19 @@ def run(
     The exit code is that of `mcpfactory pipeline run`; 5 when a file was changed after it was recorded.
     """
     from mcpfactory.commands.pipeline import exit_of_run
+    from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.ci import bundle
     from mcpfactory_pipeline.ci.shard_results import read_run
+    from mcpfactory_pipeline.isolation.orphans import adopt_orphans, end_descendants
     from mcpfactory_pipeline.report import make_reporter
     from mcpfactory_pipeline.run.run import run_pipeline
 
     workspace = workspace_in()
     reporter = make_reporter("json" if as_json else "live" if output.read_by_person(sys.stdout) else "plain")
+    adopt_orphans()
     outcome = run_pipeline(workspace, names or None, reporter=reporter, run_id=read_run(run_id) if run_id else "")
+    if left := end_descendants():
+        output.note(f"ended {pluralize(left, 'orphan')} that jobs left behind")
     folder.mkdir(parents=True, exist_ok=True)
     packed = bundle.pack_run(workspace, folder, outcome.recorded)
     if not as_json:
