@@ -9,6 +9,7 @@
   python -m benchmarks house               the source tree in figures (see benchmarks/house)
   python -m benchmarks effects             how often tools are rightly called read-only (see benchmarks/effects)
   python -m benchmarks names               what names of tools keep of what documents say (see benchmarks/names.py)
+  python -m benchmarks agreement           whether servers take what their listed schemas say (see benchmarks/agreement.py)
   python -m benchmarks state               what status and inbox cost after 100,000 events, and with 1,000 servers (see benchmarks/state.py)
   python -m benchmarks staging             which API documents arrive in staging (see benchmarks/staging)
   python -m benchmarks search              how well search mode finds (see benchmarks/search.py)
@@ -22,7 +23,7 @@ import json
 import sys
 from collections import defaultdict
 
-from benchmarks import instructions, names, report, search, soak, state
+from benchmarks import agreement, instructions, names, report, search, soak, state
 from benchmarks.effects import __main__ as effects
 from benchmarks.house import __main__ as house
 from benchmarks.peers import PEERS, prepare
@@ -39,6 +40,8 @@ def main() -> None:
         return
     if sys.argv[1:2] == ["effects"]:
         sys.exit(effects.main(sys.argv[2:]))
+    if sys.argv[1:2] == ["agreement"]:
+        sys.exit(agreement.main(sys.argv[2:]))
     if sys.argv[1:2] == ["state"]:
         sys.exit(state.main(sys.argv[2:]))
     if sys.argv[1:2] == ["names"]:

@@ -75,9 +75,14 @@ def same(one: Any, other: Any) -> bool:
         ({"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}]}, [1]),
         ({"allOf": [CAT, {"required": ["lives"]}]}, {"kind": "cat", "lives": 9}),
         ({"minLength": 3}, 7),
+        ({"type": "array", "uniqueItems": True}, [1, True, "1", [1], {"a": 1}]),
         ({"properties": {"x": {"type": "string"}}}, [1]),
         ({"type": "invented"}, object.__name__),
-        ({"not": {}, "if": {}, "then": False}, 1),
+        ({"not": {"pattern": "^(?=x)"}}, "x: whether it looks ahead to it is not judged"),
+        ({"if": {"pattern": "^(?=x)"}, "then": False}, "x"),
+        ({"oneOf": [{"pattern": "^(?=x)"}, {"type": "string"}]}, "y"),
+        ({"type": "array", "contains": {"pattern": "^(?=x)"}, "maxContains": 0}, ["y"]),
+        ({"enum": ["1", "2"], "type": "integer"}, "2"),
         (True, {"x": 1}),
     ],
 )
@@ -143,6 +148,38 @@ def test_harmless_mistakes_are_mended(part: Any, value: Any, expected: Any) -> N
             "a[1] is not allowed here, not 2.",
         ),
         (False, 1, "a is not allowed here, not 1."),
+        (
+            {"oneOf": [CAT, {"required": ["kind"]}]},
+            {"kind": "cat"},
+            "a must fit only one of its 2 forms, and fits several, not an object.",
+        ),
+        ({"not": {"const": 1}}, 1, "a is what its schema excludes (not), not 1."),
+        ({"if": CAT, "then": {"required": ["lives"]}}, {"kind": "cat"}, "a.lives is required."),
+        ({"if": CAT, "else": {"required": ["bark"]}}, {}, "a.bark is required."),
+        ({"dependentRequired": {"x": ["y"]}}, {"x": 1}, "a needs y beside x, not an object."),
+        ({"dependentSchemas": {"x": {"required": ["y"]}}}, {"x": 1}, "a.y is required."),
+        (
+            {"type": "array", "contains": {"type": "string"}, "minContains": 2},
+            ["x", 1],
+            "a must contain at least 2 of the items that its schema asks for (contains), not an array of 2.",
+        ),
+        (
+            {"type": "array", "uniqueItems": True},
+            [{"x": 1}, {"x": 1.0}],
+            "a must have no two items that are the same, not an array of 2.",
+        ),
+        ({"propertyNames": {"enum": ["de"]}}, {"xx": 1}, 'the name a.xx must be "de", not "xx".'),
+        (
+            {"patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": False},
+            {"x1": "y"},
+            'a.x1 must be an integer, not "y".',
+        ),
+        (
+            {"patternProperties": {"^x": {}}, "additionalProperties": False},
+            {"y": 1},
+            "a.y is not a known argument.",
+        ),
+        ({"enum": ["a", 1], "type": "string"}, 2, 'a must be "a", not 2.'),
     ],
 )
 def test_a_problem_names_the_argument_what_was_wrong_and_what_is_allowed(part: Any, value: Any, told: str) -> None:
@@ -240,6 +277,10 @@ LEAVES = st.sampled_from(
         {"enum": ["a", 1, None]},
         {"const": True},
         {"minItems": 1, "minLength": 1},
+        {"type": "array", "uniqueItems": True},
+        {"type": ["string", "boolean"], "enum": ["a", "abc", 1, True], "maxLength": 2},
+        {"type": "object", "propertyNames": {"enum": ["x", "y"]}},
+        {"dependentRequired": {"x": ["y"]}},
         {"$ref": "#/$defs/R"},
     ]
 )
@@ -256,6 +297,21 @@ def composed(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         ),
         st.builds(lambda one, other: {"anyOf": [one, other]}, inner, inner),
         st.builds(lambda one, other: {"allOf": [one, other]}, inner, inner),
+        st.builds(lambda one, other: {"oneOf": [one, other]}, inner, inner),
+        st.builds(lambda one, beside: {**beside, "not": one}, inner, inner),
+        st.builds(lambda one, two, three: {"if": one, "then": two, "else": three}, inner, inner, inner),
+        st.builds(lambda one, most: {"type": "array", "contains": one, "maxContains": most}, inner, st.integers(1, 2)),
+        st.builds(
+            lambda x, other, rest: {
+                "properties": {"x": x},
+                "patternProperties": {"^[xy]": other},
+                "additionalProperties": rest,
+            },
+            inner,
+            inner,
+            inner | st.booleans(),
+        ),
+        st.builds(lambda one: {"dependentSchemas": {"x": one}}, inner),
         st.builds(lambda x: {"properties": {"x": x}, "minProperties": 1}, inner),
     )
 

@@ -126,6 +126,12 @@ def test_an_object_closed_beside_its_parts_has_values(
     assert codes(api).count("schema-closed") == told
 
 
+def test_a_closed_object_that_demands_what_it_lacks_is_opened(reader: Reader) -> None:
+    shut = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}
+    assert "additionalProperties" not in reader.schema({**shut, "required": ["a", "b"]})
+    assert reader.schema({**shut, "required": ["a"]})["additionalProperties"] is False
+
+
 def test_an_object_closed_beside_a_reference_has_values(reader: Reader) -> None:
     written = {**_A, **_SHUT, **_TO_B}
     assert reader.schema(written, schemas={"B": _B}) == {**_A, "→": _B}

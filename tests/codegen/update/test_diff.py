@@ -129,6 +129,7 @@ ARGUMENTS = [
     ("a branch more", {"anyOf": [TEXT]}, {"anyOf": [TEXT, NUMBER]}, ["type-widened x"]),
     ("a branch less", {"anyOf": [TEXT, NUMBER]}, {"anyOf": [TEXT]}, ["type-narrowed x"]),
     ("another oneOf", {"oneOf": [TEXT]}, {"oneOf": [TEXT, NUMBER]}, ["schema-changed x"]),
+    ("oneOf is anyOf now", {"oneOf": [TEXT, NUMBER]}, {"anyOf": [TEXT, NUMBER]}, ["constraint-widened x"]),
     ("a text in a branch", {"anyOf": [TEXT]}, {"anyOf": [{**TEXT, "title": "b"}]}, []),
     ("something that is not compared", {"not": TEXT}, {"not": NUMBER}, ["schema-changed x"]),
 ]

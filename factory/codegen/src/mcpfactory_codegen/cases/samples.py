@@ -223,8 +223,19 @@ def _object(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float
             built[name] = value
     if not built and isinstance(extra, dict) and depth < _OPTIONAL_DEPTH:
         value = sample(extra, schemas, depth + 1)
-        built = {} if value is NOTHING else {"key": value}
+        name = sample({"type": "string", **_named(schema, schemas)}, schemas, depth + 1)
+        built = (
+            {}
+            if value is NOTHING or not isinstance(name, str)
+            else {name if "propertyNames" in schema else "key": value}
+        )
     return built
+
+
+def _named(schema: dict[str, Any], schemas: dict[str, JsonSchema]) -> dict[str, Any]:
+    """Return what the names of an object's members have to be."""
+    names = lookup(schema.get("propertyNames", {}), schemas)
+    return names if isinstance(names, dict) else {}
 
 
 def _array(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float) -> Any:

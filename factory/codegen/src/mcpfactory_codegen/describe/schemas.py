@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Any, Final, Literal
 
+from mcpfactory_codegen.describe.apart import are_apart
 from mcpfactory_codegen.describe.values import EXAMPLE_DEPTH, constant_title, example_of, meanings
 from mcpfactory_codegen.ir import (
     LISTS,
@@ -39,6 +40,7 @@ BUDGET: Final = 24_000
 
 _DROPPED: Final = frozenset(
     {"title", "example", "examples", "externalDocs", "xml", "discriminator", "$comment", "$schema", "$id", "$anchor"}
+    | {"unevaluatedItems", "unevaluatedProperties"}  # servers do not judge by them
     | {"writeOnly", "readOnly", "contentMediaType", "contentEncoding", "nullable", "collectionFormat"}
 )
 _ANNOTATIONS: Final = frozenset({"description", "default", "deprecated", "title"})
@@ -70,6 +72,12 @@ class Library:
             kept = self._keyword(key, value, depth)
             if kept is not None:
                 cleaned[key] = kept
+        if (
+            isinstance(schema.get("oneOf"), list)
+            and "oneOf" in cleaned
+            and not are_apart(schema["oneOf"], self._schemas)
+        ):
+            cleaned = _any_of(cleaned)
         return _merged_single({**cleaned, **_values(schema, depth)})
 
     def _keyword(self, key: str, value: Any, depth: int) -> Any:
@@ -144,6 +152,15 @@ class Library:
 
     def _tiny(self, name: str) -> bool:
         return self._sizes[name] <= _TINY and not self._refs[name]
+
+
+def _any_of(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema with its `oneOf` as `anyOf`: its branches may fit the same value, and the API judges in the end."""
+    choice = {"anyOf": schema["oneOf"]}
+    if "anyOf" in schema:
+        rest = {key: value for key, value in schema.items() if key != "oneOf"}
+        return {**rest, "allOf": [*rest.get("allOf", ()), choice]}
+    return {("anyOf" if key == "oneOf" else key): value for key, value in schema.items()}
 
 
 def _first_level(schema: JsonSchema) -> JsonSchema:

@@ -1,4 +1,4 @@
-"""`additionalProperties: false` beside a composition: what its author means is `unevaluatedProperties: false`.
+"""`additionalProperties: false` beside a composition, or a required member that it excludes: what its author means is `unevaluatedProperties: false`.
 
 Taken literally it admits nothing but the `properties` written in the same object, so that no value has both those and what
 `allOf` adds. Many validators do not know `unevaluatedProperties`, and so such an object is left open.
@@ -36,6 +36,7 @@ class Closing:
         if not closed:
             return
         known = {name for part in self._applied(whole, "allOf", "anyOf", "oneOf") for name in _own(part.node)}
+        known |= {("required", name) for part in closed for name in _demanded(part.node)}
         for part in closed:
             if part.location not in self._opened and (more := sorted(known - _own(part.node))):
                 self._open(part.location, [name for _, name in more])
@@ -76,6 +77,15 @@ class Closing:
                     continue
             yield part
             waiting += part.parts(*keywords)
+
+
+def _demanded(node: dict[str, Any]) -> set[str]:
+    """Return what a closed object demands, and has no place for."""
+    required = node.get("required")
+    places = node.get("properties")
+    if not isinstance(required, list) or node.get("patternProperties"):
+        return set()
+    return {str(name) for name in required} - {str(name) for name in (places if isinstance(places, dict) else ())}
 
 
 def _own(node: dict[str, Any]) -> set[tuple[str, str]]:

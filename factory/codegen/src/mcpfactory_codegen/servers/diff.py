@@ -374,14 +374,21 @@ def _branches(keyword: str, old: _Schema, new: _Schema, path: str, defs: _Defs) 
         return
     before = {compact(_plain(branch, defs[0])) for branch in old.get(keyword) or ()}
     after = {compact(_plain(branch, defs[1])) for branch in new.get(keyword) or ()}
-    if before == after:
+    if before == after or (keyword == "oneOf" and _opened(old, new)):
         return
-    if keyword == "anyOf" and before and before < after:
+    if keyword == "anyOf" and _opened(old, new):
+        yield "constraint-widened", path, "may fit several of its forms"
+    elif keyword == "anyOf" and before and before < after:
         yield "type-widened", path, f"{keyword} has more branches"
     elif keyword == "anyOf" and after and (after < before or not before):
         yield "type-narrowed", path, f"{keyword} has fewer branches" if before else f"{keyword} is new"
     else:
         yield "schema-changed", path, f"{keyword} changed"
+
+
+def _opened(old: _Schema, new: _Schema) -> bool:
+    """Whether a `oneOf` became an `anyOf`."""
+    return "oneOf" in old and "oneOf" not in new and "anyOf" in new and "anyOf" not in old
 
 
 def _plain(schema: Any, defs: Mapping[str, Any], depth: int = 0) -> Any:

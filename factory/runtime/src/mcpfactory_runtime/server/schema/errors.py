@@ -121,11 +121,12 @@ def _given(value: Any) -> str:
 
 def _name(place: Place) -> str:
     name = ""
-    for part in place:
+    for part in place[:-1] if place[-1:] == ("[key]",) else place:  # a name, by `propertyNames`
         name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else str(part)
     if len(name) > 2 * _MAX_ECHO:
         name = f"{name[:_MAX_ECHO]}…{name[-_MAX_ECHO:]}"
-    return name or "the value"
+    name = name or "the value"
+    return f"the name {name}" if place[-1:] == ("[key]",) else name
 
 
 def _label_at(place: Place) -> int:

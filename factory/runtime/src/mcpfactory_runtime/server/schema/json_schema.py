@@ -7,9 +7,9 @@ The rules:
 2. What models get wrong in harmless ways is repaired, but only where the value fits no alternative as it is:
    "5" for an integer or a number, "true" for a boolean, 5 for a string (never 5.0, whose text is not certain), JSON text
    for an array or an object, and null for an optional argument that may not be null, which is then left out.
-3. What pydantic-core cannot express is let through (`not`, `if`, `oneOf` beyond the first fit, `patternProperties`,
-   `unevaluated…`, patterns outside its regular expressions): the upstream validates in the end. So is a reference that leads
-   back to itself without going into the value: it says nothing, and following it never ends.
+3. What cannot be said in linear time, or at all, is let through: patterns that look around, `unevaluated…`, and what `oneOf`, `not` and
+   `if` make of either (`applicators`); an enumeration of which no value is of its type; a reference that leads back to itself without
+   going into the value, which says nothing, and following it never ends. The upstream validates in the end.
 4. A schema of an unknown dialect, or with a reference that leads nowhere, is refused (`references`); so are arguments
    that would have to be tried too often, for schemas that refer to others twice multiply (`Visits`).
 """
@@ -17,11 +17,24 @@ The rules:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Final
 
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
+from mcpfactory_runtime.server.schema.applicators import (
+    by_pattern,
+    conditional,
+    contained,
+    dependent,
+    is_exact,
+    judged,
+    named_by,
+    needs_too,
+    none_of,
+    only_one,
+    without_matched,
+)
 from mcpfactory_runtime.server.schema.errors import LENIENT, STRICT, ArgumentError, explain, problem
 from mcpfactory_runtime.server.schema.references import SchemaReferences, UnusableSchemaError
 from mcpfactory_runtime.server.schema.values import (
@@ -30,7 +43,9 @@ from mcpfactory_runtime.server.schema.values import (
     array_from_text,
     boolean_from_text,
     check_size,
+    check_unique,
     is_number,
+    is_of,
     object_from_text,
     text_from_integer,
 )
@@ -46,10 +61,15 @@ _MAX_PREFIX: Final = 16  # items of a tuple that are checked by position
 _ALWAYS_VISITS: Final = 10_000  # visits; some 0.1 seconds
 _VISITS_PER_VALUE: Final = 100  # more for each value in the arguments, so that long lists pass
 _TOO_MANY: Final = "they would have to be tried against too many combinations of this tool's schemas"
-_OBJECT_KEYS: Final = frozenset({"properties", "required", "additionalProperties", "minProperties", "maxProperties"})
-_ARRAY_KEYS: Final = frozenset({"items", "prefixItems", "minItems", "maxItems"})
+_OBJECT_KEYS: Final = frozenset(
+    {"properties", "required", "additionalProperties", "minProperties", "maxProperties", "patternProperties"}
+    | {"propertyNames"}
+)
+_ARRAY_KEYS: Final = frozenset({"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains"})
 _STRING_KEYS: Final = frozenset({"minLength", "maxLength", "pattern"})
 _NUMBER_KEYS: Final = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
+_OWN_KEYS: Final = _OBJECT_KEYS | _ARRAY_KEYS | _STRING_KEYS | _NUMBER_KEYS
+_BEYOND: Final = frozenset({"oneOf", "not", "if", "dependentRequired", "dependentSchemas"})
 _KEYS_BY_KIND: Final = {"object": _OBJECT_KEYS, "array": _ARRAY_KEYS, "string": _STRING_KEYS, "number": _NUMBER_KEYS}
 
 
@@ -130,6 +150,8 @@ class _Compiler:
         steps = self._steps(schema, lenient, depth)
         if len(steps) > 1 and lenient:  # what one step repaired must still satisfy the others
             steps += self._steps(schema, False, depth)
+        if not _BEYOND.isdisjoint(schema) and not (self._dialect.lonely and "$ref" in schema):
+            steps += self._beyond(schema, depth)
         self._branched |= len(steps) > 1
         result = _ANY if not steps else steps[0] if len(steps) == 1 else core_schema.chain_schema(steps)
         if schema.get("nullable") is True and result is not _ANY:
@@ -150,12 +172,46 @@ class _Compiler:
         ]
         return [step for step in steps if step is not _ANY]
 
+    def _beyond(self, schema: Mapping[str, Any], depth: int) -> list[CoreSchema]:
+        """Return what a value has to pass of what pydantic-core does not have; it never repairs."""
+
+        def compiled(part: Any) -> CoreSchema:
+            return self.compile(part, lenient=False, depth=depth + 1)
+
+        steps: list[CoreSchema] = []
+        branches = _list(schema.get("oneOf"))
+        if len(branches) > 1 and is_exact(branches, self._references):
+            steps.append(only_one([compiled(branch) for branch in branches]))
+        if "not" in schema and is_exact(schema["not"], self._references):
+            steps.append(none_of(compiled(schema["not"])))
+        if "if" in schema and {"then", "else"} & schema.keys() and is_exact(schema["if"], self._references):
+            steps.append(conditional(*(compiled(schema.get(key, True)) for key in ("if", "then", "else"))))
+        if isinstance(schema.get("dependentRequired"), Mapping):
+            steps.append(needs_too(schema["dependentRequired"]))
+        if isinstance(schema.get("dependentSchemas"), Mapping) and schema["dependentSchemas"]:
+            steps.append(dependent({name: compiled(part) for name, part in schema["dependentSchemas"].items()}))
+        return steps
+
+    def _values(self, values: list[Any], schema: Mapping[str, Any], depth: int) -> list[Any]:
+        """Return those of the listed values that the schema's other keywords permit; all where they permit none."""
+        kind = schema.get("type")
+        kinds = [kind] if isinstance(kind, str) else _list(kind)
+        fitting = [value for value in values if is_of(value, kinds)] if kinds else values
+        rest = {key: value for key, value in schema.items() if key in _OWN_KEYS or key == "type"}
+        if rest.keys() - {"type"}:
+            try:
+                check = SchemaValidator(self._own(rest, False, depth + 1))
+                fitting = [value for value in fitting if check.isinstance_python(value)]
+            except SchemaError:  # it refers to definitions, which are known when all of it is compiled
+                return fitting or values
+        return fitting or values
+
     def _own(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
         """Return the schema's keywords apart from `$ref` and the combinators."""
         if "const" in schema:
-            return _plain(Enumeration([schema["const"]], lenient=lenient))
+            return _plain(Enumeration(self._values([schema["const"]], schema, depth), lenient=lenient))
         if isinstance(schema.get("enum"), list):
-            return _plain(Enumeration(schema["enum"], lenient=lenient))
+            return _plain(Enumeration(self._values(schema["enum"], schema, depth), lenient=lenient))
         kind = schema.get("type")
         if isinstance(kind, list):
             return self._union(
@@ -242,7 +298,7 @@ class _Compiler:
             )
             for name in [*properties, *sorted(required - set(properties))]
         }
-        extra = True if "patternProperties" in schema else schema.get("additionalProperties", True)
+        extra = schema.get("additionalProperties", True)
         compiled_extra = self._inside(extra, lenient, depth)
         if extra is False:
             result: CoreSchema = core_schema.typed_dict_schema(fields, extra_behavior="forbid", strict=True)
@@ -252,6 +308,14 @@ class _Compiler:
             result = core_schema.typed_dict_schema(
                 fields, extra_behavior="allow", extras_schema=compiled_extra, strict=True
             )
+        patterns = schema.get("patternProperties")
+        if isinstance(patterns, Mapping) and patterns:
+            if result.get("extra_behavior") == "forbid" or "extras_schema" in result:
+                result = without_matched(patterns, properties, result)
+            parts = {str(pattern): self._inside(part, False, depth) for pattern, part in patterns.items()}
+            result = core_schema.chain_schema([result, by_pattern(parts)])
+        if "propertyNames" in schema and (names := self._inside(schema["propertyNames"], False, depth)) is not _ANY:
+            result = core_schema.chain_schema([result, named_by(names)])
         low, high = _count(schema.get("minProperties")), _count(schema.get("maxProperties"))
         if low or high is not None:
             result = core_schema.no_info_after_validator_function(partial(check_size, low or 0, high), result)
@@ -270,6 +334,12 @@ class _Compiler:
         if prefix and len(prefix) <= _MAX_PREFIX:
             places = [self._inside(part, lenient, depth) for part in prefix]
             result = core_schema.chain_schema([result, _positional(places, items)])
+        if schema.get("uniqueItems") is True:
+            result = core_schema.no_info_after_validator_function(check_unique, result)
+        if "contains" in schema and is_exact(schema["contains"], self._references):
+            fewest, most = _count(schema.get("minContains")), _count(schema.get("maxContains"))
+            part = self._inside(schema["contains"], False, depth)
+            result = core_schema.chain_schema([result, contained(part, 1 if fewest is None else fewest, most)])
         return self._before(array_from_text, result) if lenient else result
 
     def string(self, schema: Mapping[str, Any], lenient: bool, _depth: int) -> CoreSchema:
@@ -278,7 +348,7 @@ class _Compiler:
             strict=True,
             min_length=_count(schema.get("minLength")),
             max_length=_count(schema.get("maxLength")),
-            pattern=pattern if isinstance(pattern, str) and _compiles(pattern) else None,
+            pattern=pattern if isinstance(pattern, str) and judged(pattern) else None,
         )
         return self._before(text_from_integer, result) if lenient else result
 
@@ -380,15 +450,6 @@ def _same(value: Any) -> Any:
 
 def _refuse(_value: Any) -> Any:
     raise problem("is not allowed here")
-
-
-@lru_cache(maxsize=1024)
-def _compiles(pattern: str) -> bool:
-    try:
-        SchemaValidator(core_schema.str_schema(pattern=pattern))
-    except SchemaError:
-        return False
-    return True
 
 
 def _list(value: Any) -> list[Any]:

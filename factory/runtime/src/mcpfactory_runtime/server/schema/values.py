@@ -6,7 +6,7 @@ import json
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -20,7 +20,9 @@ __all__ = [
     "array_from_text",
     "boolean_from_text",
     "check_size",
+    "check_unique",
     "is_number",
+    "is_of",
     "object_from_text",
     "text_from_integer",
 ]
@@ -94,6 +96,13 @@ def check_size(low: int, high: int | None, value: Any) -> Any:
     return value
 
 
+def check_unique(value: list[Any]) -> list[Any]:
+    """`uniqueItems`."""
+    if len({_json_key(one) for one in value}) < len(value):
+        raise problem("must have no two items that are the same")
+    return value
+
+
 def _number_from_text(text: str) -> Any:
     """Return the number that a text is in JSON, or the text."""
     if re.fullmatch(r"\s*-?(0|[1-9]\d{0,300})(\.\d{1,300})?([eE][+-]?\d{1,3})?\s*", text, re.ASCII):
@@ -138,10 +147,31 @@ def _is_multiple(value: float, of: float) -> bool:
     return math.isfinite(ratio) and math.isclose(ratio, round(ratio), rel_tol=1e-9, abs_tol=1e-9)
 
 
+def is_of(value: Any, kinds: Iterable[Any]) -> bool:
+    """Whether a value is of one of the types that JSON Schema names; of an unknown type is any value."""
+    return any(kind not in _TYPES or _TYPES[kind](value) for kind in kinds if isinstance(kind, str))
+
+
+_TYPES: Final[dict[str, Callable[[Any], bool]]] = {
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "number": is_number,
+    "integer": lambda value: is_number(value) and (isinstance(value, int) or value.is_integer()),
+}
+
+
 def _json_key(value: Any) -> Any:
+    """Return what two values have in common that are the same JSON: 1 and 1.0, objects in whatever order."""
     if isinstance(value, bool) or value is None:
         return (type(value), value)
-    return value if isinstance(value, str | int | float) else json.dumps([value], sort_keys=True, default=repr)
+    if isinstance(value, list):
+        return ("array", *map(_json_key, value))
+    if isinstance(value, dict):
+        return ("object", frozenset((name, _json_key(one)) for name, one in value.items()))
+    return value if isinstance(value, str | int | float) else repr(value)
 
 
 def _type_problem(name: str) -> PydanticCustomError:

@@ -1,0 +1,227 @@
+"""Keywords that pydantic-core does not have, made of schemas that it compiled: `oneOf`, `not`, `if`, `contains` and others.
+
+Each function returns what a value has to pass beside its other keywords. The value is passed on as it came. The parts are
+compiled without repairs, and where what they say is not certain (`is_exact`), the caller leaves the keyword out: a part that
+lets through too much would make `not` refuse too much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any, Final, NamedTuple
+
+from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
+
+from mcpfactory_runtime.server.schema.errors import STRICT, problem
+from mcpfactory_runtime.server.schema.references import SchemaReferences, UnusableSchemaError
+
+__all__ = [
+    "by_pattern",
+    "conditional",
+    "contained",
+    "dependent",
+    "is_exact",
+    "judged",
+    "named_by",
+    "needs_too",
+    "none_of",
+    "only_one",
+    "without_matched",
+]
+
+CoreSchema = core_schema.CoreSchema
+Handler = Callable[[Any], Any]
+
+_OPEN: Final = frozenset({"$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"})
+_DATA: Final = frozenset({"const", "default", "enum", "example", "examples", "required", "dependentRequired"})
+_MOST_PARTS: Final = 2_000  # of a schema of which it is asked whether it is exact
+
+
+class _Tried(NamedTuple):
+    """A value, and the part of a schema that it is tried against."""
+
+    part: str
+    value: Any
+
+
+def _parts(parts: Mapping[str, CoreSchema]) -> CoreSchema:
+    """Return one schema of several parts; what it validates is a `_Tried`, which says the part."""
+    choices: dict[Any, CoreSchema] = {
+        f"{STRICT}{name}": core_schema.no_info_before_validator_function(_value_of, part)
+        for name, part in parts.items()
+    }
+    return core_schema.tagged_union_schema(choices, _tag_of)
+
+
+def _value_of(tried: _Tried) -> Any:
+    return tried.value
+
+
+def _tag_of(tried: _Tried) -> str:
+    return f"{STRICT}{tried.part}"
+
+
+def _wrapped(check: Callable[[Any, Handler], Any], parts: Mapping[str, CoreSchema]) -> CoreSchema:
+    return core_schema.no_info_wrap_validator_function(check, _parts(parts))
+
+
+def _fits(handler: Handler, part: str, value: Any) -> bool:
+    try:
+        handler(_Tried(part, value))
+    except ValidationError:
+        return False
+    return True
+
+
+def only_one(branches: Sequence[CoreSchema]) -> CoreSchema:
+    """`oneOf`: no second branch fits."""
+
+    def check(value: Any, handler: Handler) -> Any:
+        fitting = 0
+        for number in range(len(branches)):
+            fitting += _fits(handler, str(number), value)
+            if fitting > 1:
+                raise problem(f"must fit only one of its {len(branches)} forms, and fits several")
+        return value
+
+    return _wrapped(check, {str(number): branch for number, branch in enumerate(branches)})
+
+
+def none_of(part: CoreSchema) -> CoreSchema:
+    """`not`."""
+
+    def check(value: Any, handler: Handler) -> Any:
+        if _fits(handler, "not", value):
+            raise problem("is what its schema excludes (not)")
+        return value
+
+    return _wrapped(check, {"not": part})
+
+
+def conditional(condition: CoreSchema, then: CoreSchema, otherwise: CoreSchema) -> CoreSchema:
+    """`if`, `then` and `else`."""
+
+    def check(value: Any, handler: Handler) -> Any:
+        handler(_Tried("then" if _fits(handler, "if", value) else "else", value))
+        return value
+
+    return _wrapped(check, {"if": condition, "then": then, "else": otherwise})
+
+
+def dependent(parts: Mapping[str, CoreSchema]) -> CoreSchema:
+    """`dependentSchemas`."""
+
+    def check(value: Any, handler: Handler) -> Any:
+        for name in parts:
+            if isinstance(value, dict) and name in value:
+                handler(_Tried(name, value))
+        return value
+
+    return _wrapped(check, parts)
+
+
+def needs_too(needed: Mapping[str, Any]) -> CoreSchema:
+    """`dependentRequired`."""
+
+    def check(value: Any) -> Any:
+        for name, others in needed.items() if isinstance(value, dict) else ():
+            missing = [one for one in others if one not in value] if name in value and isinstance(others, list) else []
+            if missing:
+                raise problem(f"needs {', '.join(map(str, missing))} beside {name}")
+        return value
+
+    return core_schema.no_info_plain_validator_function(check)
+
+
+def contained(part: CoreSchema, low: int, high: int | None) -> CoreSchema:
+    """`contains`, `minContains` and `maxContains`."""
+
+    def check(value: Any, handler: Handler) -> Any:
+        count = sum(_fits(handler, "contains", one) for one in value)
+        if count < low or (high is not None and count > high):
+            many = f"at least {low}" if count < low else f"at most {high}"
+            raise problem(f"must contain {many} of the items that its schema asks for (contains)")
+        return value
+
+    return _wrapped(check, {"contains": part})
+
+
+def named_by(names: CoreSchema) -> CoreSchema:
+    """`propertyNames`."""
+    return core_schema.dict_schema(keys_schema=names, strict=True)
+
+
+def by_pattern(parts: Mapping[str, CoreSchema]) -> CoreSchema:
+    """`patternProperties`: what each pattern says of the properties that it matches."""
+
+    def check(value: Any, handler: Handler) -> Any:
+        kept = dict(value)
+        for pattern in parts:
+            engine = judged(pattern)
+            matched = {key: one for key, one in kept.items() if engine is not None and engine.isinstance_python(key)}
+            if matched:
+                kept |= handler(_Tried(pattern, matched))
+        return kept
+
+    inner = {pattern: core_schema.dict_schema(values_schema=part, strict=True) for pattern, part in parts.items()}
+    return _wrapped(check, inner)
+
+
+def without_matched(patterns: Iterable[str], properties: Iterable[str], rest: CoreSchema) -> CoreSchema:
+    """Return a schema of objects that does not see what only patterns speak of, so that it is not one of the others."""
+    engines = [judged(pattern) for pattern in patterns]
+    return core_schema.no_info_wrap_validator_function(partial(_check_rest, engines, frozenset(properties)), rest)
+
+
+def _check_rest(
+    engines: Sequence[SchemaValidator | None], properties: frozenset[str], value: Any, handler: Handler
+) -> Any:
+    if not isinstance(value, dict):
+        return handler(value)
+    aside = {
+        key
+        for key in value
+        if key not in properties and any(one is None or one.isinstance_python(key) for one in engines)
+    }
+    kept = handler({key: one for key, one in value.items() if key not in aside})
+    return {key: value[key] if key in aside else kept[key] for key in value if key in aside or key in kept}
+
+
+@lru_cache(maxsize=1024)
+def judged(pattern: str) -> SchemaValidator | None:
+    """Return what judges texts by a pattern, in linear time; None for patterns that such an engine does not have."""
+    try:
+        return SchemaValidator(core_schema.str_schema(pattern=pattern, strict=True))
+    except SchemaError:
+        return None
+
+
+def is_exact(schema: Any, references: SchemaReferences) -> bool:
+    """Whether all that a schema says is checked, so that what fits it by our checks fits it in truth."""
+    waiting, seen = [schema], set()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen or not isinstance(part, dict | list):
+            continue
+        seen.add(id(part))
+        if len(seen) > _MOST_PARTS:
+            return False
+        if isinstance(part, list):
+            waiting += part
+            continue
+        patterns = [part["pattern"]] if isinstance(part.get("pattern"), str) else []
+        if isinstance(part.get("patternProperties"), dict):
+            patterns += part["patternProperties"]
+        if part.keys() & _OPEN or any(judged(pattern) is None for pattern in patterns):
+            return False
+        if isinstance(part.get("$ref"), str):
+            try:
+                target = references.follow(part)[1]
+            except UnusableSchemaError:
+                return False
+            if target is schema:  # a circle may lead back without going into the value
+                return False
+            waiting.append(target)
+        waiting += [value for key, value in part.items() if key not in _DATA]
+    return True
