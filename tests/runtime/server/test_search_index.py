@@ -98,6 +98,7 @@ def tool(name: str, operation: str, title: str = "", description: str = "", **mo
         ({"distances": (1.0, 1.0, 1.0, 1.0)}, "parcel of a refund",
          tool("other", "GET /refund", "Refund"), tool("meant", "GET /parcel", "Parcel")),
         ({"synonym": 0.0}, "clients", tool("other", "GET /x"), tool("meant", "GET /customers", "Customers")),
+        ({"association": 0.0}, "telemarketers", tool("other", "GET /x"), tool("meant", "POST /blocked", "Blocked")),
         ({"compound": 0.0}, "moon raker", tool("other", "GET /moon/x/y/z", "Moon"), tool("meant", "GET /moonraker")),
         ({"misspelt": 0.0}, "refnud", tool("other", "GET /x"), tool("meant", "GET /refund", "Refund")),
     ],
@@ -108,6 +109,12 @@ def test_each_idea_finds_what_is_not_found_without_it(
     entries = [other, meant, *OTHERS]
     assert found(question, entries)[0] == meant.name
     assert found(question, entries, **neutral)[:1] != [meant.name]
+
+
+def test_what_is_far_counts_only_where_nothing_is_near() -> None:
+    entries = [tool("far", "POST /rotate/key", "Rotate a key"), *OTHERS]
+    assert found("leaked", entries)[:1] == ["far"]
+    assert "far" not in found("leaked", [tool("leaks", "GET /leaks", "Leaks"), *entries])
 
 
 def test_a_word_of_descriptions_finds_the_resource_that_they_describe() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_runtime.server.generated.search_question import read_question, synonyms
+from mcpfactory_runtime.server.generated.search_question import associations, read_question, synonyms
 from mcpfactory_runtime.server.generated.search_thesaurus import PHRASES
 from mcpfactory_runtime.server.generated.search_words import identifier_words, stem, text_words
 
@@ -48,6 +48,20 @@ def test_words_that_mean_something_else_together_are_read_together(question: str
 def test_the_verb_of_a_question_says_what_it_wants(question: str, method: str) -> None:
     methods = read_question(question).methods
     assert (method in methods) if method else not methods or methods & {"POST", "GET"}
+
+
+@pytest.mark.parametrize(
+    ("question", "method"),
+    [
+        ("a book was stolen", ""), ("the cover keeps changing", ""), ("I lost a book", ""), ("somebody is reading my book", ""),
+        ("a book was stolen, delete it", "DELETE"), ("the shelf is full. Which books are old?", "GET"),
+        ("a book was stolen, the shelf is empty", ""),
+        ("the books that are on a shelf", "GET"), ("I want to delete what is on a shelf", "DELETE"),
+    ],
+)  # fmt: skip
+def test_a_statement_suggests_no_method_and_what_follows_it_does(question: str, method: str) -> None:
+    methods = read_question(question).methods
+    assert (method in methods) if method else not methods
 
 
 @pytest.mark.parametrize(
@@ -99,5 +113,7 @@ def test_the_thesaurus_is_read_in_its_directions() -> None:
     assert stem("customer") in synonyms("client")
     assert stem("client") in synonyms(stem("customer"))
     assert stem("secret") in synonyms(stem("passphrase"))
+    assert stem("rotate") in associations(stem("hacked")) - synonyms(stem("hacked"))
+    assert stem("hacked") not in associations(stem("rotate"))
     assert all(text_words(meant) or meant for meant in PHRASES.values())
     assert not any(phrase != phrase.lower() or "'" in phrase for phrase in PHRASES)

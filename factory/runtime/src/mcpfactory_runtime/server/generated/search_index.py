@@ -3,7 +3,7 @@
 BM25F (Robertson and Zaragoza, 2009, section 3.4): a word counts more in a name than in a description, and less the more tools
 have it. What is added for APIs:
 
-- words that may mean what was said count, too: those of a general table (`search_thesaurus`), those that the API's own
+- words that may mean what was said count, too: those of a general table (`search_thesaurus`; what is farther only where nothing is near), those that the API's own
   descriptions use for a resource, two words written as one, and a word that was misspelt;
 - tools that have more of the question's words win over those that have one of them often, and so do tools whose name and path have
   nothing beside them (`list_invoices` over `list_invoice_lines`);
@@ -25,6 +25,7 @@ from mcpfactory_runtime.server.generated.search_question import (
     VERBS,
     SearchQuestion,
     Term,
+    associations,
     methods_of,
     read_question,
     synonyms,
@@ -69,6 +70,7 @@ class Weights:
         saturation: k1 of BM25.
         synonym: what a word counts that may be meant, where no name or path has the word itself.
         known_synonym: the same where some have it.
+        association: what a word counts for what may be spoken of, where no name or path has what was said or what means the same.
         learned: what a word counts that descriptions use together with it.
         compound: what two words count that are written as one.
         misspelt: what a word counts that differs by a letter or two.
@@ -88,6 +90,7 @@ class Weights:
     saturation: float = 2.9
     synonym: float = 1.0
     known_synonym: float = 0.7
+    association: float = 0.7
     learned: float = 0.42
     compound: float = 0.9
     misspelt: float = 0.7
@@ -313,8 +316,11 @@ class SearchIndex:
     def _variants(self, options: Sequence[str]) -> dict[str, float]:
         found: dict[str, float] = {}
         for word in options:
-            counts = self._weights.known_synonym if word in self._cores else self._weights.synonym
+            known = word in self._cores
+            counts = self._weights.known_synonym if known else self._weights.synonym
             here = {other: counts for other in synonyms(word) if other in self._postings}
+            if not known and self._cores.keys().isdisjoint(here):
+                here = {one: self._weights.association for one in associations(word) if one in self._postings} | here
             if word in self._postings:
                 here[word] = 1.0
                 here = self._learned(word) | here

@@ -22,6 +22,16 @@ _LEAD: Final = re.compile(
     r"^(?:(?:how (?:can|do|to|could|should|would)(?: i)?|how i can|i (?:want|need|would like|have|like|wish)(?: to)?|please|can you|could you"
     r"|help me|let me|to|that|must) )+"
 )
+_STATEMENT: Final = re.compile(
+    r"(?:an?|the|i|my|our|we|he|she|they|it|this|that|some(?:body|one|thing)|nobody|people|two|one|some) "
+    r"(?!want to |need to |would like to |wish to |have to )"
+    r"(?:(?!(?:that|which|who|whose|where|when) )\w+ ){0,5}?(?:is|isn|are|aren|was|wasn|were|has|hasn|have|had|does|doesn|don|did|didn|can|cannot|must|should|could|may|will|won|keeps?|needs?"
+    r"|says?|went|left|lost|stopped|broke|wants?)\b"
+)
+"""Something is the case, and no verb at its beginning says what is wanted: `the server key was leaked`."""
+
+_CLAUSE: Final = re.compile(r"[,;:.!?]\s+")
+
 _PARTED: Final = tuple(
     (re.compile(rf"\b{pattern}\b"), instead)
     for pattern, instead in (
@@ -95,7 +105,7 @@ class SearchQuestion:
 def read_question(text: str) -> SearchQuestion:
     """Return what a question asks for."""
     said = " ".join(cut(text))
-    verbs = _options(_joined(_LEAD.sub("", said + " "))).split()
+    verbs = _verbs(text, said)
     terms = _terms(_joined(said), mine=_MINE.search(said) is not None)
     stems = {option for term in terms for option in term.options}
     many = " all " in f" {said} " or any(_is_plural(word) and stem(word) in stems for word in said.split())
@@ -112,7 +122,12 @@ def methods_of(word: str) -> frozenset[str]:
 
 def synonyms(word: str) -> frozenset[str]:
     """Return the stems that may be meant by this one."""
-    return _table().get(word, frozenset())
+    return _tables()[0].get(word, frozenset())
+
+
+def associations(word: str) -> frozenset[str]:
+    """Return the stems of what may be spoken of by this one, though they do not mean the same."""
+    return _tables()[1].get(word, frozenset())
 
 
 def _joined(said: str) -> str:
@@ -156,6 +171,16 @@ def _methods(words: list[str]) -> frozenset[str]:
     return frozenset()
 
 
+def _verbs(text: str, said: str) -> list[str]:
+    """Return the words whose verb says what is wanted: of a statement ("my card was stolen, block it") those of what follows it."""
+    wish = said
+    if _STATEMENT.match(said):
+        wish = " ".join(cut(_CLAUSE.split(text)[-1]))
+        if wish == said or _STATEMENT.match(wish):
+            return []
+    return _options(_joined(_LEAD.sub("", wish + " "))).split()
+
+
 def _is_plural(word: str) -> bool:
     return len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
 
@@ -172,8 +197,10 @@ VERBS: Final = frozenset(_VERB_METHODS)
 
 
 @lru_cache(maxsize=1)
-def _table() -> dict[str, frozenset[str]]:
-    table: dict[str, set[str]] = {}
-    for word, other in relations(stem):
-        table.setdefault(word, set()).add(other)
-    return {word: frozenset(others) for word, others in table.items()}
+def _tables() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
+    """Return what is near to each stem, and what is far."""
+    tables: tuple[dict[str, set[str]], dict[str, set[str]]] = ({}, {})
+    for word, other, far in relations(stem):
+        tables[far].setdefault(word, set()).add(other)
+    near, far_off = ({word: frozenset(others) for word, others in table.items()} for table in tables)
+    return near, far_off

@@ -2,7 +2,8 @@
 
 A row is worth its place when it helps in many APIs: names that a single API uses do not belong here, the index learns them from
 the API's own descriptions. `a b c` is read in every direction. `a b > c d` is read in one: who says a or b may mean c or d, which are
-the terms of APIs; who says c does not mean a.
+the terms of APIs; who says c does not mean a. `a b >> c d` is the same for what is farther: who says a or b may speak of something
+for which APIs have c or d, and it counts less.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ METHODS: Final[dict[str, frozenset[str]]] = {
         decline refuse block ban forbid prevent limit protect convert upgrade downgrade restart reboot play skip
         enable disable pause resume extend scale resize correct fix restore hide mute""": "PATCH PUT POST",
         """delete remove forget drop erase destroy kick detach revoke unlink undo throw wipe discard unfollow unsubscribe unstar
-        unpin leave""": "DELETE",
+        unpin leave clear unset unassign unblock unban unmute clean empty prune purge flush""": "DELETE",
         "stop cancel abort end halt terminate kill disable": "POST DELETE PUT",
     }.items()
     for word in words.split()
@@ -129,10 +130,11 @@ PHRASES: Final[dict[str, str]] = {
 """Words that mean something else together than each alone."""
 
 
-def relations(normal: Callable[[str], str]) -> Iterator[tuple[str, str]]:
-    """Yield who may mean what: (word, other), both as `normal` writes them."""
+def relations(normal: Callable[[str], str]) -> Iterator[tuple[str, str, bool]]:
+    """Yield who may mean what: (word, other, whether that is far), both as `normal` writes them."""
     for row in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines():
         said, arrow, meant = row.partition(">")
         words = [normal(word) for word in said.split()]
-        others = [normal(word) for word in meant.split()] if arrow else words
-        yield from ((word, other) for word in words for other in others if word != other)
+        others = [normal(word) for word in meant.lstrip(">").split()] if arrow else words
+        far = meant.startswith(">")
+        yield from ((word, other, far) for word in words for other in others if word != other)
