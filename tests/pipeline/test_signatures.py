@@ -11,8 +11,13 @@ from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.ci.pull_request import refusals
 from mcpfactory_pipeline.promotion.soundness import faults
+from mcpfactory_pipeline.promotion.stage_decision import approve_stage, reject_stage
+from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
+from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store
+from tests.pipeline.cheap import as_cheap
+from tests.pipeline.here import Here
 from tests.pipeline.space import refused
 from tests.pipeline.test_against import git
 
@@ -81,7 +86,7 @@ def test_an_approval_that_was_written_by_hand_is_told_and_not_promoted_on(signed
 
 def test_a_signature_says_yes_once(signed):
     signed.decide("approve", key=signed.key)
-    signed.decide("reject", reason="it leaks")
+    signed.decide("reject", reason="it leaks", key=signed.key)
     forge(signed, lambda lines: [*lines, {**lines[-2], "id": new_id(lines[-1]["id"])}])
     with pytest.raises(RefusedError, match="another event has, too"):
         signed.promote()
@@ -105,7 +110,7 @@ def test_a_pull_request_may_bring_signed_approvals_and_nothing_else(signed):
     git(root, "commit", "-qm", "base")
     signed.decide("approve", key=signed.key)
     assert refusals(signed.workspace, "HEAD") == []
-    signed.decide("hold", reason="wait")
+    signed.decide("hold", reason="wait", key=signed.key)
     assert [one.server for one in refusals(signed.workspace, "HEAD")] == ["books"]
 
 
@@ -126,3 +131,78 @@ def test_signed_is_a_switch_of_a_channel_with_approvals(books, value):
         books.configure(text)
         with pytest.raises(ConfigError, match="signed is"):
             books.decide("hold", reason="x")
+
+
+TAKEN_BACK = {"reject": {"reason": "it leaks"}, "hold": {"reason": "wait"}, "release": {}}
+
+
+@pytest.mark.parametrize("what", TAKEN_BACK)
+def test_rejections_holds_and_releases_are_signed_too_where_approvals_are(signed, what):
+    if what == "release":
+        signed.decide("hold", reason="wait", key=signed.key)
+    with refused("has to be signed"):
+        signed.decide(what, **TAKEN_BACK[what])
+    signed.decide(what, **TAKEN_BACK[what], key=signed.key)
+    assert faults(signed.workspace) == []
+    forge(signed, lambda lines: [*lines[:-1], FORGED["no signature"](lines[-1])])
+    with pytest.raises(RefusedError, match="is not signed"):
+        signed.promote()
+
+
+def test_a_hold_of_automation_and_a_rollback_need_no_signature(signed):
+    signed.decide("hold", reason="smoke failed", stage="smoke")
+    assert faults(signed.workspace) == []
+
+
+STAGE = """
+[[pipeline.stages]]
+name = "seen"
+kind = "approval"
+needs = ["build"]
+before = ["test"]
+signed = true
+"""
+
+
+@pytest.fixture
+def gated(signed):
+    """The same server, with a stage that asks for signed approvals."""
+    signed.configure(STAGE)
+    stages = as_cheap(workspace_stages(signed.workspace))
+    run_pipeline(signed.workspace, until="build", stages=stages, executor=Here(), jobs=1)
+    return signed, stages
+
+
+def test_an_approval_of_a_stage_counts_with_its_signature_alone(gated):
+    signed, stages = gated
+    with refused("a decision about seen has to be signed"):
+        approve_stage(signed.workspace, "books", "seen", stages=stages)
+    approve_stage(signed.workspace, "books", "seen", stages=stages, key=signed.key)
+    assert faults(signed.workspace) == []
+    assert verdict(signed, stages) == "up-to-date"
+    with refused("has approved what seen"):
+        approve_stage(signed.workspace, "books", "seen", stages=stages, key=signed.key)
+
+
+@pytest.mark.parametrize(
+    "change", [FORGED["no signature"], lambda event: {**event, "shown": {**event["shown"], "x": "y"}}]
+)
+def test_an_approval_of_a_stage_that_was_written_by_hand_counts_as_none_and_can_be_given_again(gated, change):
+    signed, stages = gated
+    approve_stage(signed.workspace, "books", "seen", stages=stages, key=signed.key)
+    forge(signed, lambda lines: [*lines[:-1], change(lines[-1])])
+    assert "the approval of seen by tester" in faults(signed.workspace)[0]["message"]
+    assert verdict(signed, stages) == "waiting"
+    approve_stage(signed.workspace, "books", "seen", stages=stages, key=signed.key)
+    assert verdict(signed, stages) == "up-to-date"
+
+
+def test_a_rejection_of_a_stage_is_signed(gated):
+    signed, stages = gated
+    with refused("has to be signed"):
+        reject_stage(signed.workspace, "books", "seen", reason="no", stages=stages)
+    reject_stage(signed.workspace, "books", "seen", reason="no", stages=stages, key=signed.key)
+
+
+def verdict(space, stages) -> str:
+    return next(step.verdict for step in plan_servers(space.workspace, stages=stages) if step.stage == "seen")

@@ -31,6 +31,7 @@ __all__ = [
     "RequiredReason",
     "Root",
     "Show",
+    "SignWith",
     "Stage",
     "Yes",
     "check_provider",
@@ -102,6 +103,12 @@ Root = Annotated[
 Show = Annotated[
     int,
     typer.Option("--show", metavar="N", min=0, help="Show so many at most, the newest or most urgent; 0 means all."),
+]
+SignWith = Annotated[
+    Path | None,
+    typer.Option(
+        "--sign-with", metavar="KEY", help="Sign it with this ssh key, as a channel or stage with `signed` asks for."
+    ),
 ]
 Stage = Annotated[
     str,

@@ -21,12 +21,14 @@ class ApprovalPolicy:
     """What an approval stage asks for: so many approvals, of these people (anyone when none is named), about this question.
 
     `restart` names the stage that runs again after a rejection; "" means that everything behind the stage stops.
+    With `signed` an approval counts with the signature of who gave it.
     """
 
     approvals: int = 1
     approvers: tuple[str, ...] = ()
     message: str = ""
     restart: str = ""
+    signed: bool = False
 
 
 def approved_by(policy: ApprovalPolicy, made: StageDecision | None, shown: Mapping[str, str]) -> list[str]:

@@ -24,7 +24,7 @@ from mcpfactory_pipeline.plan.policy import (
 )
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.proof import proof_lines
-from mcpfactory_pipeline.promotion.signatures import SIGNERS, key_fault, sign_decision, unsigned_approvals
+from mcpfactory_pipeline.promotion.signatures import require_key, sign_decision, unsigned_approvals
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction
@@ -159,7 +159,7 @@ def approve(
         ConfigError: the key cannot sign.
     """
     with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
-        _require_key(decision, key)
+        require_key(workspace, key, f"an approval for {channel}", signed=decision.policy.signed)
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         known = decision.state.candidates[chosen]
         _require_approver(decision, lifts=chosen in withdrawals(decision.transaction.events, channel))
@@ -184,20 +184,6 @@ def approve(
             )
         waived = known.checks.get("validate", {}).get("summary", {}).get("waived", 0)
         return {**decision.record("approved", chosen, reason, key=key), "waived": waived, "proof": proof_lines(known)}
-
-
-def _require_key(decision: Decision, key: Path | None) -> None:
-    policy, who = decision.policy, actor()
-    if policy.signed and key is None:
-        raise PromotionError(
-            f"an approval for {policy.name} has to be signed",
-            hint=f"--sign-with ~/.ssh/id_ed25519, whose public key {SIGNERS} lists for {who}",
-        )
-    if key is not None and (fault := key_fault(decision.workspace, key)):
-        raise PromotionError(
-            f"what {key} signs is not {who}'s by {SIGNERS}: {fault}",
-            hint=f"""have a line "{who}" and the public key added to {SIGNERS}""",
-        )
 
 
 def _lacks_signature(decision: Decision, candidate: str) -> bool:
@@ -228,6 +214,7 @@ def reject(
     *,
     reason: str,
     candidate: str | None = None,
+    key: Path | None = None,
     dry_run: bool = False,
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
@@ -240,6 +227,7 @@ def reject(
         PromotionError: as `approve` does.
     """
     with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
+        require_key(workspace, key, f"a rejection for {channel}", signed=decision.policy.signed)
         _require_approver(decision)
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         release = decision.state.channels.get(channel)
@@ -248,7 +236,7 @@ def reject(
                 f"candidate {chosen} of {server} is in {channel} already",
                 hint=f"mcpfactory pipeline rollback {server} --channel {channel} --reason '…'",
             )
-        return decision.record("rejected", chosen, reason)
+        return decision.record("rejected", chosen, reason, key=key)
 
 
 def hold(
@@ -257,6 +245,7 @@ def hold(
     channel: str,
     *,
     reason: str,
+    key: Path | None = None,
     dry_run: bool = False,
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
@@ -268,17 +257,18 @@ def hold(
     `stage` and `store` are for automation: the stage that failed, and the store of its run.
 
     Raises:
-        PromotionError: when it is held.
+        PromotionError: when it is held, or a hold has to be signed.
     """
     with open_decision(
         workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock, store=store
     ) as decision:
+        require_key(workspace, key, f"a hold of {channel}", signed=decision.policy.signed and stage is None)
         if known := decision.state.holds.get(channel):
             raise PromotionError(
                 f"{channel} of {server} is {describe_decision('held', known)}",
                 hint=f"mcpfactory pipeline unhold {server} --channel {channel}",
             )
-        return decision.record("held", None, reason, stage=stage)
+        return decision.record("held", None, reason, key=key, stage=stage)
 
 
 def release(
@@ -287,6 +277,7 @@ def release(
     channel: str,
     *,
     reason: str = "",
+    key: Path | None = None,
     dry_run: bool = False,
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
@@ -294,15 +285,16 @@ def release(
     """Lift a hold: the next run may move the channel again.
 
     Raises:
-        PromotionError: when there is none.
+        PromotionError: when there is none, or it has to be signed.
     """
     with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
+        require_key(workspace, key, f"the release of {channel}", signed=decision.policy.signed)
         if channel not in decision.state.holds:
             held = ", ".join(sorted(decision.state.holds))
             raise PromotionError(
                 f"{channel} of {server} is not held", hint=f"held: {held}" if held else "mcpfactory inbox lists holds"
             )
-        return decision.record("released", None, reason)
+        return decision.record("released", None, reason, key=key)
 
 
 def retire(

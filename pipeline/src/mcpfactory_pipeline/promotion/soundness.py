@@ -8,7 +8,9 @@ from typing import Any
 
 from mcpfactory_pipeline.base.errors import RefusedError
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, read_channels
-from mcpfactory_pipeline.promotion.signatures import SIGNERS, approval_faults
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.promotion.signatures import SIGNERS, approval_faults, hold_faults, stage_faults
+from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
@@ -28,23 +30,30 @@ def faults(workspace: Workspace, names: Sequence[str] | None = None, *, against:
 
 
 def signature_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Return the servers whose approvals lack a signature that a channel asks for."""
-    channels = read_channels(workspace)
-    if not any(channel.signed for channel in channels):
+    """Return the servers whose decisions lack a signature that a channel or a stage asks for."""
+    channels, stages = read_channels(workspace), workspace_stages(workspace)
+    if not any(channel.signed for channel in channels) and not any(s.approval and s.approval.signed for s in stages):
         return []
     store, found = Store(workspace), []
     for server in names or store.servers():
-        wrong = contain(server, partial(_unsigned, workspace, server, channels))
+        wrong = contain(server, partial(_unsigned, workspace, server, channels, stages))
         if wrong and not isinstance(wrong, BrokenServer):  # what cannot be read is a difference of its own
-            message = f"{server} has approvals that do not count: {wrong[0]}"
-            hint = f"who approves signs: mcpfactory pipeline approve {server} --sign-with KEY; keys are in {SIGNERS}"
+            message = f"{server} has decisions that do not count: {wrong[0]}"
+            hint = f"who decides signs: mcpfactory pipeline approve {server} --sign-with KEY; keys are in {SIGNERS}"
             found.append({"server": server, "message": message, "hint": hint, "changes": wrong})
     return found
 
 
-def _unsigned(workspace: Workspace, server: str, channels: Sequence[ChannelPolicy]) -> list[str]:
+def _unsigned(
+    workspace: Workspace, server: str, channels: Sequence[ChannelPolicy], stages: Sequence[Stage]
+) -> list[str]:
     events = Store(workspace).history(server)
-    return list(approval_faults(workspace, fold(server, events), events, channels))
+    state = fold(server, events)
+    return [
+        *approval_faults(workspace, state, events, channels),
+        *hold_faults(workspace, state, events, channels),
+        *stage_faults(workspace, state, events, stages),
+    ]
 
 
 def require_sound(workspace: Workspace, server: str) -> None:

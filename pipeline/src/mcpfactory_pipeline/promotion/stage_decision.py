@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from mcpfactory_codegen.text import listed
@@ -17,6 +18,7 @@ from mcpfactory_pipeline.plan.order import required_stages
 from mcpfactory_pipeline.plan.plan import UP_TO_DATE, plan
 from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, person_key
 from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.promotion.signatures import require_key, sign_decision, without_unsigned
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction
@@ -36,13 +38,15 @@ class _StageQuestion:
     shown: Mapping[str, str]
     dry_run: bool
 
-    def record(self, event: str, reason: str, **facts: Any) -> dict[str, Any]:
+    def record(self, event: str, reason: str, key: Path | None, **facts: Any) -> dict[str, Any]:
         state = self.transaction.state
         candidate = state.candidate if "candidate" in self.stage.reads else None
         known = state.candidates.get(candidate or "")
         about = {"stage": self.stage.name, "candidate": candidate, "version": known.version if known else None}
         items = shown_items(self.stage, state)
-        self.transaction.append(event, **about, shown=dict(self.shown), reason=reason, **facts)
+        said = {**about, "shown": dict(self.shown), "reason": reason, **facts}
+        signed = sign_decision(key, state.server, event, said) if key else {}
+        self.transaction.append(event, **said, **signed)
         made = self.transaction.state.decisions[self.stage.name]
         missing = describe_missing(self.policy, made, self.shown)
         return {"server": state.server, **about, "shown": items, "missing": missing, "dry_run": self.dry_run}
@@ -55,6 +59,7 @@ def approve_stage(
     *,
     candidate: str | None = None,
     reason: str = "",
+    key: Path | None = None,
     dry_run: bool = False,
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
@@ -71,15 +76,18 @@ def approve_stage(
     with _question(
         workspace, server, stage, candidate=candidate, dry_run=dry_run, stages=stages, clock=clock
     ) as question:
+        require_key(workspace, key, f"a decision about {stage}", signed=question.policy.signed)
         state = question.transaction.state
         _require_recorded(workspace, question.stage, state)
-        given = approved_by(question.policy, state.decisions.get(stage), question.shown)
+        events = question.transaction.events
+        counted = without_unsigned(workspace, state, lambda: events, [question.stage])
+        given = approved_by(question.policy, counted.decisions.get(stage), question.shown)
         if person_key(actor()) in map(person_key, given):
             raise PromotionError(
                 f"{actor()} has approved what {stage} of {server} shows already",
                 hint=f"mcpfactory pipeline run {server}",
             )
-        return question.record("approved", reason)
+        return question.record("approved", reason, key)
 
 
 def reject_stage(
@@ -89,6 +97,7 @@ def reject_stage(
     *,
     reason: str,
     candidate: str | None = None,
+    key: Path | None = None,
     dry_run: bool = False,
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
@@ -104,7 +113,8 @@ def reject_stage(
     with _question(
         workspace, server, stage, candidate=candidate, dry_run=dry_run, stages=stages, clock=clock
     ) as question:
-        return question.record("rejected", reason, restart=question.policy.restart or None)
+        require_key(workspace, key, f"a decision about {stage}", signed=question.policy.signed)
+        return question.record("rejected", reason, key, restart=question.policy.restart or None)
 
 
 @contextlib.contextmanager

@@ -30,6 +30,7 @@ from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, prove
 from mcpfactory_pipeline.plan.plan import BLOCKED, RUN, UP_TO_DATE, WAITING, PlanStep, plan
 from mcpfactory_pipeline.plan.policy import describe_decision
 from mcpfactory_pipeline.plan.stage import RETRIED, Artifact, Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.promotion.signatures import without_unsigned
 from mcpfactory_pipeline.run.job import make_job
 from mcpfactory_pipeline.run.tampering import Baseline, take_baseline, undo_tampering
 from mcpfactory_pipeline.run.watch import move_back, soaking
@@ -63,6 +64,7 @@ def server_plan(
 ) -> tuple[PlanStep, ...]:
     """Return the plan of one server, from what is on disk now; `inputs` where they have been read already."""
     inputs = read_inputs(stages, InputReader(server, state)) if inputs is None else inputs
+    state = without_unsigned(workspace, state, lambda: Store(workspace).history(server.name), stages)
     artifact = artifact_of(workspace, state)
     present = artifact is None or all((artifact.folder / name).exists() for name in artifact.files)
     return plan(stages, state, inputs, force=force, present=present)

@@ -16,7 +16,18 @@ from mcpfactory_pipeline.workspace.workspace import setting_error
 
 __all__ = ["approval_stage", "check_restart", "never_run"]
 
-_FIELDS: Final = ("name", "kind", "needs", "before", "shows", "approvals", "approvers", "message", "on_rejection")
+_FIELDS: Final = (
+    "name",
+    "kind",
+    "needs",
+    "before",
+    "shows",
+    "approvals",
+    "approvers",
+    "message",
+    "on_rejection",
+    "signed",
+)
 _RESTART: Final = "restart:"
 
 
@@ -65,7 +76,9 @@ def _policy(name: str, table: Mapping[str, Any], message: str) -> ApprovalPolicy
             f"stage {name}: on_rejection is {rejected!r}", '"stop", or "restart:" and a stage that stands before it'
         )
     restart = "" if rejected == "stop" else rejected.removeprefix(_RESTART)
-    return ApprovalPolicy(approvals, tuple(approvers), message, restart)
+    if not isinstance(signed := table.get("signed", False), bool):
+        raise setting_error(f"stage {name}: signed is {signed!r}", "signed = true")
+    return ApprovalPolicy(approvals, tuple(approvers), message, restart, signed)
 
 
 def check_restart(stage: Stage, before: set[str]) -> None:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Candidate, Channel, DryRun, Name, Reason, RequiredReason, Stage, workspace_in
+from mcpfactory.options import (
+    AsJson,
+    Candidate,
+    Channel,
+    DryRun,
+    Name,
+    Reason,
+    RequiredReason,
+    SignWith,
+    Stage,
+    workspace_in,
+)
 
 __all__ = ["register"]
 
@@ -52,10 +62,7 @@ def approve(
     stage: Stage = "",
     candidate: Candidate = "",
     reason: Reason = "",
-    sign_with: Annotated[
-        Path | None,
-        typer.Option(metavar="KEY", help="Sign it with this ssh key, as a channel with `signed` asks for."),
-    ] = None,
+    sign_with: SignWith = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -63,10 +70,8 @@ def approve(
     from mcpfactory_pipeline.promotion import decision, stage_decision
 
     if stage:
-        if sign_with:
-            output.fail("approvals of stages are not signed", "leave --sign-with away", Exit.USAGE)
         made = stage_decision.approve_stage(
-            workspace_in(), name, stage, candidate=candidate or None, reason=reason, dry_run=dry_run
+            workspace_in(), name, stage, candidate=candidate or None, reason=reason, key=sign_with, dry_run=dry_run
         )
         _print_stage(made, "approved", as_json)
         return
@@ -86,6 +91,7 @@ def reject(
     channel: Channel = "production",
     stage: Stage = "",
     candidate: Candidate = "",
+    sign_with: SignWith = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -94,11 +100,13 @@ def reject(
 
     if stage:
         made = stage_decision.reject_stage(
-            workspace_in(), name, stage, candidate=candidate or None, reason=reason, dry_run=dry_run
+            workspace_in(), name, stage, candidate=candidate or None, reason=reason, key=sign_with, dry_run=dry_run
         )
         _print_stage(made, "rejected", as_json)
         return
-    made = decision.reject(workspace_in(), name, channel, candidate=candidate or None, reason=reason, dry_run=dry_run)
+    made = decision.reject(
+        workspace_in(), name, channel, candidate=candidate or None, reason=reason, key=sign_with, dry_run=dry_run
+    )
     _print(made, f"{name} {made['version']} ({made['candidate']}) is rejected for {channel}", as_json)
 
 
@@ -130,23 +138,29 @@ def hold(
     name: Name,
     reason: RequiredReason,
     channel: Channel = "production",
+    sign_with: SignWith = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Keep a channel as it is, until the hold is lifted."""
     from mcpfactory_pipeline.promotion import decision
 
-    made = decision.hold(workspace_in(), name, channel, reason=reason, dry_run=dry_run)
+    made = decision.hold(workspace_in(), name, channel, reason=reason, key=sign_with, dry_run=dry_run)
     _print(made, f"{channel} of {name} is held", as_json)
 
 
 def unhold(
-    name: Name, channel: Channel = "production", reason: Reason = "", dry_run: DryRun = False, as_json: AsJson = False
+    name: Name,
+    channel: Channel = "production",
+    reason: Reason = "",
+    sign_with: SignWith = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
 ) -> None:
     """Lift a hold: the channel may move again."""
     from mcpfactory_pipeline.promotion import decision
 
-    made = decision.release(workspace_in(), name, channel, reason=reason, dry_run=dry_run)
+    made = decision.release(workspace_in(), name, channel, reason=reason, key=sign_with, dry_run=dry_run)
     _print(made, f"{channel} of {name} is no longer held", as_json)
 
 
