@@ -20,6 +20,7 @@ from benchmarks.trials.by_hand import Ran, run_workflow
 from benchmarks.trials.first_push import Pushed, git, prepare
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import new_id
+from mcpfactory_pipeline.ci.admission import candidate_id
 from mcpfactory_pipeline.state.state import fold, to_text
 
 __all__ = ["CASES", "MUTANTS", "run"]
@@ -92,6 +93,16 @@ class Scene:
         git(fork, "push", "-q", "origin", f"HEAD:refs/heads/{_REQUEST}")
         return run_workflow(self.pushed.runner, self.workflow, f"refs/pull/{_REQUEST}", base="main", only=only)
 
+    def push(self, change: Callable[[Path], None]) -> dict[str, Ran]:
+        """The first job for a push to the branch, as it comes of a merge that nobody looked at."""
+        place = self.folder / "merged"
+        shutil.rmtree(place, ignore_errors=True)
+        git(self.folder, "clone", "-q", self.pushed.runner.origin.as_uri(), str(place))
+        change(place)
+        git(place, "-c", "user.name=ada", "-c", "user.email=ada@example.org", "commit", "-qam", "A small correction")
+        git(place, "push", "-q", "origin", "HEAD:main")
+        return run_workflow(self.pushed.runner, self.workflow, "refs/heads/main", only=("plan",))
+
     def hand_over(self, change: Callable[[list[dict[str, Any]], Path], list[dict[str, Any]]]) -> dict[str, Ran]:
         """`fold` and `keep` of the branch, of what a shard handed over after somebody changed it."""
         shard = self.folder / "artifacts" / "shard-1"
@@ -149,6 +160,24 @@ def _no_rejection(fork: Path) -> None:
     _rewrite(fork, "victim", lambda events: [event for event in events if event["event"] != "rejected"])
 
 
+def _own_candidate(place: Path) -> None:
+    """The last run of hello once more, about another candidate, and an approval of that."""
+
+    def add(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        run, last = new_id(events[-1]["id"]), str(events[-1]["id"])
+        built = next(event for event in events if event.get("built"))
+        files = dict.fromkeys(built["built"]["files"], hash_bytes(b"a back door"))
+        made = candidate_id(files)
+        again = []
+        for event in (one for one in events if one.get("run") == built["run"]):
+            again.append({**event, "id": (last := new_id(last)), "run": run})
+            again[-1] |= {"candidate": made} if "candidate" in event else {}
+            again[-1] |= {"built": {**event["built"], "files": files}} if "built" in event else {}
+        return _approval([*events, *again], place)
+
+    _rewrite(place, "hello", add)
+
+
 def _rewrite(fork: Path, server: str, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
     """Another history, and the state that follows from it: neither contradicts the other."""
     file = fork / f"pipeline/history/{server}.jsonl"
@@ -173,6 +202,13 @@ def _refused(scene: Scene, change: Callable[[Path], None]) -> Iterator[str]:
     ran = scene.request(change, only=("plan",))
     if ran["plan"].result != "failure":
         yield "the pull request is not refused"
+
+
+def _push_refused(scene: Scene, change: Callable[[Path], None]) -> Iterator[str]:
+    """A push after which the first job must be red, for what it brings."""
+    ran = scene.push(change)["plan"]
+    if ran.result != "failure" or "push what was built first" not in ran.log:
+        yield f"the push is not refused: plan ended in {ran.result}: {ran.log[-300:]}"
 
 
 def _nothing_kept(scene: Scene, change: Callable[[list[dict[str, Any]], Path], list[dict[str, Any]]]) -> Iterator[str]:
@@ -218,6 +254,7 @@ CASES: dict[str, Callable[[Scene], Iterator[str]]] = {
     "a test that steals and plants": _robbed,
     "a pull request with its own approval": lambda scene: _refused(scene, _own_approval),
     "a pull request without a rejection": lambda scene: _refused(scene, _no_rejection),
+    "a push with a candidate and its approval": lambda scene: _push_refused(scene, _own_candidate),
     "a shard result with an approval": lambda scene: _nothing_kept(scene, _approval),
     "a shard result with another server": lambda scene: _nothing_kept(scene, _another),
     "a shard result of another run": lambda scene: _nothing_kept(scene, _old_run),
@@ -229,6 +266,9 @@ CASES: dict[str, Callable[[Scene], Iterator[str]]] = {
 MUTANTS: dict[str, tuple[str, str, str]] = {
     "what a pull request brings is looked at": (
         "a pull request with its own approval", "ci.pull_request", "m.refusals = lambda workspace, base: []",
+    ),
+    "what a push brings is looked at": (
+        "a push with a candidate and its approval", "ci.pull_request", "m._about_new_candidates = lambda history, events: []",
     ),
     "events of the base must be there": (
         "a pull request without a rejection", "state.against", "m.lost = lambda workspace, ref, names=None: []",

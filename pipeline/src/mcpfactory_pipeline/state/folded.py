@@ -13,7 +13,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState, apply
 
-__all__ = ["FoldedHistory", "begin", "go_on"]
+__all__ = ["FoldedHistory", "begin", "go_on", "is_fold"]
 
 # Members that no question about times asks for, and that are most of an event.
 _LARGE: Final = frozenset(
@@ -57,6 +57,22 @@ def go_on(folded: FoldedHistory, events: Sequence[Event]) -> FoldedHistory:
             starts.pop(_step(event), None)
     recent = _still_asked([*folded.recent, *map(_small, events)], state)
     return FoldedHistory(state, str(events[-1]["id"]), tuple(map(_small, starts.values())), recent)
+
+
+def is_fold(folded: FoldedHistory, server: str, events: Sequence[Event]) -> bool:
+    """Whether events, all there are, come to this; folded in several steps, more of the recent ones may be kept.
+
+    Raises:
+        StateError: on an event that cannot be folded.
+    """
+    wanted = go_on(begin(server), events)
+    if (folded.state, folded.last, folded.starts) != (wanted.state, wanted.last, wanted.starts):
+        return False
+    every = {str(event["id"]): _small(event) for event in events}
+    kept = {str(event["id"]): event for event in folded.recent}
+    return all(every.get(key) == event for key, event in kept.items()) and kept.keys() >= {
+        str(event["id"]) for event in wanted.recent
+    }
 
 
 def _step(event: Event) -> tuple[object, object]:

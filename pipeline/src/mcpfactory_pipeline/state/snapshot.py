@@ -2,7 +2,7 @@
 
 A snapshot is a memory, and no word of it counts against the history: it says of which bytes it is the fold by their hash, and by
 which rules (the hash of the modules that fold). Where either differs, or the file is damaged, there is no snapshot. It is not
-tracked, and whoever finds none writes the next one. `mcpfactory pipeline verify` never looks at it.
+tracked, and whoever finds none writes the next one. `mcpfactory pipeline verify` folds the history itself, and compares.
 """
 
 from __future__ import annotations

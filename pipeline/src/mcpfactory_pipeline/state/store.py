@@ -102,6 +102,10 @@ class Store:
         """Where the history of a server is."""
         return self._folder / "history" / f"{server}.jsonl"
 
+    def snapshot_file(self, server: str) -> Path:
+        """Where what the history of a server came to is kept."""
+        return self.locks / f"{server}.snapshot"
+
     def where(self, server: str, kind: str) -> str:
         """Return the path that messages name: relative to the workspace."""
         return f"pipeline/{kind}/{server}.{'json' if kind == 'state' else 'jsonl'}"
@@ -133,7 +137,7 @@ class Store:
 
     def folded(self, server: str) -> FoldedHistory:
         """What the history of a server comes to. What a snapshot holds of it is not folded again."""
-        file, where = self.locks / f"{server}.snapshot", self.where(server, "history")
+        file, where = self.snapshot_file(server), self.where(server, "history")
         stamp = stamp_of(self.history_file(server))
         data = history.read_bytes(self.history_file(server), where)
         known = read_snapshot(file, data)
@@ -148,7 +152,7 @@ class Store:
 
     def recent(self, server: str) -> Sequence[Event]:
         """The events that somebody may still ask for, for what is shown and decides nothing: an untouched history is not read."""
-        file, stamp = self.locks / f"{server}.snapshot", stamp_of(self.history_file(server))
+        file, stamp = self.snapshot_file(server), stamp_of(self.history_file(server))
         found = read_recent(file, stamp)
         return self.folded(server).recent if found is None else found
 

@@ -15,9 +15,12 @@ from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import read_regular, replace_file
 from mcpfactory_pipeline.base.git import git_text
 from mcpfactory_pipeline.base.locks import file_lock
+from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.against import lost
+from mcpfactory_pipeline.state.folded import is_fold
 from mcpfactory_pipeline.state.history import CONFLICT_MARKERS, LARGEST
-from mcpfactory_pipeline.state.state import fold, newer_schema, to_text
+from mcpfactory_pipeline.state.snapshot import read_snapshot
+from mcpfactory_pipeline.state.state import fold, newer_schema, repair_hint, to_text
 from mcpfactory_pipeline.state.store import Store, is_older
 from mcpfactory_pipeline.workspace.broken import explain_broken
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -102,10 +105,25 @@ def _mismatch(store: Store, server: str) -> StateError | None:
     if text is None:
         return StateError(f"{where} is missing", hint="the next run writes it") if events else None
     if text == to_text(state):
-        return None
+        return _forged_snapshot(store, server)
     if is_older(server, text, events):
         return StateError(f"{where} is older than its history", hint="the next run brings it up to date")
     return store.contradiction(server, text, events)
+
+
+def _forged_snapshot(store: Store, server: str) -> StateError | None:
+    """Return the error for a snapshot that is said to be of this history, and is not what that comes to; the other commands would believe it."""
+    file, where = store.snapshot_file(server), store.where(server, "history")
+    data = history.read_bytes(store.history_file(server), where)
+    if (known := read_snapshot(file, data)) is None:
+        return None
+    size, folded = known
+    if is_fold(folded, server, history.parse(data[:size], where)):
+        return None
+    return StateError(
+        f"pipeline/locks/{file.name} is not what its history comes to: no command of mcpfactory wrote it",
+        hint=repair_hint(store.where(server, "state")),
+    )
 
 
 def _changes(store: Store, server: str) -> Iterator[str]:
@@ -133,6 +151,7 @@ def _repair(store: Store, server: str) -> list[str]:
     """Repair the files of one server; return what changed where `verify` could not say it."""
     with file_lock(store.locks / f"{server}.lock"):
         marks = _without_marks(store, server)
+        store.snapshot_file(server).unlink(missing_ok=True)  # whatever it is, the next command makes another
         if not (events := store.history(server)):
             raise store.without_history(server)
         text = store.state_text(server, broken="")
