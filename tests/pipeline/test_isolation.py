@@ -7,10 +7,13 @@ import os
 import subprocess
 import sys
 import sysconfig
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from mcpfactory.commands.pipeline import warn_of_isolation
 from mcpfactory_pipeline.base.errors import ConfigError, StageError
 from mcpfactory_pipeline.build.programs import job_environ, uv_environ
 from mcpfactory_pipeline.executors import LocalExecutor
@@ -21,9 +24,13 @@ from mcpfactory_pipeline.isolation.paths import interpreter_paths
 from mcpfactory_pipeline.isolation.sandbox import Sandbox, make_sandbox
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.job import make_job
+from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.stages import STAGES, workspace_stages
+from mcpfactory_pipeline.state.store import Store
 from tests.machine import needs
+from tests.pipeline import cheap
 from tests.pipeline.cheap import add_server
+from tests.pipeline.here import Here
 from tests.pipeline.space import configured
 
 SECRET = "canary-9c3f"
@@ -137,6 +144,46 @@ def test_auto_takes_the_first_level_that_is_here_and_never_a_container(monkeypat
     here = [name for name in ("landlock", "bubblewrap") if not levels.LEVELS[name].lacking()]
     assert without() == [*here, "none"][0]
     assert without("landlock", "bubblewrap") == "none"
+
+
+class HereLocal(LocalExecutor):
+    """The executor for this machine, with its jobs in this process."""
+
+    run = Here.run
+
+
+@pytest.fixture
+def bare(monkeypatch):
+    """A machine on which nothing keeps code apart."""
+    gone = {name: levels.Level(name, "", lambda: "it is gone", levels.NONE.command) for name in levels.LEVELS}
+    monkeypatch.setattr(levels, "LEVELS", {**gone, "none": levels.NONE})
+
+
+def test_where_a_level_is_required_a_run_on_a_bare_machine_is_refused_before_anything_runs(workspace, bare):
+    add_server(workspace.root, "books")
+    space = configured(workspace, 'isolation = "required"')
+    with pytest.raises(
+        StageError, match="there is no level here: landlock: it is gone; bubblewrap: it is gone"
+    ) as told:
+        run_pipeline(space, stages=[replace(stage, sandboxed=True) for stage in cheap.STAGES], executor=HereLocal(1))
+    assert told.value.hint
+    assert Store(space).history("books") == []
+
+
+def test_what_a_run_is_kept_apart_by_is_told_in_its_first_event_and_its_outcome(workspace, bare):
+    add_server(workspace.root, "books")
+    told = []
+    reporter = SimpleNamespace(emit=told.append, close=lambda: None)
+    stages = [replace(stage, sandboxed=True) for stage in cheap.STAGES]
+    outcome = run_pipeline(workspace, stages=stages, executor=HereLocal(1), reporter=reporter)
+    assert (told[0].to_json()["isolation"], outcome.isolation) == ("none", "none")
+
+
+def test_nothing_that_keeps_code_apart_is_warned_of_where_nobody_chose_it(workspace, bare, capsys):
+    for ran, text in ((0, ""), (1, ""), (1, 'isolation = "none"')):
+        warn_of_isolation(configured(workspace, text), SimpleNamespace(ran=ran, isolation="none"))
+        told = capsys.readouterr().err
+        assert ("nothing that keeps it apart (landlock: it is gone" in told) == (ran == 1 and not text)
 
 
 def test_a_level_that_is_demanded_and_not_to_be_had_breaks_the_stage(monkeypatch):

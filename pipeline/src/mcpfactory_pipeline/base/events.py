@@ -33,10 +33,11 @@ class RunEvent:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted(RunEvent):
-    """The run is about these servers and stages."""
+    """The run is about these servers and stages; `isolation` is the level at which code of servers runs on this machine."""
 
     servers: tuple[str, ...]
     stages: tuple[str, ...]
+    isolation: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,14 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.isolation import confine, contain
 from mcpfactory_pipeline.isolation.paths import DEVICES, system_paths
 
-__all__ = ["AUTO", "LEVELS", "NONE", "Container", "Level", "Reach", "find_level"]
+__all__ = ["AUTO", "LEVELS", "NONE", "REQUIRED", "Container", "Level", "Reach", "describe_lacking", "find_level"]
 
 AUTO: Final = "auto"
+REQUIRED: Final = "required"  # as auto, and never none
 _CLIENT: Final = ("HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONTEXT", "CONTAINER_HOST")
+_INSTALL: Final = (
+    'install bubblewrap, take a machine with Landlock, or run for people whom you trust with isolation = "none"'
+)
 _PATIENCE: Final = 10.0  # seconds for a program that does nothing
 
 
@@ -56,13 +60,16 @@ class Level:
 
 
 def find_level(wanted: str) -> Level:
-    """Return the level of a name; for `auto` the first of the table that is to be had here without being asked for by name.
+    """Return the level of a name; for `auto` and `required` the first of the table that is to be had here without being asked for by name.
 
     Raises:
-        StageError: when that level is not to be had here.
+        StageError: when that level is not to be had here; for `required` when there is none but `none`.
     """
-    if wanted == AUTO:
-        return next(LEVELS[name] for name in _CHOSEN if not LEVELS[name].lacking())
+    if wanted in {AUTO, REQUIRED}:
+        found = next(LEVELS[name] for name in _CHOSEN if not LEVELS[name].lacking())
+        if found is NONE and wanted == REQUIRED:
+            raise StageError(f'isolation = "required", and there is no level here: {describe_lacking()}', hint=_INSTALL)
+        return found
     level = LEVELS[wanted]
     if lacking := level.lacking():
         raise StageError(
@@ -70,6 +77,11 @@ def find_level(wanted: str) -> Level:
             hint='install what is missing, or take isolation = "auto" in [pipeline]',
         )
     return level
+
+
+def describe_lacking() -> str:
+    """Return why each level that is chosen by itself is not to be had here, in words."""
+    return "; ".join(f"{name}: {lacking}" for name in _CHOSEN if (lacking := LEVELS[name].lacking()))
 
 
 def _landlock(reach: Reach, command: Sequence[str]) -> list[str]:

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcpfactory_codegen.text import listed, unknown_field
-from mcpfactory_pipeline.isolation.levels import AUTO, LEVELS, NONE, find_level
+from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.isolation.levels import AUTO, LEVELS, NONE, REQUIRED, find_level
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
-__all__ = ["any_wall", "apply_isolation", "isolation_settings", "wanted_level"]
+__all__ = ["any_wall", "apply_isolation", "isolation_settings", "level_here", "wanted_level"]
 
 _CONTAINER: Final = ("program", "image")
 
@@ -22,7 +23,7 @@ def wanted_level(settings: Mapping[str, Any]) -> str:
     Raises:
         ConfigError: for a name that is none.
     """
-    wanted, names = settings.get("isolation", AUTO), (AUTO, *LEVELS)
+    wanted, names = settings.get("isolation", AUTO), (AUTO, REQUIRED, *LEVELS)
     if wanted not in names:
         raise setting_error(f"pipeline.isolation is {wanted!r}", listed(str(wanted), names, "levels"))
     return str(wanted)
@@ -51,6 +52,24 @@ def apply_isolation(stages: Sequence[Stage], settings: Mapping[str, Any]) -> tup
     if not said:
         return tuple(stages)
     return tuple(replace(stage, settings={**stage.settings, **said}) if stage.sandboxed else stage for stage in stages)
+
+
+def level_here(workspace: Workspace, stages: Sequence[Stage]) -> str:
+    """Return the name of the level at which stages run code of servers on this machine; "" when none of them does.
+
+    Raises:
+        ConfigError: for a level that there is none of.
+        StageError: `required` is demanded, and none is to be had.
+    """
+    if not any(stage.sandboxed for stage in stages):
+        return ""
+    wanted = wanted_level(workspace.settings)
+    try:
+        return find_level(wanted).name
+    except StageError:
+        if wanted == REQUIRED:
+            raise
+        return wanted  # its stages will say what is missing
 
 
 def any_wall(workspace: Workspace) -> bool:

@@ -22,7 +22,7 @@ from mcpfactory_pipeline.base.locks import register_run
 from mcpfactory_pipeline.executors import Executor, LocalExecutor, make_executor
 from mcpfactory_pipeline.isolation.hiding import hide_process
 from mcpfactory_pipeline.notices import NotifyingReporter, make_notifier
-from mcpfactory_pipeline.plan.isolation import any_wall
+from mcpfactory_pipeline.plan.isolation import any_wall, level_here
 from mcpfactory_pipeline.plan.plan import PlanStep, broken_step
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.run.runner import Runner, ServerResult, server_plan
@@ -42,12 +42,14 @@ BACKOFF: Final = 2.0  # seconds
 class RunOutcome:
     """How a run ended: the worst outcome of each server, and how many stages ran.
 
-    `recorded` are the events that the run wrote, by server, as this process has them: files can be changed afterwards.
+    `recorded` are the events that the run wrote, by server, as this process has them: files can be changed afterwards. `isolation`
+    is the level at which code of servers ran here; "" where no stage runs any, or not on this machine.
     """
 
     servers: dict[str, str]
     ran: int
     recorded: Mapping[str, Sequence[Event]] = field(default_factory=dict)
+    isolation: str = ""
 
     @property
     def interrupted(self) -> bool:
@@ -120,6 +122,7 @@ def run_pipeline(
     Raises:
         NotFoundError: for an unknown server or stage.
         ConfigError: for a workspace that cannot be read.
+        StageError: `isolation = "required"`, and no level is to be had here.
     """
     stages = stages_until(stages or workspace_stages(workspace), until)
     servers, broken = workspace.survey(names)
@@ -127,6 +130,7 @@ def run_pipeline(
     if others := make_notifier(workspace):
         reporter = NotifyingReporter(reporter, others)
     executor = _ready_executor(workspace, executor, jobs)
+    level = level_here(workspace, stages) if isinstance(executor, LocalExecutor) else ""
 
     def emit(event: RunEvent) -> None:
         with guard:
@@ -135,12 +139,12 @@ def run_pipeline(
     slots = max(1, jobs or executor.slots)
     runner = _runner(workspace, tuple(stages), executor, emit, run_id=run_id or new_id(), slots=slots)
     started = time.monotonic()
-    emit(RunStarted(tuple(server.name for server in servers), tuple(stage.name for stage in stages)))
+    emit(RunStarted(tuple(server.name for server in servers), tuple(stage.name for stage in stages), level))
     try:
         with _interrupt_on_signals(), register_run(runner.store.locks, runner.run_id):
             results = _run_all(runner, servers, force, slots, stop or threading.Event())
             results += [_report_broken(runner, one) for one in broken]
-        outcome = _outcome(runner, results)
+        outcome = _outcome(runner, results, level)
         emit(RunFinished(outcome.servers, outcome.ran, round(time.monotonic() - started, 3)))
     finally:
         executor.close()
@@ -156,9 +160,9 @@ def _ready_executor(workspace: Workspace, executor: Executor | str | None, jobs:
     return executor
 
 
-def _outcome(runner: Runner, results: Sequence[ServerResult]) -> RunOutcome:
+def _outcome(runner: Runner, results: Sequence[ServerResult], level: str) -> RunOutcome:
     outcomes = {result.server: result.outcome for result in results}
-    return RunOutcome(outcomes, sum(len(result.ran) for result in results), runner.store.recorded)
+    return RunOutcome(outcomes, sum(len(result.ran) for result in results), runner.store.recorded, level)
 
 
 def _runner(

@@ -187,7 +187,7 @@ def run(
 
     The exit code is that of `mcpfactory pipeline run`; 5 when a file was changed after it was recorded.
     """
-    from mcpfactory.commands.pipeline import exit_of_run
+    from mcpfactory.commands.pipeline import exit_of_run, warn_of_isolation
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.ci import bundle
     from mcpfactory_pipeline.ci.shard_results import read_run
@@ -199,6 +199,7 @@ def run(
     reporter = make_reporter("json" if as_json else "live" if output.read_by_person(sys.stdout) else "plain")
     adopt_orphans()
     outcome = run_pipeline(workspace, names or None, reporter=reporter, run_id=read_run(run_id) if run_id else "")
+    warn_of_isolation(workspace, outcome)
     if left := end_descendants():
         output.note(f"ended {pluralize(left, 'orphan')} that jobs left behind")
     folder.mkdir(parents=True, exist_ok=True)

@@ -96,7 +96,7 @@ def _check_workspace(names: list[str]) -> Iterator[Diagnosis]:
 def _check_isolation(workspace: Workspace) -> Diagnosis:
     """Return what keeps code of a server to its folder when the pipeline runs it here."""
     from mcpfactory_pipeline.base.errors import ConfigError, StageError
-    from mcpfactory_pipeline.isolation.levels import LEVELS, NONE, find_level
+    from mcpfactory_pipeline.isolation.levels import NONE, describe_lacking, find_level
     from mcpfactory_pipeline.plan.isolation import wanted_level
 
     try:
@@ -109,9 +109,11 @@ def _check_isolation(workspace: Workspace) -> Diagnosis:
     words = f"{level.name}: {level.says}"
     if level is not NONE or wanted == NONE.name:
         return Diagnosis("ok", "isolation", words)
-    lacking = "; ".join(f"{name}: {LEVELS[name].lacking()}" for name in ("landlock", "bubblewrap"))
     return Diagnosis(
-        "warning", "isolation", f"{words} ({lacking})", "install bubblewrap, or run for people whom you trust"
+        "warning",
+        "isolation",
+        f"{words} ({describe_lacking()})",
+        "install bubblewrap, or run for people whom you trust",
     )
 
 

@@ -15,6 +15,7 @@ from mcpfactory.options import AsJson, Channel, DryRun, Name, Names, Refresh, Sh
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.plan.plan import PlanStep
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
 app = typer.Typer(
     help="Generate, build, test, validate and promote the servers of this workspace.", no_args_is_help=True
@@ -107,7 +108,18 @@ def run(
         reporter=reporter,
         executor=executor or None,
     )
+    warn_of_isolation(workspace, outcome)
     raise typer.Exit(exit_of_run(outcome))
+
+
+def warn_of_isolation(workspace: Workspace, outcome: Any) -> None:
+    """Say, once a run, that nothing kept code of servers apart although nobody chose that."""
+    from mcpfactory_pipeline.isolation.levels import AUTO, NONE, describe_lacking
+    from mcpfactory_pipeline.plan.isolation import wanted_level
+
+    if outcome.ran and outcome.isolation == NONE.name and wanted_level(workspace.settings) == AUTO:
+        output.warning(f"code of servers ran with nothing that keeps it apart ({describe_lacking()})")
+        output.hint('isolation = "required" in [pipeline] refuses to run so; mcpfactory doctor says what is missing')
 
 
 def exit_of_run(outcome: Any) -> Exit:
