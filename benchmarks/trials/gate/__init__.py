@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -23,10 +23,10 @@ __all__ = ["ATTEMPTS", "attack", "attack_all", "run"]
 ATTEMPTS: Final = (*tampering.ATTEMPTS, *offers.ATTEMPTS, *shard_results.ATTEMPTS, *code.ATTEMPTS, *proof.ATTEMPTS)
 
 
-def attack(attempt: Attempt, origin: Path, folder: Path) -> Met:
-    """Does one attempt on a copy of the origin, which is taken away afterwards."""
+def attack(attempt: Attempt, origin: Path, folder: Path, make: Callable[[Path], Field] = Field) -> Met:
+    """Does one attempt on a copy of the origin, which is taken away afterwards; `make` is how its commands are typed."""
     shutil.copytree(origin, folder, symlinks=True)
-    field = Field(folder)
+    field = make(folder)
     try:
         harm = tuple(attempt.act(field))
     except Exception as error:  # noqa: BLE001 - an attempt that breaks shows nothing, and must not look as if it were refused
