@@ -161,6 +161,16 @@ def test_a_body_has_the_shape_of_its_example(
     assert (list(one.body.schema["properties"]) if properties is not None else None) == properties
 
 
+def test_members_of_a_body_have_its_values_as_examples(reader: SourceReader) -> None:
+    raw = '{"title": "Emma", "password": "hunter2", "by": "{{author}}", "pages": 3}'
+    (one,) = reader.api(collection(body(mode="raw", raw=raw))).operations
+    assert one.body is not None
+    assert isinstance(one.body.schema, dict)
+    shown = {name: part.get("examples") or part.get("example") for name, part in one.body.schema["properties"].items()}
+    assert shown["title"] in ("Emma", ["Emma"])
+    assert not any(shown[name] for name in ("password", "by", "pages"))
+
+
 def test_answers_have_the_types_of_the_saved_examples(reader: SourceReader) -> None:
     saved = [
         {"name": "Found", "code": 200, "body": '{"title": "Emma", "pages": 3}'},

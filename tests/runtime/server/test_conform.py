@@ -64,6 +64,7 @@ LISTED = {
     "properties": {
         "id": {"type": "integer"},
         "name": {"type": "string"},
+        "ready": {"type": ["boolean", "null"]},
         "tags": {"type": "array", "items": {"type": "object", "properties": {"n": {"type": "integer"}}}},
     },
 }
@@ -73,9 +74,11 @@ LISTED = {
     ("value", "structured", "missing"),
     [
         ({"id": 1, "more": True}, {"id": 1, "more": True}, ""),
-        ({"id": "1", "name": "x"}, {"name": "x"}, "id"),
+        ({"id": "one", "name": "x"}, {"name": "x"}, "id"),
+        ({"id": "1", "name": "1", "ready": "true"}, {"id": 1, "name": "1", "ready": True}, ""),  # as XML says it
+        ({"id": "1.5", "ready": "yes"}, {}, "id, ready"),
         ({"id": 1, "name": None}, {"id": 1}, ""),
-        ({"tags": [{"n": 1}, {"n": "1"}, 5]}, {"tags": [{"n": 1}, {}]}, "tags[].n, tags[]"),
+        ({"tags": [{"n": 1}, {"n": "x"}, 5]}, {"tags": [{"n": 1}, {}]}, "tags[].n, tags[]"),
         ([1], {}, "everything"),
     ],
 )
@@ -94,7 +97,7 @@ def test_what_differs_is_left_out_of_the_structured_content_and_named(
 
 
 def test_a_required_member_that_is_missing_is_an_error_that_says_the_call_was_made() -> None:
-    result = conforming({**LISTED, "required": ["id"]})(answer({"id": "1"}))
+    result = conforming({**LISTED, "required": ["id"]})(answer({"id": "one"}))
     assert result["isError"]
     assert "structuredContent" not in result
     assert "id is missing. The call itself was carried out" in result["content"][-1]["text"]

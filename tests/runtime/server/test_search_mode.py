@@ -98,6 +98,13 @@ def test_a_description_is_the_tool_as_it_would_have_been_listed(server: Server) 
         assert json.loads(line) == {key: tool[key] for key in ("name", "description", "inputSchema", "annotations")}
 
 
+def test_an_unknown_name_among_others_costs_only_itself(server: Server) -> None:
+    described, note = said(called(server, "describe_tools", names=["get_bok", "get_book", "x"])).splitlines()
+    assert json.loads(described)["name"] == "get_book"
+    assert note == "There is no tool 'get_bok', 'x'. search_tools finds the names."
+    assert called(server, "describe_tools", names=["get_bok"])["isError"] is True
+
+
 def test_descriptions_that_are_too_much_are_named_and_can_be_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

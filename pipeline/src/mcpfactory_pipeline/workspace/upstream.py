@@ -68,7 +68,9 @@ def api_addresses(
             message = f"{said}, which is no http or https URL, so calls of it fail"
             found.append(ApiAddress(url, said_by, "", False, message, way))
         elif what and not said_by and not by:
-            found.append(_refused(url, said, what, server, f"{setting} {settings.variable('ALLOW_PRIVATE')}=1"))
+            table = "in its [[api]]" if data.get("several") else "below [api]"
+            permit = f"{table} in servers/{server}/mcpfactory.toml and `mcpfactory update {server}`"
+            found.append(_refused(url, said, what, permit, f"{setting} {settings.variable('ALLOW_PRIVATE')}=1"))
         else:
             said += (f", on {what}" if what else "") + (f"; permitted by {by}" if by else "")
             said += f"; {addresses.set_by('')} does not move that" if name in unmoved else ""
@@ -91,10 +93,9 @@ def _permitted(settings: Settings, addresses: Addresses, place: str, private: Se
     return "the variable of another address there" if place in addresses.chosen() else ""
 
 
-def _refused(url: str, said: str, what: str, server: str, way: str) -> ApiAddress:
-    """Return a private address that only the document names."""
-    toml = f'allow_private = ["{host_port_of(url)}"] below [api] in servers/{server}/mcpfactory.toml'
-    hint = f"if that is meant: {toml} and `mcpfactory update {server}`, or {way}"
+def _refused(url: str, said: str, what: str, permit: str, way: str) -> ApiAddress:
+    """Return a private address that only the document names; `permit` says where it is permitted."""
+    hint = f'if that is meant: allow_private = ["{host_port_of(url)}"] {permit}, or {way}'
     message = f"{said}, on {what}, and only the API document says so: calls to it are refused"
     return ApiAddress(url, "", what, False, message, hint)
 

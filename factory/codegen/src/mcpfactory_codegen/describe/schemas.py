@@ -381,6 +381,9 @@ class Outputs:
     def _root(self, shape: Shape) -> Shape:
         if shape.get("type") == "object":
             return shape
+        if "object" in shape.get("type", ()):  # an object is the root itself, whatever else is below `result`
+            members = {"properties": shape["properties"]} if "properties" in shape else {}
+            return {"type": "object", **members}
         wrapped: Shape = {"type": "object", "properties": {"result": shape}}
         return {**wrapped, "required": ["result"]} if self._strict else wrapped
 

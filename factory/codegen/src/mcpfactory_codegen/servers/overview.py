@@ -177,7 +177,8 @@ def _private_address(server: str, report: Json) -> Choice | None:
     if not describe_private(url) or not place or place in permitted or place.rpartition(":")[0] in permitted:
         return None
     message = f"whether {url} is meant: it is {describe_private(url)}"
-    return Choice("private-address", message, f'allow_private = ["{place}"]   # below [api]')
+    table = "in its [[api]]" if address.get("several") else "below [api]"
+    return Choice("private-address", message, f'allow_private = ["{place}"]   # {table}')
 
 
 def _too_many_tokens(server: str, report: Json) -> Choice | None:

@@ -184,10 +184,16 @@ def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, 
 def _address(api: Api, names: Names, tools: Sequence[ApiTool], private: Sequence[str]) -> dict[str, Any]:
     """Return what `api_addresses` of the pipeline reads: the root's address, the other servers, and what is permitted.
 
-    `rootless`: each tool is at one of the others.
+    `rootless`: each tool is at one of the others. `several`: it is of several documents, each with an `[[api]]`.
     """
     servers = _servers(api, names, tools)
-    address = {"base_url": api.base_url, "prefix": names.prefix, "allow_private": list(private), "servers": servers}
+    address: dict[str, Any] = {
+        "base_url": api.base_url,
+        "prefix": names.prefix,
+        "allow_private": list(private),
+        "servers": servers,
+    }
+    address |= {"several": True} if any(operation.label for operation in api.operations) else {}
     return address if has_root(api, tools) else {**address, "rootless": True}
 
 

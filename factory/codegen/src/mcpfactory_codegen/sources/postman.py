@@ -233,6 +233,15 @@ def _written_headers(one: _PostmanRequest) -> dict[str, dict[str, Any]]:
     return {text(node, "key"): node for _, node in entries(one.node, "header") if text(node, "key")}
 
 
+def _with_examples(schema: dict[str, Any], value: Any) -> dict[str, Any]:
+    """Return the schema of a body with the texts of its members as examples; a model sees those, and not the body's."""
+    properties = schema.get("properties", {})
+    if not isinstance(value, dict) or not properties:
+        return schema
+    shown = {name: {**known, **_example(name, value.get(name))} for name, known in properties.items()}
+    return {**schema, "properties": shown}
+
+
 def _example(name: str, value: Any) -> dict[str, Any]:
     plain = isinstance(value, str) and 0 < len(value) <= _EXAMPLE and not value.startswith(("<", "{", ":"))
     hidden = _VARIABLE.search(str(value)) or REDACTED in str(value) or is_secret(name)
@@ -484,7 +493,7 @@ def _raw(one: _PostmanRequest, raw: str, language: str) -> dict[str, Any] | None
     value = _json(raw)
     if value is not None and (not kind or "json" in kind or language == "json"):
         kind = kind if "json" in kind else "application/json"
-        return {kind: {"schema": infer([value]), "example": _without_secrets(value)}}
+        return {kind: {"schema": _with_examples(infer([value]), value), "example": _without_secrets(value)}}
     kind = kind if re.fullmatch(r"[\w.+-]+/[\w.+-]+", kind) and "json" not in kind else _RAW.get(language, "text/plain")
     return {kind: {"schema": {"type": "string"}}}
 

@@ -6,6 +6,7 @@ their documents, and a call that the API carried out must not look like one that
 1. What conforms passes unchanged.
 2. Members (and items of lists) that do not conform are left out of the structured content; the text has the whole answer, and a
    note says what is missing. A null that the schema does not permit is left out without a note: absent says the same.
+   A text that is the number or the truth value which the schema has there (all values of XML are texts) becomes it.
 3. Where that is not enough, since something required is missing, the result is an error that says that the call was carried out.
 4. No content, or content that is no JSON, is the empty object.
 
@@ -21,6 +22,7 @@ from typing import Any, Final
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
 from mcpfactory_runtime.server.output import Converter, free_result
+from mcpfactory_runtime.server.schema.values import boolean_from_text, number_from_text
 
 __all__ = ["conforming"]
 
@@ -82,6 +84,8 @@ def _fit(value: Any, schema: Any, place: str, missing: dict[str, None]) -> Any:
     """Return the value without what does not conform, or `_REMOVED`; `missing` gets the places of what was left out."""
     if not isinstance(schema, Mapping):
         return value
+    if isinstance(value, str) and not _is_of(value, schema):
+        value = _meant(value)
     if not _is_of(value, schema):
         if value is not None:
             missing[place] = None
@@ -93,6 +97,12 @@ def _fit(value: Any, schema: Any, place: str, missing: dict[str, None]) -> Any:
         fitted = [_fit(one, items, f"{place}[]", missing) for one in value]
         return [one for one in fitted if one is not _REMOVED]
     return value
+
+
+def _meant(text: str) -> Any:
+    """Return the number or the truth value that a text is in JSON; else the text."""
+    found = number_from_text(text)
+    return boolean_from_text(text) if found is text else found
 
 
 def _fit_object(value: Json, schema: Mapping[str, Any], place: str, missing: dict[str, None]) -> Json:

@@ -205,7 +205,11 @@ class _Search:
         left: list[str] = []
         outlines: list[str] = []
         room = _DESCRIPTION_SIZE if whole else _OUTLINES_SIZE
-        for name in dict.fromkeys(names):
+        known = [name for name in dict.fromkeys(names) if name in self._rows]
+        unknown = [name for name in dict.fromkeys(names) if name not in self._rows]
+        if unknown and not known:
+            self._row(unknown[0])
+        for name in known:
             wire = self._row(name).tool.wire
             shown = {
                 key: value for key, value in wire.items() if key not in {"title", "icons", "_meta", "outputSchema"}
@@ -222,6 +226,8 @@ class _Search:
             texts.append(f"In outline: {', '.join(outlines)}. {self._describe} with whole shows all.")
         if left:
             texts.append(f"Too much for one answer, ask again for: {', '.join(left)}")
+        if unknown:
+            texts.append(f"There is no tool {', '.join(map(repr, unknown))}. {self._search} finds the names.")
         return "\n".join(texts)
 
     # -- call ------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ __all__ = [
     "check_unique",
     "is_number",
     "is_of",
+    "number_from_text",
     "object_from_text",
     "text_from_integer",
 ]
@@ -49,7 +50,7 @@ class Number:
     def __call__(self, value: Any) -> Any:
         """Return the number; raises a problem."""
         if self._lenient and isinstance(value, str):
-            value = _number_from_text(value)
+            value = number_from_text(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise _type_problem("an integer" if self._whole else "a number")
         if self._whole and isinstance(value, float):
@@ -103,7 +104,7 @@ def check_unique(value: list[Any]) -> list[Any]:
     return value
 
 
-def _number_from_text(text: str) -> Any:
+def number_from_text(text: str) -> Any:
     """Return the number that a text is in JSON, or the text."""
     if re.fullmatch(r"\s*-?(0|[1-9]\d{0,300})(\.\d{1,300})?([eE][+-]?\d{1,3})?\s*", text, re.ASCII):
         number = json.loads(text)
