@@ -28,19 +28,24 @@ class Demo:
         self.folder, self.environ = folder, environ
 
     def run(self, *command: str, show: bool = True) -> str:
-        """Runs `mcpfactory …`, prints the command and its output, and returns its stdout."""
+        """Runs `mcpfactory …`, prints the command and each line of its output as it comes, and returns its stdout."""
         print(f"\n$ mcpfactory {shlex.join(command)}", flush=True)
-        done = subprocess.run(
+        printed = []
+        with subprocess.Popen(
             [sys.executable, "-m", "mcpfactory", *command],
-            cwd=self.folder, env=self.environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if show or done.returncode:
-            print((done.stdout + done.stderr).rstrip(), flush=True)
-        if done.returncode:
+            cwd=self.folder, env=self.environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=sys.stdout, text=True,
+        ) as process:  # fmt: skip
+            assert process.stdout is not None
+            for line in process.stdout:
+                printed.append(line)
+                print(line if show else "", end="", flush=True)
+        if not show:
+            print(f"({len(printed)} lines of JSON, which this demo reads)", flush=True)
+        if process.returncode:
             sys.exit(
-                f"\ndemo failed: the command above ended with exit {done.returncode}; everything is still in {self.folder}"
+                f"\ndemo failed: the command above ended with exit {process.returncode}; everything is still in {self.folder}"
             )
-        return done.stdout
+        return "".join(printed)
 
     def check(self, holds: bool, what: str) -> None:
         """Ends the demo when something that was printed is not what it should be."""

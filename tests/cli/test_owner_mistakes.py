@@ -75,6 +75,19 @@ def test_typical_mistakes(space: Shell, before: str, after: str, what: str, hint
     assert str(space.folder) not in done.err
 
 
+def test_the_doctor_starts_a_server_that_it_is_asked_about(space: Shell) -> None:
+    write_server(space.folder / "servers/notes")
+    assert space("call", "notes", "where").code == 0  # its environment is there
+    sound = space("doctor", "notes")
+    assert (sound.code, "and lists 1 tool\n" in sound.out) == (0, True)
+    write_server(space.folder / "servers/notes", before=SYNTAX)
+    broken = space("doctor", "notes")
+    assert broken.code == 5
+    assert f"error   notes: {TOLD[SYNTAX][0]}" in broken.out
+    assert "hint: correct the line" in broken.out
+    assert "mcpfactory doctor notes starts it" in space("doctor").out
+
+
 def test_a_package_without_main_or_of_another_name_is_named(space: Shell) -> None:
     write_server(space.folder / "servers/notes")
     package = space.folder / "servers/notes/src/notes_mcp"

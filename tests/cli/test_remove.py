@@ -9,8 +9,11 @@ import subprocess
 
 import pytest
 
+from mcpfactory_pipeline.clients.files import this_machine
+from mcpfactory_pipeline.lifecycle.remove import remove
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli.conftest import Inside
-from tests.cli.workshop import make, stage
+from tests.cli.workshop import contents, interrupt, make, stage
 
 
 @pytest.fixture
@@ -69,6 +72,14 @@ def test_a_removed_server_is_in_no_channel_and_its_history_says_who_removed_it(s
     again = shell("remove", "shop", "--yes")
     assert (again.code, "removed already" in again.err, "hint:" in again.err) == (1, True, True)
     assert shell("list", "--json").data[0]["server"] == "notes"
+
+
+def test_a_removal_that_is_interrupted_changed_nothing(shell):
+    before = contents(shell.folder / "servers") | contents(shell.folder / "pipeline")
+    with pytest.raises(KeyboardInterrupt):
+        remove(Workspace.find(shell.folder), "shop", this_machine({"HOME": "/nowhere"}), clock=interrupt)
+    assert contents(shell.folder / "servers") | contents(shell.folder / "pipeline") == before
+    assert shell("remove", "shop", "--yes").code == 0
 
 
 def test_channels_are_kept_by_choice_and_that_is_no_drift(shell):

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from mcpfactory_pipeline.clients.files import this_machine
+from mcpfactory_pipeline.lifecycle.rename import rename
 from mcpfactory_pipeline.promotion.decision import hold
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from tests.cli.workshop import make, stage
+from tests.cli.workshop import contents, interrupt, make, stage
 
 
 @pytest.fixture
@@ -106,6 +108,14 @@ def test_channels_go_on_with_the_old_name_by_choice(staged):
     assert [item for item in staged("inbox", "--json").data if item["kind"] == "drift"] == []
 
 
+def test_a_rename_that_is_interrupted_changed_nothing(staged):
+    before = contents(staged.folder)
+    with pytest.raises(KeyboardInterrupt):
+        rename(Workspace.find(staged.folder), "shop", "store", this_machine({"HOME": "/nowhere"}), clock=interrupt)
+    assert contents(staged.folder) == before
+    assert staged("rename", "shop", "store").code == 0
+
+
 def test_there_and_back_again(staged):
     assert staged("rename", "shop", "store").code == 0
     assert staged("rename", "store", "shop").code == 0
@@ -117,7 +127,7 @@ def test_there_and_back_again(staged):
 def test_what_cannot_be_renamed_is_as_it_was(staged):
     make_other = Workspace.find(staged.folder)
     (make_other.root / "servers/taken").mkdir()
-    before = {path: path.read_bytes() for path in staged.folder.rglob("*") if path.is_file()}
+    before = contents(staged.folder)
     for words, code, said in (
         (("shop", "shop"), 1, "has that name already"),
         (("shop", "taken"), 1, "exists already"),
@@ -126,6 +136,6 @@ def test_what_cannot_be_renamed_is_as_it_was(staged):
     ):
         done = staged("rename", *words)
         assert (done.code, said in done.err, "hint:" in done.err) == (code, True, True), done.err
-    assert {path: path.read_bytes() for path in staged.folder.rglob("*") if path.is_file()} == before
+    assert contents(staged.folder) == before
     assert staged("pipeline", "retire", "shop", "--reason", "x").code == 0
     assert staged("rename", "shop", "store").code == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate
@@ -49,3 +49,13 @@ def stage(space: Workspace, server: str, text: str, *, score: int = 97) -> str:
     publish_candidate(space, "staging", artifact, build=False)
     finish(space, server, "staging", candidate=candidate, channel="staging", version="1.0")
     return candidate
+
+
+def interrupt() -> NoReturn:
+    """A clock at whose sight a person types Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """Every file below a folder but locks."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "locks" not in path.parts}

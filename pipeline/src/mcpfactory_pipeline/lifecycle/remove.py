@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import mkdtemp
@@ -88,16 +88,15 @@ def remove(
         entries = client_entries(workspace, server, home, project)
         artifacts = (workspace.artifacts / server).is_dir() and not keep_channels
         rest = leftover_projects(workspace, store.state(server)) if not there else []
-        before = close_history(
-            workspace, store, server, gone="removed", reason=reason, keep_channels=keep_channels, dry_run=dry_run
-        )
+        with _set_aside(folder) if there and not dry_run else nullcontext():
+            before = close_history(
+                workspace, store, server, gone="removed", reason=reason, keep_channels=keep_channels, dry_run=dry_run
+            )
         offered = tuple(sorted({*before.channels, *(channel for channel, _ in rest)}))
         if not there and not offered and before.retired is not None:
             raise RefusedError(
                 f"{server} is removed already", hint=f"mcpfactory pipeline history {server} says when, and by whom"
             )
-        if there and not dry_run:
-            _delete_folder(folder)
     return Removal(
         server=server,
         folder=f"servers/{server}" if there else "",
@@ -124,16 +123,27 @@ def _command(row: Installed) -> str:
     return f"mcpfactory uninstall {row.name} --client {row.client}" + (" --project" if row.scope == "project" else "")
 
 
-def _delete_folder(folder: Path) -> None:
-    """Move the folder out of sight first, so that there is no half of a server at any time."""
+@contextmanager
+def _set_aside(folder: Path) -> Iterator[None]:
+    """Move the folder out of sight for the block and delete it after; it is back where the block was interrupted or refused."""
+    backup = None
     try:
         backup = Path(mkdtemp(prefix=f".{folder.name}-removed-", dir=folder.parent))
         folder.rename(backup / folder.name)
-        shutil.rmtree(backup)
     except OSError as error:
+        if backup:
+            backup.rmdir()
         raise WorkspaceError(
-            f"{folder} cannot be removed: {error.strerror}", hint="make servers/ writable, and run it again"
+            f"{folder} cannot be removed: {error.strerror}; nothing was changed",
+            hint="make servers/ writable, and run it again",
         ) from error
+    try:
+        yield
+    except BaseException:
+        (backup / folder.name).rename(folder)
+        backup.rmdir()
+        raise
+    shutil.rmtree(backup)
 
 
 @contextmanager
@@ -168,22 +178,21 @@ def close_history(
 ) -> ServerState:
     """End the history of a server under this name, if it has one; return the state before.
 
-    `gone` says how it ended: `removed`, or `renamed to …`. With `keep_channels` what channels offer stays, on purpose.
+    `gone` says how it ended: `removed`, or `renamed to …`. With `keep_channels` what channels offer stays, on purpose. It is
+    recorded first: where channels cannot be emptied then, the inbox says so, and the same command ends it.
     """
     with store.transaction(server, rehearsal=dry_run) as transaction:
         before = transaction.state
         ended = before.retired is not None and "gone" in before.retired
-        if not dry_run and not keep_channels:
-            for channel in before.channels:
-                for project in projects_of(before, channel):
-                    withdraw(channels_folder(workspace), channel, project)
-            for channel, project in leftover_projects(workspace, before):
-                withdraw(channels_folder(workspace), channel, project)
+        offers = [(channel, project) for channel in before.channels for project in projects_of(before, channel)]
+        offers += leftover_projects(workspace, before)
         if transaction.events and not (ended and (keep_channels or not before.channels)):
             transaction.append(
                 "retired", reason=reason, gone=gone, kept=True if keep_channels and before.channels else None
             )
     if not dry_run and not keep_channels:
+        for channel, project in offers:
+            withdraw(channels_folder(workspace), channel, project)
         shutil.rmtree(workspace.artifacts / server, ignore_errors=True)
     return before
 

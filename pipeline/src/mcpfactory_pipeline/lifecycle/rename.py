@@ -7,6 +7,8 @@ and evidence is about bytes. What people decided to hold stays held.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import mkdtemp
@@ -90,8 +92,8 @@ def rename(
             )
         entries = tuple(client_entries(workspace, old, home, project)) if workspace.has_folder(old) else ()
         if not dry_run:
-            _move(folder, renaming, workspace.root / "servers" / new)
-            _record(workspace, store, old, new, reason, keep_channels=keep_channels)
+            with _moved(folder, renaming, workspace.root / "servers" / new):
+                _record(workspace, store, old, new, reason, keep_channels=keep_channels)
     return ServerRename(
         server=new,
         previous=old,
@@ -140,24 +142,32 @@ def _refuse_history(store: Store, new: str) -> None:
         )
 
 
-def _move(folder: Path, renaming: Renaming, place: Path) -> None:
-    """Put the new folder in the place of the old one; on failure the old one is where it was."""
+@contextmanager
+def _moved(folder: Path, renaming: Renaming, place: Path) -> Iterator[None]:
+    """Put the new folder in the place of the old one; where that or the block fails or is interrupted, the old one is back."""
     beside = write_renamed(folder, renaming, folder.parent)
     backup = Path(mkdtemp(prefix=f".{folder.name}-renamed-", dir=folder.parent))
+    kept, done = backup / folder.name, False
     try:
-        folder.rename(backup / folder.name)
         try:
+            folder.rename(kept)
             beside.rename(place)
-        except OSError:
-            (backup / folder.name).rename(folder)
-            raise
-    except OSError as error:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise WorkspaceError(
-            f"{place} cannot be made: {error.strerror}", hint="make servers/ writable, and run it again"
-        ) from error
+        except OSError as error:
+            raise WorkspaceError(
+                f"{place} cannot be made: {error.strerror}", hint="make servers/ writable, and run it again"
+            ) from error
+        yield
+        done = True
+    except BaseException:
+        if kept.exists():
+            if not beside.exists():
+                shutil.rmtree(place)
+            kept.rename(folder)
+        raise
     finally:
-        shutil.rmtree(backup, ignore_errors=True)
+        shutil.rmtree(beside, ignore_errors=True)
+        if done or not kept.exists():
+            shutil.rmtree(backup, ignore_errors=True)
 
 
 def _record(workspace: Workspace, store: Store, old: str, new: str, reason: str, *, keep_channels: bool) -> None:

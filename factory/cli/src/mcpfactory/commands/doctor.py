@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import shutil
@@ -90,7 +91,7 @@ def _check_workspace(names: list[str]) -> Iterator[Diagnosis]:
         yield Diagnosis("error", one.name, one.message, one.hint)
     for server in servers:
         yield from _check_server(server)
-        yield _check_environment(server)
+        yield _check_environment(server, start=bool(names))
 
 
 def _check_isolation(workspace: Workspace) -> Diagnosis:
@@ -157,9 +158,9 @@ def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
         yield Diagnosis("warning", "workspace", f"{' and '.join(names)} both read {', '.join(variables)}", hint)
 
 
-def _check_environment(server: WorkspaceServer) -> Diagnosis:
-    """Return what a server runs with on this machine."""
-    from mcpfactory_pipeline.base.errors import ServerError
+def _check_environment(server: WorkspaceServer, *, start: bool) -> Diagnosis:
+    """Return what a server runs with on this machine, and with `start` whether it does: it is started and asked for its tools."""
+    from mcpfactory_pipeline.base.errors import PipelineError, ServerError
     from mcpfactory_pipeline.launch.environment import find_python
 
     try:
@@ -169,8 +170,22 @@ def _check_environment(server: WorkspaceServer) -> Diagnosis:
     if lacking:
         unused = f"servers/{server.name}/.venv is not used: it lacks {lacking}"
         return Diagnosis("warning", server.name, unused, "install that, or delete it")
-    words = f"runs with {python}" if python else "its environment is made at its first start"
-    return Diagnosis("ok", server.name, words)
+    if python is None:
+        return Diagnosis("ok", server.name, "its environment is made at its first start")
+    if not start:
+        return Diagnosis("ok", server.name, f"has {python}; mcpfactory doctor {server.name} starts it")
+    try:
+        tools = asyncio.run(_count_tools(server))
+    except PipelineError as error:
+        return Diagnosis.of("error", server.name, error)
+    return Diagnosis("ok", server.name, f"starts with {python}, and lists {tools} tool{'' if tools == 1 else 's'}")
+
+
+async def _count_tools(server: WorkspaceServer) -> int:
+    from mcpfactory_pipeline.launch.connection import connect_server
+
+    async with connect_server(server) as client:
+        return len(await client.list_tools())
 
 
 def _check_server(server: WorkspaceServer) -> Iterator[Diagnosis]:
