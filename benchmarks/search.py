@@ -1,13 +1,14 @@
 """How well search mode finds the tool that answers a plain question, and what it saves.
 
-    python -m benchmarks search [--set questions|earlier|fresh|unseen|selection] [--document NAME] [--within 5] [--misses] [--model FOLDER]
+    python -m benchmarks search [--set questions|earlier|fresh|unseen|selection|final] [--document NAME] [--within 5] [--misses] [--model FOLDER]
 
 The questions are in benchmarks/questions/, each with its document, its kind and every operation that answers it. `questions` has
 two hundred for ten documents; a hash of each question puts it into the half that search was tuned with (`tuned`) or into the half that was
 kept apart (`apart`), whose misses nobody looks at: only its figures are printed. All of `earlier` was used for tuning, nothing of `fresh`,
 which is about documents that the others do not have. `unseen` is the hardest: no question of it is in the document's words; its kinds are a
 task, a noun, a symptom and other words. It was unseen until the table of words was extended by who had read it, so its figure flatters now.
-`selection`, of the same kinds and about six more documents, chose among ways to search, by its figure alone.
+`selection`, of the same kinds and about six more documents, chose among ways to search, by its figure alone; `final`, about six others,
+was written when the table of words was closed, and asked once.
 A question counts as found within K when one of the operations that answer it is among the first K tools of one search; an answer
 names 18. Printed by document and by kind, all parts side by side: the shares within `--within`; for all questions the shares within each K; by document
 tokens of tools/list in mode full and in mode search, of one answer, and of the longest description of what came first; milliseconds of processor time for the
@@ -45,7 +46,7 @@ QUESTIONS: Final = Path(__file__).parent / "questions"
 WITHIN: Final = (1, 3, 5, 10, 18)  # 18 tools are named in one answer: eight with a line each, ten more by name
 MOST: Final = 50  # tools that one search may name
 HALVES: Final = ("tuned", "apart")
-PARTS: Final = ("tuned", "earlier", "apart", "fresh", "unseen", "selection")
+PARTS: Final = ("tuned", "earlier", "apart", "fresh", "unseen", "selection", "final")
 _READ: Final = frozenset({"tuned", "earlier", "unseen"})  # parts whose misses may be looked at
 
 
