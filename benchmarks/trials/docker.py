@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Final
 
 import pip
 
@@ -26,10 +27,12 @@ from mcpfactory_pipeline.publish.rootfs import ARCHITECTURES, USER, find_interpr
 
 __all__ = ["run"]
 
+_PROGRAMS: Final = (("docker-registry", "docker-registry"), ("buildah", "buildah"), ("busybox", "busybox-static"))
+
 
 def run(folder: Path, _times: int, _seed: int) -> Outcome:
     """Builds the image of `bookshop` from its Dockerfile; the figure says what of it held."""
-    if os.geteuid() or not all(installed(name, package) for name, package in (("docker-registry",) * 2, ("buildah",) * 2, ("busybox", "busybox-static"))):  # fmt: skip
+    if os.geteuid() or not all(installed(name, package) for name, package in _PROGRAMS):
         return unavailable("this needs root, docker-registry, buildah and busybox-static")
     space = promoted(folder / "space", ["bookshop"])
     with serving(folder / "registry") as host:
@@ -81,7 +84,10 @@ def _base(folder: Path, host: str) -> str:
 def _build(storage: Path, context: Path, name: str) -> bool:
     """Builds by buildah, in a storage of its own, and pushes."""
     own = ["buildah", "--root", str(storage / "root"), "--runroot", str(storage / "run"), "--storage-driver", "vfs"]
-    for words in (["build", "--isolation", "chroot", "--tls-verify=false", "--tag", name, str(context)], ["push", "--tls-verify=false", "--format", "oci", name]):  # fmt: skip
+    for words in (
+        ["build", "--isolation", "chroot", "--tls-verify=false", "--tag", name, str(context)],
+        ["push", "--tls-verify=false", "--format", "oci", name],
+    ):
         done = subprocess.run([*own, *words], capture_output=True, text=True, check=False, timeout=600)
         if done.returncode:
             print(done.stdout[-2000:] + done.stderr[-2000:], flush=True)

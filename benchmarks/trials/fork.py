@@ -265,7 +265,7 @@ CASES: dict[str, Callable[[Scene], Iterator[str]]] = {
 # guard → the case that must turn red without it, and the module that is patched in each process of the jobs, with the patch.
 MUTANTS: dict[str, tuple[str, str, str]] = {
     "what a pull request brings is looked at": (
-        "a pull request with its own approval", "ci.pull_request", "m.refusals = lambda workspace, base: []",
+        "a pull request with its own approval", "ci.pull_request", "m.refusals = lambda workspace, base, pushed=False: []",
     ),
     "what a push brings is looked at": (
         "a push with a candidate and its approval", "ci.pull_request", "m._about_new_candidates = lambda history, events: []",

@@ -225,8 +225,11 @@ class _Trial:
                 if bad
             ]
             faults += [f"kill before operation {moment}: {', '.join(wrong)}"] if wrong else []
-            print(f"kill {number + 1}, at {moment} of {operations}: {len(under_way)} files there; then "
-                  f"{', '.join(one['target'] + ' ' + one['outcome'] for one in out)}{'; FAULT ' + str(wrong) if wrong else ''}", flush=True)  # fmt: skip
+            print(
+                f"kill {number + 1}, at {moment} of {operations}: {len(under_way)} files there; then "
+                f"{', '.join(one['target'] + ' ' + one['outcome'] for one in out)}{'; FAULT ' + str(wrong) if wrong else ''}",
+                flush=True,
+            )
         yield _Row(
             f"{times} publishes killed (-9), then continued",
             not faults,

@@ -57,7 +57,9 @@ def _environment(count: int = 0) -> dict[str, str]:
 
 
 def _execute(space: Path, block: str, count: int) -> int:
-    done = subprocess.run(["bash", "-e", "-c", block], cwd=space, env=_environment(count), stdout=subprocess.DEVNULL, check=False)  # fmt: skip
+    done = subprocess.run(
+        ["bash", "-e", "-c", block], cwd=space, env=_environment(count), stdout=subprocess.DEVNULL, check=False
+    )
     return done.returncode
 
 

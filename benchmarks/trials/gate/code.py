@@ -179,13 +179,17 @@ def _tell(own: bool, parents: bool) -> str:
 
 def test_reads_environment(field: Field) -> Iterator[str]:
     """A test looks for tokens in its own environment."""
-    (field.server() / "tests/test_more.py").write_text(_tell(True, False) + "\ndef test_more():\n    assert not _found(), _found()\n")  # fmt: skip
+    (field.server() / "tests/test_more.py").write_text(
+        _tell(True, False) + "\ndef test_more():\n    assert not _found(), _found()\n"
+    )
     yield from _leaks(field)
 
 
 def test_reads_parents(field: Field) -> Iterator[str]:
     """A test looks for tokens in the environment of every process that it may read."""
-    (field.server() / "tests/test_more.py").write_text(_tell(False, True) + "\ndef test_more():\n    assert not _found(), _found()\n")  # fmt: skip
+    (field.server() / "tests/test_more.py").write_text(
+        _tell(False, True) + "\ndef test_more():\n    assert not _found(), _found()\n"
+    )
     yield from _leaks(field)
 
 

@@ -66,8 +66,13 @@ class Field:
         variables = {**os.environ, **environment(), "MCPFACTORY_ACTOR": by, **(env or {})}
         done = subprocess.run(
             [sys.executable, "-m", "mcpfactory", *words],
-            cwd=cwd or self.root, env=variables, capture_output=True, text=True, check=False, timeout=600,
-        )  # fmt: skip
+            cwd=cwd or self.root,
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
         said = next((line for line in (done.stderr or done.stdout).splitlines() if line.strip()), "")
         self.typed.append(f"mcpfactory {' '.join(words)} → {done.returncode}: {said[:160]}")
         return Done(done.returncode, done.stdout, done.stderr)
