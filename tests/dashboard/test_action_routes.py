@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, TooManyAttemptsError, read_people
-from mcpfactory_pipeline.dashboard.actions import ACTIONS
+from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.state.verify import verify
 from tests.dashboard.conftest import Bench, serving
@@ -331,3 +331,27 @@ def test_sessions_and_tickets_end_with_time() -> None:
         access.login(PEOPLE["Ada"])
     now += 61
     assert access.login(PEOPLE["Ada"])
+
+
+STAGE = '\n[[pipeline.stages]]\nname = "seen"\nkind = "approval"\nneeds = []\nshows = ["file:NOTES.md"]\n'
+
+
+def test_a_stage_is_decided_by_whoever_confirmed_exactly_what_was_shown(library: Bench, ada: Browser) -> None:
+    config, shown = library.root / "mcpfactory.toml", library.root / "servers/atlas/NOTES.md"
+    config.write_text(config.read_text() + STAGE)
+    shown.write_text("one")
+    checked = ada.get("/servers/atlas/actions/approve-stage/", stage="seen", check="1").text
+    assert "seen of atlas is approved" in unescape(checked)
+    assert "servers/atlas/NOTES.md" in checked
+    ada.act("atlas", "approve-stage", stage="seen", reason="read")
+    assert happened(library, "atlas") == [("approved", "Ada")]
+    page = ada.get("/servers/atlas/actions/reject-stage/", stage="seen", reason="no", shown="another").text
+    assert "what seen shows is not what was checked" in unescape(page)
+    ada.act("atlas", "reject-stage", stage="seen", reason="no")
+    assert happened(library, "atlas")[-1] == ("rejected", "Ada")
+
+
+def test_what_waits_for_a_stage_leads_to_its_form() -> None:
+    assert next_action("approval", "mcpfactory pipeline approve a --stage seen") == ("approve-stage", "stage")
+    assert next_action("approval", "mcpfactory pipeline approve a --channel production") == ("approve", "channel")
+    assert next_action("drift", "") is None

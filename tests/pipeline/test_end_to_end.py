@@ -270,12 +270,24 @@ def test_a_package_that_does_not_build_failed_and_is_not_tried_again(again):
     assert Store(again).state("hello").channels["staging"].version == "0.1.0", "what is in staging stays there"
 
 
-def test_a_server_that_breaks_the_protocol_does_not_get_to_staging(again):
+REWRITES = """
+import pathlib
+import hello_mcp
+try:
+    (pathlib.Path(hello_mcp.__file__).parent / "__main__.py").write_text({good!r})
+except OSError:
+    pass
+"""
+
+
+def test_a_server_that_breaks_the_protocol_does_not_get_to_staging_though_its_tests_mend_what_is_installed(again):
     package = again.root / "servers" / "hello" / "src" / "hello_mcp"
     main = package / "__main__.py"
+    (again.root / "servers/hello/tests/conftest.py").write_text(REWRITES.format(good=main.read_text()))
     main.write_text('print("hello, I am not MCP", flush=True)\n' + main.read_text())
     before = Store(again).state("hello").candidate
     assert run_pipeline(again).servers == {"hello": "failed"}
     state = Store(again).state("hello")
     assert state.candidate != before
     assert (state.stages["validate"].outcome, state.channels["staging"].candidate) == ("failed", before)
+    assert state.stages["test"].summary["passed"] > 0, "its tests do not start it, and say nothing of it"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from mcpfactory_pipeline.promotion.promote import promote_due
+from mcpfactory_pipeline.promotion.proof import proof_lines
+from mcpfactory_pipeline.state.state import Candidate
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.inbox import read_inbox
 from tests.pipeline.cheap import STAGES
@@ -106,3 +108,16 @@ def test_the_inbox_says_that_production_offers_what_failed_since(books):
     found = next(item for item in items if item.about == "production")
     assert (found.kind, "is offered in production, and test has failed since" in found.message) == ("failed", True)
     assert found.command == "mcpfactory pipeline rollback books --channel production --reason '…'"
+
+
+def test_who_approves_is_told_what_the_tests_show_and_what_was_waived():
+    tested = {"passed": 4, "tool_tests": 3, "tools_run": 1, "skipped": 1, "deselected": 0}
+    rules = [f"family.rule-{number}" for number in range(7)]
+    checks = {
+        "test": {"outcome": "passed", "summary": tested},
+        "validate": {"outcome": "passed", "summary": {"score": 97, "waived": 9, "waived_rules": rules}},
+    }
+    tests, score = proof_lines(Candidate("1.0", 1, {}, checks=checks))
+    assert tests == "tests: 4 passed, 3 ran a tool (1 tool in all), 1 skipped, 0 deselected"
+    assert score == f"score 97; 9 findings waived: {', '.join(rules[:5])} and 2 more"
+    assert proof_lines(Candidate("1.0", 1, {})) == []

@@ -14,6 +14,7 @@ import pytest
 from mcpfactory_pipeline.base.events import LogLines
 from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.promotion import decision
+from mcpfactory_pipeline.promotion.stage_decision import approve_stage
 from mcpfactory_pipeline.serve.factory import make_factory
 from mcpfactory_pipeline.serve.pipeline_tools import add_log
 from mcpfactory_pipeline.serve.results import StepRun
@@ -78,6 +79,31 @@ async def test_without_a_policy_every_decision_is_refused_and_nobody_is_asked(sp
         assert "not for an agent" in text(result)
     assert person.asked == []
     assert Store(space).history("notes") == before
+
+
+STAGE = '\n[[pipeline.stages]]\nname = "seen"\nkind = "approval"\nneeds = []\nshows = ["file:README.md"]\n'
+
+
+async def test_a_stage_is_decided_when_it_leaves_that_to_agents_and_a_person_said_yes_to_what_it_shows(space):
+    config, person = space.root / "mcpfactory.toml", Person()
+    config.write_text(config.read_text() + STAGE)
+    result = await ask(space, "approve_stage", person, stage="seen")
+    assert "the stage seen does not let agents approve" in text(result)
+    assert person.asked == []
+    config.write_text(config.read_text() + 'agents = ["approve"]\n')
+    assert "does not let agents reject" in text(await ask(space, "reject_stage", person, stage="seen"))
+    result = await ask(space, "approve_stage", person, stage="seen")
+    assert result["structuredContent"]["missing"] == "", text(result)
+    assert "It shows file:README.md servers/notes/README.md" in person.asked[0]
+    last = Store(space).history("notes")[-1]
+    assert (last["event"], last["stage"], last["actor"], last["confirmed"]) == (
+        "approved",
+        "seen",
+        "agent:robot",
+        "Ada",
+    )
+    with pytest.raises(decision.PromotionError, match="Ada has approved what seen"):
+        approve_stage(Workspace.find(space.root), "notes", "seen")
 
 
 @pytest.mark.parametrize("revision", [LATEST.name, LATEST_LEGACY.name])

@@ -9,19 +9,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_pipeline.base.errors import PipelineError, PromotionError
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.waive import waive
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
-from mcpfactory_pipeline.promotion import decision, promote
+from mcpfactory_pipeline.promotion import decision, promote, stage_decision
 from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = [
     "ACTIONS",
-    "FOR_KIND",
     "Action",
     "ActionCall",
     "ActionField",
@@ -29,6 +28,7 @@ __all__ = [
     "ActionResult",
     "FormInput",
     "action_page",
+    "next_action",
     "values_of",
 ]
 
@@ -116,6 +116,10 @@ def _stages(workspace: Workspace, _detail: ServerDetail) -> tuple[str, ...]:
     return ("", *(stage.name for stage in workspace_stages(workspace)))
 
 
+def _deciding(workspace: Workspace, _detail: ServerDetail) -> tuple[str, ...]:
+    return tuple(stage.name for stage in workspace_stages(workspace) if stage.approval)
+
+
 def _rules(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
     """Every rule; first those that found something here."""
     reported = (str(finding.get("rule")) for finding in detail.validation.get("findings", ()))
@@ -136,6 +140,23 @@ def _decide(
         message = sentence.format(what=what, server=call.server, channel=channel)
         resolved = {"candidate": candidate} if of_candidate and candidate else {}
         return ActionResult(message, tuple(decided.get("proof", ())), resolved)
+
+    return perform
+
+
+def _decide_stage(function: Callable[..., Mapping[str, Any]], word: str) -> Callable[[ActionCall], ActionResult]:
+    """Return what makes a decision about what an approval stage shows: exactly that which the check has shown."""
+
+    def perform(call: ActionCall) -> ActionResult:
+        stage = call.values["stage"]
+        checked = function(call.workspace, call.server, stage, **{**call.options, "dry_run": True})
+        shown = str(checked["fingerprint"])
+        if call.values.get("shown", shown) != shown:
+            raise PromotionError(f"what {stage} shows is not what was checked", hint="look at it again")
+        made = checked if call.dry_run else function(call.workspace, call.server, stage, **call.options)
+        seen = [" ".join(filter(None, (item["part"], item["text"], item["file"]))) for item in made["shown"]]
+        details = tuple(filter(None, (*seen, made["missing"])))
+        return ActionResult(f"{stage} of {call.server} is {word}", details, {"shown": shown})
 
     return perform
 
@@ -168,6 +189,10 @@ _REASON: Final = ActionField("reason", "Reason", "Kept in the history.")
 _REQUIRED_REASON: Final = ActionField("reason", "Reason", "Kept in the history.", required=True)
 
 
+_STAGE: Final = ActionField("stage", "Stage", kind="choice", required=True, values=_deciding)
+_SHOWN: Final = ActionField("shown", "Shown", "What was shown, as a hash; the check fills it in.")
+
+
 def _channel(values: ActionChoices) -> ActionField:
     return ActionField("channel", "Channel", kind="choice", required=True, values=values)
 
@@ -188,6 +213,20 @@ ACTIONS: Final[dict[str, Action]] = {
             "Say that a candidate may not go into a channel; its approvals are gone.",
             (_channel(_approving), _CANDIDATE, _REQUIRED_REASON),
             _decide(decision.reject, "{what} is rejected for {channel}; its approvals are gone"),
+        ),
+        Action(
+            "approve-stage",
+            "Approve a stage",
+            "Say that what a stage of kind approval shows is as it should be.",
+            (_STAGE, _REASON, _SHOWN),
+            _decide_stage(stage_decision.approve_stage, "approved"),
+        ),
+        Action(
+            "reject-stage",
+            "Reject a stage",
+            "Say that what a stage of kind approval shows may not pass.",
+            (_STAGE, _REQUIRED_REASON, _SHOWN),
+            _decide_stage(stage_decision.reject_stage, "rejected"),
         ),
         Action(
             "promote",
@@ -260,12 +299,18 @@ ACTIONS: Final[dict[str, Action]] = {
     )
 }
 
-FOR_KIND: Final[dict[str, tuple[str, str]]] = {
+_FOR_KIND: Final[dict[str, tuple[str, str]]] = {
     "approval": ("approve", "channel"), "ready": ("promote", "channel"), "hold": ("release", "channel"),
     "failed": ("rerun", ""), "errored": ("rerun", ""), "interrupted": ("rerun", ""), "inconclusive": ("rerun", ""),
     "stale": ("rerun", ""),
 }  # fmt: skip
-"""Of a kind of thing that waits: the action that comes next, and its field that takes what the thing is about."""
+
+
+def next_action(kind: str, command: str) -> tuple[str, str] | None:
+    """Return the action that comes next for a thing that waits, and its field that takes what the thing is about; None for none."""
+    if kind in {"approval", "gate"} and " --stage " in command:
+        return "approve-stage", "stage"
+    return _FOR_KIND.get(kind)
 
 
 _TEXT: Final = 500  # characters of one value

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 
 import jinja2
 
-from mcpfactory_pipeline.dashboard.actions import ACTIONS, FOR_KIND
+from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
 from mcpfactory_pipeline.dashboard.board import GROUPS
 from mcpfactory_pipeline.dashboard.charts import gantt, line
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
@@ -58,7 +58,7 @@ _templates = jinja2.Environment(
 )
 _templates.globals |= {
     "ACTIONS": ACTIONS,
-    "FOR_KIND": FOR_KIND,
+    "next_action": next_action,
     "gantt": gantt,
     "line": line,
     "pretty": _pretty,

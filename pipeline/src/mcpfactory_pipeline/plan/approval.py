@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.plan.policy import person_key
 from mcpfactory_pipeline.state.state import StageDecision
 
-__all__ = ["ApprovalPolicy", "approved_by", "describe_missing", "rejected_by"]
+__all__ = ["AGENT_DECISIONS", "ApprovalPolicy", "approved_by", "describe_missing", "rejected_by"]
+
+
+AGENT_DECISIONS: Final = ("approve", "reject")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,8 @@ class ApprovalPolicy:
     """What an approval stage asks for: so many approvals, of these people (anyone when none is named), about this question.
 
     `restart` names the stage that runs again after a rejection; "" means that everything behind the stage stops.
-    With `signed` an approval counts with the signature of who gave it.
+    With `signed` an approval counts with the signature of who gave it. `agents` are the decisions (of `AGENT_DECISIONS`) that an
+    agent may make once a person said yes.
     """
 
     approvals: int = 1
@@ -29,6 +34,7 @@ class ApprovalPolicy:
     message: str = ""
     restart: str = ""
     signed: bool = False
+    agents: tuple[str, ...] = ()
 
 
 def approved_by(policy: ApprovalPolicy, made: StageDecision | None, shown: Mapping[str, str]) -> list[str]:

@@ -10,8 +10,8 @@ from typing import Any
 
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
-from mcpfactory_pipeline.base.hashing import ABSENT, hash_file
-from mcpfactory_pipeline.base.ids import Clock, actor, utc_now
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_record
+from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, utc_now
 from mcpfactory_pipeline.plan.approval import ApprovalPolicy, approved_by, describe_missing, rejected_by
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs, shown_by_state, stage_inputs
 from mcpfactory_pipeline.plan.order import required_stages
@@ -49,7 +49,8 @@ class _StageQuestion:
         self.transaction.append(event, **said, **signed)
         made = self.transaction.state.decisions[self.stage.name]
         missing = describe_missing(self.policy, made, self.shown)
-        return {"server": state.server, **about, "shown": items, "missing": missing, "dry_run": self.dry_run}
+        found = {"shown": items, "fingerprint": hash_record(self.shown), "missing": missing}
+        return {"server": state.server, **about, **found, "dry_run": self.dry_run}
 
 
 def approve_stage(
@@ -82,12 +83,21 @@ def approve_stage(
         events = question.transaction.events
         counted = without_unsigned(workspace, state, lambda: events, [question.stage])
         given = approved_by(question.policy, counted.decisions.get(stage), question.shown)
-        if person_key(actor()) in map(person_key, given):
+        said_yes = _confirmed(events, stage, question.shown, given)
+        keys = {person_key(who) for who in (*given, *said_yes)}
+        if again := [who for who in (confirmed_by() or actor(), actor()) if person_key(who) in keys]:
             raise PromotionError(
-                f"{actor()} has approved what {stage} of {server} shows already",
+                f"{again[0]} has approved what {stage} of {server} shows already",
                 hint=f"mcpfactory pipeline run {server}",
             )
         return question.record("approved", reason, key)
+
+
+def _confirmed(events: Sequence[Event], stage: str, shown: Mapping[str, str], given: Sequence[str]) -> set[str]:
+    """Return who said yes to agents whose approvals of what a stage shows stand: a person counts once."""
+    about = {"event": "approved", "stage": stage, "shown": dict(shown)}
+    mine = [event for event in events if about.items() <= event.items() and event["actor"] in given]
+    return {str(event["confirmed"]) for event in mine if "confirmed" in event}
 
 
 def reject_stage(

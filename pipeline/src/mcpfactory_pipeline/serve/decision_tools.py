@@ -18,8 +18,10 @@ from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.promotion.promote import promote, rollback
+from mcpfactory_pipeline.promotion.stage_decision import approve_stage, reject_stage
 from mcpfactory_pipeline.serve.access import WorkspaceAccess, agent, person
-from mcpfactory_pipeline.serve.results import DecisionResult
+from mcpfactory_pipeline.serve.results import DecisionResult, StageDecisionResult
+from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 from mcpfactory_runtime import Context, Server, ToolError
 
@@ -30,6 +32,7 @@ Json = dict[str, Any]
 Name = Annotated[str, Field(description="The server's name.", examples=["bookshop"])]
 Channel = Annotated[str, Field(description="The channel it is about.")]
 Candidate = Annotated[str, Field(description="The beginning of a candidate's id; by default the one that is next.")]
+StageName = Annotated[str, Field(description="A stage of kind approval.")]
 Reason = Annotated[
     str, Field(description="Why; kept in the history, and shown to the person who is asked.", min_length=1)
 ]
@@ -63,6 +66,9 @@ _KINDS: Final = {
 }
 
 
+_OF_STAGES: Final[dict[str, Callable[..., Json]]] = {"approve": approve_stage, "reject": reject_stage}
+
+
 class DecisionTools:
     """The tools, on one workspace."""
 
@@ -76,6 +82,8 @@ class DecisionTools:
         for tool, title, hints in (
             (self.approve, "Approve a candidate", mild),
             (self.reject, "Reject a candidate", grave),
+            (self.approve_stage, "Approve what a stage shows", mild),
+            (self.reject_stage, "Reject what a stage shows", grave),
             (self.promote, "Promote a candidate", grave),
             (self.rollback, "Roll a channel back", grave),
             (self.hold, "Hold a channel", mild),
@@ -94,6 +102,14 @@ class DecisionTools:
     ) -> DecisionResult:
         """Say that a candidate may not go into a channel; its approvals are gone. A person is asked first."""
         return await self._decide(ctx, "reject", server, channel, reason=reason, candidate=candidate)
+
+    async def approve_stage(self, ctx: Context, server: Name, stage: StageName, reason: Reason) -> StageDecisionResult:
+        """Say that what a stage of kind approval shows is as it should be. A person is asked first, and told what it shows."""
+        return await self._decide_stage(ctx, "approve", server, stage, reason)
+
+    async def reject_stage(self, ctx: Context, server: Name, stage: StageName, reason: Reason) -> StageDecisionResult:
+        """Say that what a stage of kind approval shows may not pass. A person is asked first, and told what it shows."""
+        return await self._decide_stage(ctx, "reject", server, stage, reason)
 
     async def promote(
         self, ctx: Context, server: Name, reason: Reason, channel: Channel = "production", candidate: Candidate = ""
@@ -140,6 +156,42 @@ class DecisionTools:
         confirmed = person(ctx)
         made = await self._access.read(decide, chosen, confirmed, dry_run=False)
         return DecisionResult(name, server, channel, made["candidate"], made["version"], who, confirmed)
+
+    async def _decide_stage(self, ctx: Context, name: str, server: str, stage: str, reason: str) -> StageDecisionResult:
+        who, function = agent(ctx), _OF_STAGES[name]
+        await self._access.read(_refuse_agents_at_stage, name, stage)
+
+        def decide(space: Workspace, confirmed: str | None, *, dry_run: bool) -> Json:
+            with ids.acting_as(who, confirmed):
+                return function(space, server, stage, reason=reason, dry_run=dry_run)
+
+        rehearsed = await self._access.read(decide, person(ctx), dry_run=True)
+        shown = [" ".join(filter(None, (one["part"], one["text"], one["file"]))) for one in rehearsed["shown"]]
+        question = f"{who} asks: {name.capitalize()} what {stage} of {server} shows?"
+        asked = "\n".join([question, *(f"It shows {one}" for one in shown), f"Its reason: {reason}"])
+        # The key names what was shown: a yes to something else is no answer.
+        answer = await ctx.elicit(asked, _FORM, key=f"{name}-{server}-{stage}-{rehearsed['fingerprint']}")
+        if not (answer.accepted and answer.content.get("yes") is True):
+            raise ToolError("The person did not say yes, and nothing was changed.")
+        confirmed = person(ctx)
+        again = await self._access.read(decide, confirmed, dry_run=True)
+        if again["fingerprint"] != rehearsed["fingerprint"]:
+            raise ToolError("What the stage shows has changed since the person was asked, and nothing was changed.")
+        made = await self._access.read(decide, confirmed, dry_run=False)
+        return StageDecisionResult(name, server, stage, made["candidate"], made["missing"], who, confirmed)
+
+
+def _refuse_agents_at_stage(workspace: Workspace, name: str, stage: str) -> None:
+    """Raise `PromotionError` unless a stage of kind approval leaves the decision to agents. What is no such stage is said by the decision."""
+    known = {one.name: one.approval for one in workspace_stages(workspace)}
+    policy = known.get(stage)
+    if policy is not None and name not in policy.agents:
+        raise PromotionError(
+            f"the stage {stage} does not let agents {name}",
+            hint=f'agents = ["{name}"], or true, in the [[pipeline.stages]] named {stage} of {CONFIG} would; '
+            "that is for a person who is responsible for the workspace to write, not for an agent. "
+            f"Until then, ask a person to type: mcpfactory pipeline {name} --stage {stage}",
+        )
 
 
 def _refuse_agents(workspace: Workspace, name: str, channel: str) -> None:

@@ -196,6 +196,19 @@ class GenerationResult:
 
 
 @dataclass(frozen=True, slots=True)
+class StageDecisionResult:
+    """What was decided about what a stage shows, by which agent, and who said yes; `missing` says whose approval is still wanted."""
+
+    decision: str
+    server: str
+    stage: str
+    candidate: str | None
+    missing: str
+    actor: str
+    confirmed: str
+
+
+@dataclass(frozen=True, slots=True)
 class DecisionResult:
     """What was decided, by which agent, and who said yes."""
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.text import listed, unknown_field
 from mcpfactory_pipeline.base.errors import StageError
-from mcpfactory_pipeline.plan.approval import ApprovalPolicy
+from mcpfactory_pipeline.plan.approval import AGENT_DECISIONS, ApprovalPolicy
 from mcpfactory_pipeline.plan.fingerprint import SHOWN
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages.fields import read_texts
@@ -27,6 +27,7 @@ _FIELDS: Final = (
     "message",
     "on_rejection",
     "signed",
+    "agents",
 )
 _RESTART: Final = "restart:"
 
@@ -78,7 +79,17 @@ def _policy(name: str, table: Mapping[str, Any], message: str) -> ApprovalPolicy
     restart = "" if rejected == "stop" else rejected.removeprefix(_RESTART)
     if not isinstance(signed := table.get("signed", False), bool):
         raise setting_error(f"stage {name}: signed is {signed!r}", "signed = true")
-    return ApprovalPolicy(approvals, tuple(approvers), message, restart, signed)
+    return ApprovalPolicy(
+        approvals, tuple(approvers), message, restart, signed, _agents(name, table.get("agents", False))
+    )
+
+
+def _agents(name: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, bool):
+        return AGENT_DECISIONS if value else ()
+    if not isinstance(value, list) or not all(one in AGENT_DECISIONS for one in value):
+        raise setting_error(f"stage {name}: agents is {value!r}", f"true, or a list of {', '.join(AGENT_DECISIONS)}")
+    return tuple(one for one in AGENT_DECISIONS if one in value)
 
 
 def check_restart(stage: Stage, before: set[str]) -> None:
