@@ -45,7 +45,7 @@ def test_a_candidate_whose_checks_passed_moves_and_it_is_recorded(workspace, fol
     state = Store(workspace).state("books")
     assert move(reason="release day") == {
         "server": "books", "channel": "production", "candidate": state.candidate, "version": "1.0", "dry_run": False,
-        "already": False,
+        "already": False, "pruned": {},
     }  # fmt: skip
     assert offered(workspace, "production") == [b"one"]
     event = Store(workspace).history("books")[-1]

@@ -5,13 +5,18 @@ from __future__ import annotations
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.events import RunFinished
 from mcpfactory_pipeline.base.locks import file_lock
-from mcpfactory_pipeline.channels.prune import prune
+from mcpfactory_pipeline.channels.prune import prune, prune_by_policy
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.promotion.promote import promote, rollback
+from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from tests.pipeline.cheap import STAGES, add_server
+from tests.pipeline.conftest import Recorder
+from tests.pipeline.here import Here
+from tests.pipeline.space import configured
 
 
 @pytest.fixture
@@ -80,3 +85,90 @@ def test_where_the_state_cannot_be_read_nothing_is_taken(workspace, run):
 def test_the_newest_candidate_always_stays(workspace):
     with pytest.raises(ConfigError):
         prune(workspace, keep=0)
+
+
+def kept(workspace, keep: str):
+    """The workspace, with what `[artifacts]` says."""
+    return configured(workspace, f"[artifacts]\nkeep = {keep}\n")
+
+
+def runs(workspace, folder, count: int) -> tuple[list[str], list]:
+    """Gives the candidates of so many runs, and what each run said it pruned."""
+    made, said = [], []
+    for number in range(count):
+        (folder / "source.txt").write_text(f"run {number}")
+        recorder = Recorder()
+        run_pipeline(workspace, ["books"], stages=STAGES, executor=Here(), jobs=1, reporter=recorder)
+        said += [list(event.pruned) for event in recorder.of(RunFinished)]
+        made.append(Store(workspace).state("books").candidate)
+    return made, said
+
+
+def test_a_run_takes_what_its_policy_does_not_keep_and_says_so(workspace):
+    space = kept(workspace, "2")
+    folder = add_server(space.root, "books", outcome="failed")
+    made, said = runs(space, folder, 4)
+    assert folders(space) == {*made[2:], "logs"}
+    assert said == [[], [], [f"books/{made[0]}"], [f"books/{made[1]}"]]
+
+
+def test_what_is_offered_held_or_can_be_gone_back_to_stays_whatever_the_policy(workspace):
+    space = kept(workspace, "1")
+    folder = add_server(space.root, "books")
+    offered, _ = runs(space, folder, 3)
+    decision.hold(space, "books", "staging", reason="audit", stages=STAGES)
+    (folder / "tests" / "outcome.txt").write_text("failed")
+    failed, _ = runs(space, folder, 3)
+    assert folders(space) == {*offered, failed[-1], "logs"}
+    rollback(space, "books", "staging", reason="bad", stages=STAGES)
+
+
+def test_a_promotion_takes_what_no_channel_can_go_back_to_any_more_and_says_so(workspace, monkeypatch):
+    folder = add_server(workspace.root, "books")
+    monkeypatch.setattr("mcpfactory_pipeline.run.run.prune_by_policy", lambda *_: {})
+    offered, _ = runs(workspace, folder, 8)
+    space = kept(workspace, "1")
+    assert len(folders(space)) == 9
+    decision.approve(space, "books", "production", stages=STAGES)
+    assert promote(space, "books", "production", stages=STAGES, dry_run=True)["pruned"] == {}
+    found = promote(space, "books", "production", stages=STAGES)["pruned"]
+    assert sorted(found) == sorted(f"books/{name}" for name in offered[:2]), "staging can go back to five"
+    assert folders(space) == {*offered[2:], "logs"}
+
+
+def test_evidence_of_tampering_and_reports_are_no_candidates(workspace, run):
+    add_server(workspace.root, "books")
+    run("books")
+    for name in ("forged", "reports"):
+        (workspace.artifacts / "books" / name).mkdir()
+    before = folders(workspace)
+    assert prune(workspace, keep=1) == []
+    assert folders(workspace) == before
+
+
+def test_a_server_about_which_something_is_being_decided_is_left_alone(workspace, run):
+    add_server(workspace.root, "books")
+    run("books")
+    (workspace.artifacts / "books" / "0123456789abcdef").mkdir()
+    with Store(workspace).transaction("books"):
+        assert prune_by_policy(workspace, ["books"]) == {}
+    assert list(prune_by_policy(workspace, ["books"])) == ["books/0123456789abcdef"]
+
+
+def test_of_servers_that_nobody_moved_nothing_is_taken(workspace, run):
+    add_server(workspace.root, "books")
+    run("books")
+    (workspace.artifacts / "books" / "0123456789abcdef").mkdir()
+    assert prune_by_policy(workspace, []) == {}
+    assert prune_by_policy(kept(workspace, '"all"'), ["books"]) == {}
+    assert "0123456789abcdef" in folders(workspace)
+
+
+@pytest.mark.parametrize("keep", ["0", "true", '"some"', "1.5"])
+def test_a_policy_that_cannot_be_used_ends_a_run_before_anything_runs(workspace, keep):
+    space = kept(workspace, keep)
+    folder = add_server(space.root, "books")
+    for act in (lambda: runs(space, folder, 1), lambda: promote(space, "books", stages=STAGES)):
+        with pytest.raises(ConfigError, match=r"artifacts\.keep"):
+            act()
+    assert Store(space).history("books") == []

@@ -168,7 +168,11 @@ ROOT = '[workspace]\nname = "w"\n'
     ("text", "message", "hint"),
     [
         ("[pipelin]\nattempts = 2\n", "the file has an unknown field 'pipelin'", "did you mean 'pipeline'?"),
-        ("[deploy]\n", "unknown field 'deploy'", "tables: workspace, pipeline, ci, release, waivers, publish"),
+        (
+            "[deploy]\n",
+            "unknown field 'deploy'",
+            "tables: workspace, pipeline, artifacts, ci, release, waivers, publish",
+        ),
         ("[pipeline]\natempts = 2\n", r"\[pipeline\] has an unknown field 'atempts'", "did you mean 'attempts'?"),
         ("[ci]\nbranche = 'x'\n", r"\[ci\] has an unknown field 'branche'", "did you mean 'branch'?"),
         ("[publish.pipy]\n", r"\[publish\.pipy\] is of no target", "did you mean 'pypi'?"),

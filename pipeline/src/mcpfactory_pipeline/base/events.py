@@ -100,11 +100,12 @@ class ServerTrouble(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class RunFinished(RunEvent):
-    """The run ended: how many servers ended how, and after how many seconds."""
+    """The run ended: how many servers ended how, and after how many seconds; `pruned` folders of old candidates with their bytes."""
 
     servers: Mapping[str, str]
     ran: int
     seconds: float
+    pruned: Mapping[str, int] = field(default_factory=dict)
 
 
 _NAMES: Final[dict[type[RunEvent], str]] = {

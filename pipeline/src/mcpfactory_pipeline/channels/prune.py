@@ -1,7 +1,11 @@
-"""Delete artifacts that nothing refers to any more: old candidates, old runtimes, leftovers of killed runs."""
+"""Delete artifacts that nothing refers to any more: old candidates, old runtimes, leftovers of killed runs.
+
+Runs and promotions do it by themselves, for the servers that they moved, as `[artifacts]` of the workspace says.
+"""
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +19,13 @@ from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.broken import explain_broken
-from mcpfactory_pipeline.workspace.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
-__all__ = ["Pruned", "prune"]
+__all__ = ["Pruned", "prune", "prune_by_policy", "read_keep"]
 
-_NOT_CANDIDATES: Final = ("logs", "reports")
+KEEP: Final = 10  # candidates of each server, as many as its state lists
+_ALL: Final = "all"
+_CANDIDATE: Final = re.compile(r"[0-9a-f]{16}")  # other folders are logs, reports and evidence
 _PATIENCE: Final = 0.05  # seconds to wait for a server that is being run; then it is left alone
 
 
@@ -33,17 +39,20 @@ class Pruned(JsonRecord):
 
 
 def prune(
-    workspace: Workspace, names: Sequence[str] | None = None, *, keep: int = 10, dry_run: bool = False
+    workspace: Workspace, names: Sequence[str] | None = None, *, keep: int | None = None, dry_run: bool = False
 ) -> list[Pruned]:
     """Delete the files of candidates that are neither among the newest `keep` nor published nor in a channel, now or before.
 
-    What a channel can be rolled back to stays. A server whose stages are running is left alone. State and history are not
+    `keep` is by default what the workspace's `[artifacts]` says.     What a channel can be rolled back to stays. A server whose stages are running is left alone. State and history are not
     touched.
 
     Raises:
         NotFoundError: there is no such server.
-        ConfigError: not even the newest candidate would stay.
+        ConfigError: not even the newest candidate would stay, or `[artifacts]` cannot be used.
     """
+    keep = read_keep(workspace) if keep is None else keep
+    if keep is None:
+        return []
     if keep < 1:
         raise ConfigError("at least the newest candidate is kept", hint="mcpfactory pipeline prune --keep 1")
     found: list[Pruned] = []
@@ -55,7 +64,9 @@ def prune(
         if not folder.is_dir():
             continue
         try:
-            with file_lock(store.locks / f"{server.name}.run.lock", timeout=_PATIENCE):
+            # No stage writes there meanwhile, and no decision brings back what is about to go.
+            run, state = (store.locks / f"{server.name}{kind}.lock" for kind in (".run", ""))
+            with file_lock(run, timeout=_PATIENCE), file_lock(state, timeout=_PATIENCE):
                 forgotten = _unreferenced(folder, _referenced(store.state(server.name), keep))
                 found += [_remove(workspace, old, dry_run=dry_run) for old in forgotten]
         except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
@@ -63,6 +74,35 @@ def prune(
     if not names:
         found += _old_runtimes(workspace, dry_run=dry_run)
     return found
+
+
+def prune_by_policy(workspace: Workspace, names: Sequence[str]) -> dict[str, int]:
+    """Prune the named servers, none when none is named, as `[artifacts]` says; return the folders that are gone with their bytes.
+
+    A server that is being run, or whose files cannot be read, is left for the next time.
+
+    Raises:
+        ConfigError: `[artifacts]` cannot be used.
+    """
+    found = prune(workspace, names) if names else []
+    return {entry.path: entry.bytes for entry in found if not entry.kept}
+
+
+def read_keep(workspace: Workspace) -> int | None:
+    """Return how many of the newest candidates of a server keep their files; None for all of them.
+
+    Raises:
+        ConfigError: `[artifacts]` says something else than a number from 1 on, or "all".
+    """
+    table = workspace.config.get("artifacts", {})
+    if not isinstance(table, dict):
+        raise setting_error("artifacts is not a table", f"[artifacts]\nkeep = {KEEP}")
+    keep = table.get("keep", KEEP)
+    if keep == _ALL:
+        return None
+    if not isinstance(keep, int) or isinstance(keep, bool) or keep < 1:
+        raise setting_error(f"artifacts.keep is {keep!r}", f'a number from 1 on, or "{_ALL}"')
+    return keep
 
 
 def _referenced(state: ServerState, keep: int) -> set[str]:
@@ -75,7 +115,9 @@ def _referenced(state: ServerState, keep: int) -> set[str]:
 
 def _unreferenced(folder: Path, needed: set[str]) -> list[Path]:
     return sorted(
-        entry for entry in folder.iterdir() if entry.is_dir() and entry.name not in {*needed, *_NOT_CANDIDATES}
+        entry
+        for entry in folder.iterdir()
+        if entry.is_dir() and _CANDIDATE.fullmatch(entry.name) and entry.name not in needed
     )
 
 

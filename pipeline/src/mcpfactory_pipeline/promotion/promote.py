@@ -8,6 +8,7 @@ from typing import Any
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PromotionError, StateError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate, verify_files
+from mcpfactory_pipeline.channels.prune import prune_by_policy, read_keep
 from mcpfactory_pipeline.plan.due import due_checks
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.plan.order import required_stages
@@ -40,19 +41,21 @@ def promote(
 
     By default it is what the channel before offers (for the first channel, the newest); the beginning of an id will do.
     What the channel offers already is not promoted again: its files are put right, and nothing is recorded.
-    Returns `{"server", "channel", "candidate", "version", "dry_run", "already"}`, `already` for what was offered before. `stages` takes the place of those of the workspace.
+    Returns `{"server", "channel", "candidate", "version", "dry_run", "already", "pruned"}`: `already` for
+    what was offered before, `pruned` the files of old candidates that `[artifacts]` does not keep (path → bytes). `stages` takes the place of those of the workspace.
 
     Raises:
         PromotionError: when the policy says no, or the bytes on disk are not those that were checked.
         RefusedError: when `verify` would refuse the server.
         NotFoundError: for an unknown server or channel.
     """
+    read_keep(workspace)  # a setting that cannot be used is said before anything moves
     require_sound(workspace, workspace.server(server).name)
     with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         if (offered := decision.state.channels.get(channel)) and offered.candidate == chosen:
             _fill_channel(decision, chosen)
-            return {**decision.about(chosen), "already": True}
+            return {**decision.about(chosen), "already": True, "pruned": {}}
         _refuse_older(decision, chosen)
         if blockers := _blockers(decision, chosen, clock):
             raise PromotionError(
@@ -60,7 +63,9 @@ def promote(
                 hint=blockers[0].command,
             )
         _fill_channel(decision, chosen)
-        return {**decision.record("promoted", chosen, reason), "already": False}
+        made = decision.record("promoted", chosen, reason)
+    pruned = {} if dry_run else prune_by_policy(workspace, [server])
+    return {**made, "already": False, "pruned": pruned}
 
 
 def promote_due(

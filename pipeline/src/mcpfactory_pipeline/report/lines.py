@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final, TextIO
 
 from mcpfactory_pipeline.base.events import (
@@ -61,8 +62,8 @@ def _lines_of(event: RunEvent) -> list[str]:
             return [f"{server}: another mcpfactory runs it{who}; waiting"]
         case ServerTrouble(server, message, hint):
             return [f"{server}: error: {message}", *([f"{server}: hint: {hint}"] if hint else [])]
-        case RunFinished(servers, ran, seconds):
-            return _summary(dict(servers), ran, seconds)
+        case RunFinished(servers, ran, seconds, pruned):
+            return [*_summary(dict(servers), ran, seconds), *pruned_lines(pruned)]
     return []
 
 
@@ -78,6 +79,14 @@ def _summary(servers: dict[str, str], ran: int, seconds: float) -> list[str]:
             "hint: mcpfactory pipeline status says where; a failed stage runs again when what it reads changed, or with --force"
         )
     return lines
+
+
+def pruned_lines(pruned: Mapping[str, int]) -> list[str]:
+    """Return the line about files of old candidates that were taken away; none when none were."""
+    if not pruned:
+        return []
+    size = sum(pruned.values()) / 1e6
+    return [f"{pluralize(len(pruned), 'old candidate')} pruned, {size:.1f} MB ([artifacts] keep): {', '.join(pruned)}"]
 
 
 class PlainReporter:

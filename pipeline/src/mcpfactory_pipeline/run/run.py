@@ -19,6 +19,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import NullReporter, Reporter, RunEvent, RunFinished, RunStarted, ServerTrouble
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import register_run
+from mcpfactory_pipeline.channels.prune import prune_by_policy, read_keep
 from mcpfactory_pipeline.executors import Executor, LocalExecutor, make_executor
 from mcpfactory_pipeline.isolation.hiding import hide_process
 from mcpfactory_pipeline.notices import NotifyingReporter, make_notifier
@@ -117,7 +118,7 @@ def run_pipeline(
 
     SIGINT and SIGTERM end it in order: running stages are recorded as interrupted, what had finished is kept. So does `stop`,
     once another thread sets it. `stages` takes the place of the workspace's; `executor` is one, or what `make_executor` takes;
-    `run_id` is of `new_id`, for whoever wants to follow the run. What goes wrong once stages run, or at one server, is an outcome.
+    what `[artifacts]` does not keep of the servers that ran is pruned in the end; `run_id` is of `new_id`, for whoever wants to follow the run. What goes wrong once stages run, or at one server, is an outcome.
 
     Raises:
         NotFoundError: for an unknown server or stage.
@@ -126,6 +127,7 @@ def run_pipeline(
     """
     stages = stages_until(stages or workspace_stages(workspace), until)
     servers, broken = workspace.survey(names)
+    read_keep(workspace)  # before anything runs: a setting that cannot be used is said at once
     reporter, guard = reporter or NullReporter(), threading.Lock()
     if others := make_notifier(workspace):
         reporter = NotifyingReporter(reporter, others)
@@ -145,7 +147,8 @@ def run_pipeline(
             results = _run_all(runner, servers, force, slots, stop or threading.Event())
             results += [_report_broken(runner, one) for one in broken]
         outcome = _outcome(runner, results, level)
-        emit(RunFinished(outcome.servers, outcome.ran, round(time.monotonic() - started, 3)))
+        pruned = prune_by_policy(workspace, [result.server for result in results if result.ran])
+        emit(RunFinished(outcome.servers, outcome.ran, round(time.monotonic() - started, 3), pruned))
     finally:
         executor.close()
         reporter.close()

@@ -17,6 +17,7 @@ __all__ = ["FIELDS", "TARGET_FIELDS", "unknown_setting"]
 FIELDS: Final[Mapping[str, Collection[str] | None]] = {
     "workspace": ("name", "factory"),
     "pipeline": ("attempts", "backoff", "executor", "channels", "stages", "limits", "events", "isolation", "container"),
+    "artifacts": ("keep",),
     "ci": ("jobs", "servers", "branch", "python", "channel", "environment", "image", "install"),
     "release": ("name", "packages"),
     "waivers": ("limit", "max_days", "by"),

@@ -54,6 +54,7 @@ def promote(
     moved = move(workspace, name, channel, candidate=candidate or None, reason=reason, dry_run=dry_run)
     already = " already" if moved["already"] else ""
     _print(moved, f"{name} {moved['version']} ({moved['candidate']}) is in {channel}{already}", as_json)
+    _note_pruned(moved, as_json)
 
 
 def approve(
@@ -192,6 +193,13 @@ def _print(made: dict[str, Any], sentence: str, as_json: bool) -> None:
         output.line(f"would be: {sentence}" if made["dry_run"] else sentence)
 
 
+def _note_pruned(moved: dict[str, Any], as_json: bool) -> None:
+    from mcpfactory_pipeline.report.lines import pruned_lines
+
+    for line in [] if as_json else pruned_lines(moved["pruned"]):
+        output.note(line)
+
+
 def _print_stage(made: dict[str, Any], word: str, as_json: bool) -> None:
     if not as_json:
         for item in made["shown"]:
@@ -210,6 +218,7 @@ def _print_due(moved: list[dict[str, Any]], channel: str, as_json: bool) -> None
         for entry in moved:
             if "error" not in entry:
                 _print(entry, f"{entry['server']} {entry['version']} ({entry['candidate']}) is in {channel}", False)
+                _note_pruned(entry, False)
         for entry in broken:
             output.error(f"{entry['error']}\nhint: {entry['hint']}")
         if not moved:

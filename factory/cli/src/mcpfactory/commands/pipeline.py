@@ -316,7 +316,13 @@ def restore(
 @app.command()
 def prune(
     names: Names = None,
-    keep: Annotated[int, typer.Option(help="So many of the newest candidates of each server stay.")] = 10,
+    keep: Annotated[
+        int | None,
+        typer.Option(
+            help="So many of the newest candidates of each server stay; by default as many as [artifacts] keep says.",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
