@@ -63,7 +63,7 @@ def _build(space: Workspace, choose: random.Random) -> str:
     epoch, mask = choose.randint(400_000_000, 2_000_000_000), choose.choice((0o022, 0o077, 0o002))
     other = {"SOURCE_DATE_EPOCH": str(epoch), "TZ": choose.choice(_ZONES), "LC_ALL": choose.choice(_LANGUAGES)}
     subprocess.run(
-        [sys.executable, "-m", "mcpfactory", "pipeline", "run", "--until", "build"], cwd=space.root, umask=mask,
+        [sys.executable, "-m", "benchmarks.trials.command", "pipeline", "run", "--until", "build"], cwd=space.root, umask=mask,
         env={**os.environ, **other}, check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     return f"{space.root.name}, umask {mask:03o}, {other}"

@@ -44,6 +44,7 @@ _DECISIONS = (
 _WEIGHTS = (6, 6, 1, 2, 1, 1, 4, 4)
 _RUNS = 0.08  # the share of commands that are runs: they take longest
 _NEVER_REFUSED = "reject {server} --channel production"
+_RUNNERS: Final = 2  # workers that begin each turn with a run of the server that all crowd at
 _MOMENT = 0.2  # seconds at most
 _TURN = 4  # seconds in which all crowd at one server
 _SLACK: Final = 0.005  # seconds that the moments of ids and of notes may differ: ids have milliseconds
@@ -144,6 +145,11 @@ def _impossible(events: Sequence[Note]) -> Iterator[str]:
     """Events that nobody who knew those before would have written: the same promotion, hold or release twice."""
     offers: dict[str, str] = {}
     held: set[str] = set()
+    runs = [event["run"] for event in events if event["event"].startswith("stage.")]
+    changes = [run for before, run in zip(["", *runs], runs, strict=False) if run != before]
+    yield from (
+        f"the stages of run {run} are among those of another" for run, count in Counter(changes).items() if count > 1
+    )
     for event in events:
         kind, channel, reason = event["event"], event.get("channel") or "", event.get("reason")
         if kind == "promoted" and offers.get(channel) == event["candidate"]:
@@ -192,10 +198,10 @@ def work(root: Path, seconds: float, number: int, seed: int) -> None:
     while time.monotonic() < until:
         count += 1
         turn, before, began = int(time.monotonic()) // _TURN, turn, time.time()
-        reason, server = f"{number}.{count}", SERVERS[turn % len(SERVERS)]
-        if turn == before and choose.random() < _RUNS:
+        reason, server = f"{number}.{count}", SERVERS[turn % len(SERVERS) if before else 0]
+        if number < _RUNNERS if turn != before else choose.random() < _RUNS:
             (root / "servers" / server / "source.txt").write_text(f"{server} {reason}")
-            command, (code, out) = "run", hear_child(root, ["run", server])
+            command, (code, out) = "run", hear_child(root, ["run", server, "--force"])
         else:
             # Each turn begins with what nobody is refused, so that all of them write at once.
             wish = choose.choices(_DECISIONS, _WEIGHTS)[0] if turn == before else _NEVER_REFUSED

@@ -62,7 +62,7 @@ def _in_production(root: Path) -> Workspace:
     space = init_workspace(root, git=False)
     create_server(space.root / "servers", name="hello", template="minimal")
     for words in ("run", "approve hello --channel production", "promote hello --channel production"):
-        command = [sys.executable, "-m", "mcpfactory", "pipeline", *words.split()]
+        command = [sys.executable, "-m", "benchmarks.trials.command", "pipeline", *words.split()]
         subprocess.run(command, cwd=root, check=True, capture_output=True)
     return space
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged
 from benchmarks.trials.ground import ROOT, kept_promises, make, sound
+from benchmarks.trials.mutants import has_mutant
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -48,6 +49,8 @@ def run(folder: Path, times: int, seed: int) -> Outcome:
     for fault in faults:
         print(fault, flush=True)
     for number in range(1, times + 1):
+        if faults and has_mutant():
+            break  # it is noticed, and more would say nothing new
         found = trial.once()
         faults += [f"kill {number}: {fault}" for fault in found]
         for fault in found:

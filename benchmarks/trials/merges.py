@@ -95,12 +95,12 @@ def _at_odds(left: Workspace, right: Workspace, choose: random.Random, number: i
         yield f"verify says {verify(left)}"
     if (
         act_in_child(left.root, ["verify"]) != 1
-        or act_in_child(left.root, ["release", server, "--channel", "production"]) != 5
+        or act_in_child(left.root, ["unhold", server, "--channel", "production"]) != 5
     ):
         yield "a command went on as if there were no conflict"
     if not all(entry["mended"] for entry in mend(left)) or verify(left):
         yield f"--repair did not settle it: {verify(left)}"
-    if store.state(server).holds["production"]["reason"] != f"right{number}":
+    if store.state(server).holds.get("production", {}).get("reason") != f"right{number}":
         yield "the later word does not count"
     reasons = [event.get("reason") for event in store.history(server)]
     if reasons.count(f"left{number}") != 1 or reasons.count(f"right{number}") != 1:

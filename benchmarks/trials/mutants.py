@@ -4,7 +4,7 @@
   python -m benchmarks.trials mutants kills crowd  those of some trials
 
 A mutant is a patch of the product in the processes of a trial (`child.act` applies the one that `TRIAL_MUTANT` names), and the
-product knows nothing of it. The exit code is 1 where a trial stays green with a mutant. That each is green without one, the trials show.
+product knows nothing of it. The exit code is 1 where a trial does not turn red for a mutant: it stays green, breaks off, or is not to be had here. That each is green without one, the trials show.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
-__all__ = ["MUTANTS", "Mutant", "apply_mutant", "examine", "names_of"]
+__all__ = ["MUTANTS", "Mutant", "apply_mutant", "examine", "has_mutant", "names_of"]
 
 _VARIABLE: Final = "TRIAL_MUTANT"
 _APPLY: Final = "from benchmarks.trials.mutants import apply_mutant; apply_mutant()"
@@ -103,22 +103,61 @@ def _half_release_forgotten() -> None:
     _patch("releases.apply._roll_back", lambda *_given: None)
 
 
+def _no_run_lock() -> None:
+    @contextmanager
+    def unlocked(*_given: object, **_options: object) -> Iterator[Callable[[str], None]]:
+        yield lambda _stage: None
+
+    _patch("run.runner.run_lock", unlocked)
+
+
+def _time_of_the_build() -> None:
+    """Jobs run in the process that has the patch, and archives have the caller's time."""
+    run_job = _real("run.job.run_job")
+    outputs = _real("plan.stage.StageOutputs")
+
+    def run(_executor: object, job: Mapping[str, Any], *, log: Path) -> Any:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("w", encoding="utf-8") as stream, redirect_stdout(stream):
+            return outputs.from_json(run_job(job))
+
+    _real("executors.local.LocalExecutor").run = run
+    _patch("build.frontend.EPOCH", os.environ.get("SOURCE_DATE_EPOCH", "1700000000"))
+
+
+def _other_bytes_offered() -> None:
+    real = _real("channels.channel.replace_file")
+
+    def write(file: Path, data: bytes) -> None:
+        real(file, data + b"\0" if file.suffix == ".whl" else data)
+
+    _patch("channels.channel.replace_file", write)
+
+
 MUTANTS: Final[Mapping[str, Mutant]] = {
-    "state written in place": Mutant("kills", "the state is replaced whole", _in_place, 25),
+    "state written in place": Mutant("kills", "the state is replaced whole", _in_place, 1),
     "torn line kept": Mutant("kills", "half a line is taken away", _torn_line_stays, 25),
     "history not synced": Mutant("kills", "an event is on disk before it is told", _unsynced("state.history"), 1),
     "state not synced": Mutant("kills", "a state is on disk before it is moved", _unsynced("base.files"), 1),
     "state lock removed": Mutant("crowd", "one writer at a time", _no_state_lock, 10),
+    "run lock removed": Mutant("crowd", "one run of a server at a time", _no_run_lock, 10),
     "conflict overwritten": Mutant("merges", "nothing is built on a conflict", _conflict_overwritten, 1),
     "hold ignored": Mutant("rollbacks", "automation leaves a held channel alone", _hold_ignored, 6),
     "hash not compared": Mutant("faults", "what is promoted is what was checked", _hash_not_compared, 1),
     "half a release forgotten": Mutant("releases", "all of a release, or none", _half_release_forgotten, 15),
+    "time of the build": Mutant("builds", "the same sources, the same bytes", _time_of_the_build, 2),
+    "other bytes offered": Mutant("installs", "installed is what was validated", _other_bytes_offered, 1),
 }
 
 
 def names_of(trials: Sequence[str]) -> list[str]:
     """Return the mutants of some trials, of all when none is named."""
     return [name for name, one in MUTANTS.items() if not trials or one.trial in trials]
+
+
+def has_mutant() -> bool:
+    """Whether a trial runs with a mutant: then the first fault is enough."""
+    return bool(os.environ.get(_VARIABLE))
 
 
 def apply_mutant() -> None:
@@ -140,7 +179,7 @@ def examine(trials: Mapping[str, Callable[[Path, int, int], Any]], chosen: Seque
         finally:
             del os.environ[_VARIABLE]
         rows.append((name, one.trial, one.promise, said))
-        green += [name] if said == "green" else []
+        green += [name] if said != "red" else []
         print(f"{name}: {one.trial} is {said}", flush=True)
     widths = [max(len(row[at]) for row in rows) for at in range(3)]
     print("\n".join("  ".join([*(f"{row[at]:{widths[at]}}" for at in range(3)), row[3]]) for row in rows))
@@ -150,6 +189,6 @@ def examine(trials: Mapping[str, Callable[[Path, int, int], Any]], chosen: Seque
 def _judge(trial: Callable[[Path, int, int], Any], folder: Path, times: int, seed: int) -> str:
     try:
         return {"ok": "green", "not run": "not run"}.get(trial(folder, times, seed).verdict, "red")
-    except Exception as error:  # noqa: BLE001 - a trial that cannot go on has noticed, too
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is told
         print(f"the trial broke off: {type(error).__name__}: {error}")
-        return "red"
+        return "broken off"  # perhaps of itself: that proves nothing

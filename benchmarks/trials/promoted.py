@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.trials.ground import ROOT
+from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.build.wheels import wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate, store_candidate
@@ -41,6 +42,7 @@ def promoted(root: Path, names: Sequence[str] = SERVERS) -> Workspace:
             transaction.append(
                 "stage.finished",
                 stage="build",
+                run=new_id(),
                 outcome="passed",
                 fingerprint="f",
                 inputs={},

@@ -33,6 +33,7 @@ from benchmarks.trials.ground import ROOT
 from benchmarks.trials.mcp_registry import GITHUB_TOKEN, Registry, serving
 from benchmarks.trials.promoted import SERVERS, plain, promoted, tools
 from mcpfactory_pipeline.base.hashing import hash_file
+from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.channels.candidate import build_candidate, store_candidate
 from mcpfactory_pipeline.publish.publish import find_release
 from mcpfactory_pipeline.publish.publish import publish as bring
@@ -277,6 +278,7 @@ class _Trial:
             transaction.append(
                 "stage.finished",
                 stage="build",
+                run=new_id(),
                 outcome="passed",
                 fingerprint="g",
                 inputs={},

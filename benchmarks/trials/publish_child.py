@@ -14,6 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from benchmarks.trials.mutants import apply_mutant
 from mcpfactory.main import main as mcpfactory
 from mcpfactory_pipeline.publish.http import HttpClient, HttpResponse
 
@@ -53,6 +54,7 @@ def main() -> None:
     if int(kill):
         HttpClient.request = dying  # type: ignore[method-assign, assignment] # the moments between requests cannot be met from outside
         sys.addaudithook(death.hook)
+    apply_mutant()
     os.chdir(Path(root))
     sys.argv = ["mcpfactory", *words]
     code: Any = 0
