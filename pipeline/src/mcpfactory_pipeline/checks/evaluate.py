@@ -36,11 +36,8 @@ def evaluate(
     """
     secrets, table, refused = secrets or {}, tuple(rules), refused_waivers(waivers, policy, today)
     valid = tuple(waiver for waiver in in_force(waivers, today) if waiver not in refused)
-    findings: list[Finding] = []
-    waived: list[Waived] = []
-    unchecked: list[NotChecked] = []
-    checked: list[str] = []
-    inapplicable: dict[str, str] = {}
+    findings, waived, unchecked = list[Finding](), list[Waived](), list[NotChecked]()
+    checked, inapplicable = list[str](), dict[str, str]()
     earned, applicable = Fraction(0), 0
     for rule in table:
         outcome = _apply(rule, evidence)
