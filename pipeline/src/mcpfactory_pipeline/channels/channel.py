@@ -22,13 +22,26 @@ from typing import Final
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import replace_file
-from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.wheels import wheel_name
 
-__all__ = ["has_project", "index_of", "offered_digest", "offered_wheel", "publish_files", "read_verified", "withdraw"]
+__all__ = [
+    "has_project",
+    "index_of",
+    "offer_faults",
+    "offered_digest",
+    "offered_wheel",
+    "page_faults",
+    "projects_on_page",
+    "publish_files",
+    "read_verified",
+    "withdraw",
+]
 
 _PAGE: Final = '<!DOCTYPE html>\n<html>\n<head><meta name="pypi:repository-version" content="1.0"><title>{title}</title></head>\n<body>\n{links}\n</body>\n</html>\n'
+
+_LINKED: Final = re.compile(r">([^<\n]+)</a>")
 
 
 def index_of(channels: Path, channel: str) -> Path:
@@ -84,6 +97,44 @@ def has_project(channels: Path, channel: str, project: str) -> bool:
     return (channels / channel / "simple" / project).is_dir()
 
 
+def offer_faults(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> list[str]:
+    """Return in words how a channel on this machine does not offer a project as it should: its page, and the bytes of each file.
+
+    `files` are those of the candidate that was promoted, with their hashes. Empty when all is as it should be.
+    """
+    folder = channels / channel
+    page = _page(folder / "simple" / project)
+    if not page:
+        return [f"there is no page of {project}"]
+    links = {name: _link(name, content) for name, content in files.items()}
+    wanted = _page_text(project, [(target, name) for name, target in links.items()])
+    found = []
+    if sorted(page.splitlines()) != sorted(wanted.splitlines()):
+        more = sorted(set(_LINKED.findall(page)) - {html.escape(name) for name in files})
+        found.append(f"the page of {project} names {', '.join(more)}" if more else f"the page of {project} is another")
+    for name, content in files.items():
+        place = folder / "files" / _short(content) / name
+        if place.is_symlink() or place.parent.is_symlink():
+            found.append(f"{name} is a link to another place")
+        elif (there := hash_file(place)) != content:
+            found.append(f"{name} is missing" if there == ABSENT else f"{name} has other bytes")
+    return found
+
+
+def projects_on_page(channels: Path, channel: str) -> list[str]:
+    """Return the projects that a channel on this machine has a page of."""
+    return sorted(page.parent.name for page in (channels / channel / "simple").glob("*/index.html"))
+
+
+def page_faults(channels: Path, channel: str, project: str) -> list[str]:
+    """Return the files of a project's page that do not have the bytes which the page says, for a project that is no server's."""
+    folder, found = channels / channel / "simple" / project, []
+    for target, digest in re.findall(r'"(\.\./\.\./files/[^"#]+)#sha256=([0-9a-f]{64})"', _page(folder)):
+        if hash_file(folder / html.unescape(target)) != f"sha256:{digest}":
+            found.append(f"{target.rpartition('/')[2]} has other bytes, or is missing")
+    return found
+
+
 def offered_digest(channels: Path, channel: str, project: str) -> str | None:
     """Return the `sha256:…` of the wheel that a project's page offers on this machine; None when it has no page."""
     digest = _page(channels / channel / "simple" / project).partition("#sha256=")[2].partition('"')[0]
@@ -123,12 +174,14 @@ def _write_project(folder: Path, project: str, files: Mapping[str, bytes]) -> No
     """Files of a project in place of those before; the wheel comes first."""
     links, page = [], folder / "simple" / project
     for name, data in files.items():
-        digest = hash_bytes(data).removeprefix("sha256:")
-        place = folder / "files" / digest[:16] / name
-        if not place.exists() or place.read_bytes() != data:
+        content = hash_bytes(data)
+        place = folder / "files" / _short(content) / name
+        if place.parent.is_symlink():
+            place.parent.unlink()
+        if place.is_symlink() or not place.exists() or place.read_bytes() != data:
             place.parent.mkdir(parents=True, exist_ok=True)
             replace_file(place, data)
-        links.append((f"../../files/{digest[:16]}/{name}#sha256={digest}", name))
+        links.append((_link(name, content), name))
     before = _linked_folders(page)
     _write_page(page, project, links)
     now, prefix = _linked_folders(page), next(iter(files)).split("-", maxsplit=1)[0]
@@ -161,5 +214,17 @@ def _page(folder: Path) -> str:
 
 def _write_page(folder: Path, title: str, links: list[tuple[str, str]]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    replace_file(folder / "index.html", _page_text(title, links).encode())
+
+
+def _page_text(title: str, links: list[tuple[str, str]]) -> str:
     lines = [f'<a href="{html.escape(target)}">{html.escape(text)}</a><br>' for target, text in links]
-    replace_file(folder / "index.html", _PAGE.format(title=html.escape(title), links="\n".join(lines)).encode())
+    return _PAGE.format(title=html.escape(title), links="\n".join(lines))
+
+
+def _link(name: str, content: str) -> str:
+    return f"../../files/{_short(content)}/{name}#{content.replace(':', '=', 1)}"
+
+
+def _short(content: str) -> str:
+    return content.removeprefix("sha256:")[:16]

@@ -244,6 +244,7 @@ def find_blockers(
     if channel.source is None:
         return found
     approve = f"mcpfactory pipeline approve {server} --channel {name} --candidate {candidate}"
+    approve += " --sign-with ~/.ssh/id_ed25519" if channel.signed else ""
     if channel.source not in known.channels:
         promote = f"mcpfactory pipeline promote {server} --channel {channel.source}"
         return [*found, Blocker("source", f"it was never in {channel.source}", promote)]

@@ -13,6 +13,7 @@ from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, utc_now
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
+from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.order import required_checks
 from mcpfactory_pipeline.plan.policy import (
     ChannelPolicy,
@@ -151,7 +152,8 @@ def approve(
 ) -> dict[str, Any]:
     """Record that a candidate may go into a channel. It does not move it; it lifts earlier rejections.
 
-    `key` is an ssh key that signs the approval, which a `signed` channel asks for.
+    `key` is an ssh key that signs the approval, which a `signed` channel asks for. `closed` of what is returned are the gates of
+    the channel that the candidate does not pass yet, in words.
 
     Raises:
         PromotionError: when the channel asks for no approval, the actor may not give one or has given it, or the candidate
@@ -183,7 +185,9 @@ def approve(
                 hint=f"mcpfactory pipeline promote {server} --channel {channel}",
             )
         waived = known.checks.get("validate", {}).get("summary", {}).get("waived", 0)
-        return {**decision.record("approved", chosen, reason, key=key), "waived": waived, "proof": proof_lines(known)}
+        gates = closed_gates(decision.policy.gates, known, decision.state.channels.get(channel))
+        made = decision.record("approved", chosen, reason, key=key)
+        return {**made, "waived": waived, "proof": proof_lines(known), "closed": list(gates.values())}
 
 
 def _lacks_signature(decision: Decision, candidate: str) -> bool:
@@ -252,7 +256,7 @@ def hold(
     stage: str | None = None,
     store: Store | None = None,
 ) -> dict[str, Any]:
-    """Keep a channel as it is: neither a run nor `promote` moves it, until `release`.
+    """Keep a channel as it is: neither a run nor `promote` moves it, until the hold is lifted (`pipeline unhold`).
 
     `stage` and `store` are for automation: the stage that failed, and the store of its run.
 
@@ -308,10 +312,14 @@ def retire(
 ) -> dict[str, Any]:
     """Take a server out of a channel and hold that; without a channel out of all, and no run touches it any more.
 
+    The server's folder may be gone.
+
     Raises:
         PromotionError: when there is nothing to take out, or the server is retired.
+        NotFoundError: for a server that never was, or an unknown channel.
     """
-    workspace.server(server)
+    if not workspace.has_folder(server) and server not in Store(workspace).servers():
+        workspace.server(server)
     names = [find_channel(read_channels(workspace), channel).name] if channel else None
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
         state = transaction.state

@@ -9,7 +9,7 @@ from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, Promotio
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate, verify_files
 from mcpfactory_pipeline.channels.prune import prune_by_policy, read_keep
-from mcpfactory_pipeline.plan.due import due_checks
+from mcpfactory_pipeline.plan.due import due_checks, due_stages
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.plan.order import required_stages
 from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, describe_decision, find_blockers
@@ -151,7 +151,7 @@ def _blockers(decision: Decision, candidate: str, clock: Clock) -> list[Blocker]
     events, now = decision.transaction.events, clock()
     required = required_stages(decision.stages, decision.policy, decision.channels)
     inputs = read_inputs(decision.stages, InputReader(decision.workspace.server(decision.state.server), decision.state))
-    due = due_checks(required, decision.state, candidate, inputs)
+    due = due_checks(due_stages(decision.stages, required), decision.state, candidate, inputs)
     found = find_blockers(decision.policy, decision.checks, decision.state, candidate, events=events, now=now, due=due)
     return found + stage_blockers(
         decision.workspace,

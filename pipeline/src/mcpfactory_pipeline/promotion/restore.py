@@ -18,8 +18,9 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PipelineError, StateError
 from mcpfactory_pipeline.base.git import git_output, git_text
-from mcpfactory_pipeline.base.hashing import hash_file, hash_files, source_files
+from mcpfactory_pipeline.base.hashing import hash_files, source_files
 from mcpfactory_pipeline.base.versions import tool_version
+from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import (
@@ -30,12 +31,13 @@ from mcpfactory_pipeline.channels.candidate import (
     store_candidate,
     verify_files,
 )
-from mcpfactory_pipeline.channels.channel import offered_digest, offered_wheel
+from mcpfactory_pipeline.channels.channel import offer_faults, page_faults, withdraw
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
 from mcpfactory_pipeline.plan.isolation import isolation_settings
 from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_pipeline.promotion.decision import choose_candidate
+from mcpfactory_pipeline.promotion.offers import ghost_pages
 from mcpfactory_pipeline.promotion.soundness import require_sound
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
@@ -51,7 +53,7 @@ _COMMITS: Final = 200  # so many commits of a server are searched for the source
 class Restored:
     """What became of one channel of one server.
 
-    `outcome` is `there` (nothing to do), `restored`, `rebuilt` or `missing`; `source` says where the bytes came from, or with
+    `outcome` is `there` (nothing to do), `restored`, `rebuilt`, `withdrawn` (a page that no state names) or `missing`; `source` says where the bytes came from, or with
     `missing` why there are none, and `hint` what to do then.
     """
 
@@ -98,7 +100,16 @@ def restore(
     for server in servers:
         done = contain(server.name, partial(one, server))
         found += [_unreadable(done, channel)] if isinstance(done, BrokenServer) else done
-    return found
+    return found if names else [*found, *_withdraw_ghosts(workspace, channel, dry_run=dry_run)]
+
+
+def _withdraw_ghosts(workspace: Workspace, channel: str | None, *, dry_run: bool) -> Iterator[Restored]:
+    """Take the pages out of the channels that no state names."""
+    for name, project in ghost_pages(workspace):
+        if channel in {None, name}:
+            if not dry_run:
+                withdraw(channels_folder(workspace), name, project)
+            yield Restored(project, name, "", "withdrawn", "no state names it")
 
 
 def _unreadable(one: BrokenServer, channel: str | None) -> Restored:
@@ -132,12 +143,8 @@ def _restore(
     about = (server.name, channel, candidate)
     if artifact is None:
         return Restored(*about, "missing", "the state no longer knows its files", "mcpfactory pipeline verify")
-    wheel = artifact.wheel.name
-    served = offered_wheel(channels_folder(workspace), channel, wheel_name(wheel))
-    told = offered_digest(channels_folder(workspace), channel, wheel_name(wheel))
-    if (
-        served is not None and hash_file(served) == told == artifact.files[wheel]
-    ):  # the bytes, not what the page says of them
+    folder, project = channels_folder(workspace), wheel_name(artifact.wheel.name)
+    if not offer_faults(folder, channel, project, artifact.files) and not page_faults(folder, channel, RUNTIME):
         return Restored(*about, "there")
     restored = replace(
         _restore_files(workspace, server, state, candidate, dry_run=dry_run, rebuild=rebuild), channel=channel

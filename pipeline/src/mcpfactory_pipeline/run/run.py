@@ -26,6 +26,7 @@ from mcpfactory_pipeline.notices import NotifyingReporter, make_notifier
 from mcpfactory_pipeline.plan.isolation import any_wall, level_here
 from mcpfactory_pipeline.plan.plan import PlanStep, broken_step
 from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.promotion.names import name_clashes
 from mcpfactory_pipeline.run.runner import Runner, ServerResult, server_plan
 from mcpfactory_pipeline.stages import stages_until, workspace_stages
 from mcpfactory_pipeline.state.state import Event
@@ -87,7 +88,7 @@ def plan_servers(
     """
     stages = stages_until(stages or workspace_stages(workspace), until)
     store, forced = Store(workspace), [stage.name for stage in stages] if force else []
-    servers, broken = workspace.survey(names)
+    servers, broken = _survey(workspace, names)
     steps = [broken_step(one.name, one.message, one.hint) for one in broken]
     for server in servers:
         found = contain(server.name, partial(_plan_one, workspace, store, server, stages, forced))
@@ -95,10 +96,17 @@ def plan_servers(
     return steps
 
 
+def _survey(workspace: Workspace, names: Sequence[str] | None) -> tuple[list[WorkspaceServer], list[BrokenServer]]:
+    """Return the servers that can run, and those that cannot: their files, or their distribution names."""
+    servers, broken = workspace.survey(names)
+    refused = name_clashes(workspace, [server.name for server in servers])
+    return [server for server in servers if server.name not in refused], [*broken, *refused.values()]
+
+
 def _plan_one(
     workspace: Workspace, store: Store, server: WorkspaceServer, stages: Sequence[Stage], forced: Sequence[str]
 ) -> tuple[PlanStep, ...]:
-    return server_plan(workspace, server, stages, store.state(server.name), forced)
+    return server_plan(workspace, server, stages, store.shown_state(server.name), forced)
 
 
 def run_pipeline(
@@ -126,7 +134,7 @@ def run_pipeline(
         StageError: `isolation = "required"`, and no level is to be had here.
     """
     stages = stages_until(stages or workspace_stages(workspace), until)
-    servers, broken = workspace.survey(names)
+    servers, broken = _survey(workspace, names)
     read_keep(workspace)  # before anything runs: a setting that cannot be used is said at once
     reporter, guard = reporter or NullReporter(), threading.Lock()
     if others := make_notifier(workspace):

@@ -22,7 +22,7 @@ from mcpfactory_pipeline.state.folded import FoldedHistory
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import parse, to_text
 
-__all__ = ["read_recent", "read_snapshot", "stamp_of", "write_snapshot"]
+__all__ = ["read_derived", "read_recent", "read_snapshot", "stamp_of", "write_snapshot"]
 
 Stamp = tuple[int, int, int, int]
 
@@ -48,6 +48,15 @@ def read_recent(file: Path, stamp: Stamp) -> tuple[Event, ...] | None:
     try:
         content = _read(file)
         return tuple(content["events"][1]) if tuple(content["stamp"]) == stamp else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def read_derived(file: Path, stamp: Stamp) -> str | None:
+    """Return the text of the state that a history of this stamp comes to; as `read_recent`, for what is shown only."""
+    try:
+        content = _read(file)
+        return str(content["state"]) if tuple(content["stamp"]) == stamp else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -26,7 +26,7 @@ from mcpfactory_pipeline.base.locks import file_lock, read_holder
 from mcpfactory_pipeline.notices import notify_decisions
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.folded import FoldedHistory, begin, go_on
-from mcpfactory_pipeline.state.snapshot import read_recent, read_snapshot, stamp_of, write_snapshot
+from mcpfactory_pipeline.state.snapshot import read_derived, read_recent, read_snapshot, stamp_of, write_snapshot
 from mcpfactory_pipeline.state.state import OPTIONAL, Event, ServerState, apply, fold, parse, repair_hint, to_text
 from mcpfactory_pipeline.state.written import note_written
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -130,6 +130,29 @@ class Store:
         if text is None or read_holder(self.locks, server) or older_data(text) is not None:
             return fold(server, self.history(server))
         return parse(text, self.where(server, "state"))
+
+    def shown_state(self, server: str) -> ServerState:
+        """Where a server stands, for whoever shows it: as `state`, but a file that does not follow from the history is refused.
+
+        A history that has its time and size still, as when it was folded last, is not read.
+
+        Raises:
+            StateError: on a file that is no state, or was edited by hand, or whose history is missing.
+        """
+        text = self.state_text(server)
+        if text is None or read_holder(self.locks, server) or older_data(text) is not None:
+            return self.state(server)
+        stamp = stamp_of(self.history_file(server))
+        known = read_derived(self.locks / f"{server}.snapshot", stamp)
+        if text == known:
+            return parse(text, self.where(server, "state"))
+        folded = self.folded(server)
+        if text == to_text(folded.state):
+            return folded.state
+        events = self.history(server)
+        if events and is_older(server, text, events):  # somebody writes, or did not come to the end
+            return fold(server, events)
+        raise self.contradiction(server, text, events)
 
     def derived(self, server: str) -> ServerState:
         """Where a server stands by its history, whatever the state file says; for the run that is writing it."""

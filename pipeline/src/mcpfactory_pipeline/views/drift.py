@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.hashing import ABSENT
-from mcpfactory_pipeline.build.wheels import wheel_name
-from mcpfactory_pipeline.channels.candidate import channels_folder
-from mcpfactory_pipeline.channels.channel import offered_digest
+from mcpfactory_pipeline.promotion.offers import ghost_pages, state_faults
 from mcpfactory_pipeline.promotion.orphans import find_orphans
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceDocument, WorkspaceServer
@@ -91,8 +89,13 @@ def find_drift(
 
 
 def removed_servers(workspace: Workspace) -> dict[str, Drift]:
-    """Return what channels offer of servers whose folder is gone, by server."""
-    return {one.server: Drift("gone", one.message, one.means, one.command) for one in find_orphans(workspace)}
+    """Return what channels offer of servers whose folder is gone, by server; and pages that no state names, by project."""
+    found = {one.server: Drift("gone", one.message, one.means, one.command) for one in find_orphans(workspace)}
+    for channel, project in ghost_pages(workspace):
+        message = f"channel {channel} on this machine offers {project}, which the state of no server names"
+        means = "who asks for it gets what nobody promoted"
+        found.setdefault(project, Drift("gone", message, means, "mcpfactory pipeline restore"))
+    return found
 
 
 def _document(case: _DriftInputs) -> Iterator[Drift]:
@@ -199,16 +202,9 @@ def _behind(case: _DriftInputs) -> Iterator[Drift]:
 
 def _channel(case: _DriftInputs) -> Iterator[Drift]:
     """Compare each channel's folder on this machine with the state. A folder that is not here is no drift."""
-    channels = channels_folder(case.workspace)
-    for name, release in sorted(case.state.channels.items()):
-        known = case.state.candidates.get(release.candidate)
-        if known is None or not (channels / name).is_dir():
-            continue
-        for file, content in known.files.items():
-            if file.endswith(".whl") and offered_digest(channels, name, wheel_name(file)) != content:
-                message = f"the folder of {name} does not offer {release.candidate}, which the state says it does"
-                means = f"who installs from pipeline/channels/{name} on this machine gets something else, or nothing"
-                yield Drift("channel", message, means, f"mcpfactory pipeline restore {case.server.name}")
+    if faults := state_faults(case.workspace, case.state):
+        means = "who installs from pipeline/channels on this machine gets something else, or nothing"
+        yield Drift("channel", "; ".join(faults), means, f"mcpfactory pipeline restore {case.server.name}")
 
 
 def _live(case: _DriftInputs) -> Iterator[Drift]:

@@ -14,7 +14,9 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import Clock, format_time, parse_time, utc_now
 from mcpfactory_pipeline.base.locks import is_locked
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.plan.order import required_checks
+from mcpfactory_pipeline.plan.due import due_checks, due_stages
+from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
+from mcpfactory_pipeline.plan.order import required_checks, required_stages
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, find_blockers, read_channels
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.stage_decision import approve_stage_command, shown_items, stage_blockers
@@ -148,16 +150,13 @@ class InboxReader:
             return
         recent = cache(lambda: self.store.recent(server.name))  # read only where somebody waits, and once
         due = [
-            *self._stages(server, state, row), *self._offered(state), *self._publishing(state), *self._channels(state, recent),
+            *self._stages(server, state, row), *self._offered(state), *self._publishing(state), *self._channels(server, state, recent),
             *self._holds(state),
         ]  # fmt: skip
         events = recent() if due else ()
         yield from self._timed(due, events, state)
-        waiting = {item.about for item in due if item.kind in {"approval", "ready", "gate"}} | set(state.holds)
         drift = [
-            entry
-            for entry in row["drift"]
-            if entry["kind"] != "behind" or not any(entry["message"].startswith(f"{name} ") for name in waiting)
+            entry for entry in row["drift"] if entry["kind"] != "behind" or self._may_follow(state, entry["message"])
         ]
         yield from self._waivers(server)
         for entry in drift:
@@ -171,6 +170,14 @@ class InboxReader:
                 yield InboxItem(
                     "stale", server.name, first, f"{first}: {reasons}", f"mcpfactory pipeline run {server.name}"
                 )
+
+    def _may_follow(self, state: ServerState, message: str) -> bool:
+        """Whether the first channel may be promoted to the newest candidate, of which it is behind: of other channels `_channels` speaks."""
+        first = self.channels[0]
+        if not message.startswith(f"{first.name} ") or state.candidate is None:
+            return False
+        checks = required_checks(self.stages, first, self.channels)
+        return not find_blockers(first, checks, state, state.candidate, events=(), now=self.now)
 
     def _first_stale(self, row: Mapping[str, Any]) -> str:
         """Return the first stage that must run; "" when there is none. Those that a soak keeps running, and what waits for them, need time only."""
@@ -251,7 +258,15 @@ class InboxReader:
                 command = f"mcpfactory pipeline rollback {state.server} --channel {channel.name} --reason '…'"
                 yield InboxItem("failed", state.server, channel.name, said, command)
 
-    def _channels(self, state: ServerState, recent: Callable[[], Sequence[Event]]) -> Iterator[InboxItem]:
+    def _due(self, server: WorkspaceServer, state: ServerState, channel: ChannelPolicy, candidate: str) -> list[str]:
+        """Return the checks that have to run again before a candidate may be promoted; the item about what is stale says so."""
+        required = required_stages(self.stages, channel, self.channels)
+        inputs = read_inputs(self.stages, InputReader(server, state))
+        return due_checks(due_stages(self.stages, required), state, candidate, inputs)
+
+    def _channels(
+        self, server: WorkspaceServer, state: ServerState, recent: Callable[[], Sequence[Event]]
+    ) -> Iterator[InboxItem]:
         for channel in self.channels:
             source, there = state.channels.get(channel.source or ""), state.channels.get(channel.name)
             if source is None or (there and there.candidate == source.candidate):
@@ -273,7 +288,7 @@ class InboxReader:
             what = f"{known.version} ({source.candidate})"
             kinds = {blocker.kind for blocker in blockers}
             words = "; ".join(blocker.message for blocker in blockers)
-            if not blockers:
+            if not blockers and not self._due(server, state, channel, source.candidate):
                 command = f"mcpfactory pipeline promote {state.server} --channel {channel.name}"
                 yield InboxItem("ready", state.server, channel.name, f"{what} is ready for {channel.name}", command)
             elif "gate" in kinds and not kinds & {"hold", "check", "rejection"}:

@@ -135,7 +135,7 @@ def status_row(
     holder, problem = read_holder(store.locks, server.name), None
 
     def read() -> tuple[ServerState, Sequence[PlanStep], Sequence[Drift]]:
-        state = store.state(server.name)
+        state = store.shown_state(server.name)
         inputs = read_inputs(stages, InputReader(server, state))
         steps = server_plan(workspace, server, stages, state, inputs=inputs)
         return state, steps, find_drift(workspace, server, state, inputs, refresh=refresh)

@@ -83,7 +83,10 @@ def approve(
     if not as_json:
         for words in made["proof"]:
             output.note(words)
-        output.note(f"next: mcpfactory pipeline promote {name} --channel {channel}")
+        for words in made["closed"]:
+            output.note(f"{channel} stays closed to it: {words}")
+        then = f"inbox {name}" if made["closed"] else f"pipeline promote {name} --channel {channel}"
+        output.note(f"next: mcpfactory {then}")
 
 
 def reject(

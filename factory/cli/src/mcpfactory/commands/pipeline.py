@@ -237,9 +237,12 @@ def verify(
 ) -> None:
     """Derive every state file from its history again and compare; every event of the last commit must still be there.
 
-    Also checked are the signatures of approvals, where a channel asks for them. Events whose time or place in the file is odd are
+    Also checked are the signatures of approvals, where a channel asks for them, and the folders of the channels on this machine:
+    pages, bytes, and what no server's state names. Events whose time or place in the file is odd are
     told, and change the exit code of no run: a merge and a clock that was set leave such ones.
     """
+    from mcpfactory_pipeline.base.text import pluralize
+    from mcpfactory_pipeline.promotion.offers import served_faults
     from mcpfactory_pipeline.promotion.soundness import signature_faults
     from mcpfactory_pipeline.state.against import oddities
     from mcpfactory_pipeline.state.verify import mend as repair_states
@@ -247,7 +250,7 @@ def verify(
 
     workspace = workspace_in()
     found = (repair_states if repair else compare)(workspace, names or None, against=against)
-    found += signature_faults(workspace, names or None)
+    found += [*signature_faults(workspace, names or None), *served_faults(workspace, names or None)]
     left = [entry for entry in found if not entry.get("mended")]
     odd = oddities(workspace, names or None)
     if as_json:
@@ -255,7 +258,9 @@ def verify(
     else:
         for entry in [*found, *odd]:
             _print_difference(entry)
-        verdict = "state is what history says" if not left else f"{len(left)} servers differ"
+        count = len({entry["server"] for entry in left})
+        verdict = f"{pluralize(count, 'server')} {'differs' if count == 1 else 'differ'}"
+        verdict = verdict if left else "state is what history says"
         output.note(f"{len(found) - len(left)} mended; {verdict}" if repair and found else verdict)
     if left:
         raise typer.Exit(Exit.NO)

@@ -1,0 +1,101 @@
+"""The channels' folders on this machine against the states: what is offered and was not promoted, and what nobody's state names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.locks import file_lock
+from mcpfactory_pipeline.build.distributions import RUNTIME
+from mcpfactory_pipeline.build.wheels import wheel_name
+from mcpfactory_pipeline.channels.candidate import channels_folder
+from mcpfactory_pipeline.channels.channel import offer_faults, page_faults, projects_on_page
+from mcpfactory_pipeline.promotion.decision import projects_of
+from mcpfactory_pipeline.promotion.orphans import find_orphans
+from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.broken import BrokenServer, contain
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+__all__ = ["ghost_pages", "served_faults", "state_faults"]
+
+_RESTORE: Final = "mcpfactory pipeline restore"
+
+
+def served_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Return how the channels' folders on this machine differ from the states, as `verify` returns differences.
+
+    Without names also servers whose folder is gone, and pages that no state names.
+    """
+    store, found = Store(workspace), []
+    for server in names or store.servers():
+        told = contain(server, partial(_lasting_faults, workspace, store, server))
+        if told and not isinstance(told, BrokenServer):  # what cannot be read is a difference of its own
+            message = f"what channels on this machine offer of {server} is not what was promoted"
+            found.append({"server": server, "message": message, "hint": f"{_RESTORE} {server}", "changes": told})
+    if names:
+        return found
+    found += [
+        {"server": gone.server, "message": gone.message, "hint": gone.command, "changes": []}
+        for gone in find_orphans(workspace)
+    ]
+    for channel, project in ghost_pages(workspace):
+        message = f"channel {channel} on this machine offers {project}, which the state of no server names"
+        found.append({"server": project, "message": message, "hint": _RESTORE, "changes": []})
+    for channel in _channels(workspace):
+        if told := page_faults(channels_folder(workspace), channel, RUNTIME):
+            message = f"channel {channel} on this machine offers another runtime than its page says"
+            found.append({"server": RUNTIME, "message": message, "hint": _RESTORE, "changes": told})
+    return found
+
+
+def state_faults(workspace: Workspace, state: ServerState) -> list[str]:
+    """Return how the channels' folders differ from what a state says, a line for each fault. A folder that is not here is no fault."""
+    folder, found = channels_folder(workspace), []
+    for channel, release in sorted(state.channels.items()):
+        known = state.candidates.get(release.candidate)
+        wheel = next((name for name in known.files if name.endswith(".whl")), None) if known else None
+        if known is None or wheel is None or not (folder / channel).is_dir():
+            continue
+        faults = offer_faults(folder, channel, wheel_name(wheel), known.files)
+        found += [f"{channel} does not offer {release.candidate}: {fault}" for fault in faults]
+    return found
+
+
+def ghost_pages(workspace: Workspace) -> list[tuple[str, str]]:
+    """Return each channel and project of a page that no state names. Pages of servers without a folder are `find_orphans`'."""
+    pages = {
+        (channel, project)
+        for channel in _channels(workspace)
+        for project in projects_on_page(channels_folder(workspace), channel)
+        if project != RUNTIME
+    }
+    return sorted(_unnamed(workspace, pages)) if pages else []
+
+
+def _unnamed(workspace: Workspace, pages: set[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    store, left = Store(workspace), set(pages)
+    for server in store.servers():
+        if not left:
+            return
+        state = contain(server, partial(store.state, server))
+        if isinstance(state, BrokenServer):  # nobody knows what is whose until that is repaired
+            return
+        left -= {(channel, project) for channel in state.channels for project in projects_of(state, channel)}
+        if not workspace.has_folder(server):
+            gone = {project for name in state.candidates for project in projects_of(state, candidate=name)}
+            left = {(channel, project) for channel, project in left if project not in gone}
+    yield from left
+
+
+def _lasting_faults(workspace: Workspace, store: Store, server: str) -> list[str]:
+    """Return the faults that are there also while nobody promotes: a channel is filled before the state says so."""
+    if not state_faults(workspace, store.state(server)):
+        return []
+    with file_lock(store.locks / f"{server}.lock"):
+        return state_faults(workspace, store.state(server))
+
+
+def _channels(workspace: Workspace) -> list[str]:
+    return sorted(place.name for place in channels_folder(workspace).glob("[!.]*") if place.is_dir())
