@@ -7,8 +7,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.views.graph import FORMATS, graph_of, layout
+from tests.pipeline.cheap import STAGES
 from tests.pipeline.space import configured
 
 OWN = """
@@ -34,6 +36,17 @@ ROW = {
 @pytest.fixture
 def stages(workspace):
     return workspace_stages(configured(workspace, OWN))
+
+
+def test_channels_that_people_promote_to_are_drawn_behind_their_approvals():
+    policies = (ChannelPolicy("staging"), ChannelPolicy("production", "staging", approvals=2))
+    nodes = graph_of(STAGES, {"stages": {}, "channels": {"production": {"version": "1.2"}}}, policies)
+    drawn = [(node.name, node.kind, node.needs, node.status, node.note) for node in nodes[len(STAGES) :]]
+    assert drawn == [
+        ("approval for production", "approval", ("staging",), "", "2 approvals"),
+        ("production", "channel", ("approval for production",), "offers 1.2", ""),
+    ]
+    assert len(graph_of(STAGES)) == len(STAGES)
 
 
 def test_text_indents_each_stage_behind_what_it_needs_and_says_where_a_server_stands(stages):

@@ -99,6 +99,9 @@ def test_a_state_that_was_edited_by_hand_is_shown_as_nothing_but_a_problem(books
 
 
 def test_a_rejected_candidate_is_not_offered_for_promotion(books):
+    books.decide("approve")
+    books.promote()
+    books.next("two")
     books.decide("reject", reason="no")
     assert [item.command for item in read_inbox(books.workspace, stages=STAGES)] == []
 

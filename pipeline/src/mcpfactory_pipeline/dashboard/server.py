@@ -192,7 +192,7 @@ def server_page(detail: ServerDetail) -> ServerPage:
         retired=decided_by(row["retired"]) if row.get("retired") else "",
         waiting=tuple(Fact(item.message, item.command) for item in facts.items),
         stages=tuple(_stage(cell, row["stages"][cell.stage], detail.history) for cell in cells),
-        graph=layout(graph_of(detail.stages, row)) if detail.stages else None,
+        graph=layout(graph_of(detail.stages, row, detail.channels)) if detail.stages else None,
         channels=tuple(_channels(detail)),
         published=tuple(_published(detail)),
         verdict=_verdict(detail.validation),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
-from mcpfactory_pipeline.base.text import truncate
+from mcpfactory_pipeline.base.text import pluralize, truncate
 from mcpfactory_pipeline.plan.order import needed_stages
+from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Stage
 
 __all__ = [
@@ -41,8 +42,10 @@ class GraphNode:
     note: str = ""
 
 
-def graph_of(stages: Sequence[Stage], row: Mapping[str, Any] | None = None) -> tuple[GraphNode, ...]:
-    """Return the nodes of stages, in their order; `row` is the `status_row` of a server.
+def graph_of(
+    stages: Sequence[Stage], row: Mapping[str, Any] | None = None, channels: Sequence[ChannelPolicy] = ()
+) -> tuple[GraphNode, ...]:
+    """Return the nodes of stages, in their order, and of channels that no stage fills; `row` is the `status_row` of a server.
 
     A need that follows from another one is left out.
     """
@@ -55,7 +58,30 @@ def graph_of(stages: Sequence[Stage], row: Mapping[str, Any] | None = None) -> t
         kind = "approval" if stage.approval else "channel" if stage.channel else "stage"
         cell = (row or {}).get("stages", {}).get(stage.name, {})
         nodes.append(GraphNode(stage.name, kind, tuple(direct), levels[stage.name], _status(cell), _note(cell)))
-    return tuple(nodes)
+    return (*nodes, *_promoted_channels(nodes, stages, channels, row or {}))
+
+
+def _promoted_channels(
+    nodes: Sequence[GraphNode], stages: Sequence[Stage], channels: Sequence[ChannelPolicy], row: Mapping[str, Any]
+) -> Iterator[GraphNode]:
+    """Yield the channels that people and timers promote to, behind the approvals that they ask for."""
+    levels = {node.name: node.level for node in nodes}
+    filled = {stage.channel.name: stage.name for stage in stages if stage.channel and not stage.awaits}
+    awaited = {stage.channel.name for stage in stages if stage.channel and stage.awaits}
+    for channel in channels:
+        before = filled.get(channel.source or "", channel.source or "")
+        if channel.name in levels or channel.name in awaited or before not in levels:
+            continue
+        offered = row.get("channels", {}).get(channel.name)
+        status = f"offers {offered['version']}" if offered else "offers nothing" if row else ""
+        if channel.approvals:
+            name = f"approval for {channel.name}"
+            words = f"{pluralize(channel.approvals, 'approval')}"
+            levels[name] = levels[before] + 1
+            yield GraphNode(name, "approval", (before,), levels[name], "", words)
+            before = name
+        levels[channel.name] = levels[before] + 1
+        yield GraphNode(channel.name, "channel", (before,), levels[channel.name], status)
 
 
 def _status(cell: Mapping[str, Any]) -> str:

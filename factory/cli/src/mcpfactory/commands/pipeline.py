@@ -181,6 +181,7 @@ def graph(
     ] = "text",
 ) -> None:
     """Draw the stages of this workspace: what needs what, where people decide, and where one server stands."""
+    from mcpfactory_pipeline.plan.policy import read_channels
     from mcpfactory_pipeline.stages import workspace_stages
     from mcpfactory_pipeline.views.graph import FORMATS, graph_of
     from mcpfactory_pipeline.views.status import status as read_status
@@ -189,7 +190,7 @@ def graph(
         output.fail(f"there is no format {form!r}", f"formats: {', '.join(FORMATS)}", Exit.USAGE)
     workspace = workspace_in()
     row = read_status(workspace, [name])[0] if name else None
-    output.raw(FORMATS[form](graph_of(workspace_stages(workspace), row)))
+    output.raw(FORMATS[form](graph_of(workspace_stages(workspace), row, read_channels(workspace))))
 
 
 @app.command()

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.report import Report, group_findings, join_locations
 
 __all__ = ["to_markdown"]
@@ -28,8 +29,8 @@ def _lines(report: Report) -> Iterator[str]:
     if report.failed_gates:
         yield f"Closed gates: {', '.join(f'`{gate}`' for gate in report.failed_gates)}."
     yield (
-        f"{report.tools} tools, {report.calls} calls, revisions {', '.join(report.revisions) or 'none'}; "
-        f"{len(report.findings)} findings, {len(report.not_checked)} rules not checked, {len(report.waived)} waived."
+        f"{pluralize(report.tools, 'tool')}, {pluralize(report.calls, 'call')}, revisions {', '.join(report.revisions) or 'none'}; "
+        f"{pluralize(len(report.findings), 'finding')}, {pluralize(len(report.not_checked), 'rule')} not checked, {len(report.waived)} waived."
     )
     groups = group_findings(report.findings)
     if groups:
