@@ -189,6 +189,7 @@ def read_duration(value: object, what: str) -> float:
 
 # --- judging ---
 
+_SIGN: Final = " --sign-with ~/.ssh/id_ed25519"
 _SKEW: Final = 600.0  # seconds by which the clocks of machines that write one history may differ before it is said
 
 
@@ -236,7 +237,7 @@ def find_blockers(
             Blocker("retired", describe_decision("retired", state.retired), f"mcpfactory pipeline revive {server}")
         )
     if hold := state.holds.get(name):
-        release = f"mcpfactory pipeline unhold {server} --channel {name}"
+        release = f"mcpfactory pipeline unhold {server} --channel {name}" + (_SIGN if channel.signed else "")
         found.append(Blocker("hold", f"{name} is {describe_decision('held', hold)}", release))
     found += [Blocker("check", words, run) for words in (*failed_checks(checks, known), *due)]
     for gate, words in closed_gates(channel.gates, known, state.channels.get(name)).items():
@@ -244,7 +245,7 @@ def find_blockers(
     if channel.source is None:
         return found
     approve = f"mcpfactory pipeline approve {server} --channel {name} --candidate {candidate}"
-    approve += " --sign-with ~/.ssh/id_ed25519" if channel.signed else ""
+    approve += _SIGN if channel.signed else ""
     if channel.source not in known.channels:
         promote = f"mcpfactory pipeline promote {server} --channel {channel.source}"
         return [*found, Blocker("source", f"it was never in {channel.source}", promote)]

@@ -46,7 +46,7 @@ def read_snapshot(file: Path, history: bytes) -> tuple[int, FoldedHistory] | Non
 def read_recent(file: Path, stamp: Stamp) -> tuple[Event, ...] | None:
     """Return the recent events of a history that has this stamp still; for what is shown only, as no byte of it is looked at."""
     try:
-        content = _read(file)
+        content = _read_once(file, stamp_of(file))
         return tuple(content["events"][1]) if tuple(content["stamp"]) == stamp else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -55,7 +55,7 @@ def read_recent(file: Path, stamp: Stamp) -> tuple[Event, ...] | None:
 def read_derived(file: Path, stamp: Stamp) -> str | None:
     """Return the text of the state that a history of this stamp comes to; as `read_recent`, for what is shown only."""
     try:
-        content = _read(file)
+        content = _read_once(file, stamp_of(file))
         return str(content["state"]) if tuple(content["stamp"]) == stamp else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -68,6 +68,13 @@ def stamp_of(file: Path) -> Stamp:
     except OSError:
         return (0, 0, 0, 0)
     return (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+@functools.lru_cache(maxsize=1)
+def _read_once(file: Path, stamp: Stamp) -> dict[str, Any]:
+    """Return a snapshot whose file has this stamp: what is shown of a server asks several times."""
+    del stamp
+    return _read(file)
 
 
 def _read(file: Path) -> dict[str, Any]:
