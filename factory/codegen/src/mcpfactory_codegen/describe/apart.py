@@ -21,7 +21,7 @@ _DEPTH: Final = 4  # of compositions that are looked into
 _MOST: Final = 64  # branches that are compared with each other
 
 
-@dataclass
+@dataclass(slots=True)
 class _Facts:
     """What holds of every value of a schema. `values` are None where any are permitted; `members` those of required members."""
 
