@@ -72,7 +72,7 @@ def test_a_decision_that_others_will_ask_about_needs_a_reason(shell, command):
         ("reject", "books", "-m", "no"),
         ("hold", "books", "-m", "wait"),
         ("retire", "books", "-m", "gone"),
-        ("promote", "books"),
+        ("promote", "books", "--channel", "staging"),
         ("promote", "--due", "--channel", "production"),
     ],
     ids=" ".join,

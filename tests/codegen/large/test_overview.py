@@ -104,7 +104,7 @@ LOST = [{"code": "operation-no-tool"}]
         ({"credentials": {}, "address": {**SMALL["address"], "servers": [BESIDE]}}, "addresses", "export SHOP_FILES_BASE_URL=https://…"),
         ({"credentials": {}, "tools": [tool("a_9c0cd79d")]}, "names", '[tools.a_9c0cd79d] name = "…"'),
         ({"credentials": {}, "tools": [tool("a", hard=["undescribed"])]}, "descriptions", '[tools.a] description = "…"'),
-        ({"credentials": {}}, "no-credentials", 'overlays = ["api/security.yaml"]   # below [api]: adds a scheme'),
+        ({"credentials": {}}, "no-credentials", "write an overlay that adds a scheme; name it below [api]"),
     ],
 )  # fmt: skip
 def test_what_is_worth_deciding_comes_with_what_to_type(changes: dict[str, Any], code: str, line: str) -> None:

@@ -34,7 +34,7 @@ def promote(
     name: Annotated[
         str, typer.Argument(metavar="[NAME]", help="A server of this workspace.", autocompletion=complete.servers)
     ] = "",
-    channel: Channel = "staging",
+    channel: Channel = "production",
     candidate: Candidate = "",
     reason: Reason = "",
     due: Annotated[bool, typer.Option("--due", help="All servers whose policy allows it by now; for timers.")] = False,

@@ -252,7 +252,7 @@ def _no_credentials_known(server: str, report: Json) -> Choice | None:
     if "credentials" not in report or report["credentials"].get("schemes") or not report["tools"]:
         return None
     message = "whether the API asks for credentials: its document names no security scheme"
-    return Choice("no-credentials", message, 'overlays = ["api/security.yaml"]   # below [api]: adds a scheme')
+    return Choice("no-credentials", message, "write an overlay that adds a scheme; name it below [api]")
 
 
 _RULES: Final[tuple[Callable[[str, Json], Choice | None], ...]] = (
