@@ -183,7 +183,7 @@ MISTAKES = (
     _("serve --workspace /nowhere", 3, "/nowhere is no folder"),
     _("dashboard --port 70000", 2, "65535"),
     _("dashboard --host no.such.host.invalid", 4, "cannot be listened on", "127.0.0.1"),
-    _("dashboard --export mcpfactory.toml", 5, "mcpfactory.toml: File exists", "name a new place"),
+    _("dashboard --export mcpfactory.toml", 1, "mcpfactory.toml is a file", "name a new folder"),
     # servers come and go
     _("remove shop", 1, "git could not bring back", "--force"),
     _("remove notes --force", 2, "only after a yes", "--yes"),

@@ -106,7 +106,7 @@ def ask(server: Path, body: Any, tool: str = "get_thing", **arguments: Any) -> t
     ("body", "structured"),
     [
         ({"id": 1, "state": "lost", "more": []}, {"id": 1, "state": "lost", "more": []}),
-        ({"id": "1", "at": None}, {}),
+        ({"id": "1", "at": None}, {"id": 1}),
         ([1, 2], {"result": [1, 2]}),
     ],
 )

@@ -25,9 +25,11 @@ def export(workspace_root: Path, out: Path) -> list[Path]:
 
     Raises:
         WorkspaceError: when `workspace_root` is in no workspace.
-        RefusedError: when `out` has files, and none of an earlier export.
+        RefusedError: when `out` is a file, or has files and none of an earlier export.
         PipelineError: when `out` cannot be written.
     """
+    if out.exists() and not out.is_dir():
+        raise RefusedError(f"{out} is a file", hint="name a new folder")
     there = {one.name for one in out.iterdir()} if out.is_dir() else set()
     if there - {".git"} and not (out / _MARK).is_file():
         raise RefusedError(f"{out} has files that are no dashboard", hint="name a new or empty folder")
