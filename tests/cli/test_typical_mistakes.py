@@ -68,6 +68,8 @@ def _(typed: str, code: int, *said: str, change: Change | None = None, place: st
 MISTAKES = (
     # the command line
     _("pipline status", 2, "No such command 'pipline'", "'pipeline'"),
+    _("pipeline inbox", 2, "No such command 'inbox'", "mcpfactory inbox"),
+    _("promote shop", 2, "No such command 'promote'", "mcpfactory pipeline promote"),
     _("pipeline stauts", 2, "No such command 'stauts'", "'status'"),
     _("list --jsn", 2, "--jsn", "--json"),
     _("inspect", 2, "Missing argument 'NAME'", "mcpfactory inspect --help"),

@@ -70,7 +70,8 @@ def test_a_rejection_takes_the_approvals_away_and_a_later_approval_lifts_it(book
     books.decide("reject", reason="the README lies")
     with refused("rejected by tester: the README lies; 1 of 1 approval missing"):
         books.promote()
-    books.decide("approve", reason="corrected")
+    made = books.decide("approve", reason="corrected")
+    assert made["lifted"] == ["tester: the README lies"], "whoever approves is told what that takes back"
     books.promote()
 
 

@@ -129,6 +129,19 @@ def _options_with_value(words: Sequence[str]) -> set[str]:
     return {name for option in command.params if not getattr(option, "is_flag", True) for name in option.opts}
 
 
+def _meant_command(message: str, words: Sequence[str]) -> str:
+    """Return the command that has the name in question in the other place: at the top, or below `pipeline`; "" where neither has."""
+    if not message.startswith("No such command"):
+        return ""
+    top: Any = typer.main.get_command(app)
+    below = top.commands["pipeline"].commands
+    if words[:1] == ["pipeline"]:
+        name = next(iter(words[1:2]), "")
+        return f"mcpfactory {name}" if name in top.commands else ""
+    name = next(iter(words[:1]), "")
+    return f"mcpfactory pipeline {name}" if name in below else ""
+
+
 def _report(error: Exception) -> Exit:
     """Print what is wrong and what to do, and return the exit code."""
     if callable(format_message := getattr(error, "format_message", None)):  # the command line itself was wrong
@@ -136,7 +149,8 @@ def _report(error: Exception) -> Exit:
             output.note(format_message())
             return Exit.USAGE
         path = context.command_path if (context := getattr(error, "ctx", None)) else "mcpfactory"
-        output.error(f"{path}: {format_message()}", f"{path} --help")
+        hint = _meant_command(format_message(), sys.argv[1:]) or f"{path} --help"
+        output.error(f"{path}: {format_message()}", hint)
         return Exit.USAGE
     error = of_machine(error) or error
     code = exit_of(error)

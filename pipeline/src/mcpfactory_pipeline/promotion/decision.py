@@ -127,7 +127,7 @@ def choose_candidate(state: ServerState, wanted: str | None, channel: ChannelPol
         if release is not None:
             return release.candidate
         if state.candidate is None:
-            raise PromotionError(f"{state.server} has no candidate yet", hint=f"mcpfactory pipeline run {state.server}")
+            raise PromotionError(f"{state.server} has no candidate yet", hint=f"mcpfactory pipeline run {state.server}; what waits for a person: mcpfactory inbox {state.server}")
         return state.candidate
     found = [name for name in state.candidates if name.startswith(wanted)]
     if len(found) != 1:
@@ -153,7 +153,7 @@ def approve(
     """Record that a candidate may go into a channel. It does not move it; it lifts earlier rejections.
 
     `key` is an ssh key that signs the approval, which a `signed` channel asks for. `closed` of what is returned are the gates of
-    the channel that the candidate does not pass yet, in words.
+    the channel that the candidate does not pass yet, in words; `lifted` are the rejections that it takes back: who, and why.
 
     Raises:
         PromotionError: when the channel asks for no approval, the actor may not give one or has given it, or the candidate
@@ -184,10 +184,12 @@ def approve(
                 f"{again[0]} has approved candidate {chosen} of {server} for {channel} already",
                 hint=f"mcpfactory pipeline promote {server} --channel {channel}",
             )
+        lifted = [f"{who}: {why or 'no reason'}" for who, why in known.rejections.get(channel, {}).items()]
         waived = known.checks.get("validate", {}).get("summary", {}).get("waived", 0)
         gates = closed_gates(decision.policy.gates, known, decision.state.channels.get(channel))
         made = decision.record("approved", chosen, reason, key=key)
-        return {**made, "waived": waived, "proof": proof_lines(known), "closed": list(gates.values())}
+        about = {"waived": waived, "proof": proof_lines(known), "closed": list(gates.values()), "lifted": lifted}
+        return {**made, **about}
 
 
 def _lacks_signature(decision: Decision, candidate: str) -> bool:

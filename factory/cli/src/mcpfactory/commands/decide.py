@@ -81,6 +81,8 @@ def approve(
     )
     _print(made, f"{name} {made['version']} ({made['candidate']}) is approved for {channel}", as_json)
     if not as_json:
+        for words in made["lifted"]:
+            output.note(f"this takes back the rejection of {words}")
         for words in made["proof"]:
             output.note(words)
         for words in made["closed"]:
