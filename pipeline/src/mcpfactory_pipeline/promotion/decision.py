@@ -127,7 +127,10 @@ def choose_candidate(state: ServerState, wanted: str | None, channel: ChannelPol
         if release is not None:
             return release.candidate
         if state.candidate is None:
-            raise PromotionError(f"{state.server} has no candidate yet", hint=f"mcpfactory pipeline run {state.server}; what waits for a person: mcpfactory inbox {state.server}")
+            raise PromotionError(
+                f"{state.server} has no candidate yet",
+                hint=f"mcpfactory pipeline run {state.server}; what waits for a person: mcpfactory inbox {state.server}",
+            )
         return state.candidate
     found = [name for name in state.candidates if name.startswith(wanted)]
     if len(found) != 1:
