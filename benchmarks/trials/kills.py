@@ -45,7 +45,7 @@ def run(folder: Path, times: int, seed: int) -> Outcome:
     """Kills `times` processes; the figure says how many were under way, and how many promises were broken."""
     trial = _Trial(make(folder / "space", *SERVERS), random.Random(seed))
     trial.begin()
-    faults = trial.not_on_disk()
+    faults = [*trial.not_on_disk(), *trial.torn_line()]
     for fault in faults:
         print(fault, flush=True)
     for number in range(1, times + 1):
@@ -100,6 +100,27 @@ class _Trial:
             "that the state moved is not on disk": folder in after,
         }
         return [f"{fault}: {done}" for fault, kept in wanted.items() if not kept]
+
+    def torn_line(self) -> list[str]:
+        """What does not hold after the next command, where a writer died in the middle of an event."""
+        store = Store(self.space)
+        file, before = self.space.pipeline / "history" / "a.jsonl", store.history("a")
+        whole = file.read_bytes()
+        last = whole.splitlines()[-1]
+        file.write_bytes(whole + last[: len(last) // 2])
+        code = self._finish("hold a --channel staging --reason audit")
+        found = [f"after a torn line, hold ended in {code}"] if code else []
+        found += [f"after a torn line, {fault}" for fault in kept_promises(self.space)]
+        kept = file.read_bytes()
+        if not kept.startswith(whole) or kept[len(whole) :].count(b"\n") != 1 or not kept.endswith(b"\n"):
+            found.append("after a torn line, the history is not the whole lines and the new event")
+        if not found and len(store.history("a")) != len(before) + 1:
+            found.append("after a torn line, the new event is not in the history")
+        if found:
+            file.write_bytes(whole)  # the kills begin on sound ground
+            self._finish("verify --repair")
+        self._lift()
+        return found
 
     def once(self) -> list[str]:
         """One command is killed and continued; gives the promises that were broken."""

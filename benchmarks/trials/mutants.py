@@ -136,7 +136,7 @@ def _other_bytes_offered() -> None:
 
 MUTANTS: Final[Mapping[str, Mutant]] = {
     "state written in place": Mutant("kills", "the state is replaced whole", _in_place, 1),
-    "torn line kept": Mutant("kills", "half a line is taken away", _torn_line_stays, 25),
+    "torn line kept": Mutant("kills", "half a line is taken away", _torn_line_stays, 1),
     "history not synced": Mutant("kills", "an event is on disk before it is told", _unsynced("state.history"), 1),
     "state not synced": Mutant("kills", "a state is on disk before it is moved", _unsynced("base.files"), 1),
     "state lock removed": Mutant("crowd", "one writer at a time", _no_state_lock, 10),

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.ci.admission import ShardResultError, Terms, admit
+from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.here import Here
+from tests.pipeline.space import configured
 
 Event = dict[str, Any]
 
@@ -31,22 +35,36 @@ SMOKE = Stage("smoke", ("staging",), ("candidate",), ("checks",), 1, smoke, watc
 KNOWN = (*STAGES, SMOKE)
 
 
-@pytest.fixture
-def handed(workspace) -> Callable[..., list[Event]]:
-    """Admits what a job made of a bad candidate, after one that was good; `change` is what somebody does to its events before."""
-    folder, store, runs = add_server(workspace.root, "books"), Store(workspace), []
-    for source in ("good", "bad"):
-        (folder / "source.txt").write_text(source)
-        runs.append(new_id())
-        run_pipeline(workspace, ["books"], stages=KNOWN, executor=Here(), jobs=1, run_id=runs[-1])
-    events = store.history("books")
-    first = [event for event in events if event["id"] < runs[-1]]
+PROBE = replace(SMOKE, name="probe")  # known, and never run
 
-    def admitted(change: Callable[[Event], Any] = lambda _event: None) -> list[Event]:
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, wheelhouse) -> tuple[str, list[Event]]:
+    """The second of two runs, and the events of both: a bad candidate after one that was good."""
+    space = configured(init_workspace(tmp_path_factory.mktemp("admission") / "space", git=False))
+    shutil.copytree(wheelhouse, space.artifacts / ".wheelhouse")
+    folder, runs = add_server(space.root, "books"), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MCPFACTORY_ACTOR", "tester")
+        for source in ("good", "bad"):
+            (folder / "source.txt").write_text(source)
+            runs.append(new_id())
+            run_pipeline(space, ["books"], stages=KNOWN, executor=Here(), jobs=1, run_id=runs[-1])
+    return runs[-1], Store(space).history("books")
+
+
+@pytest.fixture
+def handed(made) -> Callable[..., list[Event]]:
+    """Admits what a job made of the bad candidate; `change` is what somebody does to its events before, `smoke` the stage that the workspace has."""
+    run, events = made
+    first = [event for event in events if event["id"] < run]
+
+    def admitted(change: Callable[[Event], Any] = lambda _event: None, smoke: Stage = SMOKE) -> list[Event]:
         theirs = json.loads(json.dumps(events))
         for event in theirs[len(first) :]:
             change(event)
-        return admit("books", first, theirs, Terms(runs[-1], {stage.name: stage for stage in KNOWN}, time.time()))
+        stages = {stage.name: stage for stage in (*STAGES, smoke, PROBE)}
+        return admit("books", first, theirs, Terms(run, stages, time.time()))
 
     return admitted
 
@@ -67,15 +85,44 @@ def test_what_automation_moved_back_in_a_job_is_taken(handed):
     [
         (moved(actor="ada"), "kind"),
         (moved(stage="test"), "kind"),
+        (moved(stage="probe"), "kind"),
         (moved(stage="no-stage"), "stage"),
         (moved(channel="production"), "kind"),
         (moved(candidate="0123456789abcdef"), "channel"),
         (lambda event: event.update(outcome="passed") if event.get("stage") == "smoke" and "outcome" in event else None, "kind"),
         (lambda event: event.update(event="promoted") if event["event"] == "rolled-back" else None, "kind"),
     ],
-    ids=["a person's", "a stage that moves nothing back", "no stage", "another channel", "never offered", "nothing failed", "a promotion"],
+    ids=["a person's", "a stage that moves nothing back", "a stage that did not run", "no stage", "another channel", "never offered", "nothing failed", "a promotion"],
 )  # fmt: skip
 def test_a_move_back_that_no_failure_asked_for_is_refused(handed, change, code):
     with pytest.raises(ShardResultError) as caught:
         handed(change)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("facts", "channel"),
+    [
+        ({"rollback": False}, "staging"),
+        ({"watches": "production"}, "staging"),
+        ({"watches": "production"}, "production"),
+    ],
+    ids=["it only watches", "it watches another channel", "the channel offers nothing"],
+)
+def test_a_stage_moves_back_only_what_it_watches_and_may_move(handed, facts, channel):
+    with pytest.raises(ShardResultError) as caught:
+        handed(moved(channel=channel), replace(SMOKE, **facts))
+    assert caught.value.code == "kind"
+
+
+def test_a_failure_of_what_the_channel_does_not_offer_holds_nothing(handed):
+    def change(event: Event) -> None:
+        if event["event"] == "stage.finished" and event["stage"] == "staging":
+            event.pop("channel")
+        if event["event"] == "rolled-back":
+            event["event"] = "held"
+            del event["candidate"], event["version"]
+
+    with pytest.raises(ShardResultError) as caught:
+        handed(change)
+    assert caught.value.code == "channel"
