@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 
@@ -59,6 +60,25 @@ def test_what_is_served_and_was_not_promoted_is_found_and_restored(books, spoil,
     restore(books.workspace)
     assert served_faults(books.workspace) == []
     assert not wheel_of(books).is_symlink()
+
+
+RUNTIME_PAGES = {
+    "no hash": (lambda page: re.sub("#sha256=[0-9a-f]+", "", page), "without its hash"),
+    "elsewhere": (lambda page: page.replace("../../files/", "https://example.org/"), "or elsewhere"),
+    "another link": (
+        lambda page: page.replace("</body>", "<a href='x.whl'>x.whl</a></body>"),
+        "not one that a channel",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", RUNTIME_PAGES)
+def test_a_page_of_the_runtime_that_no_channel_writes_is_found(books, what):
+    change, words = RUNTIME_PAGES[what]
+    page = books.workspace.pipeline / "channels/staging/simple/mcpfactory-runtime/index.html"
+    page.write_text(change(page.read_text()))
+    (fault,) = served_faults(books.workspace)
+    assert words in fault["changes"][0]
 
 
 def test_a_page_that_no_state_names_is_told_and_withdrawn(books):

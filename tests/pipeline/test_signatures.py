@@ -114,6 +114,18 @@ def test_a_pull_request_may_bring_signed_approvals_and_nothing_else(signed):
     assert [one.server for one in refusals(signed.workspace, "HEAD")] == ["books"]
 
 
+def test_a_pull_request_may_not_repeat_a_signed_approval_and_so_lift_a_rejection(signed):
+    root = signed.workspace.root
+    signed.decide("approve", key=signed.key)
+    signed.decide("reject", reason="it leaks", key=signed.key)
+    git(root, "init", "-q")
+    git(root, "add", "pipeline")
+    git(root, "commit", "-qm", "base")
+    forge(signed, lambda lines: [*lines, {**lines[-2], "id": new_id(lines[-1]["id"])}])
+    (found,) = refusals(signed.workspace, "HEAD")
+    assert "approved by tester" in found.message
+
+
 def test_a_pull_request_that_brings_a_key_signs_nothing_with_it(signed):
     root = signed.workspace.root
     git(root, "init", "-q")

@@ -42,6 +42,7 @@ __all__ = [
 _PAGE: Final = '<!DOCTYPE html>\n<html>\n<head><meta name="pypi:repository-version" content="1.0"><title>{title}</title></head>\n<body>\n{links}\n</body>\n</html>\n'
 
 _LINKED: Final = re.compile(r">([^<\n]+)</a>")
+_LINK: Final = re.compile(r'<a href="([^"\n]*)">([^<\n]*)</a>')
 
 
 def index_of(channels: Path, channel: str) -> Path:
@@ -127,11 +128,19 @@ def projects_on_page(channels: Path, channel: str) -> list[str]:
 
 
 def page_faults(channels: Path, channel: str, project: str) -> list[str]:
-    """Return the files of a project's page that do not have the bytes which the page says, for a project that is no server's."""
-    folder, found = channels / channel / "simple" / project, []
-    for target, digest in re.findall(r'"(\.\./\.\./files/[^"#]+)#sha256=([0-9a-f]{64})"', _page(folder)):
-        if hash_file(folder / html.unescape(target)) != f"sha256:{digest}":
-            found.append(f"{target.rpartition('/')[2]} has other bytes, or is missing")
+    """Return how a page and its files are not as a channel writes them, for a project that is no server's: every link has a hash, and its file those bytes."""
+    folder = channels / channel / "simple" / project
+    page = _page(folder)
+    links = [(html.unescape(target), html.unescape(text)) for target, text in _LINK.findall(page)]
+    if page.splitlines() != _page_text(project, links).splitlines():
+        return [f"the page of {project} is not one that a channel writes"]
+    found = []
+    for target, name in links:
+        place, _, digest = target.partition("#sha256=")
+        if not place.startswith("../../files/") or not digest:
+            found.append(f"the page of {project} names {name} without its hash, or elsewhere")
+        elif hash_file(folder / place) != f"sha256:{digest}":
+            found.append(f"{name} has other bytes, or is missing")
     return found
 
 

@@ -43,7 +43,7 @@ def prune(
 ) -> list[Pruned]:
     """Delete the files of candidates that are neither among the newest `keep` nor published nor in a channel, now or before.
 
-    `keep` is by default what the workspace's `[artifacts]` says.     What a channel can be rolled back to stays. A server whose stages are running is left alone. State and history are not
+    `keep` is by default what the workspace's `[artifacts]` says. What a channel can be rolled back to stays. A server whose stages are running is left alone. State and history are not
     touched.
 
     Raises:

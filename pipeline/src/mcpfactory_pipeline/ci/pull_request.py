@@ -1,12 +1,14 @@
 """What a pull request may not bring: events of its own, and snapshots of histories. What was found is told by jobs, and what people decide is on the branch.
 
-The one exception can be checked: approvals that are signed, for channels that ask for signed ones, by keys that the base lists too.
+The one exception can be checked: approvals that are signed, for channels that ask for signed ones, by keys that the base lists too,
+and whose signature stands in no other event.
 A push to the branch brings decisions, for that is where people decide: about candidates that the commit before it knows. A candidate and
 the decision about it do not come together, as they do where a pull request was merged that nobody looked at.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -59,9 +61,11 @@ def refusals(workspace: Workspace, base: str, *, pushed: bool = False) -> list[R
         signed = set()  # who brings a key could sign with it in anybody's name
     store = Store(workspace)
     for server, events in brought(workspace, base).items():
-        own = [event for event in events if not _is_signed(workspace, server, event, signed)]
+        history = store.history(server)
+        uses = Counter(event.get("nonce") for event in history)
+        own = [one for one in events if uses[one.get("nonce")] > 1 or not _is_signed(workspace, server, one, signed)]
         if pushed:
-            own = _about_new_candidates(store.history(server), own)
+            own = _about_new_candidates(history, own)
         if own:
             where = store.where(server, "history")
             words = ", ".join(dict.fromkeys(f"{event.get('event')} by {event.get('actor')}" for event in own[:3]))
