@@ -134,6 +134,24 @@ def _other_bytes_offered() -> None:
     _patch("channels.channel.replace_file", write)
 
 
+def _index_believed() -> None:
+    """Whatever bytes an index has are those that were promoted."""
+
+    class Same(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, _other: object) -> bool:
+            return True
+
+        def __ne__(self, _other: object) -> bool:
+            return False
+
+    index = _real("publish.pypi._Index")
+    real = index.digest
+    index.digest = lambda *given: Same(real(*given))
+
+
 MUTANTS: Final[Mapping[str, Mutant]] = {
     "state written in place": Mutant("kills", "the state is replaced whole", _in_place, 1),
     "torn line kept": Mutant("kills", "half a line is taken away", _torn_line_stays, 1),
@@ -147,6 +165,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "half a release forgotten": Mutant("releases", "all of a release, or none", _half_release_forgotten, 15),
     "time of the build": Mutant("builds", "the same sources, the same bytes", _time_of_the_build, 2),
     "other bytes offered": Mutant("installs", "installed is what was validated", _other_bytes_offered, 1),
+    "index believed": Mutant("publish", "other bytes of a version are refused", _index_believed, 1),
 }
 
 
