@@ -94,6 +94,12 @@ def test_a_path_is_stated_decoded(template: str, schema: Any, style: str, explod
     assert case(ApiOperation("GET", template, "", parameters=(parameter,)))["request"]["path"] == path
 
 
+def test_a_case_counts_the_segments_of_a_resource_name() -> None:
+    parameter = ApiParameter("path", "p", {"type": "string", "const": "shelves/1"}, style="segments")
+    request = case(ApiOperation("GET", "/v1/{p}:read", "", parameters=(parameter,)))["request"]
+    assert (request["path"], request["segments"]) == ("/v1/shelves/1:read", 3)
+
+
 @pytest.mark.parametrize(
     ("body", "stated"),
     [

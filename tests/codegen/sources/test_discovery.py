@@ -96,7 +96,7 @@ def test_methods_that_share_a_path_with_reserved_expansion_are_told_apart(reader
     assert get.path == "/v1/{name}#shelf.books.get"
     assert named(api, "shelf.shelves.get").path == "/v1/{name}#shelf.shelves.get"
     (name,) = [one for one in get.parameters if one.name == "name"]
-    assert (name.place, name.required, name.allow_reserved) == ("path", True, True)
+    assert (name.place, name.required, name.style) == ("path", True, "segments")
 
 
 def test_parameters_of_the_transport_are_not_for_a_model(reader: SourceReader) -> None:

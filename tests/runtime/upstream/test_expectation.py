@@ -56,6 +56,12 @@ def test_each_part_of_a_request_is_compared(wanted: Any, right: Any, wrong: Any,
     assert wrong is None or said in differences(case, wrong)[0]
 
 
+def test_an_encoded_slash_is_no_slash() -> None:
+    case = {"method": "POST", "path": "/a/b", "segments": 2}
+    assert differences(case, RecordedRequest("POST", "/a/b", "", (), b"")) == []
+    assert "is a slash encoded?" in differences(case, RecordedRequest("POST", "/a%2Fb", "", (), b""))[0]
+
+
 def test_method_and_path_are_compared() -> None:
     assert differences({"method": "PUT", "path": "/b"}, sent()) == ["method is POST, not PUT", "path is /a b, not /b"]
 

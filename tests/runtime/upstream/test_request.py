@@ -48,6 +48,8 @@ def target(request: UpstreamRequest) -> str:
         ("matrix", True, ARRAY, ";color=blue;color=black;color=brown"),
         ("matrix", False, OBJECT, ";color=R,100,G,200,B,150"),
         ("matrix", True, OBJECT, ";R=100;G=200;B=150"),
+        ("segments", None, "shelves/1/books/a b", "shelves/1/books/a%20b"),
+        ("segments", None, "a:b/%2e%2e", "a:b/%252e%252e"),
         ("", None, 42, "42"),
         ("", None, True, "true"),
         ("", None, 1.5, "1.5"),
@@ -59,6 +61,12 @@ def test_a_path_parameter_is_written_in_its_style(
     style: Style, explode: bool | None, value: Any, expected: str
 ) -> None:
     assert target(one("path", value, "/x/{color}/y", style=style, explode=explode)) == f"/x/{expected}/y"
+
+
+@pytest.mark.parametrize("value", ["", "a//b", "/a", "a/", "a/./b", "a/../b", "..", "a\\..\\b"])
+def test_segments_lead_nowhere_else(value: str) -> None:
+    with pytest.raises(ToolError, match="another resource"):
+        one("path", value, "/x/{color}/y", style="segments")
 
 
 @pytest.mark.parametrize(

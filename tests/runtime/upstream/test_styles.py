@@ -21,9 +21,9 @@ EXPLODE = (STYLE_LIST, "EXPLODED", '"cookie": True,', '"cookie": True, "starred"
 # Per place: where the name is listed, then file, table, and what a row for "starred" changes in it.
 STEPS = {
     "path": (
-        ('"simple", "label", "matrix"]', '"simple", "label", "matrix", "starred"]'),
+        ('"matrix", "segments"]', '"matrix", "segments", "starred"]'),
         EXPLODE,
-        ("runtime/upstream/encoding.py", "_PATH", '"matrix": _matrix}', '"matrix": _matrix, "starred": partial(_prefixed, "*")}'),
+        ("runtime/upstream/encoding.py", "_PATH", '"segments": _segments}', '"segments": _segments, "starred": partial(_prefixed, "*")}'),
         ("codegen/cases/expected.py", "_PATH", '"simple": lambda', '"starred": lambda name, texts, explode: "*" + ",".join(texts), "simple": lambda'),
     ),
     "query": (
@@ -98,7 +98,7 @@ def test_a_row_for_a_style_that_does_not_exist_is_refused() -> None:
 @pytest.mark.parametrize(
     ("place", "style", "said"),
     [
-        ("path", "form", "the style 'form' does not exist in path (there are: simple, label, matrix)"),
+        ("path", "form", "the style 'form' does not exist in path (there are: simple, label, matrix, segments)"),
         ("query", "starred", "the style 'starred' does not exist in query"),
         ("querystring", "form", "the style 'form' does not exist in querystring (there are: none)"),
         ("header", "form", "the style 'form' does not exist in header"),

@@ -51,6 +51,8 @@ def expected_request(
         return {}
     folder = f"/{operation.server}" if operation.server else ""
     request: dict[str, Any] = {"method": operation.method, "path": f"{folder}{path}", "strict": True}
+    if any(item.parameter is not None and item.parameter.style == "segments" for item, _ in given):
+        request["segments"] = request["path"].count("/")
     query = _query(given)
     if query is not None and "?" not in operation.path:
         request["query"] = query
@@ -92,17 +94,18 @@ def _path(template: str, given: Given) -> str | None:
         if item is None or item.parameter is None or item.parameter.content_type:
             return None
         texts = _texts(value)
-        if not texts or any(not _stays(text, item.parameter.allow_reserved) for text in texts):
+        style, reserved = _style(item, "simple"), item.parameter.allow_reserved
+        if not texts or any(not _stays(text, style, reserved) for text in texts):
             return None
         explode = item.parameter.explode is True and isinstance(value, list)
-        parts[at] = _PATH[_style(item, "simple")](item.name, texts, explode)
+        parts[at] = _PATH[style](item.name, texts, explode)
     parts[::2] = [unquote(literal) for literal in parts[::2]]
     return "".join(parts)
 
 
-def _stays(text: str, reserved: bool) -> bool:
-    """Whether a value stands in a path as it is; where reserved characters are allowed, it may be several segments."""
-    segments = text.split("/") if reserved else [text]
+def _stays(text: str, style: str, reserved: bool) -> bool:
+    """Whether a value stands in a path as it is; only in the style `segments` may it be several."""
+    segments = text.split("/") if style == "segments" else [text]
     return all(one and not set(one) <= {"."} and "/" not in one for one in segments) and not (
         reserved and re.search(r"[?#%\\]", text)
     )
@@ -111,6 +114,7 @@ def _stays(text: str, reserved: bool) -> bool:
 _PATH: Final[Mapping[str, Callable[[str, list[str], bool], str]]] = complete(
     {
         "simple": lambda name, texts, explode: ",".join(texts),
+        "segments": lambda name, texts, explode: ",".join(texts),
         "label": lambda name, texts, explode: "." + (".".join(texts) if explode else ",".join(texts)),
         "matrix": lambda name, texts, explode: (
             "".join(f";{name}={text}" for text in texts) if explode else f";{name}={','.join(texts)}"

@@ -225,7 +225,7 @@ def _parameter(name: str, node: Any, expanded: dict[str, str]) -> dict[str, Any]
     if node.get("required") is True or place == "path":
         built["required"] = True
     if expanded.get(name) == "+":
-        built["allowReserved"] = True
+        built["style"] = "segments"
     return built
 
 

@@ -5,7 +5,7 @@ The rules:
 1. Everything that comes out of an argument is percent-encoded, all but the unreserved characters; the delimiters between the
    items of an array or object are not, so that they differ from the same characters inside an item.
 2. With `allowReserved` the reserved characters and triples such as %2F pass, except those that would end the place
-   they stand in: `/ ? #` in a path, `# [ ] & +` in a query or form.
+   they stand in: `/ ? #` in a path, `# [ ] & +` in a query or form. The style `segments` lets `/` pass, and no triples.
 3. Null is RFC 6570's undefined: such items and members are left out.
 """
 
@@ -121,8 +121,18 @@ def _matrix(name: str, value: Any, explode: bool, encoded: _Encoder) -> str:
     return f";{name}={text}" if text else f";{name}"
 
 
+def _segments(_name: str, value: Any, _explode: bool, _encoded: _Encoder) -> str:
+    """Write a text of several segments: slashes and reserved characters pass, `%` is encoded, and no segment leads elsewhere."""
+    parts = text_of(value).split("/")
+    if wrong := [part for part in parts if part in {"", ".", ".."}]:
+        raise ToolError(
+            f"{text_of(value)[:200]!r} has the path segment {wrong[0]!r}, which would address another resource."
+        )
+    return "/".join(encode(part, _PATH_RESERVED) for part in parts)
+
+
 _PATH: Final[Mapping[str, Callable[[str, Any, bool, _Encoder], str]]] = complete(
-    {"simple": partial(_prefixed, ""), "label": partial(_prefixed, "."), "matrix": _matrix},
+    {"simple": partial(_prefixed, ""), "label": partial(_prefixed, "."), "matrix": _matrix, "segments": _segments},
     PathStyle,
     "upstream/encoding.py _PATH",
 )

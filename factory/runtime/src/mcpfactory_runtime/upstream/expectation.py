@@ -71,6 +71,10 @@ def differences(wanted: Mapping[str, Any], request: RecordedRequest) -> list[str
         found.append(f"method is {request.method}, not {wanted['method']}")
     if "path" in wanted and unquote(wanted["path"]) != path:
         found.append(f"path is {_short(path)}, not {_short(unquote(wanted['path']))}")
+    if (count := wanted.get("segments")) is not None and count != request.path.count("/"):
+        found.append(
+            f"path {_short(request.path)} has {request.path.count('/')} segments, not {count}: is a slash encoded?"
+        )
     if "query" in wanted:
         known = {one["name"] for one in wanted.get("credentials", ()) if one.get("in") == "query"}
         given = [pair for pair in request.pairs if pair[0] not in known]

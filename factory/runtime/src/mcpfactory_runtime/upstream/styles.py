@@ -27,7 +27,8 @@ ParameterLocation = Literal["path", "query", "querystring", "header", "cookie"]
 """Where a parameter travels: the words of `in`."""
 
 # The first style of a place is its default.
-PathStyle = Literal["simple", "label", "matrix"]
+PathStyle = Literal["simple", "label", "matrix", "segments"]
+"""`segments` is `{+name}` of discovery documents (RFC 6570 §3.2.3): a text whose slashes part segments."""
 QueryStyle = Literal["form", "spaceDelimited", "pipeDelimited", "deepObject", "tabDelimited"]
 """Form bodies have the same (Encoding Objects). `tabDelimited` is `tsv` of Swagger 2.0."""
 HeaderStyle = Literal["simple"]
@@ -80,6 +81,7 @@ EXPLODED: Final[Mapping[str, bool]] = complete(
         "simple": False,
         "label": False,
         "matrix": False,
+        "segments": False,
         "form": True,
         "spaceDelimited": False,
         "pipeDelimited": False,
