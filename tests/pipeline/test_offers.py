@@ -45,9 +45,19 @@ def newer(books):
     page.write_text(page.read_text().replace(line, f"{line}\n{line.replace('1.0', '99.0')}"))
 
 
+def unnamed(books):
+    (books.workspace.pipeline / "channels/staging/simple/books/index.html").unlink()
+
+
 @pytest.mark.parametrize(
     ("spoil", "words"),
-    [(replaced, "has other bytes"), (missing, "is missing"), (linked, "is a link"), (newer, "names books-99.0-py3")],
+    [
+        (replaced, "has other bytes"),
+        (missing, "is missing"),
+        (linked, "is a link"),
+        (newer, "names books-99.0-py3"),
+        (unnamed, "there is no page of books"),
+    ],
 )
 def test_what_is_served_and_was_not_promoted_is_found_and_restored(books, spoil, words):
     assert served_faults(books.workspace) == []
@@ -60,6 +70,12 @@ def test_what_is_served_and_was_not_promoted_is_found_and_restored(books, spoil,
     restore(books.workspace)
     assert served_faults(books.workspace) == []
     assert not wheel_of(books).is_symlink()
+
+
+def test_a_clone_that_has_nothing_of_a_server_in_its_channels_is_not_accused(books):
+    unnamed(books)
+    wheel_of(books).unlink()
+    assert served_faults(books.workspace) == []
 
 
 RUNTIME_PAGES = {

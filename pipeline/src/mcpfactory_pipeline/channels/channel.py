@@ -101,12 +101,14 @@ def has_project(channels: Path, channel: str, project: str) -> bool:
 def offer_faults(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> list[str]:
     """Return in words how a channel on this machine does not offer a project as it should: its page, and the bytes of each file.
 
-    `files` are those of the candidate that was promoted, with their hashes. Empty when all is as it should be.
+    `files` are those of the candidate that was promoted, with their hashes. Empty when all is as it should be, and where
+    nothing of the project is here: channels are not in git, and a clone has what was run or restored in it.
     """
     folder = channels / channel
     page = _page(folder / "simple" / project)
     if not page:
-        return [f"there is no page of {project}"]
+        here = any((folder / "files" / _short(content) / name).exists() for name, content in files.items())
+        return [f"there is no page of {project}"] if here else []
     links = {name: _link(name, content) for name, content in files.items()}
     wanted = _page_text(project, [(target, name) for name, target in links.items()])
     found = []
