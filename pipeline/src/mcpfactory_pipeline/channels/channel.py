@@ -29,6 +29,7 @@ from mcpfactory_pipeline.build.wheels import wheel_name
 __all__ = [
     "has_project",
     "index_of",
+    "is_absent",
     "offer_faults",
     "offered_digest",
     "offered_wheel",
@@ -98,17 +99,22 @@ def has_project(channels: Path, channel: str, project: str) -> bool:
     return (channels / channel / "simple" / project).is_dir()
 
 
+def is_absent(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> bool:
+    """Whether nothing of a candidate is in a channel on this machine: channels are not in git, and a clone has what was run or restored in it."""
+    folder = channels / channel
+    here = (folder / "files" / _short(content) / name for name, content in files.items())
+    return not _page(folder / "simple" / project) and not any(file.exists() for file in here)
+
+
 def offer_faults(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> list[str]:
     """Return in words how a channel on this machine does not offer a project as it should: its page, and the bytes of each file.
 
-    `files` are those of the candidate that was promoted, with their hashes. Empty when all is as it should be, and where
-    nothing of the project is here: channels are not in git, and a clone has what was run or restored in it.
+    `files` are those of the candidate that was promoted, with their hashes. Empty when all is as it should be.
     """
     folder = channels / channel
     page = _page(folder / "simple" / project)
     if not page:
-        here = any((folder / "files" / _short(content) / name).exists() for name, content in files.items())
-        return [f"there is no page of {project}"] if here else []
+        return [f"there is no page of {project}"]
     links = {name: _link(name, content) for name, content in files.items()}
     wanted = _page_text(project, [(target, name) for name, target in links.items()])
     found = []
@@ -132,7 +138,8 @@ def projects_on_page(channels: Path, channel: str) -> list[str]:
 def page_faults(channels: Path, channel: str, project: str) -> list[str]:
     """Return how a page and its files are not as a channel writes them, for a project that is no server's: every link has a hash, and its file those bytes."""
     folder = channels / channel / "simple" / project
-    page = _page(folder)
+    if not (page := _page(folder)):  # a channel without a runtime, or none of it in this clone
+        return []
     links = [(html.unescape(target), html.unescape(text)) for target, text in _LINK.findall(page)]
     if page.splitlines() != _page_text(project, links).splitlines():
         return [f"the page of {project} is not one that a channel writes"]

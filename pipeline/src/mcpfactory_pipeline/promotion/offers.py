@@ -10,7 +10,7 @@ from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
-from mcpfactory_pipeline.channels.channel import offer_faults, page_faults, projects_on_page
+from mcpfactory_pipeline.channels.channel import is_absent, offer_faults, page_faults, projects_on_page
 from mcpfactory_pipeline.promotion.decision import projects_of
 from mcpfactory_pipeline.promotion.orphans import find_orphans
 from mcpfactory_pipeline.state.state import ServerState
@@ -51,12 +51,14 @@ def served_faults(workspace: Workspace, names: Sequence[str] | None = None) -> l
 
 
 def state_faults(workspace: Workspace, state: ServerState) -> list[str]:
-    """Return how the channels' folders differ from what a state says, a line for each fault. A folder that is not here is no fault."""
+    """Return how the channels' folders differ from what a state says, a line for each fault. What is not here at all is no fault."""
     folder, found = channels_folder(workspace), []
     for channel, release in sorted(state.channels.items()):
         known = state.candidates.get(release.candidate)
         wheel = next((name for name in known.files if name.endswith(".whl")), None) if known else None
         if known is None or wheel is None or not (folder / channel).is_dir():
+            continue
+        if is_absent(folder, channel, wheel_name(wheel), known.files):
             continue
         faults = offer_faults(folder, channel, wheel_name(wheel), known.files)
         found += [f"{channel} does not offer {release.candidate}: {fault}" for fault in faults]
