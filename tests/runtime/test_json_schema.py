@@ -259,6 +259,79 @@ def test_deep_values_and_deep_schemas_end_in_an_answer() -> None:
     assert value_for(part, [[[]]]) == [[[]]]
 
 
+LOOKS_AHEAD = {"pattern": "^(?=x)"}
+
+
+@requirement("tools.validate")
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ({"patternProperties": {"^x": {}}, "required": ["x1"], "additionalProperties": False}, {"x1": 1}),
+        (
+            {"patternProperties": {"^x": {}}, "required": ["x1"], "additionalProperties": {"type": "integer"}},
+            {"x1": "s"},
+        ),
+        ({"additionalProperties": {"type": "integer"}, "required": ["x"]}, {"x": "s"}),
+        ({"not": {"additionalProperties": {"type": "integer"}, "required": ["x"]}}, {"x": "s"}),
+        ({"not": {"additionalProperties": False, "required": ["x"]}}, {"x": 1}),
+        ({"oneOf": [{"type": "integer", "enum": ["1", "2"]}, {"type": "string"}]}, "1"),
+        ({"not": {"type": "string", "enum": ["a"], "maxLength": 0}}, "a"),
+        ({"not": {"properties": {"default": LOOKS_AHEAD}, "required": ["default"]}}, {"default": "y"}),
+        ({"not": {"prefixItems": [{"type": "integer"}] * 17}}, ["s"] * 17),
+        ({"oneOf": [{"type": "integer"}, {"type": "integer", "minimum": 5}]}, 3.0),
+        ({"uniqueItems": True}, [2**61, float(2**61)]),
+        ({"uniqueItems": True}, [2**61, 2**61 + 1, 1, True]),
+    ],
+)
+def test_keywords_that_depend_on_each_other_judge_as_json_schema_does(part: Any, value: Any) -> None:
+    schema = schema_of(part)
+    try:
+        compile_schema(schema).validate({"a": value})
+    except ArgumentError:
+        assert not jsonschema.Draft202012Validator(schema).is_valid({"a": value})
+    else:
+        assert jsonschema.Draft202012Validator(schema).is_valid({"a": value})
+
+
+@requirement("json-schema.bounds")
+def test_choices_inside_each_other_are_tried_once_each() -> None:
+    choice = {"oneOf": [{"type": "string"}, {"type": "object", "properties": {"n": {"$ref": "#/$defs/C"}}}]}
+    inline: Any = {"type": "string"}
+    value: Any = "x"
+    for _ in range(24):
+        inline = {"oneOf": [{"type": "string"}, {"type": "object", "properties": {"n": inline}}]}
+        value = {"n": value}
+    assert value_for({"$ref": "#/$defs/C"}, value, **{"$defs": {"C": choice}}) == value
+    assert value_for(inline, value) == value
+
+
+@requirement("json-schema.bounds")
+def test_items_are_compared_in_linear_time_and_to_any_depth() -> None:
+    compared = 0
+
+    class Counted(int):
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return int(self) == other
+
+        __hash__ = int.__hash__
+
+    same_hash = [Counted(number * (2**61 - 1)) for number in range(1, 200)]
+    assert value_for({"type": "array", "uniqueItems": True}, same_hash) == same_hash
+    assert compared <= 2 * len(same_hash)  # the comparison of this test itself
+    deep: Any = 1
+    for _ in range(5000):
+        deep = [deep]
+    told = problem_with({"type": "array", "uniqueItems": True}, [deep])
+    assert told == "they are nested too deeply."
+
+
+def test_what_no_form_inside_a_form_fits_is_told_with_its_place() -> None:
+    part = {"not": {"type": "null"}, "if": True, "then": {"oneOf": [CAT, {"type": "integer"}]}}
+    assert problem_with(part, {"kind": "cat", "lives": "many"}) == 'a.lives must be an integer, not "many".'
+
+
 SCALARS = st.sampled_from([None, True, False, 0, 1, -3, 2.5, "", "a", "abc", "5", "true"])
 VALUES = st.recursive(
     SCALARS,
@@ -279,11 +352,22 @@ LEAVES = st.sampled_from(
         {"minItems": 1, "minLength": 1},
         {"type": "array", "uniqueItems": True},
         {"type": ["string", "boolean"], "enum": ["a", "abc", 1, True], "maxLength": 2},
+        {"type": "object", "required": ["z"]},
         {"type": "object", "propertyNames": {"enum": ["x", "y"]}},
         {"dependentRequired": {"x": ["y"]}},
         {"$ref": "#/$defs/R"},
     ]
 )
+CONTRADICTORY = st.sampled_from(
+    [
+        {"type": "integer", "enum": ["a", "5"]},
+        {"type": "string", "const": "abc", "maxLength": 2},
+        {"required": ["x"], "additionalProperties": False},
+        {"type": "object", "patternProperties": {"^z": {}}, "required": ["x", "z"], "additionalProperties": False},
+        {"type": "string", "pattern": "^(?=a)"},
+    ]
+)
+"""Slips of documents, which fit nothing or name what cannot be judged; what they say is not demanded."""
 
 
 def composed(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -291,8 +375,14 @@ def composed(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         st.builds(lambda items: {"type": "array", "items": items, "maxItems": 2}, inner),
         st.builds(lambda first, rest: {"type": "array", "prefixItems": [first], "items": rest}, inner, inner),
         st.builds(
-            lambda x, rest: {"type": "object", "properties": {"x": x}, "required": ["x"], "additionalProperties": rest},
+            lambda x, needed, rest: {
+                "type": "object",
+                "properties": {"x": x},
+                "required": ["x"] if rest is False else needed,
+                "additionalProperties": rest,
+            },
             inner,
+            st.lists(st.sampled_from("xyz"), unique=True, max_size=2),
             inner | st.booleans(),
         ),
         st.builds(lambda one, other: {"anyOf": [one, other]}, inner, inner),
@@ -302,13 +392,15 @@ def composed(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         st.builds(lambda one, two, three: {"if": one, "then": two, "else": three}, inner, inner, inner),
         st.builds(lambda one, most: {"type": "array", "contains": one, "maxContains": most}, inner, st.integers(1, 2)),
         st.builds(
-            lambda x, other, rest: {
+            lambda x, other, needed, rest: {
                 "properties": {"x": x},
                 "patternProperties": {"^[xy]": other},
+                "required": needed,
                 "additionalProperties": rest,
             },
             inner,
             inner,
+            st.lists(st.sampled_from("xy"), unique=True, max_size=1),
             inner | st.booleans(),
         ),
         st.builds(lambda one: {"dependentSchemas": {"x": one}}, inner),
@@ -335,3 +427,12 @@ def test_it_agrees_with_json_schema_but_for_what_it_mends(part: Any, value: Any)
     assert oracle.is_valid(result)
     if oracle.is_valid({"a": value}):
         assert same(result["a"], value)
+
+
+@requirement("tools.validate")
+@settings(max_examples=200, deadline=None)
+@given(st.recursive(LEAVES | CONTRADICTORY, composed, max_leaves=5), VALUES)
+def test_it_refuses_nothing_that_json_schema_accepts_even_beside_slips(part: Any, value: Any) -> None:
+    schema = schema_of(part, **{"$defs": RECURSIVE})
+    if jsonschema.Draft202012Validator(schema).is_valid({"a": value}):
+        assert same(compile_schema(schema).validate({"a": value})["a"], value)

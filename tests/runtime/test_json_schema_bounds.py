@@ -78,10 +78,16 @@ def chain(link: Any, length: int = 30) -> dict[str, Any]:
     return {"properties": {"x": refer("S0")}, "$defs": {**definitions, f"S{length}": STRINGS}}
 
 
-def nested(depth: int) -> Any:
-    value: Any = 5
+def nested(depth: int, value: Any = 5) -> Any:
     for _ in range(depth):
         value = {"y": value}
+    return value
+
+
+def listed(depth: int) -> Any:
+    value: Any = "a"
+    for _ in range(depth):
+        value = [value]
     return value
 
 
@@ -90,6 +96,9 @@ DOUBLING: Final[dict[str, tuple[Any, Any]]] = {
     "either, or both": (lambda to: {"anyOf": [to, {"allOf": [to, STRINGS]}]}, [5]),
     "both of two": (lambda to: {"allOf": [to, to]}, "a"),
     "inside the value": (lambda to: {"oneOf": [{"properties": {"y": to}, "type": "object"}] * 2}, nested(30)),
+    "as the condition and what follows": (lambda to: {"if": to, "then": to}, "a"),
+    "by name and by pattern": (lambda to: {"properties": {"y": to}, "patternProperties": {"^y": to}}, nested(30, "a")),
+    "each item and one of them": (lambda to: {"type": "array", "items": to, "contains": to}, listed(30)),
 }
 
 

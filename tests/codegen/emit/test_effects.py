@@ -16,6 +16,9 @@ reads    | GET  /books | getDeleted | Deleted books
 reads    | GET  /books | list-deletes | Deletes of a book
 reads    | GET  /books | | | This endpoint returns the books.
 reads    | GET  /updates | list_updates | List updates
+reads    | GET  /users/{id} | | Given a user id, return the user
+reads    | GET  /me | | Information the user can see
+reads    | GET  /health | | Ping the server
 reads    | GET  /updates
 reads    | GET  /stock | getStock | Ask how many copies there are
 reads    | GET  /buckets/{b}#deletemarkers | getDeleteMarkers | Get delete markers
@@ -171,6 +174,10 @@ def test_what_is_not_read_only_says_whether_it_destroys_and_may_be_repeated() ->
         (False, "POST /books | | Adds a book"),
         (False, "GET /#Action=CreateVolume | | Creates a volume"),
         (None, "POST /books"),
+        (None, "POST /deletions | createDeletion | Create a deletion"),
+        (None, "POST /books/{id}/revisions | createRestore | Create a restore of the book"),
+        (None, "POST /keys | createKey | Create (or reset) a key"),
+        (None, "POST /keys/rotate | createKey | Create a key"),
         (None, "POST /invoices/{id}/void | createInvoiceVoid"),
         (None, "PUT /invoices/{id}/void | voidInvoice"),
         (None, "POST /rides/{id}/cancel | cancelRide"),

@@ -54,7 +54,7 @@ def test_the_verb_of_a_question_says_what_it_wants(question: str, method: str) -
     ("question", "method"),
     [
         ("a book was stolen", ""), ("the cover keeps changing", ""), ("I lost a book", ""), ("somebody is reading my book", ""),
-        ("a book was stolen, delete it", "DELETE"), ("the shelf is full. Which books are old?", "GET"),
+        ("a book was stolen, delete it", "DELETE"), ("a book was stolen. Delete it.\n", "DELETE"), ("the shelf is full. Which books are old?", "GET"),
         ("a book was stolen, the shelf is empty", ""),
         ("the books that are on a shelf", "GET"), ("I want to delete what is on a shelf", "DELETE"),
     ],

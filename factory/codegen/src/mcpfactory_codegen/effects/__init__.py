@@ -253,5 +253,5 @@ def _read(name: str, path: str, texts: Sequence[str], *, certain: bool) -> _Word
     included = () if certain else map(of_included, texts)
     clause = next((one for one in (of_joined(name), of_pair(path), *included, *clauses) if one.changes), Said())
     each = any(says_each(text) for text in texts)
-    replaces = any(says_replaced(text) for text in (name.replace("_", " "), *texts))
+    replaces = any(says_replaced(text) for text in (" ".join(words(name)), " ".join(words(path)), *texts))
     return _Words(said, last, of_path(path), tuple(leads), clause, spoken, each, replaces)

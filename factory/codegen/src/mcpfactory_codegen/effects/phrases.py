@@ -325,7 +325,8 @@ _EACH: Final = re.compile(
 )
 """What a second call does again: `each call makes a new one`, `Receive and delete the first message`."""
 _REPLACED: Final = re.compile(
-    r"\b(?:upserts?|overwrit(?:es?|ten)|replac(?:es?|ed|ing)|(?:or|and|/) ?(?:then )?(?:updat|modif|edit|chang|set|delet|remov|cancel|mov)\w*)\b",
+    r"\b(?:upserts?|overwrit(?:es?|ten)|replac(?:es?|ed|ing)|(?:revoca|cancell?a|termina|rota|restora|invalida)tions?|deletions?"
+    r"|removals?|erasures?|purges?|restores?|resets?|rollbacks?|rotate|(?:or|and|/) ?(?:then )?(?:updat|modif|edit|chang|set|delet|remov|cancel|mov)\w*)\b",
     re.I,
 )
 _INCLUDED: Final = re.compile(r"\b[Ii]ncluding\s+[^.;]{0,60}?\b(INSERT|UPDATE|DELETE|DROP|TRUNCATE|MERGE)\b[^.;]{0,60}")
@@ -352,7 +353,7 @@ def says_each(text: str) -> bool:
 
 
 def says_replaced(text: str) -> bool:
-    """Whether a text says that what is there already is changed: “Create or update a book”."""
+    """Whether a text says that what is there already is changed: “Create or update a book”, “Create a deletion”."""
     return bool(_REPLACED.search(beginning(text)))
 
 
@@ -392,12 +393,12 @@ def of_text(sentence: str, *, later: bool = False, direct: bool = False) -> Said
 _COMMAND: Final = re.compile(r"[A-Za-z]+ an? [a-z]|[A-Za-z]*[A-RT-Za-rt-z] (?:the|this|your|my|it|them) [a-z]")
 """What a sentence begins with whose first word is a verb: “Ring a lost phone”. “Accounts the user follows” begins with a noun."""
 _ONLY_READ: Final = verbs(
-    "classify combine derive examine explore highlight illustrate infer interpret measure outline predict present rank recommend represent"
-    " score survey trace visualise visualize"
+    "classify combine derive dump examine explore highlight illustrate infer interpret measure outline paginate ping predict present rank"
+    " recommend represent score sum survey tokenize trace visualise visualize"
 )
 """Verbs that change nothing where a method of reading stands before them, and that are no verbs of reading elsewhere."""
 _NO_COMMAND: Final = _CONDITIONS | verbs(
-    "about above across after against along although among around as because behind below beside besides between both but during"
+    "data details given information about above across after against along although among around as because behind below beside besides between both but during"
     " either equals except from here how inside instead into is it like near neither of off only onto over per plus same"
     " need needs recent since such than that then there these this those though through throughout to toward under unless until upon what whatever"
     " where whereas whether which who whole whose why within without all are was were will would can could should not no"

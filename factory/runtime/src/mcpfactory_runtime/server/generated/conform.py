@@ -6,7 +6,7 @@ their documents, and a call that the API carried out must not look like one that
 1. What conforms passes unchanged.
 2. Members (and items of lists) that do not conform are left out of the structured content; the text has the whole answer, and a
    note says what is missing. A null that the schema does not permit is left out without a note: absent says the same.
-   A text that is the number or the truth value which the schema has there (all values of XML are texts) becomes it.
+   A text that is the number or the truth value which the schema has there (all values of XML are texts) becomes it, unless digits would be lost.
 3. Where that is not enough, since something required is missing, the result is an error that says that the call was carried out.
 4. No content, or content that is no JSON, is the empty object.
 
@@ -17,6 +17,7 @@ Output schemas are generated in a plain form (`mcpfactory_codegen.describe.outpu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any, Final
 
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
@@ -100,9 +101,11 @@ def _fit(value: Any, schema: Any, place: str, missing: dict[str, None]) -> Any:
 
 
 def _meant(text: str) -> Any:
-    """Return the number or the truth value that a text is in JSON; else the text."""
+    """Return the number or the truth value that a text is in JSON; else, or where digits would be lost, the text."""
     found = number_from_text(text)
-    return boolean_from_text(text) if found is text else found
+    if found is text:
+        return boolean_from_text(text)
+    return found if Decimal(text.strip()) == Decimal(repr(found)) else text
 
 
 def _fit_object(value: Json, schema: Mapping[str, Any], place: str, missing: dict[str, None]) -> Json:

@@ -175,7 +175,7 @@ def _verbs(text: str, said: str) -> list[str]:
     """Return the words whose verb says what is wanted: of a statement ("my card was stolen, block it") those of what follows it."""
     wish = said
     if _STATEMENT.match(said):
-        wish = " ".join(cut(_CLAUSE.split(text)[-1]))
+        wish = " ".join(cut(_CLAUSE.split(text.strip())[-1]))
         if wish == said or _STATEMENT.match(wish):
             return []
     return _options(_joined(_LEAD.sub("", wish + " "))).split()

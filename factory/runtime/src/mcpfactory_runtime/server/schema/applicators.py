@@ -13,15 +13,18 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
-from mcpfactory_runtime.server.schema.errors import STRICT, problem
-from mcpfactory_runtime.server.schema.references import SchemaReferences, UnusableSchemaError
+from mcpfactory_runtime.server.schema.errors import STRICT, problem, together
+from mcpfactory_runtime.server.schema.references import NAMED, SchemaReferences, UnusableSchemaError
+from mcpfactory_runtime.server.schema.values import TYPES
 
 __all__ = [
+    "MAX_PREFIX",
     "by_pattern",
     "conditional",
     "contained",
     "dependent",
     "is_exact",
+    "is_matched",
     "judged",
     "named_by",
     "needs_too",
@@ -35,6 +38,7 @@ Handler = Callable[[Any], Any]
 
 _OPEN: Final = frozenset({"$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"})
 _DATA: Final = frozenset({"const", "default", "enum", "example", "examples", "required", "dependentRequired"})
+MAX_PREFIX: Final = 16  # items of a tuple that are checked by position
 _MOST_PARTS: Final = 2_000  # of a schema of which it is asked whether it is exact
 
 
@@ -75,15 +79,21 @@ def _fits(handler: Handler, part: str, value: Any) -> bool:
 
 
 def only_one(branches: Sequence[CoreSchema]) -> CoreSchema:
-    """`oneOf`: no second branch fits."""
+    """`oneOf`: what the only branch makes of the value that fits. Each is tried once, or those inside each other would multiply."""
 
     def check(value: Any, handler: Handler) -> Any:
-        fitting = 0
+        fitted: list[Any] = []
+        refusals: list[ValidationError] = []
         for number in range(len(branches)):
-            fitting += _fits(handler, str(number), value)
-            if fitting > 1:
+            try:
+                fitted.append(handler(_Tried(str(number), value)))
+            except ValidationError as error:
+                refusals.append(error)
+            if len(fitted) > 1:
                 raise problem(f"must fit only one of its {len(branches)} forms, and fits several")
-        return value
+        if not fitted:
+            raise together(refusals)
+        return fitted[0]
 
     return _wrapped(check, {str(number): branch for number, branch in enumerate(branches)})
 
@@ -179,13 +189,18 @@ def _check_rest(
 ) -> Any:
     if not isinstance(value, dict):
         return handler(value)
-    aside = {
-        key
-        for key in value
-        if key not in properties and any(one is None or one.isinstance_python(key) for one in engines)
-    }
+    aside = {key for key in value if key not in properties and _is_matched(key, engines)}
     kept = handler({key: one for key, one in value.items() if key not in aside})
     return {key: value[key] if key in aside else kept[key] for key in value if key in aside or key in kept}
+
+
+def is_matched(name: str, patterns: Iterable[str]) -> bool:
+    """Whether one of the patterns may match a name."""
+    return _is_matched(name, [judged(pattern) for pattern in patterns])
+
+
+def _is_matched(name: str, engines: Iterable[SchemaValidator | None]) -> bool:
+    return any(one is None or one.isinstance_python(name) for one in engines)
 
 
 @lru_cache(maxsize=1024)
@@ -197,8 +212,11 @@ def judged(pattern: str) -> SchemaValidator | None:
         return None
 
 
-def is_exact(schema: Any, references: SchemaReferences) -> bool:
-    """Whether all that a schema says is checked, so that what fits it by our checks fits it in truth."""
+def is_exact(schema: Any, references: SchemaReferences, lists_none: Callable[[Mapping[str, Any]], bool]) -> bool:
+    """Whether all that a schema says is checked, so that what fits it by our checks fits it in truth.
+
+    `lists_none` says of an enumeration whether it permits none of its own values; then all of them pass.
+    """
     waiting, seen = [schema], set()
     while waiting:
         part = waiting.pop()
@@ -210,10 +228,7 @@ def is_exact(schema: Any, references: SchemaReferences) -> bool:
         if isinstance(part, list):
             waiting += part
             continue
-        patterns = [part["pattern"]] if isinstance(part.get("pattern"), str) else []
-        if isinstance(part.get("patternProperties"), dict):
-            patterns += part["patternProperties"]
-        if part.keys() & _OPEN or any(judged(pattern) is None for pattern in patterns):
+        if _lets_through(part) or lists_none(part):
             return False
         if isinstance(part.get("$ref"), str):
             try:
@@ -223,5 +238,38 @@ def is_exact(schema: Any, references: SchemaReferences) -> bool:
             if target is schema:  # a circle may lead back without going into the value
                 return False
             waiting.append(target)
-        waiting += [value for key, value in part.items() if key not in _DATA]
+        for key, value in part.items():
+            if key in NAMED and isinstance(value, dict):  # its keys are names, and no keywords
+                waiting += value.values()
+            elif key not in _DATA:
+                waiting.append(value)
     return True
+
+
+def _lets_through(part: Mapping[str, Any]) -> bool:
+    """Whether a schema says something by itself that is not checked."""
+    patterns = [part["pattern"]] if isinstance(part.get("pattern"), str) else []
+    if isinstance(part.get("patternProperties"), dict):
+        patterns += part["patternProperties"]
+    kind = part.get("type")
+    kinds = [kind] if isinstance(kind, str) else kind if isinstance(kind, list) else []
+    return (
+        not _OPEN.isdisjoint(part)
+        or any(judged(pattern) is None for pattern in patterns)
+        or any(one not in TYPES for one in kinds)
+        or any(isinstance(part.get(key), list) and len(part[key]) > MAX_PREFIX for key in ("prefixItems", "items"))
+        or _excludes_required(part)
+    )
+
+
+def _excludes_required(part: Mapping[str, Any]) -> bool:
+    """Whether it demands a member that it has no place for; such a member passes."""
+    required = part.get("required")
+    if part.get("additionalProperties") is not False or not isinstance(required, list):
+        return False
+    properties, patterns = (_mapping(part.get(key)) for key in ("properties", "patternProperties"))
+    return any(isinstance(name, str) and name not in properties and not is_matched(name, patterns) for name in required)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pydantic_core import PydanticCustomError, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
-__all__ = ["LENIENT", "STRICT", "ArgumentError", "explain", "problem", "show"]
+__all__ = ["LENIENT", "STRICT", "ArgumentError", "explain", "problem", "show", "together"]
 
 STRICT: Final = "\0x"
 LENIENT: Final = "\0l"
@@ -75,6 +75,16 @@ class _FoundProblem:
 def problem(text: str) -> PydanticCustomError:
     """Return an error whose text is the rest of a sentence that begins with the argument's name: "must be at least 1"."""
     return PydanticCustomError("problem", "{text}", {"text": text})
+
+
+def together(refusals: Iterable[ValidationError]) -> ValidationError:
+    """Return the errors of several validations as those of one."""
+    found: list[InitErrorDetails] = []
+    for one in (one for refusal in refusals for one in refusal.errors(include_url=False)):
+        context = one.get("ctx", {})
+        kind = PydanticCustomError(one["type"], "{text}", context) if "text" in context else one["type"]
+        found.append({"type": kind, "loc": one["loc"], "input": one["input"], "ctx": context})
+    return ValidationError.from_exception_data("value", found)
 
 
 def show(value: Any) -> str:

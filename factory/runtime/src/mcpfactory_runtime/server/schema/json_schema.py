@@ -23,11 +23,13 @@ from typing import Any, Final
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
 from mcpfactory_runtime.server.schema.applicators import (
+    MAX_PREFIX,
     by_pattern,
     conditional,
     contained,
     dependent,
     is_exact,
+    is_matched,
     judged,
     named_by,
     needs_too,
@@ -38,6 +40,8 @@ from mcpfactory_runtime.server.schema.applicators import (
 from mcpfactory_runtime.server.schema.errors import LENIENT, STRICT, ArgumentError, explain, problem
 from mcpfactory_runtime.server.schema.references import SchemaReferences, UnusableSchemaError
 from mcpfactory_runtime.server.schema.values import (
+    KEYS_BY_KIND,
+    OWN_KEYS,
     Enumeration,
     Number,
     array_from_text,
@@ -56,21 +60,11 @@ CoreSchema = core_schema.CoreSchema
 _ANY: Final = core_schema.any_schema()
 _MAX_DEPTH: Final = 100  # of one schema; deeper places are let through
 _MAX_COUNT: Final = 2**53  # of letters, items or properties; what pydantic-core counts with ends soon after
-_MAX_PREFIX: Final = 16  # items of a tuple that are checked by position
 
 _ALWAYS_VISITS: Final = 10_000  # visits; some 0.1 seconds
 _VISITS_PER_VALUE: Final = 100  # more for each value in the arguments, so that long lists pass
 _TOO_MANY: Final = "they would have to be tried against too many combinations of this tool's schemas"
-_OBJECT_KEYS: Final = frozenset(
-    {"properties", "required", "additionalProperties", "minProperties", "maxProperties", "patternProperties"}
-    | {"propertyNames"}
-)
-_ARRAY_KEYS: Final = frozenset({"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains"})
-_STRING_KEYS: Final = frozenset({"minLength", "maxLength", "pattern"})
-_NUMBER_KEYS: Final = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
-_OWN_KEYS: Final = _OBJECT_KEYS | _ARRAY_KEYS | _STRING_KEYS | _NUMBER_KEYS
 _BEYOND: Final = frozenset({"oneOf", "not", "if", "dependentRequired", "dependentSchemas"})
-_KEYS_BY_KIND: Final = {"object": _OBJECT_KEYS, "array": _ARRAY_KEYS, "string": _STRING_KEYS, "number": _NUMBER_KEYS}
 
 
 class ArgumentValidator:
@@ -94,6 +88,8 @@ class ArgumentValidator:
             raise explain(error, self._properties) from None
         except TooManyVisitsError:
             raise ArgumentError([_TOO_MANY]) from None
+        except RecursionError:
+            raise ArgumentError(["they are nested too deeply"]) from None
         return result
 
 
@@ -152,6 +148,7 @@ class _Compiler:
             steps += self._steps(schema, False, depth)
         if not _BEYOND.isdisjoint(schema) and not (self._dialect.lonely and "$ref" in schema):
             steps += self._beyond(schema, depth)
+            self._branched = True
         self._branched |= len(steps) > 1
         result = _ANY if not steps else steps[0] if len(steps) == 1 else core_schema.chain_schema(steps)
         if schema.get("nullable") is True and result is not _ANY:
@@ -168,7 +165,9 @@ class _Compiler:
             steps.append(self._reference(schema, lenient=lenient))
         steps += [self.compile(part, lenient=lenient, depth=depth + 1) for part in _list(schema.get("allOf"))]
         steps += [
-            self._union(_list(schema[key]), lenient, depth) for key in ("anyOf", "oneOf") if _list(schema.get(key))
+            self._union(_list(schema[key]), lenient, depth)
+            for key in ("anyOf", "oneOf")
+            if _list(schema.get(key)) and (lenient or key == "anyOf" or not self._judges_one(schema))
         ]
         return [step for step in steps if step is not _ANY]
 
@@ -179,12 +178,11 @@ class _Compiler:
             return self.compile(part, lenient=False, depth=depth + 1)
 
         steps: list[CoreSchema] = []
-        branches = _list(schema.get("oneOf"))
-        if len(branches) > 1 and is_exact(branches, self._references):
-            steps.append(only_one([compiled(branch) for branch in branches]))
-        if "not" in schema and is_exact(schema["not"], self._references):
+        if self._judges_one(schema):
+            steps.append(only_one([compiled(branch) for branch in schema["oneOf"]]))
+        if "not" in schema and self._is_exact(schema["not"]):
             steps.append(none_of(compiled(schema["not"])))
-        if "if" in schema and {"then", "else"} & schema.keys() and is_exact(schema["if"], self._references):
+        if "if" in schema and {"then", "else"} & schema.keys() and self._is_exact(schema["if"]):
             steps.append(conditional(*(compiled(schema.get(key, True)) for key in ("if", "then", "else"))))
         if isinstance(schema.get("dependentRequired"), Mapping):
             steps.append(needs_too(schema["dependentRequired"]))
@@ -192,26 +190,43 @@ class _Compiler:
             steps.append(dependent({name: compiled(part) for name, part in schema["dependentSchemas"].items()}))
         return steps
 
-    def _values(self, values: list[Any], schema: Mapping[str, Any], depth: int) -> list[Any]:
-        """Return those of the listed values that the schema's other keywords permit; all where they permit none."""
+    def _judges_one(self, schema: Mapping[str, Any]) -> bool:
+        """Whether `only_one` can say what fits the schema's `oneOf`."""
+        branches = _list(schema.get("oneOf"))
+        return len(branches) > 1 and self._is_exact(branches)
+
+    def _is_exact(self, schema: Any) -> bool:
+        return is_exact(schema, self._references, self._lists_none)
+
+    def _lists_none(self, schema: Mapping[str, Any]) -> bool:
+        """Whether a schema lists values, and its other keywords permit none of them, or are not known to."""
+        values = [schema["const"]] if "const" in schema else schema.get("enum")
+        return isinstance(values, list) and not self._permitted(values, schema, 0)
+
+    def _permitted(self, values: list[Any], schema: Mapping[str, Any], depth: int) -> list[Any]:
+        """Return those of the listed values that the schema's other keywords permit."""
         kind = schema.get("type")
         kinds = [kind] if isinstance(kind, str) else _list(kind)
         fitting = [value for value in values if is_of(value, kinds)] if kinds else values
-        rest = {key: value for key, value in schema.items() if key in _OWN_KEYS or key == "type"}
+        rest = {key: value for key, value in schema.items() if key in OWN_KEYS or key == "type"}
         if rest.keys() - {"type"}:
             try:
                 check = SchemaValidator(self._own(rest, False, depth + 1))
-                fitting = [value for value in fitting if check.isinstance_python(value)]
             except SchemaError:  # it refers to definitions, which are known when all of it is compiled
-                return fitting or values
-        return fitting or values
+                return []
+            fitting = [value for value in fitting if check.isinstance_python(value)]
+        return fitting
 
     def _own(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
         """Return the schema's keywords apart from `$ref` and the combinators."""
         if "const" in schema:
-            return _plain(Enumeration(self._values([schema["const"]], schema, depth), lenient=lenient))
+            return _plain(
+                Enumeration(self._permitted([schema["const"]], schema, depth) or [schema["const"]], lenient=lenient)
+            )
         if isinstance(schema.get("enum"), list):
-            return _plain(Enumeration(self._values(schema["enum"], schema, depth), lenient=lenient))
+            return _plain(
+                Enumeration(self._permitted(schema["enum"], schema, depth) or schema["enum"], lenient=lenient)
+            )
         kind = schema.get("type")
         if isinstance(kind, list):
             return self._union(
@@ -220,12 +235,12 @@ class _Compiler:
         if isinstance(kind, str):
             build = _BUILDERS.get(kind)
             return build(self, schema, lenient, depth) if build else _ANY
-        present = [name for name, keys in _KEYS_BY_KIND.items() if not keys.isdisjoint(schema)]
+        present = [name for name, keys in KEYS_BY_KIND.items() if not keys.isdisjoint(schema)]
         if not present:
             return _ANY
         choices: dict[Any, CoreSchema] = {name: _BUILDERS[name](self, schema, False, depth) for name in present}
         return core_schema.tagged_union_schema(
-            {f"{STRICT}{name}": choices.get(name, _ANY) for name in (*_KEYS_BY_KIND, "other")}, _kind_tag
+            {f"{STRICT}{name}": choices.get(name, _ANY) for name in (*KEYS_BY_KIND, "other")}, _kind_tag
         )
 
     def _union(self, branches: list[Any], lenient: bool, depth: int, *, bare: bool = False) -> CoreSchema:
@@ -292,13 +307,16 @@ class _Compiler:
         properties = schema.get("properties")
         properties = properties if isinstance(properties, Mapping) else {}
         required = {name for name in _list(schema.get("required")) if isinstance(name, str)}
-        fields = {
-            str(name): core_schema.typed_dict_field(
-                self._inside(properties.get(name, True), lenient, depth), required=name in required
-            )
-            for name in [*properties, *sorted(required - set(properties))]
+        extra, patterns = schema.get("additionalProperties", True), schema.get("patternProperties")
+        patterns = patterns if isinstance(patterns, Mapping) else {}
+        beside = {
+            name: True if extra is False or is_matched(name, patterns) else extra
+            for name in sorted(required - set(properties))
         }
-        extra = schema.get("additionalProperties", True)
+        fields = {
+            str(name): core_schema.typed_dict_field(self._inside(part, lenient, depth), required=name in required)
+            for name, part in {**properties, **beside}.items()
+        }
         compiled_extra = self._inside(extra, lenient, depth)
         if extra is False:
             result: CoreSchema = core_schema.typed_dict_schema(fields, extra_behavior="forbid", strict=True)
@@ -308,10 +326,10 @@ class _Compiler:
             result = core_schema.typed_dict_schema(
                 fields, extra_behavior="allow", extras_schema=compiled_extra, strict=True
             )
-        patterns = schema.get("patternProperties")
-        if isinstance(patterns, Mapping) and patterns:
+        if patterns:
+            self._branched = True
             if result.get("extra_behavior") == "forbid" or "extras_schema" in result:
-                result = without_matched(patterns, properties, result)
+                result = without_matched(patterns, fields, result)
             parts = {str(pattern): self._inside(part, False, depth) for pattern, part in patterns.items()}
             result = core_schema.chain_schema([result, by_pattern(parts)])
         if "propertyNames" in schema and (names := self._inside(schema["propertyNames"], False, depth)) is not _ANY:
@@ -331,12 +349,13 @@ class _Compiler:
         result: CoreSchema = core_schema.list_schema(
             _ANY if prefix else items, min_length=low, max_length=high, strict=True
         )
-        if prefix and len(prefix) <= _MAX_PREFIX:
+        if prefix and len(prefix) <= MAX_PREFIX:
             places = [self._inside(part, lenient, depth) for part in prefix]
             result = core_schema.chain_schema([result, _positional(places, items)])
         if schema.get("uniqueItems") is True:
             result = core_schema.no_info_after_validator_function(check_unique, result)
-        if "contains" in schema and is_exact(schema["contains"], self._references):
+        if "contains" in schema and self._is_exact(schema["contains"]):
+            self._branched = True
             fewest, most = _count(schema.get("minContains")), _count(schema.get("maxContains"))
             part = self._inside(schema["contains"], False, depth)
             result = core_schema.chain_schema([result, contained(part, 1 if fewest is None else fewest, most)])

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urljoin
 
-__all__ = ["SchemaDialect", "SchemaReferences", "UnusableSchemaError"]
+__all__ = ["NAMED", "SchemaDialect", "SchemaReferences", "UnusableSchemaError"]
 
 
 class UnusableSchemaError(ValueError):
@@ -33,9 +33,7 @@ class SchemaDialect(NamedTuple):
     lonely: bool = False
 
 
-_NAMED: Final = frozenset(
-    {"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"}
-)  # name → part
+NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})  # name → part
 _DATA: Final = frozenset({"const", "default", "enum", "example", "examples"})  # whatever they hold is no schema
 _CURRENT: Final = SchemaDialect()
 _DIALECTS: Final[dict[str, SchemaDialect]] = {
@@ -159,4 +157,4 @@ def _parts(root: Mapping[str, Any], resources: dict[str, Any]) -> Iterator[tuple
             base = _own_id(part, base)
             resources.setdefault(base, part)
             yield part, base
-            waiting += [(value, base, key in _NAMED) for key, value in part.items() if key not in _DATA]
+            waiting += [(value, base, key in NAMED) for key, value in part.items() if key not in _DATA]

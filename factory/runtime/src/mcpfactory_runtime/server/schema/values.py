@@ -15,6 +15,9 @@ from pydantic_core import PydanticCustomError
 from mcpfactory_runtime.server.schema.errors import problem, show
 
 __all__ = [
+    "KEYS_BY_KIND",
+    "OWN_KEYS",
+    "TYPES",
     "Enumeration",
     "Number",
     "array_from_text",
@@ -27,6 +30,19 @@ __all__ = [
     "object_from_text",
     "text_from_integer",
 ]
+
+KEYS_BY_KIND: Final[dict[str, frozenset[str]]] = {
+    "object": frozenset(
+        {"properties", "required", "additionalProperties", "minProperties", "maxProperties", "patternProperties"}
+        | {"propertyNames"}
+    ),
+    "array": frozenset({"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains"}),
+    "string": frozenset({"minLength", "maxLength", "pattern"}),
+    "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
+}
+"""The keywords that speak of one kind of value."""
+OWN_KEYS: Final = frozenset().union(*KEYS_BY_KIND.values())
+_HASHED: Final = 2**60  # whole numbers from here on may share their hash with others
 
 _BOUNDS: Final[tuple[tuple[str, str, Callable[[Any, Any], bool]], ...]] = (
     ("minimum", "at least", operator.ge),
@@ -150,10 +166,10 @@ def _is_multiple(value: float, of: float) -> bool:
 
 def is_of(value: Any, kinds: Iterable[Any]) -> bool:
     """Whether a value is of one of the types that JSON Schema names; of an unknown type is any value."""
-    return any(kind not in _TYPES or _TYPES[kind](value) for kind in kinds if isinstance(kind, str))
+    return any(kind not in TYPES or TYPES[kind](value) for kind in kinds if isinstance(kind, str))
 
 
-_TYPES: Final[dict[str, Callable[[Any], bool]]] = {
+TYPES: Final[dict[str, Callable[[Any], bool]]] = {
     "string": lambda value: isinstance(value, str),
     "boolean": lambda value: isinstance(value, bool),
     "null": lambda value: value is None,
@@ -172,6 +188,10 @@ def _json_key(value: Any) -> Any:
         return ("array", *map(_json_key, value))
     if isinstance(value, dict):
         return ("object", frozenset((name, _json_key(one)) for name, one in value.items()))
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and abs(value) >= _HASHED:  # the hash of a text cannot be chosen by who sends it
+        return ("number", hex(value))
     return value if isinstance(value, str | int | float) else repr(value)
 
 
