@@ -15,12 +15,14 @@ MEANINGS = {
     "--against": "what to compare with",
     "--all": "all there are, instead of those named or near",
     "--allow-actions": "people may act in the dashboard",
+    "--allow-calls": "tools may be called though nothing marks them as harmless",
     "--api": "an API document of a server, by its label",
     "--api-timeout": "how long a server waits for its API",
     "--arg": "one argument of a tool",
     "--args": "all arguments of a tool",
     "--branch": "a branch of git",
     "--candidate": "a candidate",
+    "--cases": "a file of calls that must work",
     "--channel": "a channel of the workspace",
     "--check": "judge only",
     "--client": "an MCP client",
@@ -65,6 +67,7 @@ MEANINGS = {
     "--overlay": "an OpenAPI overlay",
     "--overview": "the screen about a server",
     "--person": "who accepts",
+    "--policy": "what refuses a server",
     "--port": "the port to listen on",
     "--print": "print instead of writing",
     "--profile": "a profile",
@@ -109,7 +112,7 @@ MEANINGS = {
 
 # These say in each command what exactly they do there; all others have one text wherever they stand.
 IN_OWN_WORDS = {
-    "--against", "--all", "--branch", "--candidate", "--check", "--force", "--format", "--from-openapi", "--json", "--name", "--port", "--reason",
+    "--against", "--all", "--branch", "--candidate", "--check", "--env", "--force", "--format", "--from-openapi", "--json", "--name", "--port", "--reason",
     "--server", "--timeout",
 }  # fmt: skip
 

@@ -102,3 +102,50 @@ def test_without_cases_there_is_no_matrix(empty):
     done = empty("validate", "--command", ZOO, "--matrix")
     assert done.code == 2
     assert "no cases" in done.err
+
+
+# A server whose only tool needs an argument, a variable, and somebody's word that it may be called.
+SHY = """
+import json, os, sys
+for line in sys.stdin:
+    try:
+        asked = json.loads(line)
+    except ValueError:
+        continue
+    method, params = asked.get("method"), asked.get("params") or {}
+    answers = {
+        "initialize": {"protocolVersion": params.get("protocolVersion"), "capabilities": {"tools": {}}, "serverInfo": {"name": "shy", "version": ""}},
+        "ping": {},
+        "tools/list": {"tools": [{"name": "look_up", "description": "Look a word up in the dictionary of the house.",
+            "inputSchema": {"type": "object", "properties": {"word": {"type": "string", "description": "The word."}}, "required": ["word"]}}]},
+        "tools/call": {"content": [{"type": "text", "text": params.get("name", "") + " " + os.environ.get("HOUSE", "nothing")}], "isError": "HOUSE" not in os.environ},
+    }
+    if "id" in asked:
+        known = method in answers and "_meta" not in params
+        answer = {"result": answers[method]} if known else {"error": {"code": -32601, "message": "no such method"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
+"""
+
+
+def test_what_could_not_be_shown_of_a_foreign_server_is_another_verdict_than_what_is_wrong(empty):
+    (empty.folder / "shy.py").write_text(SHY)
+    (empty.folder / "cases.json").write_text('[{"tool": "look_up", "arguments": {"word": "owl"}}]')
+    command = ("validate", "--command", f"{sys.executable} -S shy.py", "--json")
+    verdicts = {
+        words: (done.code, done.data["verdict"])
+        for words in (
+            (),
+            ("--policy", "promotion"),
+            ("--cases", "cases.json"),
+            ("--cases", "cases.json", "--env", "HOUSE=zoo"),
+        )
+        for done in [empty(*command, *words)]
+    }
+    assert list(verdicts.values()) == [(7, "not shown"), (1, "not shown"), (1, "refused"), (0, "passed")]
+
+
+def test_words_about_calls_that_do_not_go_together_are_refused(empty):
+    for words in (["--env", "A"], ["--env", "=b"], ["--policy", "mild"], ["--cases", "missing.json"]):
+        done = empty("validate", "--command", ZOO, *words)
+        assert (done.code in (2, 4), done.out) == (True, ""), done.err
+        assert "hint:" in done.err

@@ -263,6 +263,19 @@ def test_errors_to_guessed_arguments_prove_nothing() -> None:
     assert [item.rule for item in report.not_checked] == ["behaviour.tools-work"]
 
 
+def test_without_its_api_a_server_is_not_shown_to_work_rather_than_refused() -> None:
+    report = judged(observed(PLAIN, calls=(call("the API cannot be reached"),)))
+    assert (report.verdict, report.passed, failed(report)) == ("not shown", False, set())
+    assert report.to_text().startswith("NOT SHOWN")
+    assert "--allow-calls" in report.to_text()
+
+
+def test_a_case_that_fails_is_a_finding_and_refuses() -> None:
+    report = judged(observed(PLAIN, calls=(call("the API cannot be reached", origin="case"),)))
+    assert report.verdict == "refused"
+    assert {"behaviour.tools-work", "behaviour.cases"} <= failed(report)
+
+
 def test_one_tool_that_works_is_enough_for_that_gate() -> None:
     report = judged(observed(PLAIN, calls=(call("no such book"), call("found", is_error=False))))
     assert report.passed

@@ -18,6 +18,7 @@ class Exit(IntEnum):
     BAD_INPUT = 4  # an API document, a configuration or arguments that cannot be used
     BROKEN = 5  # the machinery failed: a build tool, an unreadable state
     SERVER = 6  # a server's own code, or what it depends on, keeps it from starting or speaking
+    NOT_SHOWN = 7  # nothing was found wrong, and what matters most could not be looked at
     BUG = 70  # a mistake of mcpfactory itself
     INTERRUPTED = 130  # Ctrl-C
 

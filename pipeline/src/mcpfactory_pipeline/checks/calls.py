@@ -32,6 +32,7 @@ __all__ = [
     "plan_calls",
     "plan_others",
     "read_cases",
+    "read_examples",
     "request_faults",
     "required_variables",
 ]
@@ -59,9 +60,20 @@ class PlannedCall:
 
 
 def plan_calls(
-    tools: Sequence[tuple[str, Json]], cases: Sequence[Mapping[str, Any]] | None
+    tools: Sequence[tuple[str, Json]],
+    cases: Sequence[Mapping[str, Any]] | None,
+    *,
+    examples: Sequence[Mapping[str, Any]] = (),
+    allow_calls: bool = False,
 ) -> tuple[list[PlannedCall], dict[str, str]]:
-    """Return the calls to make, in the order of the tools, and for every tool that is not called the reason."""
+    """Return the calls to make, in the order of the tools, and for every tool that is not called the reason.
+
+    Args:
+        tools: (name, tool) of each.
+        cases: calls of a generated server with the requests that they must make; None where there is no stub upstream.
+        examples: calls of any other server, which are made instead of guessed ones.
+        allow_calls: whether tools are called with guessed arguments, though nothing marks them as harmless.
+    """
     plan: list[PlannedCall] = []
     uncalled: dict[str, str] = {}
     searched = next((name for name, tool in tools if calls_others(tool)), None)
@@ -70,7 +82,7 @@ def plan_calls(
         of_tools.setdefault(str(case.get("tool")), []).append(case)
     for name, tool in tools:
         if cases is None:
-            chosen = _without_cases(name, tool, len(plan))
+            chosen = _of_examples(name, examples) or _without_cases(name, tool, len(plan), allow_calls=allow_calls)
         elif searched is None:
             chosen = _with_cases(name, of_tools.get(name, ()))
         else:
@@ -113,11 +125,19 @@ def _with_cases(name: str, own: Sequence[Mapping[str, Any]]) -> list[PlannedCall
     ]
 
 
-def _without_cases(name: str, tool: Json, planned: int) -> list[PlannedCall] | str:
+def _of_examples(name: str, examples: Sequence[Mapping[str, Any]]) -> list[PlannedCall]:
+    return [
+        PlannedCall(name, example.get("arguments", {}), "case", str(example.get("title") or f"case {number}"))
+        for number, example in enumerate((one for one in examples if one.get("tool") == name), 1)
+    ]
+
+
+def _without_cases(name: str, tool: Json, planned: int, *, allow_calls: bool = False) -> list[PlannedCall] | str:
     made, origin = sample_arguments(tool.get("inputSchema"))
     read_only = hint(tool, "readOnlyHint") is True
     if not read_only and hint(tool, "destructiveHint") is True:
         return "it is marked destructiveHint"
+    read_only = read_only or allow_calls
     if not read_only and sounds_like_change(name, *(str(tool.get(text) or "") for text in ("title", "description"))):
         return "its name or description sounds like a change, and it is not marked readOnlyHint"
     if not read_only and origin != "no arguments":
@@ -168,6 +188,26 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
             hint="make it anew: mcpfactory pipeline run NAME --until generate --force",
         ) from error
     return cases
+
+
+def read_examples(path: Path) -> list[dict[str, Any]]:
+    """Return the calls in a file: a list of objects with `tool` and `arguments`, or an object with the list as `cases`.
+
+    Raises:
+        ExamineError: for a file that is none.
+    """
+    try:
+        examples = load_cases(path)
+        good = all(isinstance(one["tool"], str) and isinstance(one.get("arguments", {}), dict) for one in examples)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _no_examples(path, str(error)) from error
+    if not good or not isinstance(examples, list):
+        raise _no_examples(path, "a case needs `tool`, a text, and `arguments`, an object")
+    return examples
+
+
+def _no_examples(path: Path, why: str) -> ExamineError:
+    return ExamineError(f"{path} is no file of cases: {why}", hint='[{"tool": "add", "arguments": {"a": 1, "b": 2}}]')
 
 
 def required_variables(start: Path | None) -> dict[str, bool]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.ids import utc_now
-from mcpfactory_pipeline.checks.calls import api_variables, plan_calls, read_cases, required_variables
+from mcpfactory_pipeline.checks.calls import api_variables, plan_calls, read_cases, read_examples, required_variables
 from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.interview import Interview
@@ -59,6 +59,7 @@ async def observe(target: ValidationTarget, *, timeout: float = 60.0) -> tuple[E
         ExamineError: for cases or a report that cannot be read.
     """
     cases = read_cases(target.cases) if target.cases is not None else None
+    examples = read_examples(target.examples) if target.examples is not None else ()
     environ = _environ(target)
     api = api_variables(_place(target))
     addresses = api.all_at("")
@@ -73,7 +74,9 @@ async def observe(target: ValidationTarget, *, timeout: float = 60.0) -> tuple[E
             environ = api.with_api(environ, stub.base_url)
         own = {} if target.url is not None else _guarded(secrets)
         enough = timeout + _A_CALL * len(cases or ())
-        evidence = await Interview(target, timeout=enough, environ=environ, secrets=own, cases=cases, stub=stub).run()
+        evidence = await Interview(
+            target, timeout=enough, environ=environ, secrets=own, cases=cases, stub=stub, examples=examples
+        ).run()
     if cases is not None:
         evidence = await _with_failures(evidence, target, environ, cases, timeout)
     return replace(evidence, package=package, limits=target.limits), secrets

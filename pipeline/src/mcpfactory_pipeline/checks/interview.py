@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -51,12 +51,14 @@ class Interview:
         secrets: Mapping[str, str],
         cases: list[dict[str, Any]] | None = None,
         stub: StubUpstream | None = None,
+        examples: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self._target = target
         self._environ = environ
         self._secrets = secrets
         self._cases = cases
         self._stub = stub
+        self._examples = examples
         self._start_patience = max(timeout / 3, 1.0)
         self._deadline = time.monotonic() + timeout
         self._ids = itertools.count(1)
@@ -224,7 +226,9 @@ class Interview:
     async def _call_tools(self, conversation: Conversation, message: Any) -> None:
         listing = self._lists.get("tools/list")
         tools = Evidence(lists={"tools/list": listing}).named_tools if listing else ()
-        plan, self._uncalled = plan_calls(tools, self._cases)
+        plan, self._uncalled = plan_calls(
+            tools, self._cases, examples=self._examples, allow_calls=self._target.allow_calls
+        )
         for planned in plan:
             last = self._calls[-1].exchange if self._calls else None
             if last is not None and last.problem.startswith("the server"):

@@ -17,6 +17,7 @@ __all__ = [
     "Finding",
     "NotChecked",
     "Report",
+    "Verdict",
     "Waived",
     "WaiverState",
     "finding_lines",
@@ -27,6 +28,10 @@ __all__ = [
 
 _EVIDENCE_LINES: Final = 12
 _LINE: Final = 400  # characters of one line of evidence
+_SHOWN_BY: Final = (
+    "calls with arguments that work (--cases FILE), what its API needs (--env NAME=VALUE), "
+    "calls of tools that are not marked as harmless (--allow-calls)"
+)
 _PLACES: Final = 3  # where a finding was, before "and n more"
 # A new one whenever a rule is added or removed, or weighs, closes or applies differently (a test compares the table with
 # what stands here).
@@ -39,6 +44,9 @@ VERSIONS: Final[Mapping[int, str]] = {
 }
 
 RULES_VERSION: Final = max(VERSIONS)
+
+
+Verdict = Literal["passed", "not shown", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +140,18 @@ class Report:
         return tuple(dict.fromkeys(closed))
 
     @property
+    def verdict(self) -> Verdict:
+        """Whether every gate is open, one was closed by a finding, or the only closed ones could not be looked at."""
+        if self.passed:
+            return "passed"
+        return "refused" if any(finding.gate for finding in self.findings) or not self.not_checked else "not shown"
+
+    @property
+    def verdict_words(self) -> str:
+        """The verdict in the words of reports: `promotable`, `not shown to work` or `not promotable`."""
+        return {"passed": "promotable", "not shown": "not shown to work", "refused": "not promotable"}[self.verdict]
+
+    @property
     def waived_words(self) -> str:
         """`, 2 findings waived by 1 waiver`: what stands behind every score that waivers have raised; "" behind others."""
         used = len({entry.waiver for entry in self.waived})
@@ -146,6 +166,7 @@ class Report:
             "server": dict(self.server),
             "revisions": list(self.revisions),
             "passed": self.passed,
+            "verdict": self.verdict,
             "score": self.score,
             "earned": self.earned,
             "applicable": self.applicable,
@@ -194,7 +215,10 @@ class Report:
     def _headline(self) -> str:
         if self.passed:
             return f"PASSED  {self.target}"
-        return f"NOT PROMOTABLE  {self.target}\nclosed gates: {', '.join(self.failed_gates)}"
+        gates = ", ".join(self.failed_gates)
+        if self.verdict == "not shown":
+            return f"NOT SHOWN  {self.target}\nno gate was found closed, but these could not be looked at: {gates}\nwould show it: {_SHOWN_BY}"
+        return f"NOT PROMOTABLE  {self.target}\nclosed gates: {gates}"
 
 
 def group_findings(findings: Iterable[Finding]) -> list[list[Finding]]:

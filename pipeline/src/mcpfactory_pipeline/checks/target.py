@@ -29,7 +29,8 @@ class ValidationTarget:
     is told to give its API meanwhile. `package` is the folder of its sources, where they are ours to look at; `wheel` was
     built from them, and shows whether a second build gives the same bytes. `limits` are what policy allows the server to cost,
     by the names of `gates.COSTS`; none are set where none are given. `isolation` are the settings of a stage that say how that
-    second build is kept apart.
+    second build is kept apart. `examples` is a file of calls to make of a server that is not ours ([{"tool": …, "arguments":
+    {…}}, …]); `allow_calls` lets tools be called with made-up arguments, though nothing marks them as harmless.
     """
 
     command: tuple[str, ...] | None = None
@@ -42,6 +43,8 @@ class ValidationTarget:
     api_timeout: float = 1.5
     limits: Mapping[str, float] = field(default_factory=dict)
     isolation: Mapping[str, object] = field(default_factory=dict)
+    examples: Path | None = None
+    allow_calls: bool = False
 
     def __post_init__(self) -> None:
         if (self.command is None) == (self.url is None):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +26,8 @@ _FORMATS: Final = (
     "html",
     "badge",
 )  # of checks.formats, which is not loaded for help
+_POLICIES: Final = ("findings", "promotion")
+_STYLES: Final = {"passed": "good", "not shown": "warn", "refused": "bad"}
 _Destinations = list[tuple[str, Path | None]]
 _Limits = Annotated[
     list[str] | None,
@@ -63,6 +66,36 @@ def validate(
         float, typer.Option(help="Seconds that the server is told to give its API while that fails.", min=0.1)
     ] = 1.5,
     limit: _Limits = None,
+    cases: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help='Calls that must work, for a server by --command or --url: JSON, [{"tool": "add", "arguments": {"a": 1}}, …].',
+        ),
+    ] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=VALUE]",
+            help="A variable for the server of --command, NAME alone with its value here; repeatable. Reports mask values.",
+        ),
+    ] = None,
+    allow_calls: Annotated[
+        bool,
+        typer.Option(
+            "--allow-calls",
+            help="Call tools with made-up arguments although nothing marks them as harmless: only where nothing can be spoilt. "
+            "Tools marked destructiveHint are not called.",
+        ),
+    ] = False,
+    policy: Annotated[
+        str,
+        typer.Option(
+            metavar="findings|promotion",
+            help="Whether a server is refused for findings only, or also for what could not be shown (as before a promotion, "
+            "and always with NAME).",
+        ),
+    ] = "findings",
     as_json: AsJson = False,
 ) -> None:
     """Examine an MCP server, in any language, and say what is wrong with it, with proof."""
@@ -72,10 +105,19 @@ def validate(
             "mcpfactory validate --command 'python -m my_server'",
             Exit.USAGE,
         )
+    if policy not in _POLICIES:
+        output.fail(f"there is no policy {policy!r}", f"--policy {' or --policy '.join(_POLICIES)}", Exit.USAGE)
+    if name and (cases or env or allow_calls):
+        output.fail(
+            "--cases, --env and --allow-calls are for servers that are not of this workspace",
+            "a server of the workspace has its cases and variables in its folder",
+            Exit.USAGE,
+        )
     limits = _limits(limit or [])
+    foreign = {"examples": cases, "environ": _variables(env or [], url), "allow_calls": allow_calls}
     destinations = _destinations(format_ or [], outputs or [], as_json=as_json)
     report = asyncio.run(
-        _examine(name, command, url, matrix=matrix, timeout=timeout, api_timeout=api_timeout, limits=limits)
+        _examine(name, command, url, foreign, matrix=matrix, timeout=timeout, api_timeout=api_timeout, limits=limits)
     )
     _write_reports(report, destinations)
     if matrix and not as_json:
@@ -84,8 +126,23 @@ def validate(
         output.line(matrix_text(report.matrix).rstrip("\n"))
     if name:
         _report_start_failure(report)
+    if report.verdict == "not shown" and not name and policy != "promotion":
+        raise typer.Exit(Exit.NOT_SHOWN)
     if not report.passed:
         raise typer.Exit(Exit.NO)
+
+
+def _variables(words: Sequence[str], url: str) -> dict[str, str]:
+    """Return the variables that were typed."""
+    if words and url:
+        output.fail("--env is for a server that is started here", "use --command instead of --url", Exit.USAGE)
+    pairs = {
+        name: value if equals else os.environ.get(name) for name, equals, value in (w.partition("=") for w in words)
+    }
+    found = {name: value for name, value in pairs.items() if name and value is not None}
+    if lost := [name for name in pairs if name not in found]:
+        output.fail(f"--env {lost[0]!r} has no value here", "--env API_URL=http://127.0.0.1:8000", Exit.USAGE)
+    return found
 
 
 def _report_start_failure(report: Report) -> None:
@@ -114,7 +171,9 @@ def _limits(words: Sequence[str]) -> dict[str, float]:
     return found
 
 
-async def _examine(name: str, command: str, url: str, *, matrix: bool, timeout: float, **options: Any) -> Report:
+async def _examine(
+    name: str, command: str, url: str, foreign: dict[str, Any], *, matrix: bool, timeout: float, **options: Any
+) -> Report:
     from mcpfactory_pipeline.checks import ValidationTarget, validate
     from mcpfactory_pipeline.checks.source import validate_source
 
@@ -127,7 +186,7 @@ async def _examine(name: str, command: str, url: str, *, matrix: bool, timeout: 
         )
     if workspace:
         return await validate_source(workspace, name, timeout=timeout, **options)
-    target = ValidationTarget(command=_words(command) if command else None, url=url or None, **options)
+    target = ValidationTarget(command=_words(command) if command else None, url=url or None, **foreign, **options)
     return await validate(target, timeout=timeout)
 
 
@@ -178,6 +237,11 @@ def _write_reports(report: Report, destinations: _Destinations) -> None:
 
     for name, path in destinations:
         text = KNOWN[name].write(report)
+        if path is None and name == "text":
+            head, _, rest = text.rstrip("\n").partition("\n")
+            output.line(output.styled(head, _STYLES[report.verdict]))
+            output.raw(rest + "\n")
+            continue
         if path is None:
             output.raw(text.rstrip("\n") + "\n")
             continue

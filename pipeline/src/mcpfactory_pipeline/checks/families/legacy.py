@@ -70,7 +70,7 @@ def _introduces(revision: str, exchange: WireExchange) -> Iterator[Fault]:
     if not isinstance(result.get("capabilities"), dict):
         yield Fault("the result has no capabilities object", revision, exchange)
     info = result.get("serverInfo")
-    named = isinstance(info, dict) and all(isinstance(info.get(key), str) and info[key] for key in ("name", "version"))
+    named = isinstance(info, dict) and all(isinstance(info.get(key), str) for key in ("name", "version"))
     if not named:
         yield Fault("serverInfo needs name and version, both texts", revision, exchange)
 

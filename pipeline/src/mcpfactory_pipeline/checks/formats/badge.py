@@ -18,10 +18,12 @@ _BAD: Final = "#b3261e"
 
 
 def to_badge(report: Report) -> str:
-    """`mcp | 97/100` (`, 2 waived`), or `mcp | not promotable`; the colour says the same as the words."""
+    """`mcp | 97/100` (`, 2 waived`), `mcp | not shown to work` or `mcp | not promotable`; the colour says the same as the words."""
     waived = f", {len(report.waived)} waived" if report.waived else ""
-    words = f"{report.score}/100{waived}" if report.passed else "not promotable"
-    colour = next(colour for least, colour in _COLOURS if report.score >= least) if report.passed else _BAD
+    words = f"{report.score}/100{waived}" if report.passed else report.verdict_words
+    colour = _COLOURS[-1][1] if report.verdict == "not shown" else _BAD
+    if report.passed:
+        colour = next(colour for least, colour in _COLOURS if report.score >= least)
     left, right = 4 * _WIDTH + 8, len(words) * _WIDTH + 12
     font = 'font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" fill="#fff" text-anchor="middle"'
     return (

@@ -12,10 +12,10 @@ from mcpfactory_pipeline.checks.report import Finding, Report, format_measuremen
 __all__ = ["to_html"]
 
 _STYLE: Final = """
-:root{color-scheme:light dark;--line:#8885;--bad:#b3261e;--good:#2e7d32;--dim:#666}
-@media(prefers-color-scheme:dark){:root{--bad:#ff8a80;--good:#81c784;--dim:#aaa}}
+:root{color-scheme:light dark;--line:#8885;--bad:#b3261e;--good:#2e7d32;--open:#8a5a00;--dim:#666}
+@media(prefers-color-scheme:dark){:root{--bad:#ff8a80;--good:#81c784;--open:#ffcc80;--dim:#aaa}}
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;overflow-wrap:anywhere}
-h1{margin-bottom:0}.dim{color:var(--dim)}.bad{color:var(--bad)}.good{color:var(--good)}
+h1{margin-bottom:0}.dim{color:var(--dim)}.bad{color:var(--bad)}.good{color:var(--good)}.open{color:var(--open)}
 article{border:1px solid var(--line);border-radius:.5rem;padding:.5rem 1rem;margin:1rem 0}
 article h3{margin:.2rem 0;font-family:ui-monospace,monospace;font-size:1rem}
 pre{overflow:auto;background:#8881;padding:.5rem;max-height:24rem}
@@ -38,7 +38,8 @@ def to_html(report: Report) -> str:
 
 
 def _body(report: Report) -> Iterator[str]:
-    verdict = '<span class="good">promotable</span>' if report.passed else '<strong class="bad">not promotable</strong>'
+    style = {"passed": "good", "not shown": "open", "refused": "bad"}[report.verdict]
+    verdict = f'<strong class="{style}">{report.verdict_words}</strong>'
     yield f"<h1>{escape(str(report.server.get('name') or 'MCP server'))}: {report.score}/100, {verdict}</h1>"
     yield f'<p class="dim">{escape(report.target)}</p>'
     if report.failed_gates:

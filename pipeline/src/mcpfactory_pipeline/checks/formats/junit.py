@@ -33,7 +33,12 @@ def to_junit(report: Report) -> str:
         time="0",
     )
     properties = ET.SubElement(suite, "properties")
-    facts = {"score": report.score, "promotable": str(report.passed).lower(), "rules_version": report.rules_version}
+    facts = {
+        "score": report.score,
+        "promotable": str(report.passed).lower(),
+        "verdict": report.verdict,
+        "rules_version": report.rules_version,
+    }
     for name, value in facts.items():
         ET.SubElement(properties, "property", name=name, value=str(value))
     suite.extend(cases)

@@ -23,7 +23,7 @@ def to_markdown(report: Report) -> str:
 
 
 def _lines(report: Report) -> Iterator[str]:
-    verdict = "promotable" if report.passed else "**not promotable**"
+    verdict = report.verdict_words if report.passed else f"**{report.verdict_words}**"
     yield f"### {_escape(report.server.get('name') or report.target)}: {report.score}/100, {verdict}"
     yield ""
     if report.failed_gates:

@@ -51,7 +51,12 @@ def to_sarif(report: Report) -> str:
         ],
         "columnKind": "unicodeCodePoints",
         "results": results,
-        "properties": {"score": report.score, "promotable": report.passed, "target": report.target},
+        "properties": {
+            "score": report.score,
+            "promotable": report.passed,
+            "verdict": report.verdict,
+            "target": report.target,
+        },
     }
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"

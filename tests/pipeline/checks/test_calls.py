@@ -1,0 +1,45 @@
+"""Which tools of a server that is not ours are called, and with what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpfactory_pipeline.checks.calls import plan_calls, read_examples
+from mcpfactory_pipeline.checks.target import ExamineError
+
+WORD = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
+
+
+def tool(**annotations: bool) -> tuple[str, dict[str, Any]]:
+    return "look_up", {"name": "look_up", "inputSchema": WORD, "annotations": annotations}
+
+
+def planned(*tools: tuple[str, Any], **options: Any) -> list[tuple[str, Any]]:
+    return [(one.origin, one.arguments) for one in plan_calls(tools, None, **options)[0]]
+
+
+def test_a_tool_that_nothing_marks_as_harmless_is_called_only_when_that_is_allowed() -> None:
+    assert planned(tool()) == []
+    assert planned(tool(), allow_calls=True) == [("guess", {"word": "text"})]
+
+
+def test_a_tool_that_is_marked_as_destructive_is_not_called_even_then() -> None:
+    assert planned(tool(destructiveHint=True), allow_calls=True) == []
+
+
+def test_a_case_is_called_as_it_was_given_instead_of_a_guess() -> None:
+    examples = [{"tool": "look_up", "arguments": {"word": "owl"}}, {"tool": "other", "arguments": {}}]
+    assert planned(tool(readOnlyHint=True), examples=examples) == [("case", {"word": "owl"})]
+
+
+@pytest.mark.parametrize(
+    "text", ["{", '{"a": 1}', "[1]", '[{"tool": 1}]', '[{"tool": "a", "arguments": []}]', '"text"']
+)
+def test_a_file_that_holds_no_cases_is_told_as_such(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "cases.json"
+    file.write_text(text)
+    with pytest.raises(ExamineError, match="is no file of cases"):
+        read_examples(file)
