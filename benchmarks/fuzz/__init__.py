@@ -8,4 +8,14 @@ from __future__ import annotations
 
 __all__ = ["TARGETS"]
 
-TARGETS = ("framing", "messages", "http", "schema")
+TARGETS = (
+    "framing",
+    "messages",
+    "http",
+    "schema",
+    "tokens",
+    "answers",
+    "documents",
+    "histories",
+    "configs",
+)

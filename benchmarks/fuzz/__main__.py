@@ -17,7 +17,7 @@ def main(target: str, arguments: list[str]) -> None:
     """Run until libFuzzer has done what its options say; it ends the process itself."""
     if target not in TARGETS:
         sys.exit(f"no target {target}; there are {', '.join(TARGETS)}")
-    with atheris.instrument_imports(include=["mcpfactory_runtime"]):
+    with atheris.instrument_imports(include=["mcpfactory_runtime", "mcpfactory_codegen", "mcpfactory_pipeline"]):
         module = importlib.import_module(f"benchmarks.fuzz.{target}")
     options = {}
     if (mutate := getattr(module, "mutate", None)) is not None:

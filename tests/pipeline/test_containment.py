@@ -88,6 +88,7 @@ HISTORIES = {
     "an actor that is a list": changed(actor=["Ada"]),
     "inputs that are a list": changed(inputs=["source"]),
     "a summary that is text": changed(summary="fine"),
+    "a target of an event that has none, a list": changed(target=["pypi"]),
     "an outcome that is none": changed(outcome="splendid"),
     "a kind that a newer version has": changed(event="blessed"),
     "nested without end": first_line(b'{"event": ' + DEEP),

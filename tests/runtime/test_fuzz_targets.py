@@ -12,10 +12,18 @@ from hypothesis import strategies as st
 
 from benchmarks.fuzz import TARGETS
 from benchmarks.fuzz.mutation import mutate_json
+from mcpfactory_codegen import emit
+from mcpfactory_pipeline.clients import edits
+from mcpfactory_pipeline.state import folded
+from mcpfactory_runtime.auth import tokens
 from mcpfactory_runtime.client.sse import SseReader
+from mcpfactory_runtime.oauth import challenge
 from mcpfactory_runtime.protocol import connection, http, jsonrpc
 from mcpfactory_runtime.protocol.framing import LineReader
 from mcpfactory_runtime.server.schema import json_schema
+from mcpfactory_runtime.server.sealing import Sealer
+from mcpfactory_runtime.server.uri_template import UriTemplate
+from mcpfactory_runtime.upstream import xml_answers
 
 every = pytest.mark.parametrize("target", [importlib.import_module(f"benchmarks.fuzz.{name}") for name in TARGETS])
 
@@ -28,6 +36,14 @@ BREAKAGES = (
     ("http", http, "_host_name", lambda _host: "localhost"),
     ("http", jsonrpc, "usable_id", lambda _message: jsonrpc.MISSING),
     ("schema", json_schema, "_count", float),
+    ("tokens", Sealer, "open", lambda _self, _state, **_bound: {}),
+    ("tokens", tokens, "_check_times", lambda _claims, _leeway, _now, signed: {}["exp"]),
+    ("tokens", UriTemplate, "match", lambda _self, _uri: {"another": ""}),
+    ("answers", xml_answers._AnswerReader, "_value", lambda _self, _name, _element: float("nan")),
+    ("answers", challenge, "Challenge", lambda _scheme, _parameters: challenge.bearer_challenge("Bearer a=b")),
+    ("documents", emit, "docstring", lambda _lines: '"""'),
+    ("histories", folded, "apply", lambda state, _event: state),
+    ("configs", edits, "_at", lambda _data, _path: {}),
 )
 
 

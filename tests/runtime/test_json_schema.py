@@ -327,6 +327,13 @@ def test_items_are_compared_in_linear_time_and_to_any_depth() -> None:
     assert told == "they are nested too deeply."
 
 
+@pytest.mark.parametrize(
+    "part", [{"oneOf": [{"type": [{"x": 1}]}, {}]}, {"not": {"type": [[]]}}, {"type": [None], "enum": [1]}]
+)
+def test_a_type_that_is_no_name_keeps_no_server_from_starting(part: Any) -> None:
+    assert value_for(part, 1) == 1
+
+
 def test_what_no_form_inside_a_form_fits_is_told_with_its_place() -> None:
     part = {"not": {"type": "null"}, "if": True, "then": {"oneOf": [CAT, {"type": "integer"}]}}
     assert problem_with(part, {"kind": "cat", "lives": "many"}) == 'a.lives must be an integer, not "many".'

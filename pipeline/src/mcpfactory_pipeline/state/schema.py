@@ -51,8 +51,8 @@ _OUTCOME: Final = literal_schema(["passed", "failed", "errored", "interrupted", 
 
 
 def _record(needed: Members, optional: Members) -> CoreSchema:
-    fields = {name: typed_dict_field(member) for name, member in needed.items()}
-    fields |= {name: typed_dict_field(member, required=False) for name, member in optional.items()}
+    fields = {name: typed_dict_field(member, required=False) for name, member in optional.items()}
+    fields |= {name: typed_dict_field(member) for name, member in needed.items()}
     return typed_dict_schema(fields, strict=True, extra_behavior="allow")
 
 
@@ -111,6 +111,8 @@ KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "published": ({"target": _TEXT, **_OFFER}, {"digest": _TEXT, "evidence": _TEXT_BY_NAME}),
 }
 _COMMON: Final[Members] = {"id": _ID, "at": _MOMENT, "actor": _TEXT}
+# What any event is about, also where its kind does not ask for it: readers of all kinds look at these.
+_ABOUT: Final[Members] = dict.fromkeys(("stage", "run", "outcome", "channel", "candidate", "target", "rule"), _TEXT)
 
 
 def _by_name(member: CoreSchema) -> CoreSchema:
@@ -182,7 +184,9 @@ def read_state(text: str) -> dict[str, Any]:
 @functools.cache
 def _events() -> SchemaValidator:
     kinds = {
-        kind: _record({**_COMMON, "event": literal_schema([kind]), **needed}, {"confirmed": _TEXT, **optional})
+        kind: _record(
+            {**_COMMON, "event": literal_schema([kind]), **needed}, {"confirmed": _TEXT, **_ABOUT, **optional}
+        )
         for kind, (needed, optional) in KINDS.items()
     }
     return SchemaValidator(tagged_union_schema(kinds, "event"))

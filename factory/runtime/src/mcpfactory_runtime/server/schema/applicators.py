@@ -256,7 +256,7 @@ def _lets_through(part: Mapping[str, Any]) -> bool:
     return (
         not _OPEN.isdisjoint(part)
         or any(judged(pattern) is None for pattern in patterns)
-        or any(one not in TYPES for one in kinds)
+        or any(not isinstance(one, str) or one not in TYPES for one in kinds)
         or any(isinstance(part.get(key), list) and len(part[key]) > MAX_PREFIX for key in ("prefixItems", "items"))
         or _excludes_required(part)
     )
