@@ -120,7 +120,7 @@ def test_an_older_candidate_does_not_take_the_place_of_a_newer_one_unnoticed(wor
 
 
 def test_a_beginning_that_fits_no_candidate_lists_them(folder, move):
-    with pytest.raises(PromotionError, match="0 candidates whose id begins with 'nope'"):
+    with pytest.raises(NotFoundError, match="no candidate whose id begins with 'nope'"):
         move(candidate="nope")
 
 

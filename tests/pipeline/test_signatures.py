@@ -16,6 +16,7 @@ from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.views.inbox import read_inbox
 from tests.pipeline.cheap import as_cheap
 from tests.pipeline.here import Here
 from tests.pipeline.space import refused
@@ -187,6 +188,9 @@ def gated(signed):
 
 def test_an_approval_of_a_stage_counts_with_its_signature_alone(gated):
     signed, stages = gated
+    command = next(item.command for item in read_inbox(signed.workspace, stages=stages) if item.about == "seen")
+    assert command.startswith("mcpfactory pipeline approve books --stage seen ")
+    assert command.endswith(" --sign-with ~/.ssh/id_ed25519")
     with refused("a decision about seen has to be signed"):
         approve_stage(signed.workspace, "books", "seen", stages=stages)
     approve_stage(signed.workspace, "books", "seen", stages=stages, key=signed.key)

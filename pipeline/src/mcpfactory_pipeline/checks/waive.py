@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import date
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
-from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
+from mcpfactory_codegen.text import listed
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, RefusedError, StateError
 from mcpfactory_pipeline.base.ids import Clock, actor, utc_now
+from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.coverage import inspection_report
 from mcpfactory_pipeline.workspace.waivers import (
     Waiver,
     WaiverPolicy,
@@ -19,9 +24,16 @@ from mcpfactory_pipeline.workspace.waivers import (
     read_waivers,
     refused_waivers,
 )
-from mcpfactory_pipeline.workspace.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+from mcpfactory_runtime.errors import Exit
 
-__all__ = ["waive"]
+__all__ = ["WaiverArgumentError", "waive"]
+
+
+class WaiverArgumentError(ConfigError):
+    """A day or a reason that a waiver cannot have."""
+
+    exit_code = Exit.USAGE
 
 
 def waive(
@@ -41,12 +53,16 @@ def waive(
     Returns the waiver with `server`, `file` (below the workspace) and `dry_run`.
 
     Raises:
-        NotFoundError: for an unknown server or rule.
-        ConfigError: for a day that is none or over, for a missing reason, for what `[waivers]` of the workspace does not
-            allow, and as `read_waivers` does.
+        NotFoundError: for an unknown server, rule or tool.
+        WaiverArgumentError: for a day that is none or over, and for a missing reason.
+        RefusedError: for what `[waivers]` of the workspace does not allow.
+        ConfigError: for a `[waivers]` that cannot be used, and as `read_waivers` does.
     """
-    folder = workspace.server(server).folder
-    waiver = Waiver(_known_rule(rule), person or actor(), _reason(reason), _until_day(until, clock), tool)
+    known = workspace.server(server)
+    folder = known.folder
+    waiver = Waiver(_known_rule(rule, server), person or actor(), _reason(reason), _until_day(until, clock), tool)
+    if tool:
+        _require_tool(workspace, known, tool)
     _require_allowed(
         read_waiver_policy(workspace.config.get("waivers", {})), read_waivers(folder), waiver, clock().date()
     )
@@ -66,25 +82,47 @@ def _require_allowed(policy: WaiverPolicy, known: Sequence[Waiver], waiver: Waiv
     if policy.by and actor() not in policy.by:
         reason = f"{actor()} may not waive: {', '.join(policy.by)} may"
     if reason:
-        raise ConfigError(
+        raise RefusedError(
             f"the waiver of {waiver.rule} is not allowed: {reason}",
             hint="[waivers] of mcpfactory.toml: limit, max_days, by",
         )
 
 
-def _known_rule(rule: str) -> str:
+def _require_tool(workspace: Workspace, server: WorkspaceServer, tool: str) -> None:
+    """Refuse a tool that the server does not have: it is in no report and no kept list of tools, and its sources do not name it."""
+    report = inspection_report(server.folder) or {"tools": []}
+    known = {str(one["name"]) for one in report["tools"]} | _kept_names(workspace, server.name)
+    if tool not in known and not _in_sources(server.folder / "src", tool):
+        raise NotFoundError(f"{server.name} has no tool {tool!r}", hint=listed(tool, sorted(known), "tools"))
+
+
+def _kept_names(workspace: Workspace, server: str) -> set[str]:
+    """Return the tools that the newest candidate listed when it was asked; empty where that is not on this machine."""
+    try:
+        candidate = Store(workspace).state(server).candidate
+        contract = stored_contract(workspace.artifacts / server / candidate) if candidate else None
+    except StateError:
+        return set()
+    return {str(tool["name"]) for tool in contract.tools} if contract else set()
+
+
+def _in_sources(folder: Path, tool: str) -> bool:
+    word = re.compile(rf"(?<![\w-]){re.escape(tool)}(?![\w-])")
+    return any(word.search(file.read_text("utf-8", errors="replace")) for file in folder.rglob("*.py"))
+
+
+def _known_rule(rule: str, server: str) -> str:
     known = [one.id for one in RULES]
     if rule not in known:
         near = get_close_matches(rule, known, 3)
-        raise NotFoundError(
-            f"there is no rule {rule!r}", hint=f"perhaps {', '.join(near)}" if near else "docs/reference/rules.md"
-        )
+        names = f"perhaps {', '.join(near)}" if near else f"reports show the ids: mcpfactory validate {server}"
+        raise NotFoundError(f"there is no rule {rule!r}", hint=names)
     return rule
 
 
 def _reason(text: str) -> str:
     if not text.strip():
-        raise ConfigError("a waiver without a reason is none", hint="--reason 'why it is accepted'")
+        raise WaiverArgumentError("a waiver without a reason is none", hint="--reason 'why it is accepted'")
     return text
 
 
@@ -92,7 +130,7 @@ def _until_day(text: str, clock: Clock) -> date:
     try:
         day = date.fromisoformat(text)
     except ValueError as error:
-        raise ConfigError(f"--expires {text!r} is no date", hint="--expires YYYY-MM-DD") from error
+        raise WaiverArgumentError(f"--expires {text!r} is no date", hint="--expires YYYY-MM-DD") from error
     if day < clock().date():
-        raise ConfigError(f"--expires {text} is over", hint="name a day to come: an expired waiver is none")
+        raise WaiverArgumentError(f"--expires {text} is over", hint="name a day to come: an expired waiver is none")
     return day

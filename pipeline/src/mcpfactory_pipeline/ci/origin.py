@@ -21,7 +21,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.base.versions import tool_version
 
 __all__ = [
@@ -166,7 +166,8 @@ def choose_origin(text: str) -> Origin:
     in the workspace.
 
     Raises:
-        ConfigError: the text names no origin.
+        NotFoundError: the text names no origin.
+        ConfigError: it names a repository that cannot be used.
     """
     installed = installed_origin()
     if not text:
@@ -182,7 +183,7 @@ def choose_origin(text: str) -> Origin:
     except ConfigError as error:
         if text.startswith("git+"):
             raise ConfigError(str(error).replace("workspace.factory", "the factory"), hint=error.hint) from error
-        raise ConfigError(f"{text!r} is no place of a factory", hint=f"git, vendored, {FORMS}") from error
+        raise NotFoundError(f"{text!r} is no place of a factory", hint=f"git, vendored, {FORMS}") from error
 
 
 def installed_origin() -> Origin | None:

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.plan.policy import person_key
+from mcpfactory_pipeline.plan.policy import missing_approvals, person_key
 from mcpfactory_pipeline.state.state import StageDecision
 
 __all__ = ["AGENT_DECISIONS", "ApprovalPolicy", "approved_by", "describe_missing", "rejected_by"]
@@ -56,12 +55,9 @@ def rejected_by(made: StageDecision | None, shown: Mapping[str, str]) -> list[tu
 def describe_missing(policy: ApprovalPolicy, made: StageDecision | None, shown: Mapping[str, str]) -> str:
     """Return in words what is missing, `1 of 2 approvals missing, from Ada, Grace`; "" when nothing is."""
     given = approved_by(policy, made, shown)
-    missing = policy.approvals - len(given)
-    if missing <= 0:
+    missing = missing_approvals(policy.approvals, given, policy.approvers)
+    if not missing:
         return ""
-    said = {person_key(who) for who in given}
-    left = [who for who in policy.approvers if person_key(who) not in said]
-    asked = f", from {', '.join(left)}" if left else ""
     before = made is not None and made.approvals and dict(made.shown) != dict(shown)
     again = "; what was approved before has changed" if before else ""
-    return f"{missing} of {pluralize(policy.approvals, 'approval')} missing{asked}{again}"
+    return missing + again

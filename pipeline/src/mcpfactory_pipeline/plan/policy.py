@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -25,15 +25,19 @@ __all__ = [
     "DEFAULT",
     "Blocker",
     "ChannelPolicy",
+    "approve_command",
     "approved_by",
     "cost_limits",
     "describe_decision",
     "failed_checks",
     "find_blockers",
     "find_channel",
+    "missing_approvals",
     "person_key",
     "read_channels",
     "read_duration",
+    "signing_option",
+    "unhold_command",
 ]
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
@@ -189,7 +193,6 @@ def read_duration(value: object, what: str) -> float:
 
 # --- judging ---
 
-_SIGN: Final = " --sign-with ~/.ssh/id_ed25519"
 _SKEW: Final = 600.0  # seconds by which the clocks of machines that write one history may differ before it is said
 
 
@@ -203,9 +206,27 @@ def approved_by(channel: ChannelPolicy, candidate: Candidate, since: Container[s
     return sorted({person_key(who): who for who in allowed}.values())
 
 
+def missing_approvals(wanted: int, given: Collection[str], approvers: Iterable[str]) -> str:
+    """Return in words how many approvals are missing, and from whom: `1 of 2 approvals missing, from Grace`; "" when none is.
+
+    `given` are those who approved; `approvers` those who may, where they are named.
+    """
+    if len(given) >= wanted:
+        return ""
+    said = {person_key(who) for who in given}
+    left = ", ".join(who for who in approvers if person_key(who) not in said)
+    anyone = f"anyone but {', '.join(given)}" if given else "anyone"
+    return f"{wanted - len(given)} of {pluralize(wanted, 'approval')} missing, from {left or anyone}"
+
+
+def signing_option(*, signed: bool) -> str:
+    """Return what the command for a decision ends in where a channel or a stage asks for signed ones; "" elsewhere."""
+    return " --sign-with ~/.ssh/id_ed25519" if signed else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """One thing that stands between a candidate and a channel: its kind, a message, and the command that comes next.
+    """One thing that stands between a candidate and a channel: its kind, a message, and what comes next, which is a command or ends in one.
 
     Kinds: `retired`, `hold`, `check`, `gate`, `source`, `rejection`, `approval`, `soak`; `stage` for an approval stage.
     """
@@ -237,15 +258,13 @@ def find_blockers(
             Blocker("retired", describe_decision("retired", state.retired), f"mcpfactory pipeline revive {server}")
         )
     if hold := state.holds.get(name):
-        release = f"mcpfactory pipeline unhold {server} --channel {name}" + (_SIGN if channel.signed else "")
-        found.append(Blocker("hold", f"{name} is {describe_decision('held', hold)}", release))
+        found.append(Blocker("hold", f"{name} is {describe_decision('held', hold)}", unhold_command(server, channel)))
     found += [Blocker("check", words, run) for words in (*failed_checks(checks, known), *due)]
     for gate, words in closed_gates(channel.gates, known, state.channels.get(name)).items():
         found.append(Blocker("gate", words, GATES[gate].remedy.format(server=server)))
     if channel.source is None:
         return found
-    approve = f"mcpfactory pipeline approve {server} --channel {name} --candidate {candidate}"
-    approve += _SIGN if channel.signed else ""
+    approve = approve_command(server, channel, candidate)
     if channel.source not in known.channels:
         promote = f"mcpfactory pipeline promote {server} --channel {channel.source}"
         return [*found, Blocker("source", f"it was never in {channel.source}", promote)]
@@ -256,16 +275,27 @@ def find_blockers(
     for who, why in known.rejections.get(name, {}).items():
         found.append(Blocker("rejection", describe_decision("rejected", {"actor": who, "reason": why}), approve))
     given = approved_by(channel, known, approvers_since(events, name, candidate))
-    if (missing := channel.approvals - len(given)) > 0:
-        found.append(Blocker("approval", f"{missing} of {pluralize(channel.approvals, 'approval')} missing", approve))
+    if missing := missing_approvals(channel.approvals, given, channel.approvers):
+        found.append(Blocker("approval", missing, approve))
     if (left := soak_left(channel, candidate, events, now)) > 0:
         words = f"{format_duration(left)} of {format_duration(channel.soak)} in {channel.source} left"
-        command = f"mcpfactory pipeline promote {server} --channel {name}, when that time is over"
+        command = f"in {format_duration(left)}: mcpfactory pipeline promote {server} --channel {name}"
         if events and (behind := (parse_time(str(events[-1]["at"])) - now).total_seconds()) > _SKEW:
             words += f", and the clock of this machine is {format_duration(behind)} behind the history"
             command = "set the clock right: until then no time passes for the channel"
         found.append(Blocker("soak", words, command))
     return found
+
+
+def approve_command(server: str, channel: ChannelPolicy, candidate: str) -> str:
+    """Return the command that approves a candidate for a channel."""
+    command = f"mcpfactory pipeline approve {server} --channel {channel.name} --candidate {candidate}"
+    return command + signing_option(signed=channel.signed)
+
+
+def unhold_command(server: str, channel: ChannelPolicy) -> str:
+    """Return the command that lifts the hold of a channel."""
+    return f"mcpfactory pipeline unhold {server} --channel {channel.name}" + signing_option(signed=channel.signed)
 
 
 def describe_decision(what: str, made: Mapping[str, Any]) -> str:

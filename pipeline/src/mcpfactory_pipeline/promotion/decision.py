@@ -4,30 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.errors import PromotionError
+from mcpfactory_codegen.text import listed
+from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
 from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, utc_now
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
-from mcpfactory_pipeline.plan.gates import closed_gates
-from mcpfactory_pipeline.plan.order import required_checks
+from mcpfactory_pipeline.plan.due import due_checks, due_stages
+from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
+from mcpfactory_pipeline.plan.order import required_checks, required_stages
 from mcpfactory_pipeline.plan.policy import (
+    Blocker,
     ChannelPolicy,
     describe_decision,
     failed_checks,
+    find_blockers,
     find_channel,
     person_key,
     read_channels,
+    unhold_command,
 )
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.proof import proof_lines
 from mcpfactory_pipeline.promotion.signatures import require_key, sign_decision, unsigned_approvals
+from mcpfactory_pipeline.promotion.stage_decision import stage_blockers
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction
 from mcpfactory_pipeline.state.timeline import approvers_since, withdrawals
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -59,6 +65,12 @@ class Decision:
     stages: tuple[Stage, ...]
     channels: tuple[ChannelPolicy, ...]
     dry_run: bool
+    recorded: list[Event] = field(default_factory=list)
+
+    @property
+    def events(self) -> list[Event]:
+        """Every event of the server, this decision's too."""
+        return [*self.transaction.events, *self.recorded]
 
     @property
     def checks(self) -> tuple[str, ...]:
@@ -80,8 +92,24 @@ class Decision:
         about = self.about(candidate)
         facts = {**{name: about[name] for name in _RECORDED}, "reason": reason}
         signed = sign_decision(key, self.state.server, event, facts) if key else {}
-        self.transaction.append(event, **facts, **signed, stage=stage)
+        self.recorded.append(self.transaction.append(event, **facts, **signed, stage=stage))
         return about
+
+    def blockers(self, candidate: str, clock: Clock) -> list[Blocker]:
+        """Return what stands between a candidate and the channel, as things are now."""
+        required = required_stages(self.stages, self.policy, self.channels)
+        inputs = read_inputs(self.stages, InputReader(self.workspace.server(self.state.server), self.state))
+        due = due_checks(due_stages(self.stages, required), self.state, candidate, inputs)
+        found = find_blockers(self.policy, self.checks, self.state, candidate, events=self.events, now=clock(), due=due)
+        return found + stage_blockers(
+            self.workspace,
+            self.stages,
+            self.policy,
+            self.channels,
+            state=self.state,
+            events=lambda: self.events,
+            candidate=candidate,
+        )
 
     def about(self, candidate: str | None) -> dict[str, Any]:
         """Return what a decision is about: server, channel, candidate, version."""
@@ -120,7 +148,8 @@ def choose_candidate(state: ServerState, wanted: str | None, channel: ChannelPol
     """Return the candidate whose id begins with `wanted`; by default that of the channel before `channel`, or the newest.
 
     Raises:
-        PromotionError: when there is none, or more than one.
+        NotFoundError: when there is none whose id begins so.
+        PromotionError: when there is more than one, or the server has none yet.
     """
     if wanted is None:
         release = state.channels.get(channel.source) if channel and channel.source else None
@@ -133,10 +162,15 @@ def choose_candidate(state: ServerState, wanted: str | None, channel: ChannelPol
             )
         return state.candidate
     found = [name for name in state.candidates if name.startswith(wanted)]
-    if len(found) != 1:
+    if not found:
+        raise NotFoundError(
+            f"{state.server} has no candidate whose id begins with {wanted!r}",
+            hint=listed(wanted, state.candidates, "candidates"),
+        )
+    if len(found) > 1:
         raise PromotionError(
             f"{state.server} has {len(found)} candidates whose id begins with {wanted!r}",
-            hint=f"candidates: {', '.join(sorted(state.candidates)) or 'none'}",
+            hint=f"give more of it: {', '.join(sorted(found))}",
         )
     return found[0]
 
@@ -155,8 +189,8 @@ def approve(
 ) -> dict[str, Any]:
     """Record that a candidate may go into a channel. It does not move it; it lifts earlier rejections.
 
-    `key` is an ssh key that signs the approval, which a `signed` channel asks for. `closed` of what is returned are the gates of
-    the channel that the candidate does not pass yet, in words; `lifted` are the rejections that it takes back: who, and why.
+    `key` is an ssh key that signs the approval, which a `signed` channel asks for. `blockers` of what is returned is what
+    still stands between the candidate and the channel (`plan.policy.Blocker`); `lifted` are the rejections that it takes back: who, and why.
 
     Raises:
         PromotionError: when the channel asks for no approval, the actor may not give one or has given it, or the candidate
@@ -189,9 +223,9 @@ def approve(
             )
         lifted = [f"{who}: {why or 'no reason'}" for who, why in known.rejections.get(channel, {}).items()]
         waived = known.checks.get("validate", {}).get("summary", {}).get("waived", 0)
-        gates = closed_gates(decision.policy.gates, known, decision.state.channels.get(channel))
         made = decision.record("approved", chosen, reason, key=key)
-        about = {"waived": waived, "proof": proof_lines(known), "closed": list(gates.values()), "lifted": lifted}
+        blockers = [asdict(one) for one in decision.blockers(chosen, clock)]
+        about = {"waived": waived, "proof": proof_lines(known), "blockers": blockers, "lifted": lifted}
         return {**made, **about}
 
 
@@ -275,7 +309,7 @@ def hold(
         if known := decision.state.holds.get(channel):
             raise PromotionError(
                 f"{channel} of {server} is {describe_decision('held', known)}",
-                hint=f"mcpfactory pipeline unhold {server} --channel {channel}",
+                hint=unhold_command(server, decision.policy),
             )
         return decision.record("held", None, reason, key=key, stage=stage)
 

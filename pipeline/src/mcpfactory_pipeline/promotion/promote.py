@@ -9,21 +9,17 @@ from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, Promotio
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate, verify_files
 from mcpfactory_pipeline.channels.prune import prune_by_policy, read_keep
-from mcpfactory_pipeline.plan.due import due_checks, due_stages
-from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
-from mcpfactory_pipeline.plan.order import required_stages
-from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, describe_decision, find_blockers
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, approve_command, describe_decision, unhold_command
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.decision import Decision, choose_candidate, open_decision
 from mcpfactory_pipeline.promotion.soundness import require_sound
-from mcpfactory_pipeline.promotion.stage_decision import stage_blockers
-from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import withdrawals
 from mcpfactory_pipeline.workspace.broken import explain_broken
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["promote", "promote_due", "rollback"]
+__all__ = ["promote", "promote_due", "rollback", "rollback_command"]
 
 
 def promote(
@@ -57,7 +53,7 @@ def promote(
             _fill_channel(decision, chosen)
             return {**decision.about(chosen), "already": True, "pruned": {}}
         _refuse_older(decision, chosen)
-        if blockers := _blockers(decision, chosen, clock):
+        if blockers := decision.blockers(chosen, clock):
             raise PromotionError(
                 f"candidate {chosen} of {server} may not be promoted to {channel}: {'; '.join(blocker.message for blocker in blockers)}",
                 hint=blockers[0].command,
@@ -91,7 +87,7 @@ def promote_due(
                 release = decision.state.channels.get(channel)
                 if source is None or (release and release.candidate == source.candidate):
                     continue
-                if _blockers(decision, source.candidate, clock) or _is_older(
+                if decision.blockers(source.candidate, clock) or _is_older(
                     decision.state, decision.policy, source.candidate
                 ):
                     continue
@@ -132,7 +128,7 @@ def rollback(
 
     It was allowed in once, so neither gates nor approvals are asked again; but candidates that were rejected for the channel,
     or rolled back out of it, are skipped. What the channel offered until now is withdrawn: it returns with new approvals
-    only. Returns what `promote` does, and `skipped`: candidate → why. `stage`
+    only. Returns what `promote` does, `skipped` (candidate → why), and `unhold`, the command that lifts the hold. `stage`
     and `store` are for automation: the stage that failed, and the store of its run.
 
     Raises:
@@ -141,49 +137,46 @@ def rollback(
     with open_decision(
         workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock, store=store
     ) as decision:
-        unwanted = {} if candidate and decision.policy.source is None else _unwanted(decision)
-        chosen, skipped = _earlier_candidate(decision.state, channel, candidate, unwanted)
+        unwanted = (
+            {}
+            if candidate and decision.policy.source is None
+            else _unwanted(decision.state, channel, decision.transaction.events)
+        )
+        chosen, skipped = _earlier_candidate(decision.state, decision.policy, candidate, unwanted)
         _fill_channel(decision, chosen)
-        return {**decision.record("rolled-back", chosen, reason, stage=stage), "skipped": skipped}
+        made = decision.record("rolled-back", chosen, reason, stage=stage)
+        return {**made, "skipped": skipped, "unhold": unhold_command(server, decision.policy)}
 
 
-def _blockers(decision: Decision, candidate: str, clock: Clock) -> list[Blocker]:
-    events, now = decision.transaction.events, clock()
-    required = required_stages(decision.stages, decision.policy, decision.channels)
-    inputs = read_inputs(decision.stages, InputReader(decision.workspace.server(decision.state.server), decision.state))
-    due = due_checks(due_stages(decision.stages, required), decision.state, candidate, inputs)
-    found = find_blockers(decision.policy, decision.checks, decision.state, candidate, events=events, now=now, due=due)
-    return found + stage_blockers(
-        decision.workspace,
-        decision.stages,
-        decision.policy,
-        decision.channels,
-        state=decision.state,
-        events=lambda: events,
-        candidate=candidate,
-    )
+def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence[Event]) -> str:
+    """Return the command that moves a channel back; that which takes the server out of it, where there is nothing to go back to."""
+    try:
+        _earlier_candidate(state, policy, None, _unwanted(state, policy.name, events))
+    except PromotionError:
+        return f"mcpfactory pipeline retire {state.server} --channel {policy.name} --reason '…'"
+    return f"mcpfactory pipeline rollback {state.server} --channel {policy.name} --reason '…'"
 
 
-def _unwanted(decision: Decision) -> dict[str, str]:
+def _unwanted(state: ServerState, channel: str, events: Sequence[Event]) -> dict[str, str]:
     """Return the candidates that the channel may not go back to, each with the decision that says so."""
-    channel = decision.policy.name
-    withdrawn = withdrawals(decision.transaction.events, channel)
+    withdrawn = withdrawals(events, channel)
     found = {name: describe_decision("rolled back", event) for name, event in withdrawn.items()}
-    for name, known in decision.state.candidates.items():
+    for name, known in state.candidates.items():
         for who, why in known.rejections.get(channel, {}).items():
             found[name] = describe_decision("rejected", {"actor": who, "reason": why})
     return found
 
 
 def _earlier_candidate(
-    state: ServerState, channel: str, wanted: str | None, unwanted: Mapping[str, str]
+    state: ServerState, policy: ChannelPolicy, wanted: str | None, unwanted: Mapping[str, str]
 ) -> tuple[str, dict[str, str]]:
     """Return the candidate to go back to, and those that were skipped on the way, with the reasons."""
+    channel = policy.name
     release = state.channels.get(channel)
     if release is None:
         raise PromotionError(
-            f"{channel} offers nothing of {state.server}",
-            hint=f"mcpfactory pipeline promote {state.server} --channel {channel}",
+            f"{channel} offers nothing of {state.server}: there is nothing to roll back",
+            hint=f"what is offered where: mcpfactory pipeline status {state.server}",
         )
     known = [name for name in release.before if name in state.candidates]
     if wanted is not None:
@@ -196,7 +189,7 @@ def _earlier_candidate(
         if chosen in unwanted:
             raise PromotionError(
                 f"candidate {chosen} of {state.server} may not return to {channel}: it was {unwanted[chosen]}",
-                hint=f"mcpfactory pipeline approve {state.server} --channel {channel} --candidate {chosen}",
+                hint=approve_command(state.server, policy, chosen),
             )
         return chosen, {}
     current = state.candidates.get(release.candidate)
@@ -207,7 +200,7 @@ def _earlier_candidate(
         passed = "".join(f"; {name} was {why}" for name, why in skipped.items())
         raise PromotionError(
             f"{channel} offered no older candidate of {state.server} that it may return to{passed}",
-            hint=f"mcpfactory pipeline retire {state.server} --channel {channel} takes it out of the channel",
+            hint=f"to take it out of the channel: mcpfactory pipeline retire {state.server} --channel {channel} --reason '…'",
         )
     return left[0], {name: why for name, why in skipped.items() if older.index(name) < older.index(left[0])}
 
@@ -224,8 +217,8 @@ def _refuse_older(decision: Decision, candidate: str) -> None:
         server, channel = decision.state.server, decision.policy.name
         raise PromotionError(
             f"candidate {candidate} of {server} is older than what {channel} offers",
-            hint=f"mcpfactory pipeline rollback {server} --channel {channel} --candidate {candidate} --reason '…'; "
-            "it also keeps automation from undoing it",
+            hint="to go back, and keep automation from undoing it: "
+            f"mcpfactory pipeline rollback {server} --channel {channel} --candidate {candidate} --reason '…'",
         )
 
 

@@ -16,7 +16,7 @@ from mcpfactory_pipeline.plan.approval import ApprovalPolicy, approved_by, descr
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs, shown_by_state, stage_inputs
 from mcpfactory_pipeline.plan.order import required_stages
 from mcpfactory_pipeline.plan.plan import UP_TO_DATE, plan
-from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, person_key
+from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, person_key, signing_option
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.signatures import require_key, sign_decision, without_unsigned
 from mcpfactory_pipeline.stages import workspace_stages
@@ -230,7 +230,8 @@ def stage_blockers(
 def approve_stage_command(state: ServerState, stage: Stage) -> str:
     """Return the command that approves what a stage shows now."""
     about = f" --candidate {state.candidate}" if "candidate" in stage.reads and state.candidate else ""
-    return f"mcpfactory pipeline approve {state.server} --stage {stage.name}{about}"
+    signed = stage.approval is not None and stage.approval.signed
+    return f"mcpfactory pipeline approve {state.server} --stage {stage.name}{about}{signing_option(signed=signed)}"
 
 
 def shown_items(stage: Stage, state: ServerState) -> list[dict[str, str]]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache, cached_property, partial
 from typing import Any, Final
 
@@ -17,8 +18,15 @@ from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.plan.due import due_checks, due_stages
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.plan.order import required_checks, required_stages
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, find_blockers, read_channels
+from mcpfactory_pipeline.plan.policy import (
+    ChannelPolicy,
+    describe_decision,
+    find_blockers,
+    read_channels,
+    unhold_command,
+)
 from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.promotion.promote import rollback_command
 from mcpfactory_pipeline.promotion.stage_decision import approve_stage_command, shown_items, stage_blockers
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState
@@ -27,7 +35,7 @@ from mcpfactory_pipeline.state.timeline import failing_since, in_channel_since
 from mcpfactory_pipeline.views.drift import removed_servers
 from mcpfactory_pipeline.views.status import status_row
 from mcpfactory_pipeline.workspace.broken import BrokenServer, contain
-from mcpfactory_pipeline.workspace.waivers import expiring
+from mcpfactory_pipeline.workspace.waivers import expiring, read_waiver_policy
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["KINDS", "InboxItem", "InboxReader", "gone_items", "in_order", "next_commands", "problem_item", "read_inbox"]
@@ -41,6 +49,7 @@ _STALE_TOO: Final = {"document", "edited", "moved"}  # drift that also makes a s
 
 _RUN: Final = "mcpfactory pipeline run"
 _STATUS: Final = "mcpfactory pipeline status"
+_RENEWED: Final = 90  # days that a waiver is proposed to hold again, where the policy allows as many
 _NAMED: Final = 3  # servers of a run that are named; more are all
 
 
@@ -132,6 +141,11 @@ class InboxReader:
     now: datetime
 
     @cached_property
+    def _waiver_days(self) -> int:
+        """For how many days a waiver is proposed again."""
+        return min(_RENEWED, read_waiver_policy(self.workspace.config.get("waivers", {})).max_days)
+
+    @cached_property
     def store(self) -> Store:
         """State and history of the workspace."""
         return Store(self.workspace)
@@ -150,7 +164,7 @@ class InboxReader:
             return
         recent = cache(lambda: self.store.recent(server.name))  # read only where somebody waits, and once
         due = [
-            *self._stages(server, state, row), *self._offered(state), *self._publishing(state), *self._channels(server, state, recent),
+            *self._stages(server, state, row), *self._offered(state, recent), *self._publishing(state), *self._channels(server, state, recent),
             *self._holds(state),
         ]  # fmt: skip
         events = recent() if due else ()
@@ -246,7 +260,7 @@ class InboxReader:
                 break
         return record.message
 
-    def _offered(self, state: ServerState) -> Iterator[InboxItem]:
+    def _offered(self, state: ServerState, recent: Callable[[], Sequence[Event]]) -> Iterator[InboxItem]:
         """Yield what a channel behind the first offers although a check of those bytes has failed since."""
         for channel in self.channels[1:]:
             release = state.channels.get(channel.name)
@@ -255,7 +269,7 @@ class InboxReader:
             failed = [name for name, check in checks if check.get("outcome") == "failed"]
             if failed and release:
                 said = f"{release.version} ({release.candidate}) is offered in {channel.name}, and {failed[0]} has failed since"
-                command = f"mcpfactory pipeline rollback {state.server} --channel {channel.name} --reason '…'"
+                command = rollback_command(state, channel, recent())
                 yield InboxItem("failed", state.server, channel.name, said, command)
 
     def _due(self, server: WorkspaceServer, state: ServerState, channel: ChannelPolicy, candidate: str) -> list[str]:
@@ -296,15 +310,15 @@ class InboxReader:
                     "gate", state.server, channel.name, f"{what} for {channel.name}: {words}", blockers[0].command
                 )
             elif "approval" in kinds and kinds <= {"approval", "soak"}:
-                who = f" from {', '.join(channel.approvers)}" if channel.approvers else ""
                 command = next(blocker.command for blocker in blockers if blocker.kind == "approval")
-                message = f"{what} for {channel.name}: {words}{who}"
+                message = f"{what} for {channel.name}: {words}"
                 yield InboxItem("approval", state.server, channel.name, message, command)
 
     def _holds(self, state: ServerState) -> Iterator[InboxItem]:
-        for name, hold in sorted(state.holds.items()):
-            command = f"mcpfactory pipeline unhold {state.server} --channel {name}"
-            yield InboxItem("hold", state.server, name, f"{name} is {describe_decision('held', hold)}", command)
+        for channel in sorted(self.channels, key=lambda channel: channel.name):
+            if hold := state.holds.get(channel.name):
+                message = f"{channel.name} is {describe_decision('held', hold)}"
+                yield InboxItem("hold", state.server, channel.name, message, unhold_command(state.server, channel))
 
     def _publishing(self, state: ServerState) -> Iterator[InboxItem]:
         """Yield what was on its way to a target when it broke off."""
@@ -330,9 +344,10 @@ class InboxReader:
             then = (
                 "counts again, and may close a gate" if left < 0 else "counts again from then on, and may close a gate"
             )
-            tool = f" --tool {waiver.tool}" if waiver.tool else ""
+            tool = f" --tool {shlex.quote(waiver.tool)}" if waiver.tool else ""
             message = f"the waiver of {what} by {waiver.person} ({waiver.reason}) {when}: what it excused {then}"
-            command = f"mcpfactory waive {waiver.rule} --server {server.name}{tool} --reason '…' --expires '…'"
+            rule, until = shlex.quote(waiver.rule), self.now.date() + timedelta(days=self._waiver_days)
+            command = f"mcpfactory waive {rule} --server {server.name}{tool} --reason '…' --expires {until}"
             yield InboxItem("waiver", server.name, what, message, command)
 
     def _timed(self, items: Sequence[InboxItem], events: Sequence[Event], state: ServerState) -> Iterator[InboxItem]:

@@ -85,10 +85,11 @@ def approve(
             output.note(f"this takes back the rejection of {words}")
         for words in made["proof"]:
             output.note(words)
-        for words in made["closed"]:
-            output.note(f"{channel} stays closed to it: {words}")
-        then = f"inbox {name}" if made["closed"] else f"pipeline promote {name} --channel {channel}"
-        output.note(f"next: mcpfactory {then}")
+        for blocker in made["blockers"]:
+            output.note(f"{channel} stays closed to it: {blocker['message']}")
+        kinds = {blocker["kind"] for blocker in made["blockers"]}
+        then = f"mcpfactory inbox {name}" if kinds else f"mcpfactory pipeline promote {name} --channel {channel}"
+        output.note(f"next, {made['blockers'][0]['command']}" if kinds == {"soak"} else f"next: {then}")
 
 
 def reject(
@@ -137,7 +138,7 @@ def rollback(
     if not as_json:
         for skipped, why in moved["skipped"].items():
             output.note(f"skipped: {skipped}, which was {why}")
-        output.note(f"next: mcpfactory pipeline unhold {name} --channel {channel}, when the channel may move again")
+        output.note(f"next, when the channel may move again: {moved['unhold']}")
 
 
 def hold(

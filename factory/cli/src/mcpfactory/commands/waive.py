@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from mcpfactory import complete, output
-from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, DryRun, RequiredReason, workspace_in
 
 
@@ -23,14 +22,9 @@ def waive(
     as_json: AsJson = False,
 ) -> None:
     """Accept a rule's findings about a server for a time, by name and with a reason; in waivers.toml beside the server."""
-    from mcpfactory_pipeline.base.errors import ConfigError
     from mcpfactory_pipeline.checks.waive import waive as accept
 
-    workspace = workspace_in()
-    try:
-        made = accept(workspace, server, rule, reason=reason, until=expires, tool=tool, person=person, dry_run=dry_run)
-    except ConfigError as error:
-        output.fail(str(error), error.hint, Exit.USAGE)
+    made = accept(workspace_in(), server, rule, reason=reason, until=expires, tool=tool, person=person, dry_run=dry_run)
     if as_json:
         output.data(made)
     else:

@@ -8,7 +8,7 @@ from mcpfactory_codegen.read.document import DocumentError
 from mcpfactory_codegen.servers.config import ServerConfigError
 from mcpfactory_codegen.servers.lock import LockError
 from mcpfactory_codegen.servers.merge import MergeError
-from mcpfactory_codegen.servers.scaffold import ScaffoldError
+from mcpfactory_codegen.servers.scaffold import ScaffoldError, UnknownTemplateError
 from mcpfactory_codegen.servers.style import FormatError
 from mcpfactory_codegen.servers.tree import TreeError
 from mcpfactory_runtime.errors import Exit, McpfactoryError
@@ -28,6 +28,12 @@ class CreateError(McpfactoryError):
     def __init__(self, message: str, hint: str, code: str) -> None:
         super().__init__(message, hint)
         self.code = code
+
+
+class NoSuchTemplateError(CreateError):
+    """No server was made: there is no template of that name."""
+
+    exit_code = Exit.NOT_FOUND
 
 
 class as_create_errors:  # noqa: N801 - reads as a statement: with as_create_errors(): …
@@ -51,7 +57,8 @@ class as_create_errors:  # noqa: N801 - reads as a statement: with as_create_err
         for known, code in self._CODES:
             if isinstance(error, known):
                 hint = getattr(error, "hint", "") or _HINTS.get(code, "")
-                raise CreateError(str(error), hint, code) from error
+                kind_made = NoSuchTemplateError if isinstance(error, UnknownTemplateError) else CreateError
+                raise kind_made(str(error), hint, code) from error
 
 
 _HINTS: Final = {

@@ -18,7 +18,15 @@ from mcpfactory_codegen.servers.lock import fingerprint
 from mcpfactory_codegen.text import nearest
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
-__all__ = ["ScaffoldError", "ServerTemplate", "find_template", "render", "template_version", "templates"]
+__all__ = [
+    "ScaffoldError",
+    "ServerTemplate",
+    "UnknownTemplateError",
+    "find_template",
+    "render",
+    "template_version",
+    "templates",
+]
 
 _SHIPPED: Final = Path(__file__).parents[1] / "_templates"
 _SETTINGS: Final = "copier.yml"
@@ -29,6 +37,12 @@ class ScaffoldError(McpfactoryError):
     """A template cannot be found or rendered. `hint` says what to do."""
 
     exit_code = Exit.BAD_INPUT
+
+
+class UnknownTemplateError(ScaffoldError):
+    """There is no template of that name."""
+
+    exit_code = Exit.NOT_FOUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +74,7 @@ def find_template(name: str) -> ServerTemplate:
     """Return a shipped template by name, or a template of the user's by the path of its folder.
 
     Raises:
-        ScaffoldError: there is none.
+        UnknownTemplateError: there is none.
     """
     for template in templates():
         if template.name == name:
@@ -72,7 +86,9 @@ def find_template(name: str) -> ServerTemplate:
     known = ", ".join(template.name for template in templates())
     close = nearest(name, [template.name for template in templates()])
     guess = f"did you mean {close!r}? " if close else ""
-    raise ScaffoldError(f"there is no template {name!r}", f"{guess}use one of {known}, or a folder with a {_SETTINGS}")
+    raise UnknownTemplateError(
+        f"there is no template {name!r}", f"{guess}use one of {known}, or a folder with a {_SETTINGS}"
+    )
 
 
 def template_version(name: str) -> str:
