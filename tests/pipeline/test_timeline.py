@@ -55,4 +55,4 @@ def test_a_stage_fails_since_its_first_other_end_after_it_passed() -> None:
 
 def test_an_agent_is_named_with_the_person_who_confirmed() -> None:
     assert actor_of({"actor": "Ada"}) == "Ada"
-    assert actor_of({"actor": "agent", "confirmed": "Ada"}) == "agent, confirmed by Ada"
+    assert actor_of({"actor": "agent", "confirmed": "Ada"}) == "agent, whose client says that Ada said yes"

@@ -119,7 +119,7 @@ async def test_with_a_policy_a_person_is_asked_and_the_history_has_both(space, r
     assert "the score is 97" in person.asked[1]
     async with connect(make_factory(space.root)) as client:
         (page,) = await client.read_resource("factory://servers/notes/history.md")
-    assert "| agent:robot, confirmed by Ada | promoted |" in page["text"]
+    assert "| agent:robot, whose client says that Ada said yes | promoted |" in page["text"]
     noted = [(e["event"], e["actor"], e["confirmed"]) for e in Store(space).history("notes")[-2:]]
     assert noted == [("approved", "agent:robot", "Ada"), ("promoted", "agent:robot", "Ada")]
     assert Store(space).state("notes").channels["production"].candidate == candidate

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
-from mcpfactory_runtime.server.sealing import LIFETIME, Sealer
+from mcpfactory_runtime.server import sealing
+from mcpfactory_runtime.server.sealing import LIFETIME, Sealer, UsedChallenges
 from tests.runtime.requirements import requirement
 
 BOUND: dict[str, Any] = {"principal": "ann", "method": "tools/call", "params": {"name": "t", "arguments": {"a": 1}}}
@@ -14,9 +16,10 @@ ANSWERS = {"name": {"action": "accept"}}
 
 def test_a_state_opens_for_the_same_request_whatever_the_repetition_adds() -> None:
     sealer = Sealer(b"key")
-    state = sealer.seal(ANSWERS, now=0, **BOUND)
+    state = sealer.seal(ANSWERS, ["name"], now=0, **BOUND)
     again = {**BOUND, "params": {**BOUND["params"], "_meta": {"x": 1}, "inputResponses": {}, "requestState": state}}
-    assert sealer.open(state, now=LIFETIME, **again) == ANSWERS
+    opened = sealer.open(state, now=LIFETIME, **again)
+    assert (opened.answers, opened.asked) == (ANSWERS, {"name"})
 
 
 @requirement("input-required.principal", "input-required.expiry", "input-required.request")
@@ -31,7 +34,7 @@ def test_a_state_opens_for_the_same_request_whatever_the_repetition_adds() -> No
 )
 def test_a_state_opens_for_nothing_else(changes: dict[str, Any]) -> None:
     sealer = Sealer(b"key")
-    state = sealer.seal(ANSWERS, now=0, **BOUND)
+    state = sealer.seal(ANSWERS, ["name"], now=0, **BOUND)
     with pytest.raises(McpError) as refused:
         sealer.open(state, **{**BOUND, "now": 1, **changes})
     assert refused.value.code == INVALID_PARAMS
@@ -46,7 +49,7 @@ def test_what_is_no_state_is_refused(state: Any) -> None:
 
 @requirement("input-required.integrity")
 def test_every_change_and_every_other_key_breaks_the_seal() -> None:
-    state = Sealer(b"key").seal(ANSWERS, now=0, **BOUND)
+    state = Sealer(b"key").seal(ANSWERS, ["name"], now=0, **BOUND)
     for changed in (state + "x", "x" + state, state[:-1], state.replace("e", "f", 1)):
         with pytest.raises(McpError):
             Sealer(b"key").open(changed, now=0, **BOUND)
@@ -57,8 +60,41 @@ def test_every_change_and_every_other_key_breaks_the_seal() -> None:
 @requirement("input-required.any-process")
 def test_processes_with_the_same_key_in_their_environment_open_each_others_states(monkeypatch: Any) -> None:
     monkeypatch.setenv("MCPFACTORY_STATE_KEY", "shared")
-    state = Sealer.from_environment().seal(ANSWERS, now=0, **BOUND)
-    assert Sealer.from_environment().open(state, now=0, **BOUND) == ANSWERS
+    state = Sealer.from_environment().seal(ANSWERS, ["name"], now=0, **BOUND)
+    assert Sealer.from_environment().open(state, now=0, **BOUND).answers == ANSWERS
     monkeypatch.delenv("MCPFACTORY_STATE_KEY")
     with pytest.raises(McpError):
         Sealer.from_environment().open(state, now=0, **BOUND)
+
+
+def test_a_state_of_a_server_with_another_name_is_refused_though_they_share_the_key() -> None:
+    state = Sealer(b"key", "shop").seal(ANSWERS, ["name"], now=0, **BOUND)
+    with pytest.raises(McpError, match="another request"):
+        Sealer(b"key", "bank").open(state, now=0, **BOUND)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_state_is_used_once_by_whichever_process(shared: bool, tmp_path: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("MCPFACTORY_STATE_KEY", "shared")
+    if shared:
+        monkeypatch.setenv("MCPFACTORY_STATE_DIR", str(tmp_path / "used"))
+    first = Sealer.from_environment("shop")
+    state = first.open(first.seal(ANSWERS, ["name"], now=0, **BOUND), now=0, **BOUND)
+    first.use(state, now=LIFETIME)
+    with pytest.raises(McpError, match="was used already"):
+        (Sealer.from_environment("shop") if shared else first).use(state, now=LIFETIME)
+
+
+def test_what_had_to_be_forgotten_counts_as_used(monkeypatch: Any) -> None:
+    monkeypatch.setattr(sealing, "_MOST_USED", 2)
+    used = UsedChallenges()
+    assert [used.add(name, 100 + number, now=0) for number, name in enumerate("abc")] == [True, True, True]
+    assert not used.add("a", 100, now=0)  # forgotten, as there are three
+    assert used.add("d", 103, now=0)
+
+
+def test_challenges_on_the_disk_go_when_their_states_have_expired(tmp_path: Any) -> None:
+    assert UsedChallenges(tmp_path).add("a", LIFETIME, now=LIFETIME * 2)
+    os.utime(tmp_path / "a", (1, 1))
+    assert UsedChallenges(tmp_path).add("b", LIFETIME * 3, now=LIFETIME * 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]

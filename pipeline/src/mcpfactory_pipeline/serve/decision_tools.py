@@ -133,9 +133,18 @@ class DecisionTools:
         """Lift a hold: the channel may move again. A person is asked first."""
         return await self._decide(ctx, "release", server, channel, reason=reason)
 
+    def _refuse_unknown(self, ctx: Context) -> None:
+        """Raise `ToolError` where nothing shows who calls: any program of this machine reaches a port."""
+        if not self._access.local and ctx.principal is None:
+            raise ToolError(
+                "Over HTTP, decisions are for callers that are known, and this server has no authorization.\n"
+                "hint: mcpfactory serve --http --token env:NAME, or serve on stdio"
+            )
+
     async def _decide(
         self, ctx: Context, name: str, server: str, channel: str, *, reason: str, candidate: str = ""
     ) -> DecisionResult:
+        self._refuse_unknown(ctx)
         kind, who = _KINDS[name], agent(ctx)
         await self._access.read(_refuse_agents, name, channel)
 
@@ -158,6 +167,7 @@ class DecisionTools:
         return DecisionResult(name, server, channel, made["candidate"], made["version"], who, confirmed)
 
     async def _decide_stage(self, ctx: Context, name: str, server: str, stage: str, reason: str) -> StageDecisionResult:
+        self._refuse_unknown(ctx)
         who, function = agent(ctx), _OF_STAGES[name]
         await self._access.read(_refuse_agents_at_stage, name, stage)
 

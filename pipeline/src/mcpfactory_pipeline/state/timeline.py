@@ -33,9 +33,9 @@ def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, st
 
 
 def actor_of(event: Event) -> str:
-    """Who made an event happen, in words: of an agent's with the person who said yes."""
+    """Who made an event happen, in words: of an agent's with the person who, as its client says, said yes."""
     actor, person = str(event.get("actor", "")), event.get("confirmed")
-    return f"{actor}, confirmed by {person}" if person else actor
+    return f"{actor}, whose client says that {person} said yes" if person else actor
 
 
 def seconds_in_channel(events: Iterable[Event], channel: str, candidate: str, now: datetime) -> float:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.auth.tokens import Principal
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.server.host import Host, ReplyChannel
+    from mcpfactory_runtime.server.sealing import Opened
 
 __all__ = ["Context"]
 
@@ -57,6 +58,7 @@ class Context(Injected):
         self._loop = loop
         self._thread = threading.get_ident()
         self._answers: Json | None = None
+        self._opened: Opened | None = None  # the state that came with the request; None too once it is used
         self._used: Json = {}
         self._count = 0
         self._reported = float("-inf")
@@ -295,6 +297,9 @@ class Context(Injected):
                     "method": self._call.peer.revision.wire(question.method),
                     "params": question.params(self._call.peer),
                 }
+        if found and self._opened is not None:
+            self._server.sealer.use(self._opened, time.time())
+            self._opened = None
         if missing:
             raise InputRequired(missing)
         return found
@@ -333,42 +338,36 @@ class Context(Injected):
         raise McpError(code, text, {"requiredCapabilities": missing})
 
     def _recorded(self) -> Json:
-        """Answers of earlier rounds and of this one.
+        """Answers of earlier rounds and of this one, to questions that this server has asked in a sealed state.
 
         Raises:
             McpError: INVALID_PARAMS for a bad requestState or inputResponses.
         """
         if self._answers is None:
-            self._answers = recorded_answers(self._server, self._call, self._channel.principal)
+            params, responses = self._call.params, self._call.params.get("inputResponses", {})
+            if not isinstance(responses, dict):
+                raise McpError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
+            self._answers = {}
+            if "requestState" in params:  # answers without one answer nothing that was asked
+                opened = self._opened = self._server.sealer.open(
+                    params["requestState"],
+                    principal=self._channel.principal,
+                    method=self._call.method,
+                    params=params,
+                    now=time.time(),
+                )
+                given = {key: value for key, value in responses.items() if key in opened.asked}
+                self._answers = {**opened.answers, **given}
         return self._answers
 
     def input_required(self, asked: InputRequired) -> Json:
         """Return the result that asks the client and carries what it has answered so far."""
         state = self._server.sealer.seal(
             self._used,
+            asked.requests,
             principal=self._channel.principal,
             method=self._call.method,
             params=self._call.params,
             now=time.time(),
         )
         return {"resultType": "input_required", "inputRequests": asked.requests, "requestState": state}
-
-
-def recorded_answers(server: Host, call: Call, principal: str) -> Json:
-    """Return what a repeated request contains: the answers sealed in `requestState`, then those of `inputResponses`.
-
-    Raises:
-        McpError: INVALID_PARAMS when either is malformed or the seal is broken.
-    """
-    answers: Json = {}
-    if "requestState" in call.params:
-        state = call.params["requestState"]
-        answers.update(
-            server.sealer.open(state, principal=principal, method=call.method, params=call.params, now=time.time())
-        )
-    if "inputResponses" in call.params:
-        responses = call.params["inputResponses"]
-        if not isinstance(responses, dict):
-            raise McpError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
-        answers.update(responses)
-    return answers

@@ -1,8 +1,9 @@
-"""`requestState`: answers that travel through the client and come back, sealed (basic/patterns/mrtr).
+"""`requestState`: questions and answers that travel through the client and come back, sealed (basic/patterns/mrtr).
 
-The client must not be able to change it, to use it for another request, for another principal, or for ever. So an HMAC
-covers the answers, the expiry and a digest of principal, method and parameters. It is not encrypted: it only holds what
-this client itself has answered.
+The client must not be able to change it, to use it for another request, for another principal, at another server, twice,
+or for ever, nor to answer what it was not asked. So an HMAC covers the answers, the keys that are asked, a random
+challenge, the expiry and a digest of server, principal, method and parameters. It is not encrypted: it only holds what
+this client itself was asked and has answered.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ import hashlib
 import hmac
 import json
 import os
+import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import Any, Final
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
 
-__all__ = ["LIFETIME", "Sealer"]
+__all__ = ["LIFETIME", "Opened", "Sealer", "UsedChallenges"]
 
 Json = dict[str, Any]
 
@@ -24,6 +29,61 @@ LIFETIME: Final = 3600.0
 """Seconds that a user may take to answer."""
 
 _NOT_BOUND: Final = {"_meta", "inputResponses", "requestState"}  # differ between a request and its repetition
+_MOST_USED: Final = 100_000  # challenges that one process remembers
+
+
+class Opened(NamedTuple):
+    """What a state holds: answers of earlier rounds, the keys that were asked, the challenge, and when it ends."""
+
+    answers: Json
+    asked: frozenset[str]
+    challenge: str
+    expires: float
+
+
+class UsedChallenges:
+    """Remembers which states were used, until they expire.
+
+    Args:
+        folder: where all processes that share the key remember them; None: this process does, for itself.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._used: dict[str, float] = {}
+        self._forgotten = 0.0  # states that expire until then count as used: they may have been
+        self._swept = 0.0
+
+    def add(self, challenge: str, expires: float, now: float) -> bool:
+        """Note that a state is used; return False where it was used before."""
+        if self._folder is not None:
+            self._sweep(now)
+            try:
+                os.close(os.open(self._folder / challenge, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            except FileExistsError:
+                return False
+            return True
+        if challenge in self._used or expires <= self._forgotten:
+            return False
+        self._used[challenge] = expires
+        while self._used:
+            oldest = next(iter(self._used))
+            if self._used[oldest] > now and len(self._used) <= _MOST_USED:
+                break
+            self._forgotten = max(self._forgotten, self._used.pop(oldest))
+        return True
+
+    def _sweep(self, now: float) -> None:
+        """Remove what has expired, once in a while."""
+        assert self._folder is not None
+        if now - self._swept < LIFETIME:
+            return
+        self._swept = now
+        self._folder.mkdir(0o700, parents=True, exist_ok=True)
+        for path in self._folder.iterdir():
+            with suppress(OSError):
+                if path.stat().st_mtime < now - LIFETIME:
+                    path.unlink()
 
 
 class Sealer:
@@ -31,25 +91,38 @@ class Sealer:
 
     Args:
         key: the secret; every process that serves the same clients needs the same one.
+        server: the server's name; states of others are refused.
+        used: remembers which states were used.
     """
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, server: str = "", used: UsedChallenges | None = None) -> None:
         self._key = key
+        self._server = server
+        self._used = UsedChallenges() if used is None else used
 
     @classmethod
-    def from_environment(cls) -> Sealer:
-        """Return the key of MCPFACTORY_STATE_KEY, or one that lives as long as this process."""
-        given = os.environ.get("MCPFACTORY_STATE_KEY")
-        return cls(given.encode() if given else os.urandom(32))
+    def from_environment(cls, server: str = "") -> Sealer:
+        """Return one with the key of MCPFACTORY_STATE_KEY, or with one that lives as long as this process."""
+        given, folder = os.environ.get("MCPFACTORY_STATE_KEY"), os.environ.get("MCPFACTORY_STATE_DIR")
+        used = UsedChallenges(Path(folder) if folder else None)
+        return cls(given.encode() if given else os.urandom(32), server, used)
 
-    def seal(self, answers: Json, *, principal: str, method: str, params: Json, now: float) -> str:
-        """Return the state that a client is given. `now` is in seconds since the epoch."""
-        body = {"answers": answers, "expires": now + LIFETIME, "for": _digest(principal, method, params)}
+    def seal(
+        self, answers: Json, asked: Iterable[str], *, principal: str, method: str, params: Json, now: float
+    ) -> str:
+        """Return the state that a client is given with the questions `asked`. `now` is in seconds since the epoch."""
+        body = {
+            "answers": answers,
+            "asked": sorted(asked),
+            "challenge": secrets.token_hex(16),
+            "expires": now + LIFETIME,
+            "for": self._digest(principal, method, params),
+        }
         payload = urlsafe_b64encode(json.dumps(body, separators=(",", ":")).encode())
         return f"{payload.decode()}.{self._mac(payload)}"
 
-    def open(self, state: object, *, principal: str, method: str, params: Json, now: float) -> Json:
-        """Return the answers in a state.
+    def open(self, state: object, *, principal: str, method: str, params: Json, now: float) -> Opened:
+        """Return what a state holds.
 
         Raises:
             McpError: INVALID_PARAMS when the state is not ours, was changed, has expired or belongs to another request.
@@ -62,16 +135,27 @@ class Sealer:
         body = json.loads(urlsafe_b64decode(payload))
         if body["expires"] < now:
             raise McpError(INVALID_PARAMS, "Invalid params: requestState has expired")
-        if body["for"] != _digest(principal, method, params):
+        if body["for"] != self._digest(principal, method, params):
             raise McpError(INVALID_PARAMS, "Invalid params: requestState belongs to another request")
-        answers: Json = body["answers"]
-        return answers
+        return Opened(body["answers"], frozenset(body["asked"]), body["challenge"], body["expires"])
+
+    def use(self, opened: Opened, now: float) -> None:
+        """Note that the answers to a state are believed, which happens once.
+
+        Raises:
+            McpError: INVALID_PARAMS when it happened before.
+        """
+        if not self._used.add(opened.challenge, opened.expires, now):
+            raise McpError(
+                INVALID_PARAMS,
+                "Invalid params: requestState was used already\nhint: send the request without requestState and "
+                "inputResponses, and answer what it asks",
+            )
 
     def _mac(self, payload: bytes) -> str:
         return urlsafe_b64encode(hmac.new(self._key, payload, hashlib.sha256).digest()).decode().rstrip("=")
 
-
-def _digest(principal: str, method: str, params: Json) -> str:
-    bound = {key: value for key, value in params.items() if key not in _NOT_BOUND}
-    text = json.dumps([principal, method, bound], sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    def _digest(self, principal: str, method: str, params: Json) -> str:
+        bound = {key: value for key, value in params.items() if key not in _NOT_BOUND}
+        text = json.dumps([self._server, principal, method, bound], sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -417,7 +417,7 @@ class Server:
         if self._sealer is None:
             from mcpfactory_runtime.server.sealing import Sealer  # noqa: PLC0415 - hashing is only needed by handlers that ask
 
-            self._sealer = Sealer.from_environment()
+            self._sealer = Sealer.from_environment(self.name)
         return self._sealer
 
     def handle(self, call: Call, channel: ReplyChannel) -> Outcome:

@@ -80,9 +80,10 @@ def _run_workers(name: str, make_app: Callable[[WorkerRelay], HttpApp], listener
     Raises:
         SystemExit: with status 1 when workers cannot start, or die again and again.
     """
-    # What one worker has sealed another must be able to open.
-    os.environ.setdefault("MCPFACTORY_STATE_KEY", secrets.token_hex(32))
     folder = Path(tempfile.mkdtemp(prefix="mcpfactory-"))  # for its owner only
+    # What one worker has sealed another must be able to open, once.
+    os.environ.setdefault("MCPFACTORY_STATE_KEY", secrets.token_hex(32))
+    os.environ.setdefault("MCPFACTORY_STATE_DIR", str(folder / "used"))
     parent = _Parent(name, make_app, listeners, [str(folder / f"{number}.sock") for number in range(len(listeners))])
     try:
         failed = parent.run()

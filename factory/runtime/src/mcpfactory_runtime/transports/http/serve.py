@@ -21,7 +21,7 @@ from mcpfactory_runtime.server.threads import busy
 if TYPE_CHECKING:
     from mcpfactory_runtime.transports.http.app import HttpApp
 
-__all__ = ["DRAIN", "listen", "listen_each", "listening_hint", "print_url", "serve"]
+__all__ = ["DRAIN", "listen", "listen_each", "listening_hint", "print_url", "serve", "web_config"]
 
 DRAIN: Final = 10  # seconds for requests in flight when the process gets a signal to end
 _BACKLOG: Final = 2048
@@ -127,7 +127,12 @@ def serve(app: HttpApp, listener: socket.socket, lifeline: int | None = None) ->
 
     `lifeline` is a descriptor whose end is taken for a signal, too.
     """
-    config = uvicorn.Config(
+    _WebServer(web_config(app), app, lifeline).run(sockets=[listener])
+
+
+def web_config(app: HttpApp) -> uvicorn.Config:
+    """Return how uvicorn serves an application."""
+    return uvicorn.Config(
         app,
         log_level="warning",
         access_log=False,
@@ -137,4 +142,3 @@ def serve(app: HttpApp, listener: socket.socket, lifeline: int | None = None) ->
         backlog=_BACKLOG,
         timeout_graceful_shutdown=DRAIN,
     )
-    _WebServer(config, app, lifeline).run(sockets=[listener])
