@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import date, timedelta
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
@@ -71,6 +72,23 @@ def test_junit_has_a_case_for_each_rule_and_counts_what_failed() -> None:
     waived = cases["descriptions.tool"].find("skipped")
     assert waived is not None
     assert str(waived.get("message")).startswith("waived by Ada")
+
+
+def test_in_junit_a_recommendation_is_no_failure_and_is_told() -> None:
+    report = sick()
+    mild = replace(report.findings[0], severity=1, gate=False, message="it could be nicer")
+    suite = ET.fromstring(FORMATS["junit"].write(replace(report, findings=(mild,))))[0]
+    case = next(case for case in suite.iter("testcase") if case.get("name") == mild.rule)
+    assert suite.get("failures") == "0"
+    assert case.find("failure") is None
+    assert "it could be nicer" in str(case.findtext("system-out"))
+
+
+def test_a_page_names_every_place_of_a_finding() -> None:
+    tools = [broken_tool(lambda tool, at=at: tool.update(name=f"tool_{at}", description="")) for at in range(9)]
+    page = FORMATS["html"].write(judged(observed(*tools)))
+    assert "and 6 more" in page
+    assert all(f"<li><code>tool_{at}</code></li>" in page for at in range(9))
 
 
 @pytest.mark.parametrize("report", [sick(), judged(observed(TOOL))], ids=["sick", "healthy"])

@@ -12,6 +12,7 @@ from mcpfactory_pipeline.checks.rule import Severity
 from mcpfactory_pipeline.workspace.waivers import Waiver
 
 __all__ = [
+    "PLACES_SHOWN",
     "RULES_VERSION",
     "VERSIONS",
     "Finding",
@@ -32,7 +33,7 @@ _SHOWN_BY: Final = (
     "calls with arguments that work (--cases FILE), what its API needs (--env NAME=VALUE), "
     "calls of tools that are not marked as harmless (--allow-calls)"
 )
-_PLACES: Final = 3  # where a finding was, before "and n more"
+PLACES_SHOWN: Final = 3  # where a finding was, before "and n more"
 # A new one whenever a rule is added or removed, or weighs, closes or applies differently (a test compares the table with
 # what stands here).
 VERSIONS: Final[Mapping[int, str]] = {
@@ -273,8 +274,8 @@ def finding_lines(alike: list[Finding]) -> list[str]:
 def join_locations(found: list[str]) -> str:
     """Return the first three places in words, and how many more there are; "" when none has a name."""
     named = [place for place in found if place]
-    more = f" and {len(named) - _PLACES} more" if len(named) > _PLACES else ""
-    return ", ".join(named[:_PLACES]) + more
+    more = f" and {len(named) - PLACES_SHOWN} more" if len(named) > PLACES_SHOWN else ""
+    return ", ".join(named[:PLACES_SHOWN]) + more
 
 
 def _cut(line: str) -> str:

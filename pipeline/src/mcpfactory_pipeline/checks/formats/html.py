@@ -7,7 +7,14 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks.report import Finding, Report, format_measurements, group_findings, join_locations
+from mcpfactory_pipeline.checks.report import (
+    PLACES_SHOWN,
+    Finding,
+    Report,
+    format_measurements,
+    group_findings,
+    join_locations,
+)
 
 __all__ = ["to_html"]
 
@@ -91,11 +98,15 @@ def _waived(report: Report) -> Iterator[str]:
 def _finding(alike: list[Finding]) -> str:
     one = alike[0]
     grade = '<strong class="bad">gate</strong>' if one.gate else f"severity {one.severity}"
-    where = escape(join_locations([finding.where for finding in alike]))
+    places = [finding.where for finding in alike if finding.where]
+    where = escape(join_locations(places))
     proof = json.dumps(one.evidence, indent=2, ensure_ascii=False) if one.evidence is not None else ""
     shown = f"<details><summary>Proof</summary><pre>{escape(proof)}</pre></details>" if proof else ""
+    all_of_them = "".join(f"<li><code>{escape(place)}</code></li>" for place in places)
+    more = f"<details><summary>All {len(places)} places</summary><ul>{all_of_them}</ul></details>"
     return (
         f"<article><h3>{escape(one.rule)}</h3><p>{grade}{f' at <code>{where}</code>' if where else ''}</p>"
+        f"{more if len(places) > PLACES_SHOWN else ''}"
         f"<p>{escape(one.message)}</p><p><strong>hint:</strong> {escape(one.hint)}</p>"
         f'<p class="dim">source: {escape(one.source)}</p>{shown}</article>'
     )

@@ -1,7 +1,7 @@
 """JUnit XML, as CI servers read it: the rules are the test cases.
 
 A rule with findings is a failure (its type says `gate` or the severity), one that could not be checked is an error, one that
-is waived or does not apply is skipped, with the reason.
+is waived or does not apply is skipped, with the reason. Findings of severity 1 recommend: their rule passes, and its output has them.
 """
 
 from __future__ import annotations
@@ -56,11 +56,7 @@ def _cases(report: Report) -> Iterator[ET.Element]:
     for rule in report.checked:
         case = _case(rule)
         if findings := found.get(rule):
-            grade = "gate" if any(finding.gate for finding in findings) else f"severity {findings[0].severity}"
-            failure = ET.SubElement(case, "failure", type=grade, message=_without_forbidden(findings[0].message))
-            failure.text = _without_forbidden(
-                "\n".join(line for alike in group_findings(findings) for line in finding_lines(alike))
-            )
+            _told(case, findings)
         elif rule in waived:
             _skipped(case, f"waived by {waived[rule].waiver.person}: {waived[rule].waiver.reason}")
         yield case
@@ -77,6 +73,16 @@ def _cases(report: Report) -> Iterator[ET.Element]:
         case = _case(rule)
         _skipped(case, reason)
         yield case
+
+
+def _told(case: ET.Element, findings: list[Finding]) -> None:
+    text = _without_forbidden("\n".join(line for alike in group_findings(findings) for line in finding_lines(alike)))
+    worst = max(findings, key=lambda finding: (finding.gate, finding.severity))
+    if worst.severity == 1 and not worst.gate:
+        ET.SubElement(case, "system-out").text = text
+        return
+    grade = "gate" if worst.gate else f"severity {worst.severity}"
+    ET.SubElement(case, "failure", type=grade, message=_without_forbidden(worst.message)).text = text
 
 
 def _case(rule: str) -> ET.Element:
