@@ -218,6 +218,35 @@ def test_an_approval_that_leaves_the_soak_says_in_how_long_to_promote(tmp_path: 
     assert re.search(r"\nnext, in \S.*: mcpfactory pipeline promote books --channel aged\n", done.err), done.err
 
 
+ASKED = """
+[[pipeline.stages]]
+name = "seen"
+kind = "approval"
+needs = []
+before = ["generate"]
+shows = ["file:mcpfactory.toml"]
+"""
+
+
+def test_a_run_that_ends_at_an_approval_says_what_to_type(tmp_path: Path) -> None:
+    space = make(tmp_path / "ws", "books", "notes")
+    config = tmp_path / "ws" / "mcpfactory.toml"
+    config.write_text(config.read_text() + ASKED)
+    stage(space, "notes", "one")
+    done = Inside(space.root)("pipeline", "run")
+    assert done.code == 0
+    assert "books: seen: 1 of 1 approval missing, from anyone; look at: servers/books/mcpfactory.toml" in done.err
+    commands = [parse(line.removeprefix("next: ")) for line in done.err.splitlines() if line.startswith("next: ")]
+    assert sorted(commands) == [["pipeline", "approve", name, "--stage", "seen"] for name in ("books", "notes")]
+    assert "next:" not in Inside(space.root)("pipeline", "run", "--json").err
+    for name in ("a", "b"):
+        shutil.copytree(space.root / "servers" / "books", space.root / "servers" / name)
+        (space.root / "servers" / name / "mcpfactory.toml").write_text(
+            f'[server]\nname = "{name}"\npackage = "{name}"\ntemplate = "none"\n'
+        )
+    assert "what waits for a person: mcpfactory inbox\n" in Inside(space.root)("pipeline", "run").err
+
+
 @pytest.mark.parametrize(
     ("typed", "code"),
     [

@@ -34,6 +34,7 @@ _SHOWN_FIELDS: Final = (
     "previous",
     "reason",
 )  # of an event, in a table
+_NAMED_SERVERS: Final = 3  # of a run, whose inbox is read for what comes next
 All = Annotated[bool, typer.Option("--all", help="All servers; the same as naming none.")]
 
 
@@ -109,7 +110,21 @@ def run(
         executor=executor or None,
     )
     warn_of_isolation(workspace, outcome)
+    if not as_json:
+        _note_waiting(workspace, list(outcome.servers))
     raise typer.Exit(exit_of_run(outcome))
+
+
+def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
+    """Say what waits for a person now at the servers of a run, with the command to type; of many servers, where to look."""
+    from mcpfactory_pipeline.views.inbox import read_inbox
+
+    if len(names) > _NAMED_SERVERS:
+        output.note("what waits for a person: mcpfactory inbox")
+        return
+    for item in read_inbox(workspace, names) if names else []:
+        if item.kind in {"approval", "ready"}:
+            output.note(f"{item.server}: {item.message}\nnext: {item.command}")
 
 
 def warn_of_isolation(workspace: Workspace, outcome: Any) -> None:
