@@ -12,7 +12,7 @@ from typing import Final
 
 from mcpfactory import output
 
-__all__ = ["progress"]
+__all__ = ["counting", "progress"]
 
 _PATIENCE: Final = 1.0  # seconds that need no word on a terminal
 _LONG: Final = 3.0  # and none elsewhere, where words stay
@@ -36,6 +36,23 @@ def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
                 output.note(f"{text} …")
 
         yield step
+
+
+@contextmanager
+def counting() -> Iterator[Callable[[int, int], None]]:
+    """Yield the function to call before each server with how many are read, and of how many: a word every few seconds."""
+    with progress(quiet=False) as step:
+        told = time.monotonic()
+
+        def count(done: int, servers: int) -> None:
+            nonlocal told
+            if time.monotonic() - told >= _LONG:
+                told = time.monotonic()
+                step(
+                    f"{done} of {servers} servers read; the first time in a clone, each history is folded from its beginning"
+                )
+
+        yield count
 
 
 class _Live:

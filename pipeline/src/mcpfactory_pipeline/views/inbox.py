@@ -77,8 +77,11 @@ def read_inbox(
     refresh: bool = False,
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
+    count: Callable[[int, int], None] = lambda _done, _servers: None,
 ) -> list[InboxItem]:
     """Everything that waits in a workspace, or at the named servers. `refresh` reads the documents' URLs again.
+
+    `count` is told before each server how many were read, and of how many.
 
     Raises:
         NotFoundError: for an unknown server.
@@ -89,7 +92,8 @@ def read_inbox(
     servers, broken = workspace.survey(names)
     items += [_broken_item(one) for one in broken]
     items += [] if names else gone_items(workspace)
-    for server in servers:
+    for done, server in enumerate(servers):
+        count(done, len(servers))
         found = contain(server.name, partial(desk.read, server, refresh=refresh))
         items += [_broken_item(found)] if isinstance(found, BrokenServer) else found
     return in_order(items)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -63,14 +63,23 @@ def _tools(server: WorkspaceServer) -> int | None:
     return len(report["tools"]) if report is not None else None
 
 
-def status(workspace: Workspace, names: Sequence[str] | None = None, *, refresh: bool = False) -> list[dict[str, Any]]:
+def status(
+    workspace: Workspace,
+    names: Sequence[str] | None = None,
+    *,
+    refresh: bool = False,
+    count: Callable[[int, int], None] = lambda _done, _servers: None,
+) -> list[dict[str, Any]]:
     """Return a row for each server (docs/reference/state.md has its shape). A server whose files are broken has a `problem`.
 
-    `refresh` reads the documents' URLs again.
+    `refresh` reads the documents' URLs again. `count` is told before each server how many were read, and of how many.
     """
     stages, store = workspace_stages(workspace), Store(workspace)
     servers, broken = workspace.survey(names)
-    rows = [status_row(workspace, store, stages, server, refresh=refresh)[0] for server in servers]
+    rows = []
+    for done, server in enumerate(servers):
+        count(done, len(servers))
+        rows.append(status_row(workspace, store, stages, server, refresh=refresh)[0])
     rows += [broken_row(one) for one in broken]
     return rows if names else sorted(rows, key=lambda row: str(row["server"]))
 

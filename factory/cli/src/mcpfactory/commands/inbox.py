@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from mcpfactory import output
 from mcpfactory.options import AsJson, Names, Refresh, Show, workspace_in
+from mcpfactory.progress import counting
 
 _SHOWN: Final = 20
 _FIRST: Final = (
@@ -30,7 +31,8 @@ def inbox(
     """Show what waits for a person, and the command to type next."""
     from mcpfactory_pipeline.views.inbox import read_inbox
 
-    items = read_inbox(workspace_in(), names or None, refresh=refresh)
+    with counting() as count:
+        items = read_inbox(workspace_in(), names or None, refresh=refresh, count=count)
     if as_json:
         output.data([item.to_json() for item in items])
     else:
@@ -46,7 +48,8 @@ def greet() -> bool:
         workspace = workspace_in()
     except WorkspaceError:
         return False
-    items = read_inbox(workspace)
+    with counting() as count:
+        items = read_inbox(workspace, count=count)
     _print(items, 5)
     commands = next_commands(items) if items or workspace.servers() else _FIRST
     output.line()

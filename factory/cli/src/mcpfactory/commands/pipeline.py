@@ -12,6 +12,7 @@ from mcpfactory import complete, output
 from mcpfactory.commands import decide
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Channel, DryRun, Name, Names, Refresh, Show, workspace_in
+from mcpfactory.progress import counting
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.plan.plan import PlanStep
@@ -172,7 +173,8 @@ def status(
     from mcpfactory_pipeline.report import status_table
     from mcpfactory_pipeline.views.status import status as read_status
 
-    rows = read_status(workspace_in(), names or None, refresh=refresh)
+    with counting() as count:
+        rows = read_status(workspace_in(), names or None, refresh=refresh, count=count)
     if as_json:
         output.data(rows)
     else:
