@@ -158,7 +158,7 @@ def line(name: str, examined: Examined) -> str:
     report = examined.report
     counts = Counter(finding["severity"] for finding in report["findings"])
     severities = " ".join(f"{severity}:{counts[severity]}" for severity in (5, 3, 2, 1))
-    verdict = "promotable" if report["passed"] else "NOT PROMOTABLE"
+    verdict = {"passed": "promotable", "not shown": "not shown", "refused": "NOT PROMOTABLE"}[report["verdict"]]
     rules = dict.fromkeys(finding["rule"] for finding in report["findings"])
     unchecked = [f"?{entry['rule']}" for entry in report["not_checked"]]
     words = " ".join([*rules, *unchecked]) or "none"

@@ -15,6 +15,8 @@ Json = dict[str, Any]
 
 META = "io.modelcontextprotocol/"
 VERSION = META + "protocolVersion"
+KINDS = {"number": (int, float), "integer": (int,), "string": (str,)}
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
 class RpcError(Exception):
@@ -40,16 +42,20 @@ class Animal:
     with_cases: ClassVar[bool] = False  # judged with cases.json, against the stub upstream
     limits: ClassVar[Mapping[str, float]] = {}  # what policy allows it to cost
     haste: ClassVar[int] = 1  # its starts are measured by a clock that goes so many times too fast
+    own_process: ClassVar[bool] = False  # needs one: it prints, ends, sleeps, or reads its environment
     page = 1
+    level = "debug"  # of log messages, as the client asked for
 
     def __init__(self, handshakes: list[str], moderns: list[str]) -> None:
         self.handshakes = handshakes
         self.moderns = moderns
+        self.agreed = ""  # the handshake revision of the session
+        self.out: Callable[[str], None] = lambda line: print(line, flush=True)
 
     # --- what it offers ---
 
     def capabilities(self) -> Json:
-        return {"tools": {}, "resources": {}, "prompts": {}}
+        return {"tools": {}, "resources": {"subscribe": True}, "prompts": {}, "completions": {}, "logging": {}}
 
     def tools(self) -> list[Json]:
         number = {"type": "number", "description": "One summand.", "examples": [2]}
@@ -68,6 +74,15 @@ class Animal:
             },
         ]
 
+    def accept(self, name: str, arguments: Json) -> Json | None:
+        """What is wrong with the arguments, as a result; None when nothing is."""
+        schema = next(tool for tool in self.tools() if tool["name"] == name)["inputSchema"]
+        for key in schema.get("required", ()):
+            kinds = KINDS.get(schema["properties"].get(key, {}).get("type"), ())
+            if key not in arguments or (kinds and type(arguments[key]) not in kinds):
+                return text(f"{key} is missing or of another type than the schema says", isError=True)
+        return None
+
     def call(self, name: str, arguments: Json) -> Json:
         if name == "add":
             total = arguments["a"] + arguments["b"]
@@ -80,8 +95,46 @@ class Animal:
     def read(self, uri: str) -> Json:
         return {"contents": [{"uri": uri, "text": "Lions to the left."}]}
 
+    def read_resource(self, uri: Any, *, modern: bool) -> Json:
+        if not isinstance(uri, str):
+            raise RpcError(-32602, "uri must be a text")
+        if uri not in [resource["uri"] for resource in self.resources()]:
+            raise RpcError(-32602 if modern else -32002, "no such resource", {"uri": uri})
+        return self.read(uri)
+
     def prompts(self) -> list[Json]:
-        return [{"name": "tour", "description": "Plan a walk through the zoo."}]
+        who = {"name": "who", "description": "Who comes along.", "required": True}
+        return [{"name": "tour", "description": "Plan a walk through the zoo.", "arguments": [who]}]
+
+    def fill(self, name: str, arguments: Json) -> Json:
+        words = {"type": "text", "text": f"Plan a walk for {arguments['who']}."}
+        return {"messages": [{"role": "user", "content": words}]}
+
+    def get_prompt(self, name: str, arguments: Json) -> Json:
+        self.check_prompt(name)
+        if "who" not in arguments:
+            raise RpcError(-32602, "who comes along?")
+        return self.fill(name, arguments)
+
+    def check_prompt(self, name: str) -> None:
+        if name not in [prompt["name"] for prompt in self.prompts()]:
+            raise RpcError(-32602, "no such prompt")
+
+    def complete(self, ref: Json) -> Json:
+        self.check_prompt(ref["name"])
+        return {"completion": {"values": ["Ada", "Grace"], "total": 2, "hasMore": False}}
+
+    def set_level(self, level: str) -> Json:
+        if level not in LEVELS:
+            raise RpcError(-32602, "no such level")
+        self.level = level
+        return {}
+
+    def subscribe(self, uri: str) -> Json:
+        return {}
+
+    def unsubscribe(self, uri: str) -> Json:
+        return {}
 
     # --- the protocol ---
 
@@ -109,16 +162,34 @@ class Animal:
     def call_tool(self, name: str, arguments: Json) -> Json:
         if name not in [tool["name"] for tool in self.tools()]:
             raise RpcError(-32602, "no such tool")
-        return self.call(name, arguments)
+        return self.accept(name, arguments) or self.call(name, arguments)
+
+    def called(self, name: str, arguments: Json, token: Any) -> Json:
+        self.progress(token)
+        return self.call_tool(name, arguments)
+
+    def progress(self, token: Any) -> None:
+        if token is not None:
+            for done in (1, 2):
+                self.report(token, done)
+
+    def report(self, token: Any, done: float) -> None:
+        self.tell("notifications/progress", progressToken=token, progress=done, total=2)
+
+    def tell(self, method: str, **params: Any) -> None:
+        self.write({"jsonrpc": "2.0", "method": method, "params": params})
 
     def method(self, method: str, params: Json) -> Json:
+        meta = params.get("_meta", {})
         answers: dict[str, Callable[[], Json]] = {
             "tools/list": lambda: self.list_tools(params.get("cursor")),
-            "tools/call": lambda: self.call_tool(params["name"], params.get("arguments", {})),
+            "tools/call": lambda: self.called(params["name"], params.get("arguments", {}), meta.get("progressToken")),
             "resources/list": lambda: {"resources": self.resources()},
             "resources/templates/list": lambda: {"resourceTemplates": []},
-            "resources/read": lambda: self.read(params["uri"]),
+            "resources/read": lambda: self.read_resource(params["uri"], modern=VERSION in meta),
             "prompts/list": lambda: {"prompts": self.prompts()},
+            "prompts/get": lambda: self.get_prompt(params["name"], params.get("arguments", {})),
+            "completion/complete": lambda: self.complete(params["ref"]),
         }
         if method not in answers:
             raise self.unknown_method()
@@ -129,8 +200,18 @@ class Animal:
 
     def handshake(self, method: str, params: Json) -> Json:
         if method == "initialize":
-            return self.initialize(params["protocolVersion"])
-        return self.ping() if method == "ping" else self.method(method, params)
+            if "protocolVersion" not in params:
+                raise RpcError(-32602, "protocolVersion is missing")
+            result = self.initialize(params["protocolVersion"])
+            self.agreed = str(result.get("protocolVersion"))
+            return result
+        answers: dict[str, Callable[[], Json]] = {
+            "ping": self.ping,
+            "logging/setLevel": lambda: self.set_level(params["level"]),
+            "resources/subscribe": lambda: self.subscribe(params["uri"]),
+            "resources/unsubscribe": lambda: self.unsubscribe(params["uri"]),
+        }
+        return answers[method]() if method in answers else self.method(method, params)
 
     def per_request(self, method: str, params: Json) -> Json:
         self.check_metadata(params["_meta"])
@@ -147,13 +228,19 @@ class Animal:
 
     def envelope(self, method: str, result: Json) -> Json:
         cacheable = method.endswith("/list") or method in ("server/discover", "resources/read")
-        return {**result, "resultType": "complete"} | ({"ttlMs": 0, "cacheScope": "private"} if cacheable else {})
+        named = {META + "serverInfo": {"name": "zoo", "version": "1"}}
+        return {**result, "resultType": "complete", "_meta": named} | (
+            {"ttlMs": 0, "cacheScope": "private"} if cacheable else {}
+        )
 
     # --- the wire ---
 
     def respond(self, message: Json) -> Json | None:
-        if "id" not in message:
+        if "id" not in message or "result" in message or "error" in message:
             return None
+        refusal = self.refusal(message)
+        if refusal is not None:
+            return {"jsonrpc": "2.0", "id": message["id"], "error": refusal.body}
         params = message.get("params") or {}
         modern = VERSION in params.get("_meta", {})
         try:
@@ -161,6 +248,16 @@ class Animal:
         except RpcError as error:
             return {"jsonrpc": "2.0", "id": message["id"], "error": error.body}
         return {"jsonrpc": "2.0", "id": message["id"], "result": result}
+
+    def refusal(self, message: Json) -> RpcError | None:
+        """What is wrong with a message before it is looked at."""
+        if message.get("jsonrpc") != "2.0" or "method" not in message:
+            return RpcError(-32600, "no JSON-RPC")
+        return None if isinstance(message.get("params", {}), dict) else RpcError(-32602, "params must be an object")
+
+    def batch(self, messages: list[Json]) -> list[Json] | Json | None:
+        """The answers to an array, which one revision has."""
+        return [answer for message in messages if (answer := self.respond(message)) is not None] or None
 
     def malformed(self) -> Json | None:
         return {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "no JSON"}}
@@ -170,7 +267,7 @@ class Animal:
         return message
 
     def write(self, message: Json) -> None:
-        print(json.dumps(self.sent(message)), flush=True)
+        self.out(json.dumps(self.sent(message)))
 
     def begin(self) -> None:
         """What happens before the first line is read."""
@@ -181,12 +278,18 @@ class Animal:
     def run(self) -> None:
         self.begin()
         for line in sys.stdin:
-            try:
-                message = json.loads(line)
-            except ValueError:
-                answer = self.malformed()
-            else:
-                answer = self.respond(message)
-            if answer is not None:
-                self.write(answer)
+            self.feed(line)
         self.end()
+
+    def feed(self, line: str) -> None:
+        """Take one line, and write what there is to say to it."""
+        try:
+            message = json.loads(line)
+        except ValueError:
+            answer: Any = self.malformed()
+        else:
+            answer = self.batch(message) if isinstance(message, list) else self.respond(message)
+        if isinstance(answer, list):
+            self.out(json.dumps([self.sent(one) for one in answer]))
+        elif answer is not None:
+            self.write(answer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -18,6 +18,7 @@ class Cage(BaseHTTPRequestHandler):
     animal: Animal
     events = False
     moved = ""
+    said: Sequence[str] = ()
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -32,6 +33,14 @@ class Cage(BaseHTTPRequestHandler):
         except ValueError:
             self.answer(400, self.animal.malformed())
             return
+        if isinstance(message, list):
+            answers = self.animal.batch(message)
+            self.answer(400 if isinstance(answers, dict) else 200 if answers else 202, answers)
+            return
+        if "method" not in message:
+            refused = "result" not in message and "error" not in message
+            self.answer(400 if refused else 202, self.animal.respond(message) if refused else None)
+            return
         params = message.get("params") or {}
         modern = VERSION in params.get("_meta", {})
         if modern and self.headers.get("Mcp-Method") != message["method"]:
@@ -41,19 +50,25 @@ class Cage(BaseHTTPRequestHandler):
         elif not modern and message["method"] != "initialize" and self.headers.get("Mcp-Session-Id") != "s1":
             self.answer(400, None)
         else:
+            said: list[str] = []
+            self.animal.out = said.append
             answer = self.animal.respond(message)
+            self.said = said
             self.answer(200 if answer else 202, answer, session=message["method"] == "initialize")
 
     def do_DELETE(self) -> None:
         self.answer(200, None)
 
-    def answer(self, status: int, message: Json | None, *, session: bool = False) -> None:
-        body = b"" if message is None else json.dumps(self.animal.sent(message)).encode()
+    def answer(self, status: int, message: Json | list[Json] | None, *, session: bool = False) -> None:
+        shown = (
+            [self.animal.sent(one) for one in message]
+            if isinstance(message, list)
+            else message and self.animal.sent(message)
+        )
+        body = b"" if message is None else json.dumps(shown).encode()
         if self.events and body:
-            note = json.dumps(
-                {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}
-            )
-            body = b": hello\r\n\r\nevent: message\r\ndata: %s\r\n\r\ndata: %s\n\n" % (note.encode(), body)
+            before = b"".join(b"data: %s\n\n" % line.encode() for line in self.said)
+            body = b": hello\r\n\r\nevent: message\r\n%sdata: %s\n\n" % (before, body)
         self.send_response(status)
         if body:
             self.send_header("Content-Type", "text/event-stream" if self.events else "application/json; charset=utf-8")

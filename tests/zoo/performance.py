@@ -12,6 +12,7 @@ from tests.zoo.base import Animal, Json
 class LateRiser(Animal):
     """Takes longer to its first answer than clients wait."""
 
+    own_process = True
     rule = "startup.in-time"
     haste = 50  # so that a quarter of a second is more than ten
 
@@ -22,12 +23,14 @@ class LateRiser(Animal):
 class HealthyAthlete(Animal):
     """Keeps within a policy that is generous enough for every machine."""
 
+    own_process = True
     limits: ClassVar[Mapping[str, float]] = {"max_start_ms": 30_000, "max_call_ms": 30_000, "max_memory_mb": 1_000}
 
 
 class Sloth(Animal):
     """Wakes up slowly."""
 
+    own_process = True
     rule = "performance.start"
     limits: ClassVar[Mapping[str, float]] = {"max_start_ms": 100}
 
@@ -38,6 +41,7 @@ class Sloth(Animal):
 class Tortoise(Animal):
     """Takes its time for every call."""
 
+    own_process = True
     rule = "performance.calls"
     limits: ClassVar[Mapping[str, float]] = {"max_call_ms": 100}
 
@@ -49,6 +53,7 @@ class Tortoise(Animal):
 class Glutton(Animal):
     """Keeps a hundred megabytes of every call."""
 
+    own_process = True
     rule = "performance.memory"
     limits: ClassVar[Mapping[str, float]] = {"max_memory_mb": 100}
 

@@ -47,6 +47,7 @@ class HealthyIdless(Animal):
 class Stillborn(Animal):
     """Ends before it says anything."""
 
+    own_process = True
     rule = "startup.starts"
 
     def begin(self) -> None:
@@ -69,6 +70,7 @@ class Stranger(Animal):
 class Chatterbox(Animal):
     """Greets on stdout."""
 
+    own_process = True
     rule = "startup.stdout"
 
     def begin(self) -> None:
@@ -78,6 +80,7 @@ class Chatterbox(Animal):
 class Sleeper(Animal):
     """Does not end when stdin ends, once it has spoken the oldest revision; one session is enough to wait for."""
 
+    own_process = True
     rule = "startup.ends"
     spoken = ""
 
@@ -144,6 +147,7 @@ class HardOfHearing(Animal):
 class Fragile(Animal):
     """Ends at the first line that is no JSON."""
 
+    own_process = True
     rule = "legacy.survives"
 
     def malformed(self) -> Json | None:
@@ -157,7 +161,8 @@ class Pretender(Animal):
     rule = "legacy.unknown-tool"
 
     def call_tool(self, name: str, arguments: Json) -> Json:
-        return self.call(name, arguments)
+        known = [tool["name"] for tool in self.tools()]
+        return super().call_tool(name, arguments) if name in known else text("done")
 
 
 class Forgiving(Animal):
@@ -167,7 +172,7 @@ class Forgiving(Animal):
 
     def call_tool(self, name: str, arguments: Json) -> Json:
         known = [tool["name"] for tool in self.tools()]
-        return self.call(name, arguments) if name in known else text("unknown tool", isError=True)
+        return super().call_tool(name, arguments) if name in known else text("unknown tool", isError=True)
 
 
 class Careless(Animal):
@@ -187,7 +192,7 @@ class Translator(Animal):
     rule = "legacy.ids"
 
     def sent(self, message: Json) -> Json:
-        return {**message, "id": str(message["id"])} if message["id"] is not None else message
+        return {**message, "id": str(message["id"])} if message.get("id") is not None else message
 
 
 class Verbose(Animal):
@@ -229,7 +234,8 @@ class Timeless(Animal):
     rule = "modern.cacheable"
 
     def envelope(self, method: str, result: Json) -> Json:
-        return {**result, "resultType": "complete"}
+        whole = super().envelope(method, result)
+        return {key: value for key, value in whole.items() if key not in ("ttlMs", "cacheScope")}
 
 
 class Lenient(Animal):

@@ -103,10 +103,15 @@ def test_a_server_on_the_official_sdk_is_promotable_with_tolerated_deviations_on
     report = asyncio.run(validate(ValidationTarget(command=(sys.executable, "tests/zoo/official.py"), cwd=ROOT)))
     assert report.passed, report.to_text()
     assert report.not_checked == ()
-    # Each is a known deviation of that SDK: unknown tools are isError, bad cursors and bad lines are ignored.
-    assert {(f.rule, f.severity) for f in report.findings} <= {
-        ("legacy.malformed", 1),
-        ("legacy.unknown-tool", 1),
-        ("legacy.bad-cursor", 1),
-    }
-    assert report.score >= 97
+    # Each is a known deviation of that SDK: unknown tools are isError, bad cursors, bad lines and batches are ignored,
+    # params that are a list and unknown prompts are errors with another code.
+    known = ("malformed", "unknown-tool", "bad-cursor", "not-rpc", "params", "batch")
+    tolerated = {(f"legacy.{name}", 1) for name in known} | {("features.unknown-prompt", 1)}
+    assert {(f.rule, f.severity) for f in report.findings} <= tolerated
+    assert report.score >= 95
+
+
+@pytest.mark.parametrize("name", ["HealthyRich", "HealthyNarrator", "Straggler", "Undemanding", "Loner"])
+def test_an_animal_in_a_process_of_its_own_gets_the_report_that_it_gets_in_the_process_of_the_test(name: str) -> None:
+    apart = visit(name, own_process=True).judged()
+    assert apart.to_json() == examined(name).to_json()

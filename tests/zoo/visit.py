@@ -15,6 +15,7 @@ from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.examine import observe
 from tests.zoo.animals import animals
+from tests.zoo.cage import Keeper
 from tests.zoo.packages import Packaged
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +35,8 @@ class Visit:
         return evaluate(self.evidence, rules, target=self.name, secrets=self.secrets)
 
 
-def visit(name: str) -> Visit:
+def visit(name: str, *, own_process: bool = False) -> Visit:
+    """Look at one animal: in this process, unless it or the caller wants one for it."""
     kind = ANIMALS[name]
     revisions = (",".join(eras.HANDSHAKES), ",".join(eras.MODERNS))
     command = (sys.executable, "-S", "-m", "tests.zoo", name, *revisions)
@@ -59,6 +61,8 @@ def visit(name: str) -> Visit:
             api_timeout=0.4,
             limits=kind.limits,
         )
-        evidence, secrets = asyncio.run(observe(target))
+        inside = not kind.own_process and not own_process
+        connect = Keeper(kind, list(eras.HANDSHAKES), list(eras.MODERNS)) if inside else None
+        evidence, secrets = asyncio.run(observe(target, connect=connect))
     starts = tuple(replace(start, milliseconds=start.milliseconds * kind.haste) for start in evidence.starts)
     return Visit(name, replace(evidence, starts=starts), secrets)

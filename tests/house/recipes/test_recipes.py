@@ -14,6 +14,7 @@ from typing import Final
 import pytest
 
 from benchmarks.house.recipes import Recipe, read_recipes
+from mcpfactory_pipeline.checks.report import RULES_VERSION
 from tests.codegen.judges import CACHE
 from tests.house.recipes.trials import TRIALS, Trial
 from tests.patience import PATIENCE
@@ -97,7 +98,9 @@ def follow(tree: Tree, recipe: Recipe, trial: Trial) -> None:
     done = tree.run(recipe.commands, trial.tests)
     if told := DIGEST.search(done.stdout):
         page = tree.root / "tests/pipeline/checks/test_reference.py"
-        page.write_text(page.read_text("utf-8").replace("WEIGHED = {", f"WEIGHED = {{6: '{told[1]}', "), "utf-8")
+        page.write_text(
+            page.read_text("utf-8").replace("WEIGHED = {", f"WEIGHED = {{{RULES_VERSION + 1}: '{told[1]}', "), "utf-8"
+        )
         done = tree.run(recipe.commands, trial.tests)
     assert done.returncode == 0, done.stdout + done.stderr
 

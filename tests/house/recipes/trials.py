@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from mcpfactory_pipeline.checks.report import RULES_VERSION
 from tests.runtime.upstream.test_styles import STEPS
 from tests.trial_revision import add_record
 
@@ -120,7 +121,7 @@ def rule(root: Path) -> None:
         root,
         f"{PIPELINE}/checks/report.py",
         "\n}\n\nRULES_VERSION",
-        '\n    6: "packaging.summary is new",\n}\n\nRULES_VERSION',
+        f'\n    {RULES_VERSION + 1}: "packaging.summary is new",\n}}\n\nRULES_VERSION',
     )
     animals = root / "tests/zoo/packages.py"
     animals.write_text(animals.read_text(encoding="utf-8") + ANIMAL, encoding="utf-8")

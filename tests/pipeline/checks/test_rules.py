@@ -54,6 +54,14 @@ def observed(*tools: Any, **changes: Any) -> Evidence:
             "after-malformed": exchange("ping", {}),
             "unknown-tool": exchange("tools/call", error={"code": -32602, "message": "no such tool"}),
             "bad-cursor": exchange("tools/list", error={"code": -32602, "message": "no such cursor"}),
+            "unknown-version": exchange("initialize", hello),
+            "no-version": exchange("initialize", error={"code": -32602, "message": "protocolVersion is missing"}),
+            "early-ping": exchange("ping", {}),
+            "array-params": exchange("tools/call", error={"code": -32602, "message": "params"}),
+            "not-rpc": exchange("", error={"code": -32600, "message": "no message"}),
+            "unknown-members": exchange("tools/list", {"tools": list(tools)}),
+            "list-again": exchange("tools/list", {"tools": list(tools)}),
+            **{probe: WireExchange("", problem="no answer") for probe in ("notification", "late-cancel", "response")},
         },
         lists={"tools/list": Listing("tools/list", tuple(tools), (listed,))},
         calls=(RecordedCall("search_books", good, "guess"),),
@@ -350,7 +358,7 @@ def test_a_server_whose_tools_all_keep_silent_is_not_promotable() -> None:
 
 
 def test_of_several_starts_the_fastest_says_how_slow_a_server_is() -> None:
-    cold = ServerProcess("first", answered=True, milliseconds=11_000, ended_after=2_300)
+    cold = ServerProcess("first", answered=True, milliseconds=11_000, ended_after=22_300)
     warm = ServerProcess("second", answered=True, milliseconds=900, ended_after=300)
     assert failed(judged(observed(TOOL, starts=(cold, warm)))) == set()
     assert failed(judged(observed(TOOL, starts=(cold, cold)))) == {"startup.in-time", "startup.ends"}

@@ -18,7 +18,7 @@ from mcpfactory_codegen.effects import sounds_like_change
 from mcpfactory_pipeline.checks.evidence import calls_others
 from mcpfactory_pipeline.checks.exchange import Json
 from mcpfactory_pipeline.checks.families.behaviour import hint
-from mcpfactory_pipeline.checks.samples import other_arguments, sample_arguments
+from mcpfactory_pipeline.checks.samples import other_arguments, sample_arguments, wrong_arguments
 from mcpfactory_pipeline.checks.target import ExamineError
 from mcpfactory_runtime.upstream.operation import ServerAddress
 from mcpfactory_runtime.upstream.servers import Addresses
@@ -31,6 +31,7 @@ __all__ = [
     "api_variables",
     "plan_calls",
     "plan_others",
+    "plan_wrong",
     "read_cases",
     "read_examples",
     "request_faults",
@@ -39,6 +40,7 @@ __all__ = [
 
 MAX_CALLS: Final = 50  # calls without cases; with cases all are made
 MAX_VARIED: Final = 20  # tools that are called with other arguments, too
+MAX_WRONG: Final = 5  # tools that are called with arguments that break their schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,22 @@ def plan_others(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) 
         replace(planned, arguments=arguments, title="other arguments")
         for planned in varied
         for arguments in other_arguments(schemas[planned.tool], planned.arguments)
+    ]
+
+
+def plan_wrong(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
+    """Return calls that break the inputSchema, of tools that only read: one without a required argument, one of a wrong type."""
+    counts = Counter(name for name, _ in tools)
+    reading = {
+        name: tool
+        for name, tool in tools
+        if hint(tool, "readOnlyHint") is True and counts[name] == 1 and not calls_others(tool)
+    }
+    firsts = {planned.tool: planned for planned in reversed(plan) if planned.tool in reading}
+    return [
+        replace(planned, arguments=arguments, title=why, request=None, case=None)
+        for name, planned in list(firsts.items())[:MAX_WRONG]
+        for why, arguments in wrong_arguments(reading[name].get("inputSchema"), planned.arguments)
     ]
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, MODERN, R2025_06_18
+from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, MODERN, R2025_06_18, REVISIONS
 
 __all__ = [
+    "BATCHES",
     "CACHEABLE",
     "CAPABILITIES",
     "FIRST_MODERN",
@@ -27,6 +28,7 @@ LATEST_HANDSHAKE: Final = LATEST_LEGACY.name
 FIRST_MODERN: Final = min(MODERNS)  # what came with the lifecycle of today
 LATEST_MODERN: Final = max(MODERNS)  # what a server is asked in first
 STRUCTURED: Final = R2025_06_18.name  # outputSchema and structuredContent
+BATCHES: Final = frozenset(name for name, revision in REVISIONS.items() if revision.batches)
 CACHEABLE: Final = LATEST.cacheable
 
 META: Final = "io.modelcontextprotocol/"

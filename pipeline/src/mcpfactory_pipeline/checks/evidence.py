@@ -22,6 +22,7 @@ __all__ = [
     "Probe",
     "RecordedCall",
     "ServerProcess",
+    "Unasked",
     "answer_text",
     "calls_others",
     "measure",
@@ -39,6 +40,30 @@ Probe = Literal[
     "unknown-tool",
     "bad-cursor",
     "read-resource",
+    "after-odd",
+    "unknown-version",
+    "no-version",
+    "early-ping",
+    "notification",
+    "response",
+    "not-rpc",
+    "batch",
+    "array-params",
+    "unknown-members",
+    "list-again",
+    "late-cancel",
+    "unknown-resource",
+    "resource-uri",
+    "get-prompt",
+    "unknown-prompt",
+    "prompt-arguments",
+    "complete",
+    "complete-unknown",
+    "set-level",
+    "unknown-level",
+    "subscribe",
+    "unsubscribe",
+    "modern-retired",
     "modern-list",
     "modern-no-capabilities",
     "modern-unknown-version",
@@ -60,6 +85,28 @@ class ServerProcess:
     ended_after: int | None = None  # milliseconds from the end of stdin to the end of the process; None: it was killed
     memory: int | None = None  # peak kilobytes of the process, where the system says
     busy: bool = False  # a request was unanswered at the end, so that the process had something left to do
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """One notification or request that the server sent. `during` is the request that it was serving, None when there was none."""
+
+    purpose: str  # of the session
+    message: Json
+    during: Json | None = None
+    modern: bool = False  # the session speaks the per-request lifecycle
+    initialized: bool = False  # the client had told `notifications/initialized`
+
+    @property
+    def method(self) -> str:
+        """What it is about."""
+        return str(self.message.get("method"))
+
+    @property
+    def params(self) -> Json:
+        """Its params; {} when they are no object."""
+        params = self.message.get("params")
+        return params if isinstance(params, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +213,8 @@ class Evidence:
     lists: Mapping[str, Listing] = field(default_factory=dict)
     calls: tuple[RecordedCall, ...] = ()
     others: tuple[RecordedCall, ...] = ()  # calls of the same tools with other arguments
+    wrong: tuple[RecordedCall, ...] = ()  # calls with arguments that break the schema; `title` says how
+    unasked: tuple[Unasked, ...] = ()  # what the server sent besides answers
     uncalled: Mapping[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False
     server: Mapping[str, Any] = field(default_factory=dict)  # serverInfo

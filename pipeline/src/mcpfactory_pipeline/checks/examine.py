@@ -13,7 +13,7 @@ from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.checks.calls import api_variables, plan_calls, read_cases, read_examples, required_variables
 from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence
-from mcpfactory_pipeline.checks.interview import Interview
+from mcpfactory_pipeline.checks.interview import Connect, Interview
 from mcpfactory_pipeline.checks.matrix import observe_failures
 from mcpfactory_pipeline.checks.package import inspect_package
 from mcpfactory_pipeline.checks.report import Report
@@ -46,11 +46,16 @@ async def validate(
     return evaluate(evidence, RULES, target=target.name, secrets=secrets, waivers=waivers, policy=policy, today=today)
 
 
-async def observe(target: ValidationTarget, *, timeout: float = 60.0) -> tuple[Evidence, dict[str, str]]:  # noqa: ASYNC109  # as above
+async def observe(
+    target: ValidationTarget,
+    *,
+    timeout: float = 60.0,  # noqa: ASYNC109  # as above
+    connect: Connect | None = None,
+) -> tuple[Evidence, dict[str, str]]:
     """Return what can be seen of `target`, and the values that a report must mask.
 
     `timeout` is in seconds and for all of it, and a moment more for each case; but what the server does while its API fails
-    is observed afterwards, within as long.
+    is observed afterwards, within as long. `connect` says how the server is reached, where that is neither command nor URL.
 
     A server that is started here gets a canary as secret, under the names that its own report lists, and where `target` has
     cases the stub upstream as its API. Bad servers make findings, never exceptions. Runs on asyncio.
@@ -75,7 +80,14 @@ async def observe(target: ValidationTarget, *, timeout: float = 60.0) -> tuple[E
         own = {} if target.url is not None else _guarded(secrets)
         enough = timeout + _A_CALL * len(cases or ())
         evidence = await Interview(
-            target, timeout=enough, environ=environ, secrets=own, cases=cases, stub=stub, examples=examples
+            target,
+            timeout=enough,
+            environ=environ,
+            secrets=own,
+            cases=cases,
+            stub=stub,
+            examples=examples,
+            connect=connect,
         ).run()
     if cases is not None:
         evidence = await _with_failures(evidence, target, environ, cases, timeout)

@@ -20,7 +20,7 @@ class WireExchange:
 
     `sent` is a JSON-RPC message, or the raw text where the point is that it is none. `received` is the answer's whole
     JSON-RPC message, or None; `problem` then says why ("no answer within 5 s", "the server ended").
-    `status` is the HTTP status, 0 on stdio.
+    `status` is the HTTP status, 0 on stdio. `more` are further answers to the same text: a batch has several.
     """
 
     sent: Json | str
@@ -28,6 +28,7 @@ class WireExchange:
     problem: str = ""
     status: int = 0
     milliseconds: int = 0
+    more: tuple[Json, ...] = ()
 
     @property
     def error(self) -> Json | None:
@@ -64,7 +65,7 @@ class WireExchange:
         """Return the exchange as a report shows it: trimmed, with the values of `secrets` (name → value) masked."""
         shown: Json = {"request": trim(mask(self.sent, secrets))}
         if self.received is not None:
-            shown["response"] = trim(mask(self.received, secrets))
+            shown["response"] = trim(mask([self.received, *self.more] if self.more else self.received, secrets))
         if self.status:
             shown["status"] = self.status
         if self.problem:

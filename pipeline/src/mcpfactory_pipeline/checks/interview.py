@@ -4,30 +4,45 @@ Sessions, each a process of its own on stdio:
 1. the newest handshake revision: lists, probes, tool calls;
 2. every older handshake revision: only `initialize`;
 3. the per-request revision: discover, its probes, and all of 1 when the server knows no handshake;
-4. half a message, after which the server must still answer.
+4. a revision that does not exist, then messages that no client sends (`questions.ODD`);
+5. requests before the handshake, where only ping is in order;
+6. half a message, after which the server must still answer.
 """
 
 from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.calls import PlannedCall, plan_calls, plan_others, request_faults
-from mcpfactory_pipeline.checks.evidence import Era, Evidence, Listing, Probe, RecordedCall, ServerProcess
+from mcpfactory_pipeline.checks.calls import PlannedCall, plan_calls, plan_others, plan_wrong, request_faults
+from mcpfactory_pipeline.checks.evidence import Era, Evidence, Listing, Probe, RecordedCall, ServerProcess, Unasked
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.questions import (
+    NO_REVISION,
+    NOTHING_TO_ASK,
+    ODD,
+    QUESTIONS,
+    UNKNOWN_REVISION,
+    OddMessage,
+    Seen,
+    batch_of,
+)
 from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.checks.wire.conversation import Conversation
 from mcpfactory_pipeline.checks.wire.http import HttpConversation
 from mcpfactory_pipeline.checks.wire.stdio import StdioConversation
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
-__all__ = ["Interview"]
+__all__ = ["Connect", "Interview"]
 
 _ANSWER: Final = 10.0  # seconds that one answer may take
+_SLOWER: Final = 10  # times as long as the first answer an answer may take, where that is more
+_STARTS: Final = 10  # starts of the server that the examination has
 _TIRED: Final = 2.0  # the same, after three answers that did not come
 _MAX_PAGES: Final = 100
 _LISTS: Final = {
@@ -37,6 +52,16 @@ _LISTS: Final = {
     "prompts/list": "prompts",
 }
 _OVER: Final = "the time for the examination was over"
+
+
+Connect = Callable[[ValidationTarget, Mapping[str, str], str], Awaitable[Conversation | ServerProcess]]
+
+
+async def _connect(target: ValidationTarget, environ: Mapping[str, str], purpose: str) -> Conversation | ServerProcess:
+    """Return a conversation for one purpose, or the process that could not be started."""
+    if target.url is not None:
+        return HttpConversation(target.url, purpose)
+    return await StdioConversation.start(target.command or (), target.cwd, environ, purpose)
 
 
 class Interview:
@@ -52,8 +77,10 @@ class Interview:
         cases: list[dict[str, Any]] | None = None,
         stub: StubUpstream | None = None,
         examples: Sequence[Mapping[str, Any]] = (),
+        connect: Connect | None = None,
     ) -> None:
         self._target = target
+        self._connect = connect or _connect
         self._environ = environ
         self._secrets = secrets
         self._cases = cases
@@ -63,6 +90,7 @@ class Interview:
         self._deadline = time.monotonic() + timeout
         self._ids = itertools.count(1)
         self._unanswered = 0
+        self._pace = 0.0  # seconds that the first answer took, with the start of the process
         self._starts: list[ServerProcess] = []
         self._traffic: list[WireExchange] = []
         self._handshakes: dict[str, WireExchange] = {}
@@ -75,6 +103,8 @@ class Interview:
         self._lists: dict[str, Listing] = {}
         self._calls: list[RecordedCall] = []
         self._others: list[RecordedCall] = []
+        self._wrong: list[RecordedCall] = []
+        self._unasked: list[Unasked] = []
         self._uncalled: dict[str, str] = {}
         self._missing: dict[str, str] = {}
 
@@ -86,6 +116,9 @@ class Interview:
                 await self._older_handshake(revision)
         if any(start.answered or "could not be started" not in start.problem for start in self._starts):
             await self._per_request()
+        if "legacy" in self._eras:
+            await self._unknown_revision()
+            await self._before_handshake()
         if self._eras:
             await self._malformed_message()
         else:
@@ -106,8 +139,54 @@ class Interview:
 
     async def _older_handshake(self, revision: str) -> None:
         async with self._session(f"session {revision}") as conversation:
+            if conversation is not None and await self._initialize(conversation, revision):
+                agreed = (self._handshakes[revision].result or {}).get("protocolVersion")
+                if agreed == revision and revision in eras.BATCHES:
+                    await self._odd(conversation, batch_of("mcpfactory-one", "mcpfactory-two"))
+
+    async def _unknown_revision(self) -> None:
+        """A revision that nobody released, then what no client sends, each followed by a ping."""
+        async with self._session("unknown revision") as conversation:
+            if conversation is None:
+                return
+            params = {**eras.initialize_params(), "protocolVersion": UNKNOWN_REVISION}
+            await self._probe(conversation, "unknown-version", self._handshake_message("initialize", params))
+            if self._seconds_left() <= 0:
+                return
+            if self._probes["unknown-version"].result is None and not await self._greet(conversation):
+                return  # it refused, as it may, and nothing more in this session
+            await conversation.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
+            for odd in ODD:
+                if not await self._odd(conversation, odd):
+                    break
+
+    async def _greet(self, conversation: Conversation) -> bool:
+        message = self._handshake_message("initialize", eras.initialize_params())
+        return (await self._ask(conversation, message)).result is not None
+
+    async def _before_handshake(self) -> None:
+        """A ping and a bad `initialize` in a session that has not begun. Over HTTP there is no session then, and no ping."""
+        if self._target.url is not None:
+            self._missing["early-ping"] = self._missing["no-version"] = "there is no session before initialize"
+            return
+        async with self._session("before the handshake") as conversation:
             if conversation is not None:
-                await self._initialize(conversation, revision)
+                await self._probe(conversation, "early-ping", self._handshake_message("ping"))
+                await self._probe(conversation, "no-version", self._handshake_message("initialize", NO_REVISION))
+
+    async def _odd(self, conversation: Conversation, odd: OddMessage) -> bool:
+        """Send one odd message and a ping; whether the server lives on."""
+        if self._seconds_left() <= 0:
+            self._missing[odd.probe] = _OVER
+            return False
+        patience = max(min(_ANSWER, self._seconds_left()), 0.5)
+        ping = self._handshake_message("ping")
+        self._probes[odd.probe], after = await conversation.send_raw(odd.text, ping, patience, wait=odd.answered)
+        if after.received is None:
+            problem = f"{after.problem} (after {odd.text})"
+            after = replace(after, problem=problem)
+        self._probes["after-odd"] = after
+        return after.received is not None
 
     async def _per_request(self) -> None:
         async with self._session(f"session {eras.LATEST_MODERN}") as conversation:
@@ -142,9 +221,8 @@ class Interview:
             else:
                 after = self._modern_message("server/discover")
             text = '{"jsonrpc": "2.0", "id": 1, "method":'
-            malformed, alive = await conversation.send_malformed(
-                text, after, max(min(_ANSWER, self._seconds_left()), 0.5)
-            )
+            patience = max(min(_ANSWER, self._seconds_left()), 0.5)
+            malformed, alive = await conversation.send_raw(text, after, patience, wait=True)
             self._probes["malformed"], self._probes["after-malformed"] = malformed, alive
 
     async def _initialize(self, conversation: Conversation, revision: str) -> bool:
@@ -178,6 +256,7 @@ class Interview:
         unknown = self._modern_message("tools/list", version=self._modern.replace("20", "19", 1))
         await self._probe(conversation, "modern-unknown-version", unknown)
         await self._probe(conversation, "modern-unknown-method", self._modern_message("mcpfactory/nothing"))
+        await self._probe(conversation, "modern-retired", self._modern_message("ping"))
 
     async def _examine(self, conversation: Conversation, message: Any) -> None:
         for method in _LISTS:
@@ -194,7 +273,20 @@ class Interview:
             await self._probe(
                 conversation, "bad-cursor", message("tools/list", {"cursor": "mcpfactory-no-such-cursor"})
             )
+        await self._ask_questions(conversation, message)
         await self._call_tools(conversation, message)
+
+    async def _ask_questions(self, conversation: Conversation, message: Any) -> None:
+        """Ask what the table of questions has for this lifecycle and these capabilities."""
+        seen = Seen(self._capabilities, self._lists)
+        for question in QUESTIONS:
+            if question.era not in ("", *self._eras) or question.capability not in self._capabilities:
+                continue
+            params = question.params(seen)
+            if params is None:
+                self._missing[question.probe] = NOTHING_TO_ASK
+            else:
+                await self._probe(conversation, question.probe, message(question.method, params))
 
     async def _list(self, conversation: Conversation, method: str, message: Any) -> None:
         items: list[Any] = []
@@ -240,9 +332,7 @@ class Interview:
             if self._stub is not None:
                 self._stub.expect(planned.case)
             requests, mismatches = (len(self._stub.requests), len(self._stub.mismatches)) if self._stub else (0, 0)
-            exchange = await self._ask(
-                conversation, message("tools/call", {"name": planned.tool, "arguments": dict(planned.arguments)})
-            )
+            exchange = await self._ask(conversation, message("tools/call", _call_params(planned, next(self._ids))))
             if planned.origin != "case" and exchange.problem.startswith("no answer"):
                 self._uncalled[planned.tool] = f"given up, {exchange.problem}: it may be slow by design"
             sent = self._stub.requests[requests:] if self._stub else []
@@ -254,16 +344,22 @@ class Interview:
                 )
             )
         for planned in plan_others(tools, plan):
-            await self._call_again(planned, conversation, message)
+            await self._call_again(planned, self._others, conversation, message)
+        if self._stub is not None:
+            self._stub.expect(None)
+        for planned in plan_wrong(tools, plan):
+            await self._call_again(planned, self._wrong, conversation, message)
 
-    async def _call_again(self, planned: PlannedCall, conversation: Conversation, message: Any) -> None:
+    async def _call_again(
+        self, planned: PlannedCall, kept: list[RecordedCall], conversation: Conversation, message: Any
+    ) -> None:
         """Call a tool with other arguments, as long as the server lives, answers and there is time."""
-        made = [*self._calls, *self._others]
+        made = [*self._calls, *self._others, *self._wrong]
         answered = any(call.tool == planned.tool and not call.failed for call in made)
         if answered and not made[-1].exchange.problem and self._seconds_left() > 0:
             request = message("tools/call", {"name": planned.tool, "arguments": dict(planned.arguments)})
             exchange = await self._ask(conversation, request)
-            self._others.append(RecordedCall(planned.tool, exchange, planned.origin, planned.title))
+            kept.append(RecordedCall(planned.tool, exchange, planned.origin, planned.title))
 
     # --- messages and sessions ---
 
@@ -271,8 +367,9 @@ class Interview:
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params or {}}
 
     def _modern_message(self, method: str, params: Json | None = None, *, version: str = "") -> Json:
-        meta = {"_meta": eras.modern_meta(version or self._modern)}
-        return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**(params or {}), **meta}}
+        given = params or {}
+        meta = {"_meta": {**given.get("_meta", {}), **eras.modern_meta(version or self._modern)}}
+        return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**given, **meta}}
 
     async def _probe(self, conversation: Conversation, probe: Probe, message: Json) -> None:
         if self._seconds_left() <= 0:
@@ -281,11 +378,20 @@ class Interview:
             self._probes[probe] = await self._ask(conversation, message)
 
     async def _ask(self, conversation: Conversation, message: Json, patience: float = _ANSWER) -> WireExchange:
+        """Ask, and wait as long as this server takes on this machine: what took it a second may take it ten."""
+        patience = max(patience, _SLOWER * self._pace)
         if self._unanswered >= 3:
-            patience = min(patience, _TIRED)
+            patience = min(patience, _TIRED + _SLOWER * self._pace)
         exchange = await conversation.ask(message, max(min(patience, self._seconds_left()), 0.5))
         self._unanswered += exchange.received is None
+        self._keep_pace(exchange)
         return exchange
+
+    def _keep_pace(self, exchange: WireExchange) -> None:
+        """Learn from the first answer how slow server and machine are, and give the whole examination that much more time."""
+        if self._pace == 0 and exchange.received is not None:
+            self._pace = exchange.milliseconds / 1000
+            self._deadline += _STARTS * self._pace
 
     @asynccontextmanager
     async def _session(self, purpose: str) -> AsyncIterator[Conversation | None]:
@@ -294,24 +400,18 @@ class Interview:
             self._missing.setdefault("*", _OVER)
             yield None
             return
-        conversation: Conversation
-        if self._target.url is not None:
-            conversation = HttpConversation(self._target.url, purpose)
-        else:
-            started = await StdioConversation.start(
-                self._target.command or (), self._target.cwd, self._environ, purpose
-            )
-            if isinstance(started, ServerProcess):
-                self._starts.append(started)
-                self._missing.setdefault("*", started.problem)
-                yield None
-                return
-            conversation = started
+        conversation = await self._connect(self._target, self._environ, purpose)
+        if isinstance(conversation, ServerProcess):
+            self._starts.append(conversation)
+            self._missing.setdefault("*", conversation.problem)
+            yield None
+            return
         try:
             yield conversation
         finally:
             self._starts.append(await conversation.close())
             self._traffic += conversation.exchanges
+            self._unasked += conversation.watch.unasked
 
     def _seconds_left(self) -> float:
         return self._deadline - time.monotonic()
@@ -336,6 +436,8 @@ class Interview:
             lists=self._lists,
             calls=tuple(self._calls),
             others=tuple(self._others),
+            wrong=tuple(self._wrong),
+            unasked=tuple(self._unasked),
             uncalled=self._uncalled,
             with_cases=self._cases is not None,
             server=self._server,
@@ -343,6 +445,12 @@ class Interview:
             missing=self._missing,
             traffic=tuple(self._traffic),
         )
+
+
+def _call_params(planned: PlannedCall, token: int) -> Json:
+    """Return the params of a call; it asks for progress, as clients do."""
+    asked = {"progressToken": f"mcpfactory-progress-{token}"}
+    return {"name": planned.tool, "arguments": dict(planned.arguments), "_meta": asked}
 
 
 def _newest_common(discover: WireExchange) -> str:

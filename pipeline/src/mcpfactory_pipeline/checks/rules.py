@@ -6,7 +6,10 @@ from typing import Final
 
 from mcpfactory_pipeline.checks.families import (
     behaviour,
+    conduct,
+    content,
     descriptions,
+    features,
     legacy,
     lists,
     modern,
@@ -27,9 +30,12 @@ RULES: Final[tuple[Rule, ...]] = (
     *legacy.RULES,
     *modern.RULES,
     *lists.RULES,
+    *features.RULES,
+    *conduct.RULES,
     *schemas.RULES,
     *descriptions.RULES,
     *behaviour.RULES,
+    *content.RULES,
     *substance.RULES,
     *robustness.RULES,
     *security.RULES,

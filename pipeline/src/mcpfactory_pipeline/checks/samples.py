@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeGuard
 
 from mcpfactory_pipeline.checks.exchange import is_nested_deeper
 
-__all__ = ["other_arguments", "sample", "sample_arguments"]
+__all__ = ["other_arguments", "sample", "sample_arguments", "wrong_arguments"]
 
 Origin = Literal["example", "no arguments", "guess"]
 
@@ -59,13 +59,32 @@ def other_arguments(schema: Any, made: Mapping[str, Any]) -> list[dict[str, Any]
     return [{**made, **{key: values[at] for key, values in changed.items()}} for at in range(2)] if changed else []
 
 
+def wrong_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return sets of arguments that no reader of the schema can take for right, each with what is wrong with it.
+
+    Only arguments that the schema declares as texts, numbers or booleans at its root are broken: an object is none of these.
+    """
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    required = schema.get("required") if isinstance(schema, dict) else None
+    if not isinstance(properties, dict):
+        return []
+    needed = [key for key in required if key in made] if isinstance(required, list) else []
+    plain = [key for key in needed if _is_plain(properties.get(key))]
+    missing = [(f"without {key!r}", {name: value for name, value in made.items() if name != key}) for key in needed[:1]]
+    return missing + [(f"with an object as {key!r}", {**made, key: {"mcpfactory": []}}) for key in plain[:1]]
+
+
+def _is_plain(schema: Any) -> bool:
+    return isinstance(schema, dict) and schema.get("type") in ("string", "integer", "number", "boolean")
+
+
 def _others(schema: Any, value: Any) -> tuple[Any, ...]:
     """Two more values for a property that says no more of its values than the type; () for every other one."""
     if not isinstance(schema, dict) or schema.keys() - _FREE:
         return ()
     if schema.get("type") == "string" and isinstance(value, str):
         return _OTHER_TEXTS
-    if schema.get("type") in {"integer", "number"} and _is_number(value):
+    if schema.get("type") in ("integer", "number") and _is_number(value):
         return value + 1, value + 7
     return ()
 

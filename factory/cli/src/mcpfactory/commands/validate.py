@@ -38,6 +38,40 @@ _Limits = Annotated[
     ),
 ]
 
+_Cases = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help='Calls that must work, for a server by --command or --url: JSON, [{"tool": "add", "arguments": {"a": 1}}, …].',
+    ),
+]
+
+_Env = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME[=VALUE]",
+        help="A variable for the server of --command, NAME alone with its value here; repeatable. Reports mask values.",
+    ),
+]
+
+_AllowCalls = Annotated[
+    bool,
+    typer.Option(
+        "--allow-calls",
+        help="Call tools with made-up arguments although nothing marks them as harmless: only where nothing can be spoilt. "
+        "Tools marked destructiveHint are not called.",
+    ),
+]
+
+_PolicyName = Annotated[
+    str,
+    typer.Option(
+        metavar="findings|promotion",
+        help="Whether a server is refused for findings only, or also for what could not be shown (as before a promotion, "
+        "and always with NAME).",
+    ),
+]
+
 
 def validate(
     name: Annotated[
@@ -66,36 +100,10 @@ def validate(
         float, typer.Option(help="Seconds that the server is told to give its API while that fails.", min=0.1)
     ] = 1.5,
     limit: _Limits = None,
-    cases: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help='Calls that must work, for a server by --command or --url: JSON, [{"tool": "add", "arguments": {"a": 1}}, …].',
-        ),
-    ] = None,
-    env: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME[=VALUE]",
-            help="A variable for the server of --command, NAME alone with its value here; repeatable. Reports mask values.",
-        ),
-    ] = None,
-    allow_calls: Annotated[
-        bool,
-        typer.Option(
-            "--allow-calls",
-            help="Call tools with made-up arguments although nothing marks them as harmless: only where nothing can be spoilt. "
-            "Tools marked destructiveHint are not called.",
-        ),
-    ] = False,
-    policy: Annotated[
-        str,
-        typer.Option(
-            metavar="findings|promotion",
-            help="Whether a server is refused for findings only, or also for what could not be shown (as before a promotion, "
-            "and always with NAME).",
-        ),
-    ] = "findings",
+    cases: _Cases = None,
+    env: _Env = None,
+    allow_calls: _AllowCalls = False,
+    policy: _PolicyName = "findings",
     as_json: AsJson = False,
 ) -> None:
     """Examine an MCP server, in any language, and say what is wrong with it, with proof."""
@@ -105,14 +113,7 @@ def validate(
             "mcpfactory validate --command 'python -m my_server'",
             Exit.USAGE,
         )
-    if policy not in _POLICIES:
-        output.fail(f"there is no policy {policy!r}", f"--policy {' or --policy '.join(_POLICIES)}", Exit.USAGE)
-    if name and (cases or env or allow_calls):
-        output.fail(
-            "--cases, --env and --allow-calls are for servers that are not of this workspace",
-            "a server of the workspace has its cases and variables in its folder",
-            Exit.USAGE,
-        )
+    _check_words(name, policy, foreign=bool(cases or env or allow_calls))
     limits = _limits(limit or [])
     foreign = {"examples": cases, "environ": _variables(env or [], url), "allow_calls": allow_calls}
     destinations = _destinations(format_ or [], outputs or [], as_json=as_json)
@@ -130,6 +131,18 @@ def validate(
         raise typer.Exit(Exit.NOT_SHOWN)
     if not report.passed:
         raise typer.Exit(Exit.NO)
+
+
+def _check_words(name: str, policy: str, *, foreign: bool) -> None:
+    """End the command where the words do not go together."""
+    if policy not in _POLICIES:
+        output.fail(f"there is no policy {policy!r}", f"--policy {' or --policy '.join(_POLICIES)}", Exit.USAGE)
+    if name and foreign:
+        output.fail(
+            "--cases, --env and --allow-calls are for servers that are not of this workspace",
+            "a server of the workspace has its cases and variables in its folder",
+            Exit.USAGE,
+        )
 
 
 def _variables(words: Sequence[str], url: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_t
 from mcpfactory_pipeline.checks.families.schemas import tools_or_reason
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
+from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, MISSING_CAPABILITY, URL_ELICITATION_REQUIRED
 
 __all__ = ["RULES"]
 
@@ -126,6 +127,56 @@ def _covered(evidence: Evidence) -> RuleOutcome:
             Fault(f"the tool was not called: {evidence.uncalled[name]}", name)
             for name, _ in evidence.named_tools
             if name in evidence.uncalled
+        ),
+    )
+
+
+def _validates(evidence: Evidence) -> RuleOutcome:
+    if not evidence.wrong:
+        return not_applicable("no tool that is marked readOnlyHint has an argument that can be given wrongly")
+    return rule_outcome(
+        len({call.tool for call in evidence.wrong}),
+        (
+            Fault(f"called {call.title}, the tool answered as if all were well", call.tool, call.exchange)
+            for call in evidence.wrong
+            if not call.failed
+        ),
+    )
+
+
+def _argument_errors(evidence: Evidence) -> RuleOutcome:
+    refused = [call for call in evidence.wrong if call.failed]
+    if not refused:
+        return not_applicable("no call with wrong arguments was answered with an error")
+    return rule_outcome(
+        len({call.tool for call in refused}), (fault for call in refused for fault in _argument_faults(call))
+    )
+
+
+def _argument_faults(call: RecordedCall) -> Iterator[Fault]:
+    if call.exchange.received is None:
+        yield Fault(f"called {call.title}, the tool gave no answer: {call.exchange.problem}", call.tool, call.exchange)
+    elif call.exchange.code is not None and call.exchange.code != INVALID_PARAMS:
+        words = f"called {call.title}, the answer is error {call.exchange.code}: {answer_text(call.exchange)[:120]!r}"
+        yield Fault(words, call.tool, call.exchange)
+    else:
+        yield from _help_faults(call)
+
+
+def _failure_kind(evidence: Evidence) -> RuleOutcome:
+    failed = [call for call in evidence.calls if call.exchange.error is not None]
+    if not failed:
+        return not_applicable("no call was answered with a protocol error")
+    return rule_outcome(
+        len({call.tool for call in failed}),
+        (
+            Fault(
+                f"a call that fits the inputSchema got the protocol error {call.exchange.code}: {answer_text(call.exchange)[:120]!r}",
+                call.tool,
+                call.exchange,
+            )
+            for call in failed
+            if call.exchange.code not in (INVALID_PARAMS, MISSING_CAPABILITY, URL_ELICITATION_REQUIRED)
         ),
     )
 
@@ -265,6 +316,24 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="The requests that tools send upstream are those of the API document.",
         source="the API document: method, path, parameters, headers, body",
         hint="compare the operation record with the document",
+    ),
+    Rule(
+        id="behaviour.validates", family="behaviour", severity=3, gate=True, check=_validates,
+        statement="A call without a required argument, or with an object where the schema wants a text, number or boolean, is answered with an error.",
+        source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
+        hint="hold the arguments against the inputSchema before the tool runs",
+    ),
+    Rule(
+        id="behaviour.argument-errors", family="behaviour", severity=2, gate=False, check=_argument_errors,
+        statement=f"Wrong arguments are answered with isError, or error {INVALID_PARAMS}, and words for the model.",
+        source="MCP server/tools, Error Handling: input validation errors should be reported in the result",
+        hint="say which argument is wrong, and what it must be",
+    ),
+    Rule(
+        id="behaviour.failure-kind", family="behaviour", severity=2, gate=False, check=_failure_kind,
+        statement="A tool that fails says so by isError in its result, not by a protocol error.",
+        source="MCP schema, CallToolResult: errors that originate from the tool should be reported inside the result, or the model does not see them",
+        hint="catch what the tool raises, and return it as text with isError",
     ),
     Rule(
         id="behaviour.covered", family="behaviour", severity=3, gate=False, check=_covered,

@@ -8,8 +8,9 @@ from typing import Final
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence, Probe
 from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.questions import UNKNOWN_REVISION
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
-from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
+from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 
 __all__ = ["RULES", "era_or_reason", "probe_check"]
 
@@ -93,13 +94,101 @@ def _malformed(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(f"expected error {PARSE_ERROR}, got {describe_answer(exchange)}", "malformed message", exchange)
 
 
-def _lives(exchange: WireExchange) -> Iterator[Fault]:
-    if exchange.received is None:
+def _lives(evidence: Evidence) -> RuleOutcome:
+    if (reason := era_or_reason(evidence)) is not None:
+        return reason
+    made = [evidence.probes[probe] for probe in ("after-malformed", "after-odd") if probe in evidence.probes]
+    dead = [exchange for exchange in made if exchange.received is None]
+    if not made:
+        return not_checked(evidence.why_missing("after-malformed"))
+    words = "after a message that no client sends the next request got no answer: "
+    return RuleOutcome(tuple(Fault(words + exchange.problem, "malformed message", exchange) for exchange in dead[:1]))
+
+
+def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
+    offered = (exchange.result or {}).get("protocolVersion")
+    if exchange.result is not None and offered not in eras.HANDSHAKES:
+        words = f"initialize with {UNKNOWN_REVISION}, which no revision has, was answered with {offered!r}"
+        yield Fault(words, "unknown revision", exchange)
+    elif exchange.received is None:
+        yield Fault(f"expected a revision of its own or an error, got {exchange.problem}", "unknown revision", exchange)
+
+
+def _no_version(exchange: WireExchange) -> Iterator[Fault]:
+    if exchange.code != INVALID_PARAMS:
+        words = f"expected error {INVALID_PARAMS}, got {describe_answer(exchange)}"
         yield Fault(
-            f"after a malformed message the next request got no answer: {exchange.problem}",
-            "malformed message",
-            exchange,
+            words, "initialize without protocolVersion", exchange, lesser=1 if exchange.result is None else None
         )
+
+
+def _silence(what: str) -> Callable[[WireExchange], Iterator[Fault]]:
+    def find_faults(exchange: WireExchange) -> Iterator[Fault]:
+        if exchange.received is not None and (exchange.received.get("id") is not None or exchange.result is not None):
+            yield Fault(f"{what} got an answer", what, exchange)
+        elif exchange.received is not None and exchange.status == 0:
+            yield Fault(f"{what} got {describe_answer(exchange)}", what, exchange, lesser=1)
+
+    return find_faults
+
+
+def _not_rpc(exchange: WireExchange) -> Iterator[Fault]:
+    if exchange.result is not None:
+        yield Fault(f"expected error {INVALID_REQUEST}, got a result", "no JSON-RPC message", exchange)
+    elif exchange.code != INVALID_REQUEST:
+        words = f"expected error {INVALID_REQUEST}, got {describe_answer(exchange)}"
+        yield Fault(words, "no JSON-RPC message", exchange, lesser=1)
+
+
+def _array_params(exchange: WireExchange) -> Iterator[Fault]:
+    if exchange.result is not None and not exchange.failed:
+        yield Fault("tools/call with a list as params was answered with a result", "params", exchange)
+    elif exchange.code not in (INVALID_PARAMS, INVALID_REQUEST):
+        words = f"expected error {INVALID_PARAMS}, got {describe_answer(exchange)}"
+        yield Fault(words, "params", exchange, lesser=1)
+
+
+def _batch(evidence: Evidence) -> RuleOutcome:
+    if not eras.BATCHES & set(evidence.revisions):
+        return not_applicable("the server speaks no revision with batches")
+    return probe_check("batch", _batch_faults)(evidence)
+
+
+def _batch_faults(exchange: WireExchange) -> Iterator[Fault]:
+    answers = [answer for answer in (exchange.received, *exchange.more) if answer is not None]
+    ids = {str(answer.get("id")) for answer in answers}
+    if len(answers) != 2 or len(ids) != 2:
+        words = f"a batch of two pings and a notification got {len(answers)} answers"
+        yield Fault(words, "batch", exchange)
+
+
+def _unknown_members(exchange: WireExchange) -> Iterator[Fault]:
+    if exchange.result is None:
+        words = f"tools/list with a member and metadata that the server does not know got {describe_answer(exchange)}"
+        yield Fault(words, "unknown members", exchange)
+
+
+def _early_ping(evidence: Evidence) -> RuleOutcome:
+    if evidence.transport != "stdio":
+        return not_applicable("there is no session before initialize")
+    ping = evidence.probes.get("ping")
+    if ping is not None and ping.result is None:
+        return not_applicable("ping is not answered in a session, either")
+    return probe_check("early-ping", _early_faults)(evidence)
+
+
+def _early_faults(exchange: WireExchange) -> Iterator[Fault]:
+    if exchange.result is None:
+        yield Fault(f"ping before initialize got {describe_answer(exchange)}", "ping", exchange)
+
+
+def _malformed_initialize(evidence: Evidence) -> RuleOutcome:
+    if evidence.transport != "stdio":
+        return not_applicable("what begins a session is the transport's affair")
+    ended = evidence.probes.get("early-ping")
+    if ended is not None and ended.received is None:
+        return not_applicable("the server did not answer before it was initialized")
+    return probe_check("no-version", _no_version)(evidence)
 
 
 def _unknown_tool(exchange: WireExchange) -> Iterator[Fault]:
@@ -201,10 +290,79 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="answer, then go on reading",
     ),
     Rule(
-        id="legacy.survives", family="legacy", severity=5, gate=True, check=probe_check("after-malformed", _lives, era=""),
-        statement="The server goes on after a message that is no JSON.",
+        id="legacy.survives", family="legacy", severity=5, gate=True, check=_lives,
+        statement="The server goes on after a message that is no JSON, and after others that no client sends.",
         source="JSON-RPC 2.0 §5.1 has an answer for it; one bad line must not end every conversation",
         hint="catch the parse error where the line is read",
+    ),
+    Rule(
+        id="legacy.unknown-version", family="legacy", severity=5, gate=True, check=probe_check("unknown-version", _unknown_version),
+        statement="initialize with a revision that does not exist is answered with a handshake revision, or an error; never with that revision.",
+        source="MCP basic/lifecycle, Version Negotiation: otherwise the server must respond with another version that it supports",
+        hint="compare with the revisions that you implement; echoing what is asked promises what nobody can keep",
+        until=eras.LATEST_HANDSHAKE,
+    ),
+    Rule(
+        id="legacy.malformed-initialize", family="legacy", severity=2, gate=False, check=_malformed_initialize,
+        statement=f"initialize without protocolVersion is answered with error {INVALID_PARAMS} (another error is tolerated).",
+        source="MCP basic/lifecycle, Error Handling; schema, InitializeRequest",
+        hint="protocolVersion is required; assume none",
+        until=eras.LATEST_HANDSHAKE,
+    ),
+    Rule(
+        id="legacy.early-ping", family="legacy", severity=1, gate=False, check=_early_ping,
+        statement="On stdio, ping is answered before initialize, too.",
+        source="MCP basic/lifecycle, Initialization: pings are the requests that a client may send before",
+        hint="answer ping wherever the conversation stands",
+        until=eras.LATEST_HANDSHAKE,
+    ),
+    Rule(
+        id="legacy.notifications", family="legacy", severity=3, gate=True, check=probe_check("notification", _silence("a notification that no revision has")),
+        statement="A notification is never answered, not even one that the server does not know.",
+        source="MCP basic/index, Notifications: the receiver must not send a response",
+        hint="a message without id gets no answer",
+        until=eras.LATEST_HANDSHAKE,
+    ),
+    Rule(
+        id="legacy.cancelled", family="legacy", severity=3, gate=True, check=probe_check("late-cancel", _silence("a cancellation of nothing")),
+        statement="A cancellation of a request that does not run is ignored.",
+        source="MCP basic/utilities/cancellation, Behavior Requirements: receivers may ignore it; it is a notification, and never answered",
+        hint="forget requests that were answered, and look the id up without an error",
+        until=eras.LATEST_HANDSHAKE,
+    ),
+    Rule(
+        id="legacy.responses", family="legacy", severity=3, gate=True, check=probe_check("response", _silence("a response that nobody asked for")),
+        statement="A response is never answered, not even one to a request that nobody made.",
+        source="JSON-RPC 2.0 §5; MCP basic/index, Responses",
+        hint="drop responses whose id you do not know",
+        until=eras.LATEST_HANDSHAKE,
+    ),
+    Rule(
+        id="legacy.not-rpc", family="legacy", severity=3, gate=False, check=probe_check("not-rpc", _not_rpc),
+        statement=f"JSON that is no JSON-RPC message is answered with error {INVALID_REQUEST} (no answer is tolerated).",
+        source="JSON-RPC 2.0 §5.1",
+        hint="check jsonrpc and method before anything else",
+        until=eras.LATEST_HANDSHAKE,
+    ),
+    Rule(
+        id="legacy.params", family="legacy", severity=3, gate=True, check=probe_check("array-params", _array_params, capability="tools"),
+        statement=f"Params that are no object are answered with error {INVALID_PARAMS} (another error, or none, is tolerated).",
+        source="MCP schema, Request: params are an object",
+        hint="check the type of params where the message is read",
+        until=eras.LATEST_HANDSHAKE,
+    ),
+    Rule(
+        id="legacy.unknown-members", family="legacy", severity=3, gate=True, check=probe_check("unknown-members", _unknown_members, era="", capability="tools"),
+        statement="Requests with members and metadata that the server does not know are served.",
+        source="MCP basic/index, General fields; schema, RequestParams: other members are allowed, and later revisions add some",
+        hint="read what you know of the params, and leave the rest",
+    ),
+    Rule(
+        id="legacy.batch", family="legacy", severity=1, gate=False, check=_batch,
+        statement="In the revision that has batches, an array of requests is answered: each request once, notifications not.",
+        source="MCP basic/index, Batching: implementations must support receiving batches (clients hardly send any, and the next revision dropped them: it weighs 1)",
+        hint="do not agree to that revision, or answer each member of the array",
+        until=eras.LATEST_HANDSHAKE,
     ),
     Rule(
         id="legacy.unknown-tool", family="legacy", severity=3, gate=False, check=probe_check("unknown-tool", _unknown_tool, era="", capability="tools"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing
 from mcpfactory_pipeline.checks.exchange import WireExchange
@@ -78,6 +79,79 @@ def _repeated(method: str, key: str, listing: Listing) -> Iterator[Fault]:
         yield Fault(f"{key} listed more than once: {', '.join(twice[:5])}", method, listing.exchanges[0])
 
 
+def _stable(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
+    listing = evidence.lists.get("tools/list")
+    first = (listing.exchanges[0].result or {}).get("tools") if listing and listing.exchanges else None
+    again = (exchange.result or {}).get("tools")
+    if isinstance(first, list) and isinstance(again, list) and _names(first) != _names(again):
+        moved = "in another order" if sorted(_names(first)) == sorted(_names(again)) else "with other tools"
+        yield Fault(f"tools/list, asked twice in one session, answered {moved}", "tools/list", exchange)
+
+
+def _names(items: list[Any]) -> list[str]:
+    return [str(item.get("name")) if isinstance(item, dict) else "" for item in items]
+
+
+def _listed_again(evidence: Evidence) -> RuleOutcome:
+    return probe_check("list-again", lambda exchange: _stable(exchange, evidence), era="", capability="tools")(evidence)
+
+
+# Members that are optional, and what they must be where they are given.
+_OPTIONAL: Final[dict[str, Callable[[Any], bool]]] = {
+    "title": lambda value: isinstance(value, str),
+    "description": lambda value: isinstance(value, str),
+    "mimeType": lambda value: isinstance(value, str),
+    "size": lambda value: isinstance(value, int | float) and not isinstance(value, bool) and value >= 0,
+    "icons": lambda value: (
+        isinstance(value, list) and all(isinstance(icon, dict) and isinstance(icon.get("src"), str) for icon in value)
+    ),
+    "arguments": lambda value: (
+        isinstance(value, list) and all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in value)
+    ),
+}
+
+
+def _members(evidence: Evidence) -> RuleOutcome:
+    entries = [
+        (listing.method, item, listing)
+        for listing in evidence.lists.values()
+        if listing.method != "tools/list"
+        for item in listing.items
+        if isinstance(item, dict)
+    ]
+    faults = (
+        Fault(f"{key} of an entry is {item[key]!r}"[:200], method, listing.exchanges[0])
+        for method, item, listing in entries
+        for key, fits in _OPTIONAL.items()
+        if key in item and not fits(item[key])
+    )
+    return era_or_reason(evidence) or rule_outcome(len({method for method, _, _ in entries}), faults)
+
+
+_EXPRESSION: Final = re.compile(r"\{[+#./;?&]?[\w.%]+(:\d+|\*)?(,[\w.%]+(:\d+|\*)?)*\}")
+
+
+def _uris(evidence: Evidence) -> RuleOutcome:
+    resources, templates = evidence.lists.get("resources/list"), evidence.lists.get("resources/templates/list")
+    uris = [(one, "uri") for one in (resources.items if resources else ())]
+    uris += [(one, "uriTemplate") for one in (templates.items if templates else ())]
+    faults = (
+        Fault(f"{key} {one[key]!r} is no {'URI' if key == 'uri' else 'URI template'}", f"resources, {key}")
+        for one, key in uris
+        if isinstance(one, dict) and isinstance(one.get(key), str) and not _is_uri(one[key], template=key != "uri")
+    )
+    return era_or_reason(evidence) or rule_outcome(len(uris), faults)
+
+
+def _is_uri(text: str, *, template: bool) -> bool:
+    """Whether a text has a scheme and no blanks (RFC 3986), and all braces are expressions (RFC 6570)."""
+    plain = _EXPRESSION.sub("x", text) if template else text
+    scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", plain)
+    return bool(scheme or (template and text.startswith("{"))) and not re.search(
+        r"[\s{}]" if template else r"\s", plain
+    )
+
+
 def _read(exchange: WireExchange) -> Iterator[Fault]:
     contents = (exchange.result or {}).get("contents")
     if exchange.result is None:
@@ -125,6 +199,24 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="What a server lists it also declares as a capability.",
         source="MCP basic/lifecycle, Capability Negotiation: clients do not ask for what is not declared",
         hint="declare the capability",
+    ),
+    Rule(
+        id="lists.stable", family="lists", severity=1, gate=False, check=_listed_again,
+        statement="tools/list, asked again in the same session, has the same tools in the same order.",
+        source="MCP server/tools, Listing Tools: tools should be in a deterministic order; models read the list from a cache",
+        hint="sort by name, or keep the order of registration",
+    ),
+    Rule(
+        id="lists.members", family="lists", severity=3, gate=True, check=_members,
+        statement="Titles, descriptions, sizes, icons and arguments of listed entries are what the schema says.",
+        source="MCP schema, Resource, ResourceTemplate, Prompt, Icon",
+        hint="leave out what is not known; clients refuse a list for one wrong member",
+    ),
+    Rule(
+        id="lists.uris", family="lists", severity=3, gate=True, check=_uris,
+        statement="URIs of resources have a scheme and no blanks, and templates are those of RFC 6570.",
+        source="MCP server/resources: resources are identified by a URI (RFC 3986), templates by RFC 6570",
+        hint="give a relative name a scheme of your own: zoo://plan",
     ),
     Rule(
         id="lists.unique", family="lists", severity=3, gate=False, check=_unique,

@@ -9,10 +9,21 @@ from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.families.legacy import describe_answer, era_or_reason, probe_check, unknown_method
-from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, rule_outcome
-from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
+from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, rule_outcome
+from mcpfactory_runtime.protocol.errors import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    RESOURCE_NOT_FOUND,
+    UNSUPPORTED_VERSION,
+    URL_ELICITATION_REQUIRED,
+)
+from mcpfactory_runtime.revisions import LATEST
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "is_modern"]
+
+_MODERN_CODES: Final = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION)
 
 
 def _discover(evidence: Evidence) -> RuleOutcome:
@@ -42,10 +53,10 @@ def _modern_results(evidence: Evidence) -> list[WireExchange]:
 
 
 def is_modern(exchange: WireExchange) -> bool:
-    """Whether the request carries per-request metadata."""
+    """Whether the request carries per-request metadata, of a revision that there is: what answers another one is not judged by it."""
     params = exchange.sent.get("params") if isinstance(exchange.sent, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
-    return isinstance(meta, dict) and eras.VERSION in meta
+    return isinstance(meta, dict) and meta.get(eras.VERSION) in eras.MODERNS
 
 
 def _result_type(evidence: Evidence) -> RuleOutcome:
@@ -58,6 +69,74 @@ def _result_type(evidence: Evidence) -> RuleOutcome:
     return era_or_reason(evidence, "modern") or rule_outcome(
         len({_method(exchange) for exchange in results}), _first_each(faults)
     )
+
+
+def _known_types(evidence: Evidence) -> RuleOutcome:
+    results = _modern_results(evidence)
+    faults = (
+        Fault(f"resultType is {kind!r}", _method(exchange), exchange)
+        for exchange in results
+        if isinstance(kind := (exchange.result or {}).get("resultType"), str)
+        and kind not in ("complete", "input_required")
+    )
+    return era_or_reason(evidence, "modern") or rule_outcome(len(results), _first_each(faults))
+
+
+def _input_required(evidence: Evidence) -> RuleOutcome:
+    asking = [
+        exchange
+        for exchange in _modern_results(evidence)
+        if (exchange.result or {}).get("resultType") == "input_required"
+    ]
+    if not era_or_reason(evidence, "modern") and not asking:
+        return not_applicable("no result asked for input")
+    return era_or_reason(evidence, "modern") or rule_outcome(
+        len({_method(exchange) for exchange in asking}), _first_each(_asking(asking))
+    )
+
+
+def _asking(results: list[WireExchange]) -> Iterator[Fault]:
+    for exchange in results:
+        result, method = exchange.result or {}, _method(exchange)
+        requests = result.get("inputRequests")
+        if method not in LATEST.input_requests:
+            yield Fault(f"{method} may not ask for input", method, exchange)
+        elif requests is None and not isinstance(result.get("requestState"), str):
+            yield Fault("there are neither inputRequests nor a requestState", method, exchange)
+        elif requests:
+            yield Fault("the client is asked for input, and declared no capability for it", method, exchange)
+
+
+def _error_codes(evidence: Evidence) -> RuleOutcome:
+    failed = [exchange for exchange in evidence.traffic if exchange.code is not None and is_modern(exchange)]
+    faults = (
+        Fault(f"error {exchange.code} is none of the revision's", _method(exchange), exchange)
+        for exchange in failed
+        if exchange.code in (RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED)
+        or (-32099 <= (exchange.code or 0) <= -32020 and exchange.code not in _MODERN_CODES)
+    )
+    return era_or_reason(evidence, "modern") or rule_outcome(len(failed), _first_each(faults))
+
+
+def _named(evidence: Evidence) -> RuleOutcome:
+    results = _modern_results(evidence)
+    faults = (
+        Fault("the result's metadata has no serverInfo", "serverInfo", exchange)
+        for exchange in results
+        if not isinstance((exchange.result or {}).get("_meta"), dict)
+        or eras.META + "serverInfo" not in (exchange.result or {})["_meta"]
+    )
+    return era_or_reason(evidence, "modern") or rule_outcome(len(results), _first_each(faults))
+
+
+def _cache_pages(evidence: Evidence) -> RuleOutcome:
+    lists = [listing for listing in evidence.lists.values() if any(map(is_modern, listing.exchanges))]
+    faults = (
+        Fault(f"the pages have the scopes {', '.join(map(str, scopes))}", listing.method, listing.exchanges[-1])
+        for listing in lists
+        if len(scopes := sorted({str((page.result or {}).get("cacheScope")) for page in listing.exchanges})) > 1
+    )
+    return era_or_reason(evidence, "modern") or rule_outcome(len(lists), faults)
 
 
 def _cacheable(evidence: Evidence) -> RuleOutcome:
@@ -152,6 +231,48 @@ RULES: Final[tuple[Rule, ...]] = (
         statement=f"A method that the server does not have is answered with error {METHOD_NOT_FOUND}.",
         source="JSON-RPC 2.0 §5.1",
         hint="answer unknown methods instead of dropping them; a client waits",
+        since=eras.FIRST_MODERN,
+    ),
+    Rule(
+        id="modern.retired", family="modern", severity=3, gate=True, check=probe_check("modern-retired", unknown_method, era="modern"),
+        statement=f"ping, which the per-request revisions no longer have, is answered with error {METHOD_NOT_FOUND}.",
+        source="MCP changelog, removed methods; basic/versioning: each request is served in the version that it names",
+        hint="look methods up in the revision of the request, not in one table for all",
+        since=eras.FIRST_MODERN,
+    ),
+    Rule(
+        id="modern.known-types", family="modern", severity=3, gate=True, check=_known_types,
+        statement="resultType is complete or input_required, as long as the client declares no extension.",
+        source="MCP basic/index, Responses",
+        hint="other values belong to extensions that the client has to declare",
+        since=eras.FIRST_MODERN,
+    ),
+    Rule(
+        id="modern.input-required", family="modern", severity=3, gate=True, check=_input_required,
+        statement="Input is asked for by tools/call, prompts/get and resources/read only, and only what the client declared.",
+        source="MCP basic/patterns/mrtr",
+        hint="look at the client's capabilities in the request's metadata before you ask",
+        since=eras.FIRST_MODERN,
+    ),
+    Rule(
+        id="modern.error-codes", family="modern", severity=3, gate=True, check=_error_codes,
+        statement="Errors use no retired code and none of the reserved range but the revision's own.",
+        source="MCP basic/index, Error Codes",
+        hint="codes of your own lie outside -32768 to -32000",
+        since=eras.FIRST_MODERN,
+    ),
+    Rule(
+        id="modern.named", family="modern", severity=1, gate=False, check=_named,
+        statement="Each result names the server in its metadata.",
+        source="MCP basic/index, Result metadata: servers should include serverInfo",
+        hint="add _meta with io.modelcontextprotocol/serverInfo",
+        since=eras.FIRST_MODERN,
+    ),
+    Rule(
+        id="modern.cache-pages", family="modern", severity=3, gate=True, check=_cache_pages,
+        statement="All pages of a list have one cacheScope.",
+        source="MCP server/utilities/caching",
+        hint="decide by the list, not by the page",
         since=eras.FIRST_MODERN,
     ),
 )  # fmt: skip

@@ -5,12 +5,53 @@ from __future__ import annotations
 import json
 from typing import Any, Final, Protocol
 
-from mcpfactory_pipeline.checks.evidence import ServerProcess
+from mcpfactory_pipeline.checks.evidence import ServerProcess, Unasked
 from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, Json, WireExchange, is_nested_deeper
 
-__all__ = ["MAX_MESSAGE", "Conversation", "client_reply", "decode", "is_answer"]
+__all__ = ["MAX_MESSAGE", "Conversation", "Watch", "client_reply", "decode", "is_answer", "progress_token"]
 
+_MAX_UNASKED: Final = 1_000  # messages kept
 MAX_MESSAGE: Final = 16 * 1024 * 1024  # bytes of one message that are read; more is a fault of the server
+
+
+class Watch:
+    """Which request a server has to answer, and what it says besides answers."""
+
+    def __init__(self, purpose: str) -> None:
+        self.unasked: list[Unasked] = []
+        self._purpose = purpose
+        self._pending: Json | None = None
+        self._open: dict[str, Json] = {}  # requests without an answer, those that were given up included
+        self._modern = True
+        self._initialized = False
+
+    def sent(self, message: Json) -> None:
+        """Note a message of the client."""
+        method = message.get("method")
+        self._modern = self._modern and method != "initialize"
+        self._initialized = self._initialized or method == "notifications/initialized"
+        if method and "id" in message:
+            self._pending = message
+            self._open[str(message["id"])] = message
+
+    def received(self, message: Json) -> None:
+        """Note a message of the server."""
+        if not is_answer(message):
+            if len(self.unasked) < _MAX_UNASKED:
+                during = self._of_token(message) or self._pending
+                self.unasked.append(
+                    Unasked(self._purpose, message, during, self._modern, initialized=self._initialized)
+                )
+            return
+        self._open.pop(str(message.get("id")), None)
+        if self._pending is not None and message.get("id") == self._pending.get("id"):
+            self._pending = None
+
+    def _of_token(self, message: Json) -> Json | None:
+        """Return the open request whose progress a notification reports; a slow one may be long given up."""
+        params = message.get("params")
+        token = params.get("progressToken") if isinstance(params, dict) else None
+        return next((one for one in self._open.values() if token is not None and progress_token(one) == token), None)
 
 
 class Conversation(Protocol):
@@ -22,12 +63,18 @@ class Conversation(Protocol):
     """
 
     exchanges: list[WireExchange]
+    watch: Watch
 
     async def ask(self, message: Json, patience: float) -> WireExchange:
         """Send a message and wait at most `patience` seconds for its answer. Never raises."""
 
-    async def send_malformed(self, text: str, message: Json, patience: float) -> tuple[WireExchange, WireExchange]:
-        """Send a text that is no message, then `message`: what came back for either. Never raises."""
+    async def send_raw(
+        self, text: str, message: Json, patience: float, *, wait: bool
+    ) -> tuple[WireExchange, WireExchange]:
+        """Send a text that no client would send, then `message`: what came back for either. Never raises.
+
+        With `wait` an answer to the text is waited for a moment longer than the one to `message`.
+        """
 
     async def notify(self, message: Json) -> None:
         """Send a notification."""
@@ -48,6 +95,13 @@ def decode(data: bytes) -> Any:
 def is_answer(message: Json) -> bool:
     """Whether a JSON-RPC message answers something, rather than being a request or a notification."""
     return "method" not in message and ("result" in message or "error" in message)
+
+
+def progress_token(request: Json) -> Any:
+    """Return the token by which a request asks for progress; None when it does not."""
+    params = request.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return meta.get("progressToken") if isinstance(meta, dict) else None
 
 
 def client_reply(request: Json) -> Json:

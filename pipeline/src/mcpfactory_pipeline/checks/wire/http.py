@@ -22,7 +22,7 @@ from urllib.parse import urlsplit, urlunsplit
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import ServerProcess
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
-from mcpfactory_pipeline.checks.wire.conversation import MAX_MESSAGE, client_reply, decode, is_answer
+from mcpfactory_pipeline.checks.wire.conversation import MAX_MESSAGE, Watch, client_reply, decode, is_answer
 from mcpfactory_runtime.protocol.methods import METHODS
 from mcpfactory_runtime.redirects import Redirects, redirect_of
 
@@ -36,6 +36,7 @@ class HttpConversation:
 
     def __init__(self, url: str, purpose: str) -> None:
         self.exchanges: list[WireExchange] = []
+        self.watch = Watch(purpose)
         self._url = urlsplit(url)
         self._purpose = purpose
         self._session = ""
@@ -47,8 +48,10 @@ class HttpConversation:
         """See `Conversation.ask`."""
         return await self._ask(message, patience)
 
-    async def send_malformed(self, text: str, message: Json, patience: float) -> tuple[WireExchange, WireExchange]:
-        """See `Conversation.send_malformed`: two requests, one after the other."""
+    async def send_raw(
+        self, text: str, message: Json, patience: float, *, wait: bool
+    ) -> tuple[WireExchange, WireExchange]:
+        """See `Conversation.send_raw`: two requests, one after the other, each of which is answered or not."""
         return await self._ask(text, patience), await self._ask(message, patience)
 
     async def _ask(self, message: Json | str, patience: float) -> WireExchange:
@@ -84,9 +87,12 @@ class HttpConversation:
 
     def _post(self, message: Json | str, patience: float) -> WireExchange:
         body = (message if isinstance(message, str) else json.dumps(message)).encode()
+        if isinstance(message, dict):
+            self.watch.sent(message)
         began = time.monotonic()
         connection = self._connection(patience)
-        status, received, problem = 0, None, ""
+        status, problem = 0, ""
+        came: list[Json] = []
         watch: threading.Timer | None = None
         try:
             connection.connect()
@@ -101,19 +107,22 @@ class HttpConversation:
                 return self._post(message, max(patience - (time.monotonic() - began), 0.1))
             if isinstance(message, dict) and message.get("method") == "initialize":
                 self._session = response.getheader("Mcp-Session-Id") or ""
-            received, problem = self._read(response, began + patience)
+            came, problem = self._read(response, began + patience, several=isinstance(message, str))
         except (OSError, http.client.HTTPException) as error:
             problem = f"the connection failed: {error or type(error).__name__}"
         finally:
             if watch is not None:
                 watch.cancel()
             connection.close()
+        received = came[0] if came else None
         if received is None and time.monotonic() - began >= patience:
             problem = f"no answer within {patience:g} s"
         if received is None and not problem and isinstance(message, dict) and "id" not in message:
             return WireExchange(message, None, "", status)  # a notification has no answer
         problem = problem or ("" if received is not None else f"HTTP status {status} without a JSON-RPC answer")
-        return WireExchange(message, received, problem, status, round(1000 * (time.monotonic() - began)))
+        return WireExchange(
+            message, received, problem, status, round(1000 * (time.monotonic() - began)), tuple(came[1:])
+        )
 
     def _follows(self, response: http.client.HTTPResponse) -> bool:
         """Whether the conversation goes on at another URL of the origin: it stays there, so that each request has one answer."""
@@ -124,28 +133,33 @@ class HttpConversation:
         self._url = urlsplit(found.url)
         return True
 
-    def _read(self, response: http.client.HTTPResponse, deadline: float) -> tuple[Json | None, str]:
+    def _read(self, response: http.client.HTTPResponse, deadline: float, *, several: bool) -> tuple[list[Json], str]:
+        """Return the first answer, or all there are where `several` may come, and why there is none."""
         kind = (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
         location = response.getheader("Location") or ""
         if redirect := redirect_of("POST", urlunsplit(self._url), response.status, location):
-            return None, redirect.reason
+            return [], redirect.reason
         if kind == "text/event-stream":
-            return self._read_events(response, deadline)
+            return self._read_events(response, deadline, several=several)
         value = decode(response.read(MAX_MESSAGE))
-        if isinstance(value, dict) and is_answer(value):
-            return value, ""
-        return None, "the answer is no JSON-RPC message" if response.status == 200 else ""
+        answers = [one for one in _messages(value) if is_answer(one)]
+        for answer in answers:
+            self.watch.received(answer)
+        return answers, "" if answers or response.status != 200 else "the answer is no JSON-RPC message"
 
-    def _read_events(self, response: http.client.HTTPResponse, deadline: float) -> tuple[Json | None, str]:
-        for data in _events(response, deadline):
-            value = decode(data)
-            if not isinstance(value, dict):
-                continue
+    def _read_events(
+        self, response: http.client.HTTPResponse, deadline: float, *, several: bool
+    ) -> tuple[list[Json], str]:
+        answers: list[Json] = []
+        for value in (one for data in _events(response, deadline) for one in _messages(decode(data))):
+            self.watch.received(value)
             if is_answer(value):
-                return value, ""
-            if "id" in value and "method" in value:
+                answers.append(value)
+                if not several:
+                    break
+            elif "id" in value and "method" in value:
                 self._post(client_reply(value), max(deadline - time.monotonic(), 0.1))
-        return None, "the event stream ended without an answer"
+        return answers, "" if answers else "the event stream ended without an answer"
 
     @property
     def _path(self) -> str:
@@ -172,6 +186,11 @@ class HttpConversation:
             pass  # the session is the server's to forget
         finally:
             connection.close()
+
+
+def _messages(value: object) -> list[Json]:
+    """Return the messages in a body: one, or those of an array, which one revision has."""
+    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, dict)]
 
 
 def _shut_down(sock: socket.socket) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import ServerProcess
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
-from mcpfactory_pipeline.checks.wire.conversation import MAX_MESSAGE, client_reply, decode, is_answer
+from mcpfactory_pipeline.checks.wire.conversation import MAX_MESSAGE, Watch, client_reply, decode, is_answer
 from mcpfactory_runtime.protocol.framing import LineReader
 
 __all__ = ["StdioConversation", "peak_memory"]
@@ -26,6 +26,7 @@ _MAX_NOTIFICATIONS: Final = 1_000  # notifications kept
 _MAX_WAITING: Final = 1_000  # messages that are not read yet; a server that floods fills no memory
 _MOMENT: Final = 0.5  # seconds
 _END_PATIENCE: Final = 4.0  # seconds that a process gets to end before it is killed
+_SLOWER: Final = 5  # times as long as its start, where that is more
 _INHERITED: Final = (
     "HOME",
     "LANG",
@@ -52,6 +53,7 @@ class StdioConversation:
 
     def __init__(self, process: asyncio.subprocess.Process, purpose: str) -> None:
         self.exchanges: list[WireExchange] = []
+        self.watch = Watch(purpose)
         self._process = process
         self._purpose = purpose
         self._began = time.monotonic()
@@ -115,26 +117,30 @@ class StdioConversation:
         """See `Conversation.notify`."""
         await self._write(message)
 
-    async def send_malformed(self, text: str, message: Json, patience: float) -> tuple[WireExchange, WireExchange]:
-        """See `Conversation.send_malformed`.
+    async def send_raw(
+        self, text: str, message: Json, patience: float, *, wait: bool
+    ) -> tuple[WireExchange, WireExchange]:
+        """See `Conversation.send_raw`.
 
         Both are written at once: whether `text` is answered is known when `message` is, or a moment later, so that nobody
         waits long for servers that drop what they cannot read.
         """
         problem = await self._write(text)
         after = await self.ask(message, patience)
-        received: Json | None = None
-        if after.received is not None and not after.id_echoed and after.received.get("id") is None:
-            received = after.received
+        came: list[Json] = []
+        while after.received is not None and str(after.received.get("id")) != str(message.get("id")):
+            came.append(after.received)
             self.exchanges.remove(after)
             after = await self._answer_to(message, patience)
-        elif not problem:
+        if wait and not came and not problem and after.received is not None:
             with contextlib.suppress(TimeoutError):
-                received = await asyncio.wait_for(self._answer(), _MOMENT)
-        problem = "" if received is not None else problem or "no answer"
-        malformed = WireExchange(text, received, problem)
-        self.exchanges.append(malformed)
-        return malformed, after
+                late = await asyncio.wait_for(self._answer(), _MOMENT)
+                came += [late] if late is not None else []
+        raw = WireExchange(
+            text, came[0] if came else None, "" if came else problem or "no answer", more=tuple(came[1:])
+        )
+        self.exchanges.append(raw)
+        return raw, after
 
     async def close(self) -> ServerProcess:
         """End stdin, wait, kill what is left of the process group."""
@@ -144,7 +150,8 @@ class StdioConversation:
             self._process.stdin.close()
         ended_after: int | None = None
         try:
-            await asyncio.wait_for(self._process.wait(), _END_PATIENCE)
+            pace = (self._first_answer or 0) / 1000
+            await asyncio.wait_for(self._process.wait(), max(_END_PATIENCE, _SLOWER * pace))
             ended_after = round(1000 * (time.monotonic() - began))
         except TimeoutError:
             pass
@@ -172,6 +179,8 @@ class StdioConversation:
 
     async def _write(self, message: Json | str) -> str:
         text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+        if isinstance(message, dict):
+            self.watch.sent(message)
         stdin = self._process.stdin
         if stdin is None or stdin.is_closing():
             return await self._end_reason()
@@ -219,6 +228,7 @@ class StdioConversation:
         for message in messages:
             if isinstance(message, dict) and message.get("jsonrpc") == "2.0":
                 answer = is_answer(message)
+                self.watch.received(message)
                 if answer and self._first_answer is None:
                     self._first_answer = round(1000 * (time.monotonic() - self._began))
                 if not answer and "id" not in message:

@@ -1,0 +1,275 @@
+"""Rules over what a server sends without being asked: notifications, and requests to the client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from mcpfactory_pipeline.checks import eras
+from mcpfactory_pipeline.checks.evidence import Evidence, Unasked
+from mcpfactory_pipeline.checks.families.legacy import era_or_reason
+from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, not_applicable, rule_outcome
+from mcpfactory_pipeline.checks.wire.conversation import progress_token
+from mcpfactory_runtime.revisions import REVISIONS
+
+__all__ = ["RULES"]
+
+LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+_LISTS: Final = {
+    f"notifications/{kind}/list_changed": (kind, "listChanged") for kind in ("tools", "resources", "prompts")
+}
+_CLIENT_FEATURES: Final = frozenset({"sampling/createMessage", "elicitation/create", "roots/list"})
+_KNOWN: Final = frozenset(name for revision in REVISIONS.values() for name in revision.notifications)
+
+
+def _each(find: Callable[[Evidence, list[Unasked]], Iterable[Fault]], era: str = "") -> Check:
+    """Return a check of what was sent unasked, in sessions of `era` ("" for both)."""
+
+    def check(evidence: Evidence) -> Any:
+        sent = [one for one in evidence.unasked if not era or one.modern == (era == "modern")]
+        if (reason := era_or_reason(evidence, era)) is not None:
+            return reason
+        if not sent:
+            return not_applicable("the server sent nothing that it was not asked for")
+        return rule_outcome(1, _first_each(find(evidence, sent)))
+
+    return check
+
+
+def _first_each(faults: Iterable[Fault]) -> Iterator[Fault]:
+    seen: set[str] = set()
+    for fault in faults:
+        if fault.where not in seen:
+            seen.add(fault.where)
+            yield fault
+
+
+def _fault(words: str, one: Unasked) -> Fault:
+    proof = {"sent by the server": str(one.message)[:1_000], "while it had to answer": str(one.during)[:1_000]}
+    return Fault(words, one.method, proof=proof)
+
+
+def _requests(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
+    for one in sent:
+        if "id" in one.message and one.method in _CLIENT_FEATURES:
+            yield _fault(f"the server requests {one.method}, and the client declared no such capability", one)
+
+
+def _early(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
+    for one in sent:
+        if "id" in one.message and one.method != "ping" and not one.initialized:
+            yield _fault(f"the server requests {one.method} before it was told notifications/initialized", one)
+
+
+def _modern_requests(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
+    for one in sent:
+        if "id" in one.message:
+            yield _fault(f"the server sends a request, {one.method}, to a client of the per-request lifecycle", one)
+
+
+def _shape(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
+    for one in sent:
+        if "params" in one.message and not isinstance(one.message["params"], dict):
+            yield _fault(f"the params of {one.method} are no object", one)
+        elif "id" in one.message and one.method.startswith("notifications/"):
+            yield _fault(f"{one.method} is a notification and has an id", one)
+        elif "id" in one.message and not _is_id(one.message["id"]):
+            yield _fault(f"the id of the request {one.method} is neither a text nor a whole number", one)
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _known(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
+    for one in sent:
+        if "id" not in one.message and one.method not in _KNOWN and one.method.startswith("notifications/"):
+            yield _fault(f"no revision has the notification {one.method}", one)
+
+
+def _log_declared(evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
+    for one in sent:
+        if one.method == "notifications/message" and "logging" not in evidence.capabilities:
+            yield _fault("the server sends log messages, and does not declare logging", one)
+
+
+def _log_shape(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
+    for one in sent:
+        if one.method == "notifications/message":
+            if one.params.get("level") not in LEVELS:
+                yield _fault(f"a log message has the level {one.params.get('level')!r}", one)
+            elif "data" not in one.params:
+                yield _fault("a log message has no data", one)
+
+
+def _log_level(evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
+    asked = evidence.probes.get("set-level")
+    if asked is None or asked.result is None:
+        return
+    answered = [
+        one
+        for one in sent
+        if one.method == "notifications/message" and one.during is not None and _is_call(one.during, evidence)
+    ]
+    for one in answered:
+        if one.params.get("level") in LEVELS[:-1]:
+            yield _fault(f"emergency was asked for, and a message of level {one.params['level']} came", one)
+
+
+def _is_call(message: Any, evidence: Evidence) -> bool:
+    """Whether a message is one of the tool calls, which come after the level was set in the same session."""
+    return any(call.exchange.sent is message or call.exchange.sent == message for call in evidence.calls)
+
+
+def _modern_logs(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
+    for one in sent:
+        if one.method == "notifications/message":
+            yield _fault("a log message was sent for a request that named no log level", one)
+
+
+def _changes_declared(evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
+    for one in sent:
+        kind, flag = _LISTS.get(one.method, ("", ""))
+        declared = evidence.capabilities.get(kind)
+        if kind and not (isinstance(declared, dict) and declared.get(flag) is True):
+            yield _fault(f"{one.method} was sent, and {kind}.{flag} is not declared", one)
+
+
+def _modern_news(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
+    for one in sent:
+        if one.method in _LISTS or one.method == "notifications/resources/updated":
+            yield _fault(f"{one.method} was sent to a client that does not listen", one)
+
+
+def _updates(evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
+    asked = evidence.probes.get("subscribe")
+    subscribed = (asked.sent.get("params") or {}).get("uri") if asked and isinstance(asked.sent, dict) else None
+    for one in sent:
+        if one.method == "notifications/resources/updated" and one.params.get("uri") != subscribed:
+            yield _fault(f"an update of {one.params.get('uri')!r} was sent, to which nobody subscribed", one)
+
+
+def _progress_token(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
+    for one in sent:
+        if one.method == "notifications/progress":
+            wanted = progress_token(one.during or {})
+            if one.during is None:
+                yield _fault("progress was reported after the request was answered", one)
+            elif wanted is None or one.params.get("progressToken") != wanted:
+                yield _fault(
+                    f"progress came with the token {one.params.get('progressToken')!r}, {wanted!r} was asked for", one
+                )
+
+
+def _progress_grows(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
+    last: dict[str, float] = {}
+    for one in sent:
+        if one.method != "notifications/progress":
+            continue
+        token, value = repr(one.params.get("progressToken")), one.params.get("progress")
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            yield _fault(f"progress is {value!r}, not a number", one)
+        elif token in last and value <= last[token]:
+            yield _fault(f"progress went from {last[token]:g} to {value:g}", one)
+        else:
+            last[token] = value
+
+
+def _cancelled(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:
+    for one in sent:
+        if one.method == "notifications/cancelled":
+            yield _fault("the server cancels, and no stream of the client listens", one)
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    Rule(
+        id="conduct.requests", family="conduct", severity=5, gate=True, check=_each(_requests, "legacy"), until=eras.LATEST_HANDSHAKE,
+        statement="The server requests nothing of the client that the client did not declare.",
+        source="MCP basic/lifecycle, Operation: both sides must only use capabilities that were negotiated",
+        hint="look at the client's capabilities before you ask for sampling, roots or elicitation",
+    ),
+    Rule(
+        id="conduct.early", family="conduct", severity=2, gate=False, check=_each(_early, "legacy"), until=eras.LATEST_HANDSHAKE,
+        statement="Before notifications/initialized the server requests nothing but ping.",
+        source="MCP basic/lifecycle, Initialization: the server should not send other requests",
+        hint="wait for notifications/initialized",
+    ),
+    Rule(
+        id="conduct.modern-requests", family="conduct", severity=5, gate=True, check=_each(_modern_requests, "modern"), since=eras.FIRST_MODERN,
+        statement="In the per-request lifecycle the server sends no requests.",
+        source="MCP basic/transports: the server must not send JSON-RPC requests; basic/patterns/mrtr says how it asks",
+        hint='ask by a result with "resultType": "input_required"',
+    ),
+    Rule(
+        id="conduct.shape", family="conduct", severity=3, gate=True, check=_each(_shape),
+        statement="What the server sends unasked is a JSON-RPC request or notification: params are an object, notifications have no id.",
+        source="MCP basic/index, Messages",
+        hint="check what is sent against the schema of the protocol",
+    ),
+    Rule(
+        id="conduct.known", family="conduct", severity=1, gate=False, check=_each(_known),
+        statement="Notifications are those that a revision has.",
+        source="MCP schema, ServerNotification",
+        hint="clients drop what they do not know; a notification of your own has a name outside notifications/",
+    ),
+    Rule(
+        id="conduct.log-declared", family="conduct", severity=2, gate=False, check=_each(_log_declared, "legacy"), until=eras.LATEST_HANDSHAKE,
+        statement="A server that sends log messages declares logging.",
+        source="MCP server/utilities/logging, Capabilities: it must declare the capability (clients that do not expect the messages drop them, so it weighs 2)",
+        hint='declare "logging": {} or log to stderr',
+    ),
+    Rule(
+        id="conduct.log-shape", family="conduct", severity=3, gate=True, check=_each(_log_shape),
+        statement="Log messages have one of the eight levels, and data.",
+        source="MCP server/utilities/logging, Log Levels; schema, LoggingMessageNotification",
+        hint=f"levels: {', '.join(LEVELS)}",
+    ),
+    Rule(
+        id="conduct.log-level", family="conduct", severity=3, gate=True, check=_each(_log_level, "legacy"), until=eras.LATEST_HANDSHAKE,
+        statement="After logging/setLevel only messages of that level and above are sent.",
+        source="MCP server/utilities/logging, Setting Log Level",
+        hint="compare the level of each message with the one that was asked for",
+    ),
+    Rule(
+        id="conduct.modern-logs", family="conduct", severity=3, gate=True, check=_each(_modern_logs, "modern"), since=eras.FIRST_MODERN,
+        statement="For a request that names no log level no log messages are sent.",
+        source="MCP server/utilities/logging: without the metadata the server must not send log messages",
+        hint="read the log level from the request's metadata",
+    ),
+    Rule(
+        id="conduct.changes-declared", family="conduct", severity=2, gate=False, check=_each(_changes_declared, "legacy"), until=eras.LATEST_HANDSHAKE,
+        statement="A server that tells of changed lists declares listChanged.",
+        source="MCP server/tools, server/resources and server/prompts, List Changed Notification",
+        hint='declare {"listChanged": true}; clients that go by the capability do not listen otherwise',
+    ),
+    Rule(
+        id="conduct.modern-news", family="conduct", severity=3, gate=True, check=_each(_modern_news, "modern"), since=eras.FIRST_MODERN,
+        statement="In the per-request lifecycle nobody is told of changes who does not listen.",
+        source="MCP basic/patterns/subscriptions: notifications are sent on the listening stream only",
+        hint="send changes to streams that subscriptions/listen opened",
+    ),
+    Rule(
+        id="conduct.updates", family="conduct", severity=3, gate=True, check=_each(_updates, "legacy"), until=eras.LATEST_HANDSHAKE,
+        statement="Updates of a resource are sent to those who subscribed to it.",
+        source="MCP server/resources, Subscriptions",
+        hint="keep who subscribed to which URI",
+    ),
+    Rule(
+        id="conduct.progress-token", family="conduct", severity=3, gate=True, check=_each(_progress_token),
+        statement="Progress is reported with the token of a request that is still running.",
+        source="MCP basic/utilities/progress, Behavior Requirements: tokens must be active, and reports must stop after completion",
+        hint="send nothing without a progressToken, and nothing after the result",
+    ),
+    Rule(
+        id="conduct.progress-grows", family="conduct", severity=3, gate=True, check=_each(_progress_grows),
+        statement="Progress is a number that grows with each report.",
+        source="MCP basic/utilities/progress, Progress Notifications: the value must increase",
+        hint="count what is done, and report only more of it",
+    ),
+    Rule(
+        id="conduct.cancelled", family="conduct", severity=3, gate=True, check=_each(_cancelled, "modern"), since=eras.FIRST_MODERN,
+        statement="In the per-request lifecycle notifications/cancelled is sent for listening streams only.",
+        source="MCP basic/patterns/cancellation",
+        hint="end the request with an error instead",
+    ),
+)  # fmt: skip

@@ -1,0 +1,158 @@
+"""What a server is asked besides its lists and tools, as a table: which question, to whom, and what it says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mcpfactory_pipeline.checks import eras
+from mcpfactory_pipeline.checks.evidence import Era, Listing, Probe
+from mcpfactory_pipeline.checks.exchange import Json
+
+__all__ = [
+    "NOTHING_TO_ASK",
+    "NO_REVISION",
+    "ODD",
+    "QUESTIONS",
+    "UNKNOWN_REVISION",
+    "OddMessage",
+    "Seen",
+    "WireQuestion",
+    "batch_of",
+]
+
+NOTHING: Final = "mcpfactory_nothing"  # no server has a thing of this name
+NOWHERE: Final = "mcpfactory://nothing/here"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of a server when it is asked: capabilities and lists."""
+
+    capabilities: Mapping[str, Any]
+    lists: Mapping[str, Listing]
+
+    def first(self, method: str, key: str) -> Json:
+        """Return the first entry of a list that has a text under `key`; {} when there is none."""
+        listing = self.lists.get(method)
+        entries = [entry for entry in listing.items if isinstance(entry, dict)] if listing else []
+        return next((entry for entry in entries if isinstance(entry.get(key), str)), {})
+
+    @property
+    def prompt(self) -> tuple[str, list[Json]]:
+        """The first prompt's name and its arguments, in a usable form; "" when there is none."""
+        found = self.first("prompts/list", "name")
+        declared = found.get("arguments")
+        usable = [one for one in declared if isinstance(one, dict)] if isinstance(declared, list) else []
+        return str(found.get("name", "")), [one for one in usable if isinstance(one.get("name"), str)]
+
+
+@dataclass(frozen=True, slots=True)
+class WireQuestion:
+    """One request. `params` returns what to send, None where there is nothing to ask about; `era` "" is for both lifecycles."""
+
+    probe: Probe
+    method: str
+    params: Callable[[Seen], Json | None]
+    capability: str = ""
+    era: Era | str = ""
+
+
+def _always(**params: Any) -> Callable[[Seen], Json | None]:
+    return lambda _seen: params
+
+
+def _filled(seen: Seen) -> Json | None:
+    name, arguments = seen.prompt
+    return (
+        {"name": name, "arguments": {one["name"]: "text" for one in arguments if one.get("required") is True}}
+        if name
+        else None
+    )
+
+
+def _unfilled(seen: Seen) -> Json | None:
+    name, arguments = seen.prompt
+    needed = [one for one in arguments if one.get("required") is True]
+    return {"name": name, "arguments": {}} if name and needed else None
+
+
+def _completed(seen: Seen) -> Json | None:
+    name, arguments = seen.prompt
+    if not name or not arguments:
+        return None
+    return {"ref": {"type": "ref/prompt", "name": name}, "argument": {"name": arguments[0]["name"], "value": ""}}
+
+
+def _watched(seen: Seen) -> Json | None:
+    resources, uri = seen.capabilities.get("resources"), seen.first("resources/list", "uri").get("uri")
+    offered = isinstance(resources, dict) and resources.get("subscribe") is True
+    return {"uri": uri} if offered and uri else None
+
+
+QUESTIONS: Final[tuple[WireQuestion, ...]] = (
+    WireQuestion(
+        "unknown-members",
+        "tools/list",
+        _always(mcpfactoryUnknown=1, _meta={"mcpfactory.example/unknown": {"a": 1}}),
+        "tools",
+    ),
+    WireQuestion("list-again", "tools/list", _always(), "tools"),
+    WireQuestion("unknown-resource", "resources/read", _always(uri=NOWHERE), "resources"),
+    WireQuestion("resource-uri", "resources/read", _always(uri=5), "resources"),
+    WireQuestion("subscribe", "resources/subscribe", _watched, "resources", "legacy"),
+    WireQuestion("unsubscribe", "resources/unsubscribe", _watched, "resources", "legacy"),
+    WireQuestion("get-prompt", "prompts/get", _filled, "prompts"),
+    WireQuestion("unknown-prompt", "prompts/get", _always(name=NOTHING, arguments={}), "prompts"),
+    WireQuestion("prompt-arguments", "prompts/get", _unfilled, "prompts"),
+    WireQuestion("complete", "completion/complete", _completed, "completions"),
+    WireQuestion(
+        "complete-unknown",
+        "completion/complete",
+        _always(ref={"type": "ref/prompt", "name": NOTHING}, argument={"name": "a", "value": ""}),
+        "completions",
+    ),
+    WireQuestion("unknown-level", "logging/setLevel", _always(level="loud"), "logging", "legacy"),
+    WireQuestion("set-level", "logging/setLevel", _always(level="emergency"), "logging", "legacy"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OddMessage:
+    """A text that a server must bear: what is sent, and whether an answer to it is waited for."""
+
+    probe: Probe
+    message: Any = field(hash=False)
+    answered: bool = False
+
+    @property
+    def text(self) -> str:
+        """What goes over the wire."""
+        return json.dumps(self.message)
+
+
+ODD: Final[tuple[OddMessage, ...]] = (
+    OddMessage("notification", {"jsonrpc": "2.0", "method": "notifications/mcpfactory/nothing"}),
+    OddMessage(
+        "late-cancel",
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "mcpfactory-never-asked"}},
+    ),
+    OddMessage("response", {"jsonrpc": "2.0", "id": "mcpfactory-never-asked", "result": {}}),
+    OddMessage(
+        "array-params", {"jsonrpc": "2.0", "id": "mcpfactory-array", "method": "tools/call", "params": []}, True
+    ),
+    OddMessage("not-rpc", {"mcpfactory": "no JSON-RPC message", "id": "mcpfactory-no-rpc"}, True),
+)
+
+
+def batch_of(*ids: str) -> OddMessage:
+    """Return an array of pings with these ids, and a notification among them (the one revision that has batches)."""
+    pings = [{"jsonrpc": "2.0", "id": one, "method": "ping"} for one in ids]
+    return OddMessage("batch", [*pings, {"jsonrpc": "2.0", "method": "notifications/mcpfactory/nothing"}], True)
+
+
+NOTHING_TO_ASK: Final = "the server lists nothing that it could be asked about"
+UNKNOWN_REVISION: Final = "1999-01-01"  # no revision has this date
+NO_REVISION: Final = {key: value for key, value in eras.initialize_params().items() if key != "protocolVersion"}

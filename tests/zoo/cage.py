@@ -1,0 +1,90 @@
+"""An animal in the process of the test: what `StdioConversation` is to a command, without starting one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from mcpfactory_pipeline.checks import ValidationTarget
+from mcpfactory_pipeline.checks.evidence import ServerProcess
+from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.wire.conversation import Watch, client_reply, is_answer
+from tests.zoo.base import Animal, Json
+
+
+class Cage:
+    """One session with one animal: a Conversation."""
+
+    def __init__(self, animal: Animal, purpose: str) -> None:
+        self.exchanges: list[WireExchange] = []
+        self.watch = Watch(purpose)
+        self._purpose = purpose
+        self._animal = animal
+        self._came: list[Json] = []
+        self._dead = False
+        self._noise: list[str] = []
+        animal.out = self._line
+
+    def _feed(self, text: str) -> None:
+        """Hand a line to the animal; one that raises is dead from then on, as its process would be."""
+        if self._dead:
+            return
+        try:
+            self._animal.feed(text)
+        except (Exception, SystemExit):  # noqa: BLE001 - whatever it is, a process would have ended of it
+            self._dead = True
+
+    def _line(self, text: str) -> None:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = None
+        for message in value if isinstance(value, list) and value else [value]:
+            if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+                self._noise.append(text)
+                continue
+            self.watch.received(message)
+            if is_answer(message):
+                self._came.append(message)
+            elif "id" in message:
+                self._animal.feed(json.dumps(client_reply(message)))
+
+    async def ask(self, message: Json, patience: float) -> WireExchange:
+        """See `Conversation.ask`; an animal that does not answer at once never will."""
+        self.watch.sent(message)
+        self._feed(json.dumps(message))
+        received = self._came.pop(0) if self._came else None
+        problem = "the server ended with code 1" if self._dead else f"no answer within {patience:g} s"
+        exchange = WireExchange(message, received, "" if received is not None else problem)
+        self.exchanges.append(exchange)
+        return exchange
+
+    async def send_raw(
+        self, text: str, message: Json, patience: float, *, wait: bool
+    ) -> tuple[WireExchange, WireExchange]:
+        """See `Conversation.send_raw`."""
+        self._feed(text)
+        came, self._came = self._came, []
+        raw = WireExchange(text, came[0] if came else None, "" if came else "no answer", more=tuple(came[1:]))
+        after = await self.ask(message, patience)
+        self.exchanges.append(raw)
+        return raw, after
+
+    async def notify(self, message: Json) -> None:
+        """See `Conversation.notify`."""
+        self.watch.sent(message)
+        self._feed(json.dumps(message))
+
+    async def close(self) -> ServerProcess:
+        """See `Conversation.close`."""
+        return ServerProcess(self._purpose, answered=True, milliseconds=1, noise=tuple(self._noise), ended_after=1)
+
+
+class Keeper:
+    """Makes a cage for each session: the `connect` of an interview."""
+
+    def __init__(self, kind: type[Animal], handshakes: list[str], moderns: list[str]) -> None:
+        self._make = lambda: kind(handshakes, moderns)
+
+    async def __call__(self, _target: ValidationTarget, _environ: Mapping[str, str], purpose: str) -> Cage:
+        return Cage(self._make(), purpose)

@@ -1,0 +1,195 @@
+"""Animals that differ from the healthy one in what they answer to one kind of message."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tests.zoo.base import VERSION, Animal, Json, RpcError, text
+
+GIF = base64.b64encode(b"GIF89a\x01\x00\x01\x00\x00\x00\x00;").decode()
+Answer = Json | RpcError | Callable[[Json], Json]
+
+
+class Change(NamedTuple):
+    """What is answered to `method` instead, where the params are such that `when` says so."""
+
+    rule: str
+    method: str
+    answer: Answer
+    when: Callable[[Json], bool] = lambda _params: True
+    companions: tuple[str, ...] = ()
+
+
+def modern(params: Json) -> bool:
+    return VERSION in params.get("_meta", {})
+
+
+def legacy(params: Json) -> bool:
+    return not modern(params)
+
+
+def of_moon(params: Json) -> bool:
+    return params.get("name") == "moon_phase"
+
+
+def block(**members: Any) -> Json:
+    return {"content": [{"type": "text", "text": "waxing"}, members]}
+
+
+def entry(kind: str, **members: Any) -> Json:
+    """A list with one entry, that of the healthy animal with other members."""
+    healthy = {
+        "resources": {"uri": "zoo://plan", "name": "plan", "mimeType": "text/plain"},
+        "prompts": {"name": "tour", "arguments": [{"name": "who", "required": True}]},
+        "resourceTemplates": {"uriTemplate": "zoo://{cage}", "name": "cage"},
+    }
+    return {kind: [{**healthy[kind], **members}]}
+
+
+def read(**members: Any) -> Json:
+    return {"contents": [{"uri": "zoo://plan", **members}]}
+
+
+def said(role: str = "user", content: Any = None) -> Json:
+    return {"messages": [{"role": role, "content": content or {"type": "text", "text": "Go."}}]}
+
+
+def unknown(key: str) -> Callable[[Json], bool]:
+    return lambda params: params.get(key) in ("mcpfactory_nothing", "mcpfactory://nothing/here", "loud")
+
+
+def of_plan(params: Json) -> bool:
+    return params.get("uri") == "zoo://plan"
+
+
+def of_nothing(params: Json) -> bool:
+    return params.get("ref", {}).get("name") == "mcpfactory_nothing"
+
+
+OOPS = RpcError(-32603, "oops")
+CALL, READ, GET, FILL = "tools/call", "resources/read", "prompts/get", "completion/complete"
+
+# One change each; the name says what is special about the animal.
+CHANGES: dict[str, Change] = {
+    # revisions and messages
+    "YesMan": Change(
+        "legacy.unknown-version",
+        "initialize",
+        lambda params: {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "zoo", "version": "1"}},
+        lambda params: params.get("protocolVersion", "").startswith("1999"),
+    ),
+    "Guesser": Change(
+        "legacy.malformed-initialize",
+        "initialize",
+        lambda _params: {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "zoo", "version": "1"}},
+        lambda params: "protocolVersion" not in params,
+    ),
+    "Purist": Change("legacy.unknown-members", "tools/list", RpcError(-32602, "what is that?"), lambda params: "mcpfactoryUnknown" in params),
+    # resources
+    "EmptyHanded": Change("features.unknown-resource", READ, {"contents": []}, unknown("uri")),
+    "Untypical": Change("features.resource-uri", READ, read(text="five"), lambda params: params["uri"] == 5),
+    "Unsubscribable": Change("features.subscribe", "resources/subscribe", RpcError(-32601, "no")),
+    "Sticky": Change("features.unsubscribe", "resources/unsubscribe", RpcError(-32601, "no")),
+    "Anonymiser": Change("content.resources", READ, {"contents": [{"text": "Lions."}]}, of_plan),
+    "Blobber": Change("content.base64", READ, read(blob="no base64 at all!"), of_plan),
+    "Wrapper": Change("content.base64", READ, read(blob="R0lGODlhAQABAAAAADs\n="), of_plan),
+    "Urlish": Change("content.base64", READ, read(blob="_-_-"), of_plan),
+    "Mislabelled": Change("content.mime", READ, read(blob=GIF, mimeType="image/png"), of_plan),
+    "NotAPdf": Change("content.mime", READ, read(blob=GIF, mimeType="application/pdf"), of_plan),
+    "Entitled": Change("lists.members", "resources/list", entry("resources", title=5)),
+    "Oversized": Change("lists.members", "resources/list", entry("resources", size=-1)),
+    "Iconoclast": Change("lists.members", "resources/list", entry("resources", icons=[{"mimeType": "image/png"}])),
+    "Argumentative": Change("lists.members", "prompts/list", entry("prompts", arguments={"who": "text"}), companions=()),
+    "Describer": Change("lists.members", "prompts/list", entry("prompts", description=["a", "b"])),
+    "Relative": Change("lists.uris", "resources/list", {"resources": [{"uri": "plan.txt", "name": "plan"}]}, companions=("lists.read",)),
+    "Blank": Change("lists.uris", "resources/templates/list", entry("resourceTemplates", uriTemplate="zoo://a b/{cage}")),
+    "Unbalanced": Change("lists.uris", "resources/templates/list", entry("resourceTemplates", uriTemplate="zoo://{cage")),
+    # prompts
+    "Tongue": Change("features.prompt", GET, OOPS, lambda params: bool(params.get("arguments"))),
+    "Messageless": Change("features.prompt", GET, {"prompt": "Go."}, lambda params: bool(params.get("arguments"))),
+    "Director": Change("features.prompt", GET, said("system"), lambda params: bool(params.get("arguments"))),
+    "Blocky": Change("features.prompt", GET, said(content=[{"type": "text", "text": "Go."}]), lambda params: bool(params.get("arguments"))),
+    "PromptTeller": Change("features.unknown-prompt", GET, said(), unknown("name")),
+    "Presuming": Change("features.prompt-arguments", GET, said(), lambda params: params["name"] == "tour" and not params["arguments"]),
+    # completion and logging
+    "Incomplete": Change("features.completion", FILL, OOPS, lambda params: not of_nothing(params)),
+    "Numeric": Change("features.completion", FILL, {"completion": {"values": [1, 2]}}, lambda params: not of_nothing(params)),
+    "Endlessness": Change("features.completion", FILL, {"completion": {"values": ["x"] * 101}}, lambda params: not of_nothing(params)),
+    "Finisher": Change("features.unknown-completion", FILL, {"completion": {"values": []}}, of_nothing),
+    "Levelless": Change("features.log-level", "logging/setLevel", OOPS, lambda params: params["level"] == "emergency"),
+    "Loud": Change("features.unknown-log-level", "logging/setLevel", {}, unknown("level")),
+    # content of tool results
+    "Innovator": Change("content.types", CALL, block(type="hologram", data="x"), of_moon),
+    "Imageless": Change("content.members", CALL, block(type="image", data=GIF), of_moon),
+    "Soundless": Change("content.members", CALL, block(type="audio", mimeType="audio/wav"), of_moon),
+    "Linkless": Change("content.members", CALL, block(type="resource_link", name="plan"), of_moon),
+    "Unresourceful": Change("content.members", CALL, block(type="resource", uri="zoo://plan"), of_moon),
+    "Bodiless": Change("content.resources", CALL, block(type="resource", resource={"uri": "zoo://plan"}), of_moon),
+    "DataUrl": Change("content.base64", CALL, block(type="image", data=f"data:image/gif;base64,{GIF}", mimeType="image/gif"), of_moon),
+    "Painter": Change("content.mime", CALL, block(type="image", data=GIF, mimeType="image/jpeg"), of_moon),
+    "Singer": Change("content.mime", CALL, block(type="audio", data=GIF, mimeType="audio/wav"), of_moon),
+    "Urgent": Change("content.annotations", CALL, block(type="text", text="!", annotations={"priority": 7}), of_moon),
+    "Crowded": Change("content.annotations", CALL, block(type="text", text="!", annotations={"audience": ["everyone"]}), of_moon),
+    "Annotator": Change("content.annotations", CALL, block(type="text", text="!", annotations="important"), of_moon),
+    "Bare": Change("content.structured-object", CALL, text("waxing", structuredContent=["waxing"]), of_moon),
+    "Telepath": Change("content.structured-text", CALL, {"content": [], "structuredContent": {"moon": "waxing"}}, of_moon),
+    # errors of tools
+    "Formalist": Change("behaviour.failure-kind", CALL, RpcError(-32603, "no moon tonight"), of_moon),
+    "Inventive": Change("behaviour.failure-kind", CALL, RpcError(-32000, "no moon tonight"), of_moon),
+    "Credulous": Change("behaviour.validates", CALL, text("3", structuredContent={"sum": 3}), lambda params: params["name"] == "add" and "a" not in params["arguments"]),
+    "Coercer": Change("behaviour.validates", CALL, text("0", structuredContent={"sum": 0}), lambda params: isinstance(params["arguments"].get("a"), dict)),
+    "Panicker": Change("behaviour.argument-errors", CALL, OOPS, lambda params: isinstance(params["arguments"].get("a"), dict)),
+    "Monosyllabic": Change("behaviour.argument-errors", CALL, text("", isError=True), lambda params: params["name"] == "add" and "a" not in params["arguments"]),
+    # the per-request lifecycle
+    "Nostalgic": Change("modern.retired", "ping", {}, modern),
+    "Inquirer": Change("modern.input-required", "prompts/list", {"resultType": "input_required", "requestState": "x"}, modern, ("lists.prompts",)),
+    "Antiquarian": Change("modern.error-codes", READ, RpcError(-32002, "no such resource"), lambda params: modern(params) and unknown("uri")(params)),
+    "Squatter": Change("modern.error-codes", GET, RpcError(-32050, "no such prompt"), lambda params: modern(params) and unknown("name")(params), ("features.unknown-prompt",)),
+}  # fmt: skip
+
+# What is shown in the per-request lifecycle only: the animal speaks no other.
+YOUNG = frozenset({"Inquirer", "Antiquarian", "Squatter"})
+
+
+class Changed(Animal):
+    """Answers one kind of message otherwise."""
+
+    change: Change
+    young = False
+
+    def handshake(self, method: str, params: Json) -> Json:
+        if self.young:
+            raise RpcError(-32022, "unsupported protocol version", {"supported": self.moderns})
+        return self.changed(method, params, super().handshake)
+
+    def per_request(self, method: str, params: Json) -> Json:
+        return self.changed(method, params, super().per_request)
+
+    def changed(self, method: str, params: Json, healthy: Callable[[str, Json], Json]) -> Json:
+        answer = self.change.answer
+        if method != self.change.method or not self.change.when(params):
+            return healthy(method, params)
+        if isinstance(answer, RpcError):
+            raise answer
+        result = answer(params) if callable(answer) else answer
+        return self.envelope(method, result) | result if modern(params) else result
+
+
+def answering() -> dict[str, type[Animal]]:
+    """The animals of the table."""
+    return {
+        name: type(
+            name,
+            (Changed,),
+            {
+                "rule": change.rule,
+                "companions": frozenset(change.companions),
+                "change": change,
+                "young": name in YOUNG,
+                "__doc__": f"Answers {change.method} otherwise.",
+            },
+        )
+        for name, change in CHANGES.items()
+    }
