@@ -34,6 +34,9 @@ reads    | GET  /apps/installation | apps/get | Get an installation | Enables an
 reads    | GET  /neighbors | list_neighbors | List neighbors | To list them, send a GET request to this address.
 reads    | GET  /webinars/{id}/qa | listQA | List questions | The feature allows attendees to ask questions.
 reads    | GET  /issues | search/issues-and-pull-requests | Search issues and pull requests
+reads    | GET  /delay/{seconds} | | Delay the response
+reads    | GET  /gzip | gzip | Gzips a response
+reads    | GET  /headers | request_headers | Request Headers
 reads    | HEAD /books/{id} | existsBook | Check a book
 reads    | OPTIONS /files/content | options_files | Performs a check before an upload
 reads    | GET  /#Action=DescribeVolumes | GET_DescribeVolumes | | <p>Describes the volumes.</p>
@@ -132,6 +135,10 @@ reads    | GET  /search-and-browse | | Search
 writes   | GET  /color/0 | light | | Sets color and brightness of the lamp
 reads    | GET  /sets | | | Sets of colors and the lamps
 writes   | GET  /phones/{id}/ring | | Ring a lost phone
+writes   | GET  /orders/{id}/delay | | Delay the order
+writes   | GET  /items/{id}/archive | archive_item | Archive Item
+writes   | GET  /item | archive_item | Archive Item
+writes   | POST /delay/{seconds} | | Delay the response
 writes   | GET  /phones/{id} | | Frob the lost phone
 reads    | GET  /phones/{id} | getPhone | Frob the lost phone
 reads    | GET  /phones | | Accounts the user has muted

@@ -111,6 +111,33 @@ def test_parameters_of_the_transport_are_not_for_a_model(reader: SourceReader) -
     assert parameters(named(api, "shelf.books.insert")) == {}
 
 
+def test_a_query_parameter_that_says_that_it_is_required_is(reader: SourceReader) -> None:
+    data = document()
+    told = {
+        "said": "Required. The reader.",
+        "inside": "The reader. Required.",
+        "usual": "Required. It is 10.",
+        "quiet": "The reader.",
+    }
+    method = data["resources"]["shelves"]["methods"]["get"]
+    method["parameters"] |= {
+        name: {
+            "type": "string",
+            "location": "query",
+            "description": words,
+            **({"default": "10"} if name == "usual" else {}),
+        }
+        for name, words in told.items()
+    }
+    found = parameters(named(reader.api(data), "shelf.shelves.get"))
+    assert {name: found[name] for name in told} == {
+        "said": ("query", True),
+        "inside": ("query", False),
+        "usual": ("query", False),
+        "quiet": ("query", False),
+    }
+
+
 def test_what_is_written_as_text_has_its_type(reader: SourceReader) -> None:
     shown = {one.name: one.schema for one in named(reader.api(document()), "shelf.books.get").parameters}
     assert shown["max"] == {"type": "integer", "minimum": 1, "maximum": 99, "default": 10}

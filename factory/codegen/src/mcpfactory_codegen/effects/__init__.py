@@ -50,6 +50,8 @@ EffectKind = Literal["reads", "writes", "destroys"]
 READING: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
 """Methods that promise to change nothing (RFC 9110 §9.2.1)."""
 _IDEMPOTENT: Final = frozenset({"PUT", "DELETE"})
+_PARTS: Final = frozenset({"body", "header", "headers"})
+"""Parts of a message: `request headers` are those of a request, and nobody requests them."""
 _REPLACES: Final = frozenset({"PUT", "PATCH", "DELETE"})
 """Methods that change or replace what is there (RFC 9110 §9.3.4, RFC 5789 §2), whatever the words say."""
 
@@ -237,6 +239,12 @@ def _changing(method: str, found: _Words, said: Said | None = None, *, contradic
     return Effect("writes", said.verb if said else "", contradicts)
 
 
+def _repeats(name: str, path: str, text: str, verb: str) -> bool:
+    """Whether a text is the name over again, of a part of a message that the path names: `request_headers`, "Request Headers", /headers."""
+    own, place = words(name), words(path)
+    return words(text) == own and verb not in place and own[-1:] == place[-1:] and own[-1] in _PARTS
+
+
 def _read(name: str, path: str, texts: Sequence[str], *, certain: bool) -> _Words:
     said, last = of_name(name)
     leads: list[Said] = []
@@ -244,7 +252,8 @@ def _read(name: str, path: str, texts: Sequence[str], *, certain: bool) -> _Word
     for text in texts:
         told_in = sentences(text)
         told = any(lead.reads for lead in leads)  # what a later text says besides is not its subject
-        leads.append(of_text(told_in[0], later=told, direct=told and certain) if told_in else Said())
+        lead = of_text(told_in[0], later=told, direct=told and certain) if told_in else Said()
+        leads.append(Said() if lead.weak and _repeats(name, path, text, lead.verb) else lead)
         clauses += [of_clause(sentence, direct=not certain) for sentence in told_in]
     ending = of_ending(name)
     if ending.changes and not certain and not any(lead.reads for lead in leads):

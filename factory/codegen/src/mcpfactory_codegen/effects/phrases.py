@@ -386,12 +386,16 @@ def of_text(sentence: str, *, later: bool = False, direct: bool = False) -> Said
         phrases = (words(sentence[one.end() : one.end() + 120]) for one in _LED.finditer(sentence[:200]))
         said = next((one for one in (_of_phrase(phrase, gerund=True) for phrase in phrases) if one.kind), Said())
     if not said.kind and not led and _COMMAND.match(sentence) and start[0] not in _NO_COMMAND:
+        if _OF_ANSWER.match(sentence):
+            return Said("shows", start[0])
         return Said("" if base_of(start[0], _ONLY_READ) in _ONLY_READ else "unknown", start[0])
     return Said() if later and said.changes and said.weak else said
 
 
 _COMMAND: Final = re.compile(r"[A-Za-z]+ an? [a-z]|[A-Za-z]*[A-RT-Za-rt-z] (?:the|this|your|my|it|them) [a-z]")
 """What a sentence begins with whose first word is a verb: “Ring a lost phone”. “Accounts the user follows” begins with a noun."""
+_OF_ANSWER: Final = re.compile(r"[A-Za-z]+ (?:an?|the|its|your) (?:answer|reply|response)s?\b")
+"""What is done to the answer of the call itself, as in “Delay the response”, changes nothing."""
 _ONLY_READ: Final = verbs(
     "classify combine derive dump examine explore highlight illustrate infer interpret measure outline paginate ping predict present rank"
     " recommend represent score sum survey tokenize trace visualise visualize"

@@ -222,7 +222,8 @@ def _parameter(name: str, node: Any, expanded: dict[str, str]) -> dict[str, Any]
         built["deprecated"] = True
     if node.get("description") is not None:
         built["description"] = node["description"]
-    if node.get("required") is True or place == "path":
+    said = text(node, "description").startswith("Required.") and "default" not in node  # the API refuses without it
+    if node.get("required") is True or place == "path" or said:
         built["required"] = True
     if expanded.get(name) == "+":
         built["style"] = "segments"
