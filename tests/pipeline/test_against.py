@@ -9,6 +9,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import NotFoundError, RefusedError
 from mcpfactory_pipeline.base.git import git_text
+from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.ci.pull_request import refusals
 from mcpfactory_pipeline.promotion.restore import restore
 from mcpfactory_pipeline.publish.publish import find_release
@@ -16,6 +17,8 @@ from mcpfactory_pipeline.state.against import lost, oddities
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import mend, verify
+from mcpfactory_pipeline.workspace.workspace import Workspace
+from tests.pipeline.cheap import STAGES
 
 
 def git(folder, *words: str) -> None:
@@ -147,3 +150,64 @@ def test_a_push_brings_decisions_about_what_was_there_and_none_about_what_comes_
 def test_a_push_that_takes_a_decision_away_is_refused(kept):
     rewrite(kept, without_rejection)
     assert [one.server for one in refusals(kept.workspace, "kept", pushed=True)] == ["books"]
+
+
+def by_hand(space, **members) -> None:
+    """Somebody writes one more event into the history, and the state that follows."""
+
+    def add(lines):
+        return [*lines, {**lines[-1], "id": new_id(lines[-1]["id"]), "actor": "Mallory", "reason": "", **members}]
+
+    rewrite(space, add)
+
+
+def with_policy(space, **channel) -> Workspace:
+    """The workspace with other settings of production, as its file says them from now on."""
+    lines = "".join(f"{name} = {value}\n" for name, value in channel.items())
+    text = f"""[workspace]\nname = "x"\n[[pipeline.channels]]\nname = "staging"\n[[pipeline.channels]]\nname = "production"\nfrom = "staging"\n{lines}"""
+    (space.workspace.root / "mcpfactory.toml").write_text(text)
+    return Workspace.find(space.workspace.root)
+
+
+def refused(space, workspace=None) -> list[str]:
+    return [one.message for one in refusals(workspace or space.workspace, "kept", pushed=True, stages=STAGES)]
+
+
+def test_a_push_with_a_promotion_that_its_policy_permitted_is_taken(kept):
+    kept.decide("approve")
+    kept.promote()
+    assert refused(kept) == []
+
+
+def test_a_promotion_that_somebody_wrote_into_a_push_by_hand_is_refused(kept):
+    release = Store(kept.workspace).state("books").channels["staging"]
+    by_hand(kept, event="promoted", channel="production", candidate=release.candidate, version=release.version)
+    found = refused(kept)
+    assert [words.partition("production: ")[2] for words in found] == [
+        "rejected by tester: it leaks",
+        "1 of 1 approval missing",
+    ]
+
+
+def test_a_promotion_of_what_no_build_made_is_refused(kept):
+    by_hand(kept, event="promoted", channel="production", candidate="f" * 16, version="1")
+    assert "no build made the candidate ffff" in refused(kept)[0]
+
+
+def test_a_push_that_lowers_what_a_channel_asks_for_does_not_profit_from_it(kept):
+    workspace = with_policy(kept, approvals=2)
+    git(workspace.root, "add", "mcpfactory.toml")
+    git(workspace.root, "commit", "-qm", "two approve")
+    git(workspace.root, "branch", "-f", "kept")
+    kept.decide("approve")
+    release = Store(workspace).state("books").channels["staging"]
+    by_hand(kept, event="promoted", channel="production", candidate=release.candidate, version=release.version)
+    lowered = with_policy(kept, approvals=1)
+    assert [words.partition("production: ")[2] for words in refused(kept, lowered)] == ["1 of 2 approvals missing"]
+
+
+def test_a_publication_of_what_no_channel_offered_is_refused(kept):
+    release = Store(kept.workspace).state("books").channels["staging"]
+    offer = {"channel": "production", "candidate": release.candidate, "version": release.version}
+    by_hand(kept, event="published", target="pypi", **offer)
+    assert refused(kept)[0].endswith(f"production never offered {release.candidate}")

@@ -215,7 +215,7 @@ def test_a_state_that_cannot_take_its_place_is_the_old_one_and_is_caught_up_late
     with store.transaction("books") as transaction, monkeypatch.context() as patch:
         patch.setattr("pathlib.Path.replace", no_space)
         with pytest.raises(StateError, match="No space left") as caught:
-            transaction.append("stage.interrupted", stage="build", run="r", message="")
+            transaction.append("held", channel="staging", reason="")
     assert "the history has the event" in caught.value.hint
     assert store.state_file("books").read_bytes() == before
     assert "older than its history" in verify(workspace)[0]["message"]

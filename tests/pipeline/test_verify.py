@@ -11,11 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.base.errors import RefusedError, StateError
+from mcpfactory_pipeline.base.ids import new_id
+from mcpfactory_pipeline.promotion.promote import promote
+from mcpfactory_pipeline.state.history import event_line
+from mcpfactory_pipeline.state.order import misplaced
 from mcpfactory_pipeline.state.state import SCHEMA, fold, to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import mend, verify
-from tests.pipeline.cheap import add_server
+from tests.pipeline.cheap import STAGES, add_server
 
 SCHEMAS = Path(__file__).parent / "schemas"
 
@@ -136,3 +140,53 @@ def test_every_schema_until_now_has_its_files():
     assert sorted(file.name for file in SCHEMAS.iterdir()) == sorted(
         f"{schema}.{kind}" for schema in range(1, SCHEMA + 1) for kind in ("json", "jsonl")
     )
+
+
+def forge(store: Store, kind: str, **members) -> None:
+    """Somebody writes the end of a stage into the history, and the state that follows."""
+    events = store.history("books")
+    end = next(event for event in reversed(events) if event["event"] == "stage.finished")
+    forged = {**end, "event": kind, "id": new_id(events[-1]["id"]), **members}
+    store.history_file("books").write_text("".join(event_line(one) + "\n" for one in [*events, forged]))
+    store.state_file("books").write_text(to_text(fold("books", [*events, forged])))
+
+
+@pytest.mark.parametrize(
+    ("members", "word"),
+    [({"run": "01JZ" + "0" * 22}, "did not begin"), ({"stage": "audit"}, "did not begin"), ({}, "had ended")],
+)
+def test_an_end_of_a_stage_that_no_run_recorded_is_told_and_never_made_the_truth(store, workspace, members, word):
+    forge(store, "stage.finished", **members)
+    (found,) = verify(workspace)
+    assert word in found["message"]
+    assert "git revert" in found["hint"]
+    store.state_file("books").unlink()
+    (left,) = mend(workspace)
+    assert (left["mended"], word in left["message"]) == (False, True)
+    assert not store.state_file("books").exists()
+    with pytest.raises(RefusedError, match=word):
+        promote(workspace, "books", "production", stages=STAGES)
+
+
+def test_a_run_moves_no_channel_on_a_forged_end(store, workspace, run):
+    (workspace.root / "servers/books/source.txt").write_text("two")
+    forge(store, "stage.finished", run="01JZ" + "0" * 22)
+    assert run("books").failed
+    assert "did not begin" in store.state("books").stages["staging"].message
+
+
+def test_two_clones_may_say_of_one_run_that_it_broke_off(store, workspace):
+    events = store.history("books")
+    end = next(event for event in events if event["event"] == "stage.finished")
+    about = {name: end[name] for name in ("actor", "at", "stage", "run")}
+
+    def step(kind: str, after: str, **members) -> dict:
+        return {**about, "event": kind, "id": new_id(after), **members}
+
+    start = step("stage.started", events[-1]["id"], run="r")
+    first = step("stage.interrupted", start["id"], run="r")
+    second = step("stage.interrupted", first["id"], run="r")
+    done = {**end, "id": new_id(second["id"]), "run": "r"}
+    late = step("stage.interrupted", done["id"], run="r")
+    assert list(misplaced([*events, start, first, second, done, late])) == []
+    assert len(list(misplaced([*events, start, first, done, done]))) == 1

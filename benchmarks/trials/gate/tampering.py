@@ -196,6 +196,37 @@ def other_candidate_approved(field: Field) -> Iterator[str]:
     yield from _stays(field)
 
 
+def end_without_start(field: Field) -> Iterator[str]:
+    """Writes that a check of the newer candidate passed, in a run that never was, repairs the state, approves and promotes."""
+    field.run("pipeline", "approve", "alpha", by="Grace")
+    end = next(one for one in reversed(field.events()) if one.get("stage") == "test" and "outcome" in one)
+    field.forge(**{name: end[name] for name in end if name not in {"id", "at", "run"}}, run="01JZ" + "0" * 22)
+    field.run("pipeline", "verify", "alpha", "--repair")
+    yield from _stays(field)
+    yield from _verified(field)
+
+
+def _pushed(field: Field, base: str) -> Iterator[str]:
+    """Promotes by hand in what is pushed on top of `base`, and asks what CI asks."""
+    field.forge(event="promoted", channel="production", candidate=field.new, version="0.1.0", actor="Mallory")
+    field.run("pipeline", "verify", "alpha", "--repair")
+    field.run("ci")  # workflows as this version writes them
+    done = field.run("ci", "--check", "--against", base, "--pushed")
+    if done.code == 0 or "missing" not in done.text:
+        yield f"ci --check --pushed ends with {done.code}: {done.text[-300:]}"
+
+
+def promotion_pushed(field: Field) -> Iterator[str]:
+    """Pushes the line of a promotion that nobody approved."""
+    yield from _pushed(field, "HEAD")
+
+
+def lowered_and_pushed(field: Field) -> Iterator[str]:
+    """Pushes a promotion together with `approvals = 0`."""
+    field.configure(approvals="0")
+    yield from _pushed(field, "HEAD")
+
+
 def _spoiled(field: Field, **members: Any) -> Iterator[str]:
     events = field.events("beta")
     field.write_events([*events[:-1], {**events[-1], **members}], "beta")
@@ -249,6 +280,9 @@ ATTEMPTS: Final = (
     Attempt("approval by a stranger", "production stays", not_an_approver),
     Attempt("one person approves four times", "counts as one", one_person_twice),
     Attempt("approval of another candidate", "production stays", other_candidate_approved),
+    Attempt("an end of a stage that no run began", "production stays, verify finds it", end_without_start),
+    Attempt("a promotion pushed by hand", "ci --check --pushed refuses", promotion_pushed),
+    Attempt("pushed with a lower policy", "ci --check --pushed refuses", lowered_and_pushed),
     Attempt("wrong inner types in one history", "only that server stops", bad_types),
     Attempt("numeric id in one history", "only that server stops", numeric_id),
     Attempt("an event without a time", "only that server stops", no_time),

@@ -20,6 +20,7 @@ from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.order import needed_stages, required_checks
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, failed_checks
 from mcpfactory_pipeline.plan.stage import OUTCOMES, Stage
+from mcpfactory_pipeline.state.order import StagesUnderWay
 from mcpfactory_pipeline.state.state import Event, ServerState, apply, fold
 
 __all__ = ["REFUSALS", "RELEASE_EVENTS", "RUN_EVENTS", "ShardResultError", "Terms", "admit", "candidate_id"]
@@ -77,7 +78,7 @@ class _Walk:
     terms: Terms
     branch: ServerState
     state: ServerState
-    under_way: set[tuple[str, str]] = field(default_factory=set)
+    under_way: StagesUnderWay
 
 
 def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: Terms) -> list[Event]:
@@ -94,11 +95,12 @@ def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: T
     if not new:
         return []
     before = [event for event in known if str(event["id"]) < str(new[0]["id"])]
-    walk = _Walk(terms, fold(server, known), fold(server, before), _under_way(before))
+    walk = _Walk(terms, fold(server, known), fold(server, before), StagesUnderWay(before))
     for event in new:
         try:
             _check(walk, event)
             walk.state = apply(walk.state, event)
+            walk.under_way.take(event)
         except ShardResultError:
             raise
         except (PipelineError, KeyError, TypeError, ValueError, AttributeError) as error:
@@ -109,17 +111,6 @@ def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: T
 def candidate_id(files: Mapping[str, str]) -> str:
     """Return the id of the candidate that these files are, by their hashes."""
     return hash_record(files).removeprefix("sha256:")[:16]
-
-
-def _under_way(events: Sequence[Event]) -> set[tuple[str, str]]:
-    found: set[tuple[str, str]] = set()
-    for event in events:
-        key = (str(event.get("stage")), str(event.get("run")))
-        if event["event"] == "stage.started":
-            found.add(key)
-        elif event["event"] in {"stage.finished", "stage.interrupted"}:
-            found.discard(key)
-    return found
 
 
 def _check(walk: _Walk, event: Event) -> None:
@@ -157,10 +148,9 @@ def _of_run(walk: _Walk, event: Event, words: str) -> None:
 
 def _may_start(walk: _Walk, event: Event, words: str) -> None:
     _of_run(walk, event, words)
-    if (key := (str(event["stage"]), str(event["run"]))) in walk.under_way:
+    if walk.under_way.has(event):
         raise ShardResultError("order", f"{words}: {event['stage']} is under way already")
     _has_needs(walk, event, words)
-    walk.under_way.add(key)
 
 
 def _may_interrupt(walk: _Walk, event: Event, words: str) -> None:
@@ -169,9 +159,8 @@ def _may_interrupt(walk: _Walk, event: Event, words: str) -> None:
 
 
 def _ended(walk: _Walk, event: Event, words: str) -> None:
-    if (key := (str(event["stage"]), str(event["run"]))) not in walk.under_way:
+    if not walk.under_way.has(event):
         raise ShardResultError("order", f"{words}: {event['stage']} did not begin")
-    walk.under_way.discard(key)
 
 
 def _has_needs(walk: _Walk, event: Event, words: str) -> None:

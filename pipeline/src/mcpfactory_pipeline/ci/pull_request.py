@@ -3,7 +3,8 @@
 The one exception can be checked: approvals that are signed, for channels that ask for signed ones, by keys that the base lists too,
 and whose signature stands in no other event.
 A push to the branch brings decisions, for that is where people decide: about candidates that the commit before it knows. A candidate and
-the decision about it do not come together, as they do where a pull request was merged that nobody looked at.
+the decision about it do not come together, as they do where a pull request was merged that nobody looked at. Promotions of a push are
+judged again (`pushed`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from typing import Final
 from mcpfactory_pipeline.base.git import git_output
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.ci.pushed import unpermitted
 from mcpfactory_pipeline.plan.policy import read_channels
+from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.signatures import SIGNERS, event_fault
 from mcpfactory_pipeline.state.against import brought, lost
 from mcpfactory_pipeline.state.state import Event
@@ -31,6 +34,9 @@ _HINTS: Final = {
     False: "a pull request brings no decisions and no results: git checkout {base} -- pipeline/history pipeline/state",
     True: "push what was built first, look at what CI says of it, then decide; or sign approvals. Nobody did? git revert to {base}",
 }
+_PROMOTED_HINT: Final = (
+    "mcpfactory pipeline promote records a promotion when the policy permits it; git revert what nobody did"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +48,12 @@ class RefusedHistory:
     hint: str
 
 
-def refusals(workspace: Workspace, base: str, *, pushed: bool = False) -> list[RefusedHistory]:
+def refusals(
+    workspace: Workspace, base: str, *, pushed: bool = False, stages: Sequence[Stage] | None = None
+) -> list[RefusedHistory]:
     """Return what a pull request for the commit `base` changes in histories and may not; what is checked out has its changes.
 
-    `pushed`: they are those of a push, and `base` is the commit before it.
+    `pushed`: they are those of a push, and `base` is the commit before it. `stages` take the place of those of the workspace.
 
     Raises:
         NotFoundError: there is no such commit.
@@ -65,6 +73,10 @@ def refusals(workspace: Workspace, base: str, *, pushed: bool = False) -> list[R
         uses = Counter(event.get("nonce") for event in history)
         own = [one for one in events if uses[one.get("nonce")] > 1 or not _is_signed(workspace, server, one, signed)]
         if pushed:
+            found += [
+                RefusedHistory(server, f"{store.where(server, 'history')}: {words}", _PROMOTED_HINT)
+                for words in unpermitted(workspace, base, server, history, events, stages=stages)
+            ]
             own = _about_new_candidates(history, own)
         if own:
             where = store.where(server, "history")

@@ -34,6 +34,7 @@ from mcpfactory_pipeline.promotion.signatures import without_unsigned
 from mcpfactory_pipeline.run.job import make_job
 from mcpfactory_pipeline.run.tampering import Baseline, take_baseline, undo_tampering
 from mcpfactory_pipeline.run.watch import move_back, soaking
+from mcpfactory_pipeline.state.order import misplaced
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction, verified_state
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
@@ -356,6 +357,9 @@ class Runner:
         if stopped:
             word = "retired" if state.retired else "held"
             return StageOutputs("inconclusive", f"while the stage ran, it was {describe_decision(word, stopped)}")
+        if wrong := next(misplaced(transaction.events), ""):
+            words = f"its history has what no run can have recorded: {wrong}"
+            return StageOutputs("failed", f"{words}; hint: mcpfactory pipeline verify {state.server}")
         try:
             publish_candidate(self.workspace, channel, candidate, build=False)
         except StateError as error:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcpfactory_pipeline.state.order import StagesUnderWay
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState, apply
 
@@ -48,15 +49,12 @@ def go_on(folded: FoldedHistory, events: Sequence[Event]) -> FoldedHistory:
     """
     if not events:
         return folded
-    state, starts = folded.state, {_step(event): event for event in folded.starts}
+    state, under_way = folded.state, StagesUnderWay(folded.starts)
     for event in events:
         state = apply(state, event)
-        if event["event"] == "stage.started":
-            starts[_step(event)] = event
-        elif event["event"] in {"stage.finished", "stage.interrupted"}:
-            starts.pop(_step(event), None)
+        under_way.take(event)
     recent = _still_asked([*folded.recent, *map(_small, events)], state)
-    return FoldedHistory(state, str(events[-1]["id"]), tuple(map(_small, starts.values())), recent)
+    return FoldedHistory(state, str(events[-1]["id"]), tuple(map(_small, under_way.starts)), recent)
 
 
 def is_fold(folded: FoldedHistory, server: str, events: Sequence[Event]) -> bool:
@@ -73,10 +71,6 @@ def is_fold(folded: FoldedHistory, server: str, events: Sequence[Event]) -> bool
     return all(every.get(key) == event for key, event in kept.items()) and kept.keys() >= {
         str(event["id"]) for event in wanted.recent
     }
-
-
-def _step(event: Event) -> tuple[object, object]:
-    return event.get("stage"), event.get("run")
 
 
 def _small(event: Event) -> Event:

@@ -19,6 +19,7 @@ from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.against import lost
 from mcpfactory_pipeline.state.folded import is_fold
 from mcpfactory_pipeline.state.history import CONFLICT_MARKERS, LARGEST
+from mcpfactory_pipeline.state.order import misplaced
 from mcpfactory_pipeline.state.snapshot import read_snapshot
 from mcpfactory_pipeline.state.state import fold, newer_schema, repair_hint, to_text
 from mcpfactory_pipeline.state.store import Store, is_older
@@ -102,6 +103,8 @@ def _mismatch(store: Store, server: str) -> StateError | None:
     except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
         broken = explain_broken(server, error)
         return StateError(broken.message, hint=broken.hint)
+    if wrong := next(misplaced(events), ""):
+        return _no_order(store, server, wrong)
     if text is None:
         return StateError(f"{where} is missing", hint="the next run writes it") if events else None
     if text == to_text(state):
@@ -109,6 +112,13 @@ def _mismatch(store: Store, server: str) -> StateError | None:
     if is_older(server, text, events):
         return StateError(f"{where} is older than its history", hint="the next run brings it up to date")
     return store.contradiction(server, text, events)
+
+
+def _no_order(store: Store, server: str, wrong: str) -> StateError:
+    """Return the error for a history that has what no run recorded; it is not repaired, for that would be to believe it."""
+    where = store.where(server, "history")
+    hint = f"a run did not write that; see who did: git log -p -- {where}, and take the line back (git revert)"
+    return StateError(f"{where} has an end of a stage that no run can have recorded: {wrong}", hint=hint)
 
 
 def _forged_snapshot(store: Store, server: str) -> StateError | None:
@@ -154,6 +164,8 @@ def _repair(store: Store, server: str) -> list[str]:
         store.snapshot_file(server).unlink(missing_ok=True)  # whatever it is, the next command makes another
         if not (events := store.history(server)):
             raise store.without_history(server)
+        if wrong := next(misplaced(events), ""):
+            raise _no_order(store, server, wrong)
         text = store.state_text(server, broken="")
         if text and newer_schema(text):
             raise StateError(
