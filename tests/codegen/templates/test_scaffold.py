@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from mcpfactory_codegen.servers import rendering, scaffold
 from mcpfactory_codegen.servers.create import CreateError, create_server, regenerate
 from mcpfactory_codegen.servers.scaffold import ScaffoldError, render, templates
 
@@ -82,3 +86,67 @@ def test_copier_is_loaded_only_when_a_template_is_rendered() -> None:
     program = "import sys, mcpfactory_codegen.servers.create, mcpfactory_codegen.servers.scaffold as s; s.templates(); print('copier' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout == "False\n"
+
+
+def loop(own: Path) -> None:
+    (own / "again").symlink_to(own)
+
+
+def pipe(own: Path) -> None:
+    os.mkfifo(own / "a.txt")
+
+
+def outside(own: Path) -> None:
+    (own / "a.txt").symlink_to("/etc/hostname")
+
+
+def endless(own: Path) -> None:
+    (own / "a.txt.jinja").write_text("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}")
+
+
+def huge(own: Path) -> None:
+    (own / "a.txt.jinja").write_text('{{ ("x" * 99999) * 99999 }}')
+
+
+def heavy(own: Path) -> None:
+    with (own / "a.txt").open("wb") as file:
+        file.truncate(1 << 26)
+
+
+@pytest.mark.parametrize("spoil", [loop, pipe, outside, endless, huge, heavy])
+def test_a_template_that_is_no_folder_of_small_plain_files_is_refused_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Path], None]
+) -> None:
+    monkeypatch.setattr(scaffold, "render_apart", partial(rendering.render_apart, seconds=3))
+    own = template(tmp_path / "own", "name:\n  type: str\n")
+    spoil(own)
+    with pytest.raises(ScaffoldError, match="plain files|bytes|memory|done|cannot|rror") as raised:
+        render(str(own), {"name": "x"})
+    assert raised.value.hint
+    assert "required" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", [".GIT", ".git.", ".git ", ".gi\u200bt", "git~1", ".git::$INDEX_ALLOCATION"])
+def test_no_part_of_what_a_template_makes_is_gits_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(scaffold, "render_apart", rendering.render_here)
+    own = template(tmp_path / "own", "name:\n  type: str\n")
+    place = own / f"{{{{ {name!r} }}}}"
+    place.mkdir()
+    (place / "config").write_text("[core]\n")
+    with pytest.raises(ScaffoldError, match="the template makes"):
+        render(str(own), {"name": "x"})
+
+
+def test_the_repository_of_a_template_runs_nothing(tmp_path: Path) -> None:
+    own, marker = template(tmp_path / "own", "name:\n  type: str\n", a__txt="a"), tmp_path / "ran"
+    subprocess.run(["git", "init", "-q", str(own)], check=True)
+    monitor = tmp_path / "monitor"
+    monitor.write_text(f"#!/bin/sh\ntouch {marker}\n")
+    monitor.chmod(0o755)
+    subprocess.run(["git", "config", "core.fsmonitor", str(monitor)], cwd=own, check=True)
+    subprocess.run(["git", "add", "-A"], cwd=own, check=True)
+    marker.unlink(missing_ok=True)
+    assert render(str(own), {"name": "x"}) == {"a.txt": "a"}
+    assert not marker.exists()

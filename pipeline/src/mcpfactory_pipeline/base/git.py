@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
+from typing import Final
 
-__all__ = ["git_output", "git_text"]
+__all__ = ["QUIET", "git_output", "git_text"]
+
+QUIET: Final = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+"""Options of every git command of ours: the configuration of a repository that somebody else made runs nothing."""
 
 
 def git_output(folder: Path | None, *arguments: str) -> bytes | None:
     """Return what a git command prints; None when it cannot be run or fails."""
     try:
         done = subprocess.run(
-            ["git", "--no-optional-locks", *arguments],
+            ["git", "--no-optional-locks", *QUIET, *arguments],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import ReleaseError
+from mcpfactory_pipeline.base.git import QUIET
 from mcpfactory_pipeline.base.semver import Version
 
 __all__ = ["TRAILER", "Repository", "Tag"]
@@ -176,7 +177,7 @@ class Repository:
         environ = {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
         try:
             return subprocess.run(
-                ["git", *words],
+                ["git", *QUIET, *words],
                 cwd=self.root,
                 env=environ,
                 input=stdin.encode(errors="surrogateescape"),

@@ -1,13 +1,18 @@
-"""Templates to files, by copier: the only module that imports it, and only when a template is rendered.
+"""Templates to files.
 
-A template is a folder with `copier.yml` and `template/`: no tasks, no extensions, no git. copier renders into a
-temporary folder with `unsafe=False`, so a template that wants to run something is refused.
+A template is a folder with `copier.yml` and `template/`: plain files, no tasks, no extensions, no git. It is rendered into a
+temporary folder with `unsafe=False`, so a template that wants to run something is refused; a template of a stranger from a copy
+of its plain files, in a process with limits.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import stat
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.lock import fingerprint
+from mcpfactory_codegen.servers.rendering import RenderError, render_apart, render_here
 from mcpfactory_codegen.text import nearest
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
@@ -30,6 +36,7 @@ __all__ = [
 
 _SHIPPED: Final = Path(__file__).parents[1] / "_templates"
 _SETTINGS: Final = "copier.yml"
+_MOST_BYTES: Final = 1 << 25  # of all files of a template
 _LITTER: Final = re.compile(r"\.git|\.venv|__pycache__|\.\w+_cache|\.DS_Store|.*\.py[co]")
 
 
@@ -108,17 +115,44 @@ def render(template: str, data: Mapping[str, Any]) -> dict[str, str]:
     Raises:
         ScaffoldError: there is no such template, it is broken, or it wants to run something.
     """
-    from copier import run_copy  # noqa: PLC0415 - 600 modules, needed only when a template is rendered
-    from copier.errors import CopierError  # noqa: PLC0415 - as above
-
     found = find_template(template)
     with TemporaryDirectory(prefix="mcpfactory-template-") as folder:
+        place = Path(folder, "rendered")
+        place.mkdir()
         try:
-            run_copy(str(found.folder), folder, dict(data), defaults=True, overwrite=True, quiet=True, unsafe=False)
-        except (CopierError, ValueError, OSError) as error:
-            message = f"template {found.name} cannot be rendered: {str(error) or type(error).__name__}"
+            if found.folder.parent == _SHIPPED:
+                render_here(found.folder, place, data)
+            else:
+                _copy(found.folder, Path(folder, "template"))
+                render_apart(Path(folder, "template"), place, data)
+        except (RenderError, OSError) as error:
+            message = f"template {found.name} cannot be rendered: {error}"
             raise ScaffoldError(message, f"see {found.folder / _SETTINGS}; templates may not run anything") from None
-        return _read(Path(folder))
+        return _read(place)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy the plain files of a template: its repository, links and whatever else there is are not what is rendered.
+
+    Raises:
+        RenderError: a part of it is no plain file, or it is too large.
+    """
+    left = _MOST_BYTES
+    for place, folders, names in os.walk(source):
+        folders[:] = [name for name in folders if not _LITTER.fullmatch(name)]
+        for name in (*folders, *(name for name in names if not _LITTER.fullmatch(name))):
+            file = Path(place, name)
+            mode = file.lstat().st_mode
+            if stat.S_ISDIR(mode):
+                continue
+            where = file.relative_to(source)
+            if not stat.S_ISREG(mode):
+                raise RenderError(f"{where} is a link, a pipe or a device, and templates are plain files")
+            left -= file.lstat().st_size
+            if left < 0:
+                raise RenderError(f"it has more than {_MOST_BYTES} bytes")
+            (target / where).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target / where)
 
 
 def _read(root: Path) -> dict[str, str]:
@@ -126,9 +160,17 @@ def _read(root: Path) -> dict[str, str]:
     for path in sorted(root.rglob("*")):
         if path.is_symlink() or not path.is_file():
             continue
+        if any(map(_is_repository, path.relative_to(root).parts)):
+            raise ScaffoldError(f"the template makes {path.relative_to(root)}", "no part of a path may be git's own")
         try:
             files[path.relative_to(root).as_posix()] = path.read_text("utf-8")
         except UnicodeDecodeError:
             hint = "templates hold text files in UTF-8"
             raise ScaffoldError(f"{path.relative_to(root)} of the template is not text", hint) from None
     return files
+
+
+def _is_repository(name: str) -> bool:
+    """Whether a file system could take a name for git's folder: case, ignored characters, dots and spaces at the end, short names."""
+    plain = "".join(one for one in unicodedata.normalize("NFKC", name).casefold() if unicodedata.category(one) != "Cf")
+    return plain.partition(":")[0].rstrip(". ") in {".git", "git~1"}
