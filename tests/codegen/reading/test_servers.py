@@ -134,3 +134,44 @@ def test_a_server_keeps_the_name_that_it_had(named: dict[str, str], known: dict[
     urls = {one.name: one.url for one in api.own_servers}
     assert [one.server for one in api.operations] == kept
     assert [urls[one.server] for one in api.operations] == list(named.values())
+
+
+@pytest.mark.parametrize(
+    ("servers", "root", "told"),
+    [
+        (["http://localhost:8080", "https://api.test"], "https://api.test", "is a mock"),
+        (
+            ["https://stoplight.test/mocks/a", "https://x.mock.test", "https://api.test"],
+            "https://api.test",
+            "is a mock",
+        ),
+        (["https://api.example.com", "https://api.test"], "https://api.test", "is a mock"),
+        (["http://127.0.0.1:1", "https://sandbox.api.test"], "http://127.0.0.1:1", ""),
+        (["https://api-m.sandbox.pay.test", "https://api.pay.test"], "https://api-m.sandbox.pay.test", "is a sandbox"),
+        (["http://localhost", "https://b.example.org"], "http://localhost", ""),
+        (["https://api.test", "http://localhost"], "https://api.test", ""),
+        (["https://mockingbird.test", "https://api.test"], "https://mockingbird.test", ""),
+    ],
+)
+def test_a_real_address_comes_before_a_mock_and_a_sandbox_stays_first(
+    reader: Reader, servers: list[str], root: str, told: str
+) -> None:
+    api = reader.text(document(None, root=servers))
+    assert api.base_url == root
+    assert set(api.servers) == set(servers)
+    assert [told in one.message for one in api.problems if one.code == "server-mock"] == ([True] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("had", "root"),
+    [
+        ("", "https://api.test"),
+        ("http://localhost:1", "http://localhost:1"),
+        ("http://localhost:2", "https://api.test"),
+    ],
+)
+def test_a_server_that_was_made_with_a_mock_keeps_it_while_the_document_names_it(
+    reader: Reader, had: str, root: str
+) -> None:
+    api = reader.text(document(None, root=("http://localhost:1", "https://api.test")))
+    assert keep_server_names(api, {"": had}).base_url == root

@@ -377,6 +377,7 @@ CODES: Final[dict[str, Level]] = {
     # servers and security
     "server-invalid": "warning",
     "server-relative": "warning",
+    "server-mock": "warning",
     "server-none": "warning",
     "security-invalid": "error",
     "security-undefined": "error",

@@ -24,7 +24,9 @@ from mcpfactory_runtime.upstream.settings import SHARED
 
 __all__ = [
     "environment_parts",
+    "is_mock",
     "is_same_server",
+    "is_sandbox",
     "keep_server_names",
     "name_servers",
     "name_variables",
@@ -151,8 +153,11 @@ def name_servers(urls: Collection[str], root: str) -> tuple[ApiServer, ...]:
 def keep_server_names(api: Api, known: Mapping[str, str]) -> Api:
     """Return the API whose servers have the names that callers know: who set a variable means the address that it moved.
 
-    `known` has the address of each name, as the server was last made.
+    `known` has the address of each name, "" for the root, as the server was last made.
     """
+    root = known.get("", "")
+    if is_mock(root) and root in api.servers:  # whoever made the server with it has it there, and moves by a variable
+        api = replace(api, servers=(root, *(url for url in api.servers if url != root)))
     known = {name: url for name, url in known.items() if _SERVER_NAME.fullmatch(name)}
     stay = [one.name for one in api.own_servers if is_same_server(one.url, known.get(one.name, ""))]
     names = dict(zip(stay, stay, strict=True))
@@ -172,6 +177,26 @@ def keep_server_names(api: Api, known: Mapping[str, str]) -> Api:
         own_servers=tuple(sorted(own, key=lambda one: one.name)),
         operations=tuple(replace(one, server=names.get(one.server, "")) for one in api.operations),
     )
+
+
+_MOCKS: Final = frozenset({"example", "localhost", "mock", "mocks", "mockserver", "virtserver"})
+_SANDBOXES: Final = frozenset({"sandbox", "sandboxes"})
+_LOOPBACK: Final = re.compile(r"127(\.\d+){3}|::1|0\.0\.0\.0")
+
+
+def is_mock(url: str) -> bool:
+    """Whether an address is that of an example, of a mock, or of this machine: nobody's API."""
+    host, path = _split(url).host, _split(url).path
+    return bool(_MOCKS & _labels(host)) or _LOOPBACK.fullmatch(host) is not None or path[:1] in {("mock",), ("mocks",)}
+
+
+def is_sandbox(url: str) -> bool:
+    """Whether an address is, by its host, one to try an API at."""
+    return bool(_SANDBOXES & _labels(_split(url).host))
+
+
+def _labels(host: str) -> set[str]:
+    return set(re.split(r"[.-]", host.lower()))
 
 
 class _ServerParts(NamedTuple):

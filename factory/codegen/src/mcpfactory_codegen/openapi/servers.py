@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from mcpfactory_codegen.ir import ApiOperation, ApiServer
-from mcpfactory_codegen.naming.variables import is_same_server, name_servers
+from mcpfactory_codegen.naming.variables import is_mock, is_same_server, is_sandbox, name_servers
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.reading import Reading, check_object
 from mcpfactory_codegen.openapi.references import LocatedNode, Location
@@ -40,7 +40,22 @@ def root_servers(reading: Reading) -> tuple[str, ...]:
         if not reading.document.data.get("servers"):
             urls = [("/", Location("", "/servers"))]
     found = [url for url in (_absolute(reading, url, location, "") for url, location in urls) if url]
-    return tuple(dict.fromkeys(found))
+    return _real_first(reading, tuple(dict.fromkeys(found)))
+
+
+def _real_first(reading: Reading, urls: tuple[str, ...]) -> tuple[str, ...]:
+    """Return addresses with the first real one before a mock or an example that the document has first. A sandbox stays, and is told."""
+    real = next((url for url in urls if not is_mock(url) and not is_sandbox(url)), "")
+    if not real or urls[0] == real:
+        return urls
+    said = f"the first address, {urls[0][:200]}, is "
+    if is_sandbox(urls[0]):
+        message, hint = f"{said}a sandbox, and is used", f"set <SERVER>_BASE_URL to {real[:200]} for real data"
+        reading.report("server-mock", Location("", "/servers/0"), message, hint)
+        return urls
+    message = f"{said}a mock or an example; {real[:200]} is used, unless the server was made with the other"
+    reading.report("server-mock", Location("", "/servers/0"), message, "write the address of the API first")
+    return (real, *(url for url in urls if url != real))
 
 
 def report_rootless(reading: Reading, assumed: str) -> None:

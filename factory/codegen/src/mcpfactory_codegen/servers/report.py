@@ -244,9 +244,10 @@ def published_names(folder: Path) -> dict[str, str]:
 
 
 def published_servers(folder: Path) -> dict[str, str]:
-    """Return the address of each server beside the root by its name, as the server was last made; {} when there is no report to read."""
+    """Return the address of each server by its name, "" for the root's, as it was last made; {} when there is no report to read."""
     try:
         data = json.loads((folder / REPORT).read_bytes())
-        return {str(one["name"]): str(one["url"]) for one in data["address"]["servers"]}
+        found = {str(one["name"]): str(one["url"]) for one in data["address"]["servers"]}
+        return found | {"": str(data["address"].get("base_url", ""))}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
