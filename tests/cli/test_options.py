@@ -103,6 +103,7 @@ MEANINGS = {
     "--token-variable": "the variable that holds a token",
     "--tool": "a tool",
     "--until": "the last stage of a run",
+    "--accept-origin": "credentials may go to another host",
     "--update": "snapshots are written anew",
     "--url": "the URL of a server",
     "--version": "the version of mcpfactory",

@@ -76,9 +76,16 @@ def test_one_document_is_replaced_and_the_others_stay(acme: Path, tmp_path: Path
     path = written(tmp_path, new=new)["new"]
     for source, labels in ((f"stock={path}", ()), (path, ("stock",))):
         updated = update_server(acme, source=source, labels=labels, dry_run=True)
-        assert changed(updated) == {("tool-removed", "list_shelves"), ("tool-added", "list_racks")}
+        assert changed(updated) == {
+            ("tool-removed", "list_shelves"),
+            ("tool-added", "list_racks"),
+            ("origin-changed", ""),
+        }
         assert "https://stock2.acme.test now" in updated.moved
-    update_server(acme, source=f"stock={path}")
+    with pytest.raises(CreateError, match=r"leads to https://stock2\.acme\.test:443 now") as refused:
+        update_server(acme, source=f"stock={path}")
+    assert (refused.value.code, read(acme, "api/stock/openapi.json")) == ("origin", STOCK)
+    update_server(acme, source=f"stock={path}", accept_origin=True)
     assert read(acme, "api/stock/openapi.json") == new
     assert read(acme, "api/orders/openapi.json") == ORDERS
 

@@ -226,7 +226,7 @@ API: dict[str, Api] = {
     "other tags": Api(_tagged),
     "another order": Api(_reordered),
     "other descriptions": Api(_described, ("text-changed",)),
-    "another address": Api(_moved),
+    "another address": Api(_moved, ("origin-changed",)),
     "no credentials": Api(_open),
     "another type": Api(_typed, ("type-changed",)),
     "another format": Api(lambda _: None, name="openapi.yaml"),

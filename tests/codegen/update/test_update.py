@@ -49,7 +49,7 @@ def test_there_are_thirty_edits() -> None:
 def test_no_edit_is_lost(person: str, api: str, server: Path, tmp_path: Path) -> None:
     edit, news = PERSON[person], API[api]
     edit.edit(server)
-    updated = update_server(server, source=news.write(tmp_path))
+    updated = update_server(server, source=news.write(tmp_path), accept_origin=True)
     expected = CONFLICTS.get((person, api), ())
     assert updated.conflicts == expected
     for path, texts in edit.kept.items():
@@ -332,7 +332,7 @@ def test_a_second_host_of_the_same_name_renames_no_variable(tmp_path: Path) -> N
     source.write_text(document("uploads.first.test"), "utf-8")
     server = create_server(tmp_path, source=str(source), name="shop").path
     source.write_text(document("uploads.first.test", "uploads.second.test"), "utf-8")
-    update_server(server, source=str(source))
+    update_server(server, source=str(source), accept_origin=True)
     servers = json.loads(Path(server, ".mcpfactory/report.json").read_bytes())["address"]["servers"]
     assert {one["url"]: one["variable"] for one in servers} == {
         "https://uploads.first.test": "SHOP_UPLOADS_BASE_URL",

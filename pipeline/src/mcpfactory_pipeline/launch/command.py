@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
+from mcpfactory_codegen.naming import variable_prefix
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.isolation.environ import PLAIN
 from mcpfactory_pipeline.launch.environment import server_python
 from mcpfactory_pipeline.launch.failure import package_command
+from mcpfactory_pipeline.workspace.address import reported_variables
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
+from mcpfactory_runtime.upstream.settings import SETTINGS, SHARED
 
 __all__ = ["server_command", "server_environ"]
+
+# What programs of a person need of the surroundings: where files are, which languages and certificates, the keyring and the browser of a login.
+_OF_PROGRAMS: Final = (
+    *PLAIN,
+    *("HOME", "USER", "LOGNAME", "SHELL", "TERM", "USERNAME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA"),
+    *("DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "DBUS_SESSION_BUS_ADDRESS", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+)
+_OF_RUNTIME: Final = (
+    *SETTINGS,
+    *("MODE", "PROFILE", "DIALECT", "SEARCH_MODEL", "RATES", "FILES", "TOKEN_STORE", "TOOL_RECORD"),
+    *("STATE_KEY", "STATE_DIR", "TASKS_DB", "EVENTS_DB", "CACHE_DIR"),
+)
+_PREFIXES: Final = ("XDG_", "PYTHON", f"{SHARED}_AUTH_")
 
 
 def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) -> list[str]:
@@ -22,6 +42,37 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
 
 
 def server_environ(server: WorkspaceServer) -> dict[str, str]:
-    """Return the environment of the server's process: ours, with the server's `src` folder importable."""
+    """Return the environment of the server's process, with its `src` folder importable.
+
+    Of ours it has what programs need, the runtime's own switches, the variables of the server's report, and those that its
+    configuration names; the credentials of other servers, and ours, are none of them.
+    """
+    named = {*_OF_PROGRAMS, *(f"{SHARED}_{one}" for one in _OF_RUNTIME), *_own_variables(server)}
+    kept = {name: value for name, value in os.environ.items() if name in named or name.startswith(_PREFIXES)}
     parts = [str(server.folder / "src"), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(part for part in parts if part)}
+    return {**kept, "PYTHONPATH": os.pathsep.join(part for part in parts if part)}
+
+
+def _own_variables(server: WorkspaceServer) -> Iterator[str]:
+    """Yield the names of variables that are for this server: by its report, `[server] environment`, and `[publish.environment]`."""
+    prefix = variable_prefix(server.name)
+    yield from (f"{prefix}_{setting}" for setting in SETTINGS)
+    for name in (*reported_variables(server), *_configured(server)):
+        yield name
+        yield f"{name}_FILE"
+
+
+def _configured(server: WorkspaceServer) -> list[str]:
+    wanted = _table(server.config, "server").get("environment", [])
+    if not isinstance(wanted, list) or not all(isinstance(name, str) for name in wanted):
+        raise ConfigError(
+            f"environment in the [server] of {server.name} is no list of names of variables",
+            hint='environment = ["DATABASE_URL"]',
+        )
+    return [*wanted, *_table(_table(server.config, "publish"), "environment")]
+
+
+def _table(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the table at a key; {} where there is none."""
+    value = data.get(key)
+    return value if isinstance(value, Mapping) else {}

@@ -29,7 +29,8 @@ async def connect_server(
     """
     command = await asyncio.to_thread(server_command, server)
     try:
-        async with connect_stdio(command, env=server_environ(server) | dict(environ or {}), timeout=timeout) as client:
+        own = server_environ(server) | dict(environ or {})
+        async with connect_stdio(command, env=own, inherit=False, timeout=timeout) as client:
             yield client
     except (ConnectionLostError, ProtocolError, TimeoutError) as error:
         raise client_failure(error, server.name) from error

@@ -12,7 +12,14 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.upstream.settings import SHARED
 
-__all__ = ["SHARED_ADDRESS", "address_variable", "refuse_among_many", "refuse_shared", "shared_variables"]
+__all__ = [
+    "SHARED_ADDRESS",
+    "address_variable",
+    "refuse_among_many",
+    "refuse_shared",
+    "reported_variables",
+    "shared_variables",
+]
 
 SHARED_ADDRESS: Final = f"{SHARED}_BASE_URL"
 _NAMED: Final = 3  # servers that a message names
@@ -51,7 +58,7 @@ def shared_variables(servers: Sequence[WorkspaceServer]) -> dict[tuple[str, ...]
     """
     readers: dict[str, list[str]] = defaultdict(list)
     for server in servers:
-        for name in set(_variables(server)):
+        for name in set(reported_variables(server)):
             readers[name].append(server.name)
     found: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for name, names in sorted(readers.items()):
@@ -60,10 +67,12 @@ def shared_variables(servers: Sequence[WorkspaceServer]) -> dict[tuple[str, ...]
     return dict(found)
 
 
-def _variables(server: WorkspaceServer) -> Iterator[str]:
+def reported_variables(server: WorkspaceServer) -> Iterator[str]:
+    """Yield the names of the variables that a server reads, by its report: credentials, and addresses of its APIs."""
     try:
         report = json.loads((server.folder / ".mcpfactory/report.json").read_bytes())
         yield from (str(row["name"]) for row in report["environment"])
+        yield from (str(row["variable"]) for row in report.get("address", {}).get("servers", ()))
     except (OSError, ValueError, KeyError, TypeError):
         return
     if server.document is not None:

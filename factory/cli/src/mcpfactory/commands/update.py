@@ -28,6 +28,13 @@ def update(
         list[str] | None,
         typer.Option(metavar="LABEL", help="Read only this of several documents anew; repeatable."),
     ] = None,
+    accept_origin: Annotated[
+        bool,
+        typer.Option(
+            "--accept-origin",
+            help="The API, or what gives its tokens, may be at another host than until now: credentials go there.",
+        ),
+    ] = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -37,7 +44,13 @@ def update(
     server = workspace_in().server(name)
     with progress(quiet=as_json) as tell:
         updated = update_server(
-            server.folder, source=source, labels=api or (), permit=True, dry_run=dry_run, notify=tell
+            server.folder,
+            source=source,
+            labels=api or (),
+            permit=True,
+            accept_origin=accept_origin,
+            dry_run=dry_run,
+            notify=tell,
         )
     if as_json:
         output.data(updated.to_json(dry_run=dry_run))

@@ -47,8 +47,9 @@ CHANGES: Final[dict[str, Kind]] = {
     "hints-weakened": "breaking",
     "hints-changed": "cosmetic",
     "text-changed": "cosmetic",
+    "origin-changed": "breaking",
 }
-"""Every code that `diff` gives, and what it means for callers."""
+"""Every code that `diff` gives, and that of `origins`, and what it means for callers."""
 
 _PROMISES: Final = {"readOnlyHint": True, "idempotentHint": True, "destructiveHint": False}
 _ASSUMED: Final = {"readOnlyHint": False, "idempotentHint": False, "destructiveHint": True}  # when a tool does not say

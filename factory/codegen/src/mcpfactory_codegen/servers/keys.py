@@ -14,7 +14,7 @@ __all__ = ["LISTS", "SERVER_FIELDS", "unread"]
 
 LISTS: Final = ("include_tags", "include_paths", "include_operations", "include_methods")
 SERVER_FIELDS: Final[Mapping[str, Collection[str] | None]] = {
-    "server": ("name", "package", "template", "mode", "profile", "dialect"),
+    "server": ("name", "package", "template", "mode", "profile", "dialect", "environment"),
     "api": ("label", "document", "source", "credentials", "allow_private", *LISTS, "overlays"),
     "credentials": ("parameters", "arguments"),
     "names": None,

@@ -43,6 +43,7 @@ from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.lock import Lock, LockEntry, Owner, fingerprint
 from mcpfactory_codegen.servers.merge import has_marks, merge
+from mcpfactory_codegen.servers.origins import origin_changes, refuse_new_origins
 from mcpfactory_codegen.servers.report import REPORT, published_names, published_servers, reported_key
 from mcpfactory_codegen.text import listed
 
@@ -123,6 +124,7 @@ def update_server(
     source: Sources = None,
     labels: Collection[str] = (),
     permit: bool = False,
+    accept_origin: bool = False,
     dry_run: bool = False,
     notify: Notify = no_notice,
 ) -> Updated:
@@ -135,18 +137,20 @@ def update_server(
             document has adds one.
         labels: of the documents that are read anew; () for all.
         permit: a person named `source`, so that the API may be called there although the address is private.
+        accept_origin: a person agrees that the server, and its credentials, go to other hosts than until now.
         dry_run: say what would happen, and write nothing.
         notify: takes a line for a person whenever a step begins.
 
     Raises:
         CreateError: nothing was changed. Besides the codes of `create_server`: `edited`, the document in the folder
-            was changed by hand and another one is to take its place.
+            was changed by hand and another one is to take its place; `origin`, the API or its tokens would be elsewhere.
     """
     with as_create_errors():
         config = read_config(folder)
         lock = Lock.read(folder)
         places = _places(config, source, labels)
-        config = replace(config, apis=(*config.apis, *_added(config, places)))
+        added = _added(config, places)
+        config = replace(config, apis=(*config.apis, *added))
         documents = _read_documents(folder, config, places, labels)
         plan = _Plan(entries=dict(lock.files))
         config = _take_documents(folder, config, documents, lock, plan, renewed=places)
@@ -156,9 +160,11 @@ def update_server(
         built = _built(folder, config, documents, named, notify)
         tampered = _machine(folder, built, plan)
         _persons(folder, config, built, lock, plan)
-        changes = _changes(folder, config, built)
+        changes = _changes(folder, config, built) + _origins(folder, built, added)
         moved = _moved(_json(folder / REPORT), built)
         if not dry_run:
+            if not accept_origin:
+                refuse_new_origins(config.name, changes)
             tree.apply(folder, plan.changes, Lock(plan.entries, built.template if plan.merged else lock.template))
     return Updated(
         server=config.name,
@@ -498,6 +504,11 @@ def _changes(folder: Path, config: ServerConfig, built: BuiltServer) -> tuple[Ch
     operations = {tool.key: tool.name for tool in built.tools}
     renamed = {was: operations[key] for key, was in _operations(reported).items() if key in operations}
     return diff(old, json.loads(built.machine[path]), renamed=renamed)
+
+
+def _origins(folder: Path, built: BuiltServer, added: Iterable[ApiConfig]) -> tuple[Change, ...]:
+    own = [api.label for api in added if api.credentials != "shared"]
+    return origin_changes(_json(folder / REPORT), json.loads(built.machine.get(REPORT, b"{}")), own)
 
 
 def _moved(report: Mapping[str, Any], built: BuiltServer) -> str:

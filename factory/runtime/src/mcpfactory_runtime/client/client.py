@@ -116,10 +116,12 @@ class Client:
         command: Sequence[str | os.PathLike[str]],
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
+        *,
+        inherit: bool = True,
         **options: Any,
     ) -> Client:
-        """Return a server as a child process; `env` is added to this process's environment. `options` are the class's."""
-        return cls(StdioChannel(command, env, cwd), **options)
+        """Return a server as a child process; `env` is its environment, on top of this process's if it is to `inherit`. `options` are the class's."""
+        return cls(StdioChannel(command, env, cwd, inherit=inherit), **options)
 
     @classmethod
     def connect_http(

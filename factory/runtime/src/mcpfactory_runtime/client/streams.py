@@ -120,6 +120,7 @@ class StdioChannel(_LineChannel):
         env: variables on top of this process's environment.
         cwd: where it starts.
         grace: seconds that the process has to end after its input ended, and again after it was told to terminate.
+        inherit: whether it gets this process's environment; without, `env` is all it has.
     """
 
     def __init__(
@@ -128,9 +129,11 @@ class StdioChannel(_LineChannel):
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
         grace: float = 3.0,
+        *,
+        inherit: bool = True,
     ) -> None:
         self._command = [os.fspath(part) for part in command]
-        self._env = {**os.environ, **(env or {})}
+        self._env = {**(os.environ if inherit else {}), **(env or {})}
         self._cwd = Path(cwd) if cwd is not None else None
         self._grace = grace
         self._process: asyncio.subprocess.Process | None = None

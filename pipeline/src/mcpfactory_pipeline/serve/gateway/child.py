@@ -42,7 +42,7 @@ class Child:
     Args:
         name: of the server.
         command: gives what starts it on stdio, and makes its environment where it must; called beside the event loop.
-        environ: on top of ours.
+        environ: all that its process has.
         idle: seconds without a call after which it is stopped.
         on_started: called with each start and its client, beside the calls.
         on_log: called with each log message of the server, and the calls in flight.
@@ -145,6 +145,7 @@ class Child:
             client = Client.connect_stdio(
                 command,
                 self._environ,
+                inherit=False,
                 timeout=_START_TIMEOUT,
                 probe_timeout=_START_TIMEOUT,
                 notified=self._notified,

@@ -70,7 +70,11 @@ class Gateway:
             one.name: Child(
                 one.name,
                 partial(server_command, one),
-                {**server_environ(one), "MCPFACTORY_MODE": "full", **dict.fromkeys((*unset, SHARED_ADDRESS), "")},
+                {
+                    **server_environ(one),
+                    "MCPFACTORY_MODE": "full",
+                    **dict.fromkeys((*unset, SHARED_ADDRESS, "MCPFACTORY_STATE_KEY"), ""),
+                },
                 idle=idle,
                 on_started=self._update_listing,
                 on_log=self._forward_log,

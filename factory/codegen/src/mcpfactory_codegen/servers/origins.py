@@ -1,0 +1,98 @@
+"""Where a server sends its credentials, by its report, and what of that an update would change: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from mcpfactory_codegen.servers.diff import CHANGES, Change
+from mcpfactory_codegen.servers.errors import CreateError
+
+__all__ = ["origin_changes", "refuse_new_origins"]
+
+_CODE = "origin-changed"
+
+
+def origin_changes(
+    before: Mapping[str, Any], after: Mapping[str, Any], added: Collection[str] = ()
+) -> tuple[Change, ...]:
+    """Return a change for each origin that is called or gives tokens now and did neither before.
+
+    Args:
+        before: the report of the server as it is; one without addresses (of an earlier mcpfactory) has nothing to compare.
+        after: the report of the server as it would be.
+        added: labels of documents that are new: they have credentials of their own, which nobody has given yet.
+    """
+    known = {origin for _, _, origin in _destinations(before)}
+    if not known:
+        return ()
+    new = {
+        origin: what
+        for what, owner, origin in _destinations(after)
+        if origin not in known
+        and not any(owner == one or owner.startswith((f"{one}.", f"{one}-", f"{one}_")) for one in added)
+    }
+    was = ", ".join(sorted(known))
+    return tuple(
+        Change(
+            CHANGES[_CODE],
+            _CODE,
+            "",
+            what,
+            f"{what} leads to {origin} now; until now the server knew {was}: its credentials would go there",
+        )
+        for origin, what in new.items()
+    )
+
+
+def refuse_new_origins(server: str, changes: Collection[Change]) -> None:
+    """Let nothing pass that sends credentials where nobody gave them for.
+
+    Raises:
+        CreateError: `origin`: among `changes` is one.
+    """
+    found = [change.message for change in changes if change.code == _CODE]
+    if found:
+        raise CreateError(
+            "; ".join(found),
+            f"a person who knows that address types: mcpfactory update {server} --accept-origin; "
+            "--dry-run shows all that would change",
+            "origin",
+        )
+
+
+def _destinations(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield what leads there, the server or scheme that owns it, and the origin."""
+    address, credentials = _table(report, "address"), _table(report, "credentials")
+    base = str(address.get("base_url") or "")
+    if not address.get("rootless") and (origin := _origin(base)):
+        yield "the base URL", "", origin
+    for one in _rows(address, "servers"):
+        if origin := _origin(str(one.get("url") or "")):
+            yield f"the address of {one.get('name')}", str(one.get("name")), origin
+    for scheme in _rows(credentials, "schemes"):
+        for flow in _rows(scheme, "flows"):
+            for key, url in flow.items():
+                if key.endswith("_url") and url and (origin := _origin(urljoin(base, str(url)))):
+                    yield f"the {key} of {scheme.get('name')}", str(scheme.get("name")), origin
+
+
+def _origin(url: str) -> str:
+    """Scheme, host and port of a URL, in the one way that is compared; "" for what is none."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return url
+    return f"{parts.scheme}://{parts.hostname.rstrip('.')}:{port}" if parts.hostname else ""
+
+
+def _table(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = data.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _rows(data: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    value = data.get(key)
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list | tuple) else []
