@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from tests.zoo import behaviour, catalogue, changes, conduct, packages, performance, protocol, robustness
+from tests.zoo import at_urls, behaviour, catalogue, changes, conduct, packages, performance, protocol, robustness
 from tests.zoo.base import Animal
 
-_BASES = (Animal, changes.Changed, conduct.Talkative, catalogue.Reschemed, packages.Packaged)
+_BASES = (Animal, at_urls.Served, changes.Changed, conduct.Talkative, catalogue.Reschemed, packages.Packaged)
 
 
 def animals() -> dict[str, type[Animal]]:
     """Every animal by name, in the order of the files."""
     modules = (protocol, changes, catalogue, behaviour, conduct, packages, robustness, performance)
     kinds = [kind for module in modules for kind in vars(module).values()]
-    return changes.answering() | {
-        kind.__name__: kind
-        for kind in kinds
-        if isinstance(kind, type) and issubclass(kind, Animal) and kind not in _BASES
-    }
+    return (
+        changes.answering()
+        | at_urls.served()
+        | {
+            kind.__name__: kind
+            for kind in kinds
+            if isinstance(kind, type) and issubclass(kind, Animal) and kind not in _BASES
+        }
+    )

@@ -9,16 +9,26 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.zoo.base import VERSION, Animal, Json
+from tests.zoo.base import META, VERSION, Animal, Json, RpcError
+
+STATUS = {-32601: 404, -32602: 400, -32022: 400, -32020: 400}  # of errors in the per-request lifecycle
 
 
 class Cage(BaseHTTPRequestHandler):
-    """One request. `animal`, `events` (answer as server-sent events) and `moved` (the path that is served) come from the class made by `caged`."""
+    """One request.
+
+    `animal`, `events` (answer as server-sent events) and `moved` (the path that is served) come from the class made by `caged`.
+    What `animal.amiss` names is done wrong.
+    """
 
     animal: Animal
     events = False
     moved = ""
+    ended = False
     said: Sequence[str] = ()
+
+    def wrong(self, what: str) -> bool:
+        return what in self.animal.amiss
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -28,52 +38,105 @@ class Cage(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
+        if "Origin" in self.headers and not self.wrong("origin"):
+            self.answer(403, None)
+            return
         try:
             message = json.loads(body)
         except ValueError:
             self.answer(400, self.animal.malformed())
             return
         if isinstance(message, list):
-            answers = self.animal.batch(message)
-            self.answer(400 if isinstance(answers, dict) else 200 if answers else 202, answers)
-            return
-        if "method" not in message:
+            self.answer_array(message)
+        elif "method" not in message:
             refused = "result" not in message and "error" not in message
-            self.answer(400 if refused else 202, self.animal.respond(message) if refused else None)
-            return
-        params = message.get("params") or {}
-        modern = VERSION in params.get("_meta", {})
-        if modern and self.headers.get("Mcp-Method") != message["method"]:
-            self.answer(
-                400, {"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32020, "message": "Mcp-Method"}}
-            )
-        elif not modern and message["method"] != "initialize" and self.headers.get("Mcp-Session-Id") != "s1":
-            self.answer(400, None)
-        else:
-            said: list[str] = []
-            self.animal.out = said.append
             answer = self.animal.respond(message)
-            self.said = said
-            self.answer(200 if answer else 202, answer, session=message["method"] == "initialize")
+            self.answer(400 if refused else 400 if self.wrong("accepted") else 202, answer)
+        elif VERSION in (message.get("params") or {}).get("_meta", {}):
+            self.answer_modern(message)
+        else:
+            self.answer_legacy(message)
+
+    def answer_array(self, messages: list[Json]) -> None:
+        later = self.headers.get("MCP-Protocol-Version", "") > "2025-03-26"
+        if later and not self.wrong("arrays"):
+            self.answer(400, self.error(None, -32600, "one at a time"))
+            return
+        answers = self.animal.batch(messages)
+        self.answer(400 if isinstance(answers, dict) else 200 if answers else 202, answers)
+
+    def answer_legacy(self, message: Json) -> None:
+        session, version = self.headers.get("Mcp-Session-Id"), self.headers.get("MCP-Protocol-Version")
+        first = message["method"] == "initialize"
+        refusals = {
+            "no-session": (not first and session is None, 400),
+            "unknown-session": (not first and session is not None and session != self.session, 404),
+            "deleted-session": (not first and self.ended and session == self.session, 404),
+            "version-header": (version is not None and version not in self.animal.handshakes, 400),
+        }
+        for what, (broken, status) in refusals.items():
+            if broken and not self.wrong(what):
+                self.answer(status, self.error(message.get("id"), -32600, what))
+                return
+        if first:
+            type(self).ended = False
+        answer = self.respond(message)
+        accepted = 400 if self.wrong("accepted") else 202
+        self.answer(200 if answer else accepted, answer, session=first)
+
+    def answer_modern(self, message: Json) -> None:
+        params, method = dict(message["params"]), message["method"]
+        expected = {"modern-version": params["_meta"][VERSION], "modern-method": method}
+        expected |= {"modern-name": params["name"]} if "name" in params else {}
+        headers = {"modern-version": "MCP-Protocol-Version", "modern-method": "Mcp-Method", "modern-name": "Mcp-Name"}
+        for what, value in expected.items():
+            if self.headers.get(headers[what]) != value and not self.wrong(what):
+                self.answer(400, self.error(message.get("id"), -32020, headers[what]))
+                return
+        answer = self.respond(message)
+        code = (answer or {}).get("error", {}).get("code")
+        incomplete = META + "clientCapabilities" not in params["_meta"]
+        status = STATUS.get(code, 200) if code in (-32601, -32022) or (code == -32602 and incomplete) else 200
+        self.answer(200 if self.wrong("modern-status") else status, answer, session=self.wrong("modern-session"))
+
+    def respond(self, message: Json) -> Json | None:
+        said: list[str] = []
+        self.animal.out = said.append
+        answer = self.animal.respond(message)
+        self.said = said
+        return answer
+
+    @property
+    def session(self) -> str:
+        return "s 1" if self.wrong("session-id") else "s1"
+
+    @staticmethod
+    def error(about: Any, code: int, words: str) -> Json:
+        return {"jsonrpc": "2.0", "id": about, "error": RpcError(code, words).body}
+
+    def do_GET(self) -> None:
+        modern = self.headers.get("MCP-Protocol-Version") in self.animal.moderns
+        wrong = self.wrong("modern-get") if modern else self.wrong("get")
+        self.answer(200 if wrong else 405, None)
 
     def do_DELETE(self) -> None:
+        type(self).ended = True
         self.answer(200, None)
 
     def answer(self, status: int, message: Json | list[Json] | None, *, session: bool = False) -> None:
-        shown = (
-            [self.animal.sent(one) for one in message]
-            if isinstance(message, list)
-            else message and self.animal.sent(message)
-        )
-        body = b"" if message is None else json.dumps(shown).encode()
-        if self.events and body:
+        sent = [self.animal.sent(one) for one in message] if isinstance(message, list) else message
+        sent = self.animal.sent(sent) if isinstance(sent, dict) else sent
+        body = b"" if sent is None else json.dumps(sent).encode()
+        streamed = self.events and bool(body)
+        if streamed:
             before = b"".join(b"data: %s\n\n" % line.encode() for line in self.said)
             body = b": hello\r\n\r\nevent: message\r\n%sdata: %s\n\n" % (before, body)
         self.send_response(status)
         if body:
-            self.send_header("Content-Type", "text/event-stream" if self.events else "application/json; charset=utf-8")
+            kind = "text/event-stream" if streamed else "application/json; charset=utf-8"
+            self.send_header("Content-Type", "text/plain" if self.wrong("content-type") else kind)
         if session:
-            self.send_header("Mcp-Session-Id", "s1")
+            self.send_header("Mcp-Session-Id", self.session)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

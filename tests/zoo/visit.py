@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +17,7 @@ from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.examine import observe
 from tests.zoo.animals import animals
 from tests.zoo.cage import Keeper
+from tests.zoo.http_cage import caged, serving
 from tests.zoo.packages import Packaged
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +43,8 @@ def visit(name: str, *, own_process: bool = False) -> Visit:
     revisions = (",".join(eras.HANDSHAKES), ",".join(eras.MODERNS))
     command = (sys.executable, "-S", "-m", "tests.zoo", name, *revisions)
     environ = {"ZOO_API_KEY": "key-of-the-zoo-1234"}
-    with TemporaryDirectory(prefix="mcpfactory-zoo-") as temporary:
+    with ExitStack() as stack:
+        temporary = stack.enter_context(TemporaryDirectory(prefix="mcpfactory-zoo-"))
         package = wheel = None
         if issubclass(kind, Packaged):
             package = Path(temporary, "package")
@@ -51,8 +54,14 @@ def visit(name: str, *, own_process: bool = False) -> Visit:
             if kind.built:
                 made = build_candidate(package, Path(temporary, "work"))
                 wheel = next(made.folder / name for name in made.files if name.endswith(".whl"))
+        url = (
+            stack.enter_context(serving(caged(kind(list(eras.HANDSHAKES), list(eras.MODERNS)))))
+            if kind.at_url
+            else None
+        )
         target = ValidationTarget(
-            command=command,
+            command=command if url is None else None,
+            url=url,
             cwd=ROOT,
             environ=environ,
             cases=CASES if kind.with_cases else None,
@@ -61,7 +70,7 @@ def visit(name: str, *, own_process: bool = False) -> Visit:
             api_timeout=0.4,
             limits=kind.limits,
         )
-        inside = not kind.own_process and not own_process
+        inside = not kind.own_process and not own_process and not kind.at_url
         connect = Keeper(kind, list(eras.HANDSHAKES), list(eras.MODERNS)) if inside else None
         evidence, secrets = asyncio.run(observe(target, connect=connect))
     starts = tuple(replace(start, milliseconds=start.milliseconds * kind.haste) for start in evidence.starts)

@@ -406,3 +406,11 @@ def test_a_read_only_tool_may_post_a_question(tool: Any, sent: str, question: st
     made = replace(call("found", is_error=False, origin="case"), requests=({"method": method, "path": path},))
     report = judged(observed(tool, calls=(replace(made, question=question),), with_cases=True))
     assert ("behaviour.read-only" in report.failed_gates) is closed
+
+
+def test_an_error_that_http_refuses_a_request_with_may_have_no_id() -> None:
+    sent = {"jsonrpc": "2.0", "id": 5, "method": "server/discover"}
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "no session"}}
+    refused, answered = (WireExchange(sent, error, status=status) for status in (400, 200))
+    assert "legacy.ids" not in failed(judged(observed(TOOL, traffic=(refused,))))
+    assert "legacy.ids" in failed(judged(observed(TOOL, traffic=(answered,))))

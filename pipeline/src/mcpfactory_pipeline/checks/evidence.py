@@ -6,6 +6,7 @@ tell "not applicable" from "not checked".
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import median
@@ -18,8 +19,10 @@ from mcpfactory_runtime.server.generated.search_mode import CALLS
 __all__ = [
     "Evidence",
     "FailureOutcome",
+    "HttpProbe",
     "Listing",
     "Probe",
+    "ProbeAnswer",
     "RecordedCall",
     "ServerProcess",
     "Unasked",
@@ -85,6 +88,53 @@ class ServerProcess:
     ended_after: int | None = None  # milliseconds from the end of stdin to the end of the process; None: it was killed
     memory: int | None = None  # peak kilobytes of the process, where the system says
     busy: bool = False  # a request was unanswered at the end, so that the process had something left to do
+
+
+# What is asked of a server at a URL besides conversations.
+HttpProbe = Literal[
+    "begin",
+    "notify",
+    "respond",
+    "origin",
+    "get",
+    "version",
+    "array",
+    "no-session",
+    "unknown-session",
+    "delete",
+    "after-delete",
+    "modern",
+    "modern-origin",
+    "modern-no-version",
+    "modern-other-version",
+    "modern-no-method",
+    "modern-other-method",
+    "modern-other-name",
+    "modern-unknown-method",
+    "modern-unknown-version",
+    "modern-no-capabilities",
+    "modern-get",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeAnswer:
+    """One HTTP request and its answer. Names of `headers` are in small letters; `message` is {} where there is no JSON object."""
+
+    method: str
+    sent_headers: Mapping[str, str]
+    sent: Any
+    status: int
+    headers: Mapping[str, str]
+    message: Json
+    has_body: bool = False
+
+    def to_proof(self) -> dict[str, str]:
+        """Return the exchange as a finding shows it."""
+        return {
+            "request": f"{self.method} {json.dumps(dict(self.sent_headers))} {json.dumps(self.sent)}",
+            "response": f"{self.status} {self.headers.get('content-type', '')} {json.dumps(self.message)}",
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +271,7 @@ class Evidence:
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of what the server was given and must keep
     package: PackageFacts | None = None  # of a server in a workspace
     missing: Mapping[str, str] = field(default_factory=dict)  # probe or list → why it was not made; * for all others
+    http: Mapping[HttpProbe, ProbeAnswer] = field(default_factory=dict)  # of a server at a URL
     failures: tuple[FailureOutcome, ...] = ()  # what happened while the API failed
     traffic: tuple[WireExchange, ...] = ()  # every request that was made, in order
     limits: Mapping[str, float] = field(default_factory=dict)  # what policy allows, by the names of `gates.COSTS`

@@ -11,6 +11,7 @@ Sessions, each a process of its own on stdio:
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -20,7 +21,17 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.calls import PlannedCall, plan_calls, plan_others, plan_wrong, request_faults
-from mcpfactory_pipeline.checks.evidence import Era, Evidence, Listing, Probe, RecordedCall, ServerProcess, Unasked
+from mcpfactory_pipeline.checks.evidence import (
+    Era,
+    Evidence,
+    HttpProbe,
+    Listing,
+    Probe,
+    ProbeAnswer,
+    RecordedCall,
+    ServerProcess,
+    Unasked,
+)
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_pipeline.checks.questions import (
     NO_REVISION,
@@ -35,6 +46,7 @@ from mcpfactory_pipeline.checks.questions import (
 from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.checks.wire.conversation import Conversation
 from mcpfactory_pipeline.checks.wire.http import HttpConversation
+from mcpfactory_pipeline.checks.wire.http_probes import probe_http
 from mcpfactory_pipeline.checks.wire.stdio import StdioConversation
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
@@ -107,6 +119,8 @@ class Interview:
         self._unasked: list[Unasked] = []
         self._uncalled: dict[str, str] = {}
         self._missing: dict[str, str] = {}
+        self._http: dict[HttpProbe, ProbeAnswer] = {}
+        self._url = target.url or ""  # where redirects led to
 
     async def run(self) -> Evidence:
         """Ask everything that there is time for."""
@@ -121,6 +135,9 @@ class Interview:
             await self._before_handshake()
         if self._eras:
             await self._malformed_message()
+            if self._target.url is not None and self._seconds_left() > 0:
+                spoken = frozenset(self._eras)
+                self._http = await asyncio.to_thread(probe_http, self._url, spoken, self._modern)
         else:
             self._missing.setdefault("*", "the server did not answer")
         return self._evidence()
@@ -412,6 +429,8 @@ class Interview:
             self._starts.append(await conversation.close())
             self._traffic += conversation.exchanges
             self._unasked += conversation.watch.unasked
+            if isinstance(conversation, HttpConversation):
+                self._url = conversation.url
 
     def _seconds_left(self) -> float:
         return self._deadline - time.monotonic()
@@ -444,6 +463,7 @@ class Interview:
             secrets=self._secrets,
             missing=self._missing,
             traffic=tuple(self._traffic),
+            http=self._http,
         )
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.calls import PlannedCall, api_variables
-from mcpfactory_pipeline.checks.evidence import FailureOutcome, ServerProcess
+from mcpfactory_pipeline.checks.evidence import FailureOutcome, ServerProcess, answer_text
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_pipeline.checks.failing_api import FAILURES, ApiFailure, FailingApi
 from mcpfactory_pipeline.checks.target import ValidationTarget
@@ -122,6 +122,9 @@ class _ExaminedTool:
         await api.begin(failure)
         before = self._memory() if failure.heavy else None
         exchange = await self._call()
+        if failure.status and exchange.failed and str(failure.status) not in answer_text(exchange):
+            await api.begin(failure)  # it may have been the machine that was too slow: asked again before it is judged
+            exchange = await self._call()
         after = self._memory() if failure.heavy else None
         requests, elsewhere = tuple(api.requests), api.elsewhere
         await api.begin(None)

@@ -16,6 +16,7 @@ FAMILIES: Final = {
     "startup": "Startup: the process, before and after the conversation",
     "legacy": "Legacy: the handshake lifecycle, and what JSON-RPC asks of every request",
     "modern": "Modern: the per-request lifecycle",
+    "http": "HTTP: origins, sessions, statuses and headers of servers at a URL",
     "lists": "Lists: what the server offers",
     "features": "Features: resources, prompts, completion and logging",
     "conduct": "Conduct: what the server sends without being asked",

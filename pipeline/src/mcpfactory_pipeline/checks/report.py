@@ -42,7 +42,7 @@ VERSIONS: Final[Mapping[int, str]] = {
     3: "robustness: what the tools do while the API fails",
     4: "performance: start, calls and memory, where policy sets limits",
     5: "substance: answers that succeed and say nothing; read-only tools are called with other arguments, too",
-    6: "features, conduct, content, and more of what the specification says; without cases a failed call proves nothing",
+    6: "features, conduct, content, http, and more of what the specification says; without cases a failed call proves nothing",
 }
 
 RULES_VERSION: Final = max(VERSIONS)

@@ -13,12 +13,26 @@ from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_t
 from mcpfactory_pipeline.checks.families.schemas import tools_or_reason
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
-from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, MISSING_CAPABILITY, URL_ELICITATION_REQUIRED
+from mcpfactory_runtime.protocol.errors import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    URL_ELICITATION_REQUIRED,
+)
 
 __all__ = ["RULES"]
 
 _UNFINISHED: Final = re.compile(
     r"not[ _-]?(yet )?implemented|notimplementederror|\bTODO\b|\bunimplemented\b", re.IGNORECASE
+)
+# Of what the protocol itself refuses: arguments, a capability that the client lacks, a tool that has to be called as a task.
+_PROTOCOL_CODES: Final = (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    URL_ELICITATION_REQUIRED,
 )
 _NONE_CALLED: Final = (
     "no tool could be called: none is marked readOnlyHint, none goes without required arguments, and there are no cases"
@@ -176,7 +190,7 @@ def _failure_kind(evidence: Evidence) -> RuleOutcome:
                 call.exchange,
             )
             for call in failed
-            if call.exchange.code not in (INVALID_PARAMS, MISSING_CAPABILITY, URL_ELICITATION_REQUIRED)
+            if call.exchange.code not in _PROTOCOL_CODES
         ),
     )
 

@@ -232,13 +232,18 @@ def _ids(evidence: Evidence) -> RuleOutcome:
     ]
     if not answered:
         return not_checked("nothing was answered")
-    wrong = [exchange for exchange in answered if not exchange.id_echoed]
+    wrong = [exchange for exchange in answered if not exchange.id_echoed and not _without_id(exchange)]
     return RuleOutcome(
         tuple(
             Fault(f"{len(wrong)} of {len(answered)} answers carry another id than their request", "id", exchange)
             for exchange in wrong[:1]
         )
     )
+
+
+def _without_id(exchange: WireExchange) -> bool:
+    """Whether HTTP refused a request before it was read: such an error may have no id (basic/transports)."""
+    return exchange.status >= 400 and exchange.error is not None and (exchange.received or {}).get("id") is None
 
 
 def _envelope(evidence: Evidence) -> RuleOutcome:

@@ -44,6 +44,11 @@ class HttpConversation:
         self._first_answer: int | None = None
         self._redirects = Redirects()
 
+    @property
+    def url(self) -> str:
+        """Where the server is, after redirects."""
+        return urlunsplit(self._url)
+
     async def ask(self, message: Json, patience: float) -> WireExchange:
         """See `Conversation.ask`."""
         return await self._ask(message, patience)

@@ -1,0 +1,259 @@
+"""Rules over HTTP: origins, sessions, statuses and headers. Of servers on stdio none applies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from mcpfactory_pipeline.checks import eras
+from mcpfactory_pipeline.checks.evidence import Era, Evidence, HttpProbe, ProbeAnswer
+from mcpfactory_pipeline.checks.families.legacy import era_or_reason
+from mcpfactory_pipeline.checks.rule import (
+    Check,
+    Fault,
+    Rule,
+    RuleOutcome,
+    Severity,
+    not_applicable,
+    not_checked,
+    rule_outcome,
+)
+from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
+
+__all__ = ["RULES"]
+
+Judge = Callable[[ProbeAnswer], Iterator[tuple[str, Severity | None]]]  # what is wrong, and whether it is tolerated
+
+
+def _over(era: Era | str, **judges: Judge) -> Check:
+    """Return a check of the answers to some probes, `modern_get=…` for the probe `modern-get`."""
+    named = {name.replace("_", "-"): judge for name, judge in judges.items()}
+
+    def check(evidence: Evidence) -> RuleOutcome:
+        if evidence.transport != "http":
+            return not_applicable("the server is not at a URL")
+        if (reason := era_or_reason(evidence, era)) is not None:
+            return reason
+        seen = [(probe, evidence.http[probe], judge) for probe, judge in _present(evidence, named)]
+        if not evidence.http:
+            return not_checked("the URL did not answer")
+        return rule_outcome(
+            len(seen), (fault for probe, answer, judge in seen for fault in _faults(probe, answer, judge))
+        )
+
+    return check
+
+
+def _present(evidence: Evidence, named: dict[str, Judge]) -> Iterable[tuple[HttpProbe, Judge]]:
+    return [(probe, named[probe]) for probe in evidence.http if probe in named]
+
+
+def _faults(probe: HttpProbe, answer: ProbeAnswer, judge: Judge) -> Iterator[Fault]:
+    for words, lesser in judge(answer):
+        yield Fault(words, probe, proof=answer.to_proof(), lesser=lesser)
+
+
+def _status(wanted: int, why: str, *, tolerated: bool = True) -> Judge:
+    """Return a check of a refusal's status; another 4xx is tolerated, unless it is said otherwise."""
+
+    def judge(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
+        if answer.status != wanted:
+            refused = tolerated and 400 <= answer.status < 500
+            yield f"{why} got status {answer.status}, not {wanted}", 1 if refused else None
+
+    return judge
+
+
+def _refused(wanted: int, code: int, why: str) -> Judge:
+    """Return a check of status and error code of a refusal in the per-request lifecycle; that of another 4xx is tolerated."""
+
+    def judge(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
+        found = (answer.message.get("error") or {}).get("code")
+        if answer.status != wanted or found != code:
+            yield (
+                f"{why} got status {answer.status} and error {found}, not {wanted} and {code}",
+                1 if 400 <= answer.status < 500 else None,
+            )
+
+    return judge
+
+
+def _accepted(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
+    if answer.status != 202:
+        yield f"the status is {answer.status}, not 202", 1 if 200 <= answer.status < 300 else None
+    elif answer.has_body:
+        yield "there is a body", 1
+
+
+def _stream(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
+    kind = answer.headers.get("content-type", "")
+    if answer.status == 200 and not kind.startswith("text/event-stream"):
+        yield f"GET got {kind or 'no content type'}, neither an event stream nor status 405", None
+    elif answer.status not in (200, 405):
+        yield (
+            f"GET got status {answer.status}, neither an event stream nor 405",
+            1 if 400 <= answer.status < 500 else None,
+        )
+
+
+def _begun(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
+    session = answer.headers.get("mcp-session-id")
+    if session is not None and not (session and all(0x21 <= ord(letter) <= 0x7E for letter in session)):
+        yield f"the session id {session[:60]!r} has letters that are not visible ASCII", None
+
+
+def _kind(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
+    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if answer.status == 200 and kind not in ("application/json", "text/event-stream"):
+        yield f"the content type is {kind or 'missing'}", None
+
+
+def _array(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
+    if answer.status < 400 and "error" not in answer.message:
+        yield f"an array got status {answer.status}", None
+
+
+def _sessionless(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
+    if "mcp-session-id" in answer.headers:
+        yield "the answer gives a session id", None
+    elif answer.status != 200:
+        yield f"a request with a session id, which is to be ignored, got status {answer.status}", None
+
+
+def _no_get(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
+    if answer.status != 405:
+        yield f"GET got status {answer.status}, not 405", 1 if 400 <= answer.status < 500 else None
+
+
+_MISMATCH: Final = (400, HEADER_MISMATCH)
+
+RULES: Final[tuple[Rule, ...]] = (
+    Rule(
+        id="http.origin", family="http", severity=5, gate=True,
+        check=_over("", origin=_status(403, "a request of a foreign web page"), modern_origin=_status(403, "a request of a foreign web page")),
+        statement="A request that a web page of another site sent (by its Origin) is refused with status 403.",
+        source="MCP basic/transports, Security Warning: servers must validate the Origin header, against DNS rebinding",
+        hint="compare Origin, where there is one, with the origins that you serve, before anything else",
+    ),
+    Rule(
+        id="http.content-type", family="http", severity=3, gate=True, check=_over("", begin=_kind, modern=_kind),
+        statement="A request is answered with application/json or text/event-stream.",
+        source="MCP basic/transports, Sending Messages to the Server",
+        hint="set Content-Type",
+    ),
+    Rule(
+        id="http.accepted", family="http", severity=3, gate=True, check=_over("legacy", notify=_accepted, respond=_accepted),
+        statement="Notifications and responses are answered with status 202 and no body.",
+        source="MCP basic/transports, Sending Messages to the Server",
+        hint="answer 202 where there is nothing to answer",
+        until=eras.LATEST_HANDSHAKE,
+    ),
+    Rule(
+        id="http.get", family="http", severity=3, gate=True, check=_over("legacy", get=_stream),
+        statement="GET is answered with an event stream, or status 405.",
+        source="MCP basic/transports, Listening for Messages from the Server",
+        hint="answer 405 where you have no such stream",
+        until=eras.LATEST_HANDSHAKE,
+    ),
+    Rule(
+        id="http.session-id", family="http", severity=3, gate=True, check=_over("legacy", begin=_begun),
+        statement="Session ids are visible ASCII.",
+        source="MCP basic/transports, Session Management",
+        hint="use a UUID, or the hexadecimal digits of a random number",
+        until=eras.LATEST_HANDSHAKE,
+    ),
+    Rule(
+        id="http.no-session", family="http", severity=2, gate=False, check=_over("legacy", no_session=_status(400, "a request without session id")),
+        statement="Where there are sessions, a request without session id is answered with status 400.",
+        source="MCP basic/transports, Session Management: servers that require a session should respond 400",
+        hint="look for Mcp-Session-Id with every request but initialize",
+        until=eras.LATEST_HANDSHAKE,
+    ),
+    Rule(
+        id="http.unknown-session", family="http", severity=3, gate=True, check=_over("legacy", unknown_session=_status(404, "a request in an unknown session")),
+        statement="A request in a session that does not exist is answered with status 404.",
+        source="MCP basic/transports, Session Management: clients begin anew when they see 404",
+        hint="answer 404, so that clients know that they must begin anew",
+        until=eras.LATEST_HANDSHAKE,
+    ),
+    Rule(
+        id="http.deleted-session", family="http", severity=3, gate=True, check=_over("legacy", after_delete=_status(404, "a request in a session that was ended")),
+        statement="So is one in a session that DELETE ended.",
+        source="MCP basic/transports, Session Management",
+        hint="forget the session when DELETE succeeds",
+        until=eras.LATEST_HANDSHAKE,
+    ),
+    Rule(
+        id="http.version-header", family="http", severity=3, gate=True, check=_over("legacy", version=_status(400, "an MCP-Protocol-Version that no revision has")),
+        statement="A request with an MCP-Protocol-Version that no revision has is answered with status 400.",
+        source="MCP basic/transports, Protocol Version Header",
+        hint="compare the header with the revisions that you speak",
+        since=eras.STRUCTURED, until=eras.LATEST_HANDSHAKE,
+    ),
+    Rule(
+        id="http.arrays", family="http", severity=1, gate=False, check=_over("legacy", array=_array),
+        statement="In revisions without batches, an array is refused.",
+        source="MCP basic/transports, Sending Messages to the Server: the body must be a single message (the sentence binds clients first: it weighs 1)",
+        hint="answer 400 to an array",
+        since=eras.STRUCTURED, until=eras.LATEST_HANDSHAKE,
+    ),
+    Rule(
+        id="http.modern-version", family="http", severity=3, gate=True,
+        check=_over(
+            "modern",
+            modern_no_version=_refused(*_MISMATCH, "a request without MCP-Protocol-Version"),
+            modern_other_version=_refused(*_MISMATCH, "a request whose header names another revision than its metadata"),
+        ),
+        statement=f"A request whose MCP-Protocol-Version is missing, or not that of its metadata, is answered with status 400 and error {HEADER_MISMATCH}.",
+        source="MCP basic/transports/streamable-http, Protocol Version Header",
+        hint="compare header and metadata before the method is run",
+        since=eras.FIRST_MODERN,
+    ),
+    Rule(
+        id="http.modern-method", family="http", severity=3, gate=True,
+        check=_over(
+            "modern",
+            modern_no_method=_refused(*_MISMATCH, "a request without Mcp-Method"),
+            modern_other_method=_refused(*_MISMATCH, "a request whose Mcp-Method is another than its method"),
+        ),
+        statement=f"A request whose Mcp-Method is missing, or not its method, is answered with status 400 and error {HEADER_MISMATCH}.",
+        source="MCP basic/transports/streamable-http, Request Headers: proxies route by them, so they must not lie",
+        hint="compare the header with the body",
+        since=eras.FIRST_MODERN,
+    ),
+    Rule(
+        id="http.modern-name", family="http", severity=3, gate=True,
+        check=_over("modern", modern_other_name=_refused(*_MISMATCH, "a call whose Mcp-Name is another than its tool")),
+        statement=f"A call whose Mcp-Name is not its tool's name is answered with status 400 and error {HEADER_MISMATCH}.",
+        source="MCP basic/transports/streamable-http, Request Headers",
+        hint="compare the header with params.name, or params.uri",
+        since=eras.FIRST_MODERN,
+    ),
+    Rule(
+        id="http.modern-status", family="http", severity=3, gate=True,
+        check=_over(
+            "modern",
+            modern_unknown_method=_refused(404, METHOD_NOT_FOUND, "an unknown method"),
+            modern_unknown_version=_refused(400, UNSUPPORTED_VERSION, "an unknown revision"),
+            modern_no_capabilities=_refused(400, INVALID_PARAMS, "metadata without the client's capabilities"),
+        ),
+        statement="Unknown methods are answered with status 404, unknown revisions and incomplete metadata with 400.",
+        source="MCP basic/transports/streamable-http; basic/versioning, Unsupported versions",
+        hint="choose the status by the error's code",
+        since=eras.FIRST_MODERN,
+    ),
+    Rule(
+        id="http.modern-session", family="http", severity=3, gate=True, check=_over("modern", modern=_sessionless),
+        statement="In the per-request lifecycle session ids are neither given nor looked at.",
+        source="MCP basic/transports/streamable-http, Backward Compatibility",
+        hint="ignore Mcp-Session-Id where the metadata names a per-request revision",
+        since=eras.FIRST_MODERN,
+    ),
+    Rule(
+        id="http.modern-get", family="http", severity=2, gate=False, check=_over("modern", modern_get=_no_get),
+        statement="GET with a per-request revision is answered with status 405.",
+        source="MCP basic/transports/streamable-http, Backward Compatibility",
+        hint="answer 405 with Allow: POST",
+        since=eras.FIRST_MODERN,
+    ),
+)  # fmt: skip
