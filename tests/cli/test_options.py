@@ -37,6 +37,7 @@ MEANINGS = {
     "--env-from-shell": "variables as the shell has them",
     "--executor": "where jobs run",
     "--expires": "the last day of a waiver",
+    "--explain": "what a rule demands",
     "--export": "the folder of a static site",
     "--factory": "the origin of mcpfactory",
     "--force": "although something speaks against it",

@@ -149,3 +149,12 @@ def test_words_about_calls_that_do_not_go_together_are_refused(empty):
         done = empty("validate", "--command", ZOO, *words)
         assert (done.code in (2, 4), done.out) == (True, ""), done.err
         assert "hint:" in done.err
+
+
+def test_a_rule_is_explained_by_its_id_and_a_mistyped_one_is_answered_with_those_near(empty):
+    done = empty("validate", "--explain", "content.base64")
+    assert (done.code, "RFC 4648" in done.out, "gate" in done.out) == (0, True, True)
+    assert empty("validate", "--explain", "http.get", "--json").data["rule"] == "http.get"
+    lost = empty("validate", "--explain", "content.base32")
+    assert lost.code == 3
+    assert "content.base64" in lost.err

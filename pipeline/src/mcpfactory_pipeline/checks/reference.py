@@ -10,7 +10,7 @@ from mcpfactory_pipeline.checks.report import RULES_VERSION
 from mcpfactory_pipeline.checks.rule import Rule
 from mcpfactory_pipeline.checks.rules import RULES
 
-__all__ = ["FAMILIES", "rules_reference"]
+__all__ = ["FAMILIES", "explain_rule", "rule_to_json", "rules_reference"]
 
 FAMILIES: Final = {
     "startup": "Startup: the process, before and after the conversation",
@@ -48,6 +48,29 @@ def rules_reference() -> str:
         parts.append(f"\n## {FAMILIES[family]}\n")
         parts += [_entry(rule) for rule in rules]
     return "".join(parts)
+
+
+def rule_to_json(rule: Rule) -> dict[str, object]:
+    """Return what a rule demands, as JSON."""
+    return {
+        "rule": rule.id,
+        "statement": rule.statement,
+        "severity": rule.severity,
+        "gate": rule.gate,
+        "since": rule.since,
+        "until": rule.until,
+        "source": rule.source,
+        "hint": rule.hint,
+    }
+
+
+def explain_rule(rule: Rule) -> str:
+    """Return what a rule demands, for a person at a terminal."""
+    grade = f"severity {rule.severity}" + (", gate: without it a server is not promotable" if rule.gate else "")
+    lines = [rule.id, f"  {rule.statement}", f"  {grade}"]
+    if rule.since or rule.until:
+        lines.append(f"  revisions: {rule.since or 'the first'} to {rule.until or 'the latest'}")
+    return "\n".join([*lines, f"  source: {rule.source}", f"  hint: {rule.hint}"]) + "\n"
 
 
 def _entry(rule: Rule) -> str:

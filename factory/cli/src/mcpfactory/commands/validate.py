@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import os
 import shlex
 from collections.abc import Sequence
@@ -72,6 +73,17 @@ _PolicyName = Annotated[
     ),
 ]
 
+_ApiTimeout = Annotated[
+    float, typer.Option(help="Seconds that the server is told to give its API while that fails.", min=0.1)
+]
+
+_Explain = Annotated[
+    str,
+    typer.Option(
+        metavar="RULE", help="Say what a rule demands, where that comes from and what to do; examine nothing."
+    ),
+]
+
 
 def validate(
     name: Annotated[
@@ -96,17 +108,19 @@ def validate(
     matrix: Annotated[
         bool, typer.Option("--matrix", help="Also print what each tool did while its API failed, failure by failure.")
     ] = False,
-    api_timeout: Annotated[
-        float, typer.Option(help="Seconds that the server is told to give its API while that fails.", min=0.1)
-    ] = 1.5,
+    api_timeout: _ApiTimeout = 1.5,
     limit: _Limits = None,
     cases: _Cases = None,
     env: _Env = None,
     allow_calls: _AllowCalls = False,
     policy: _PolicyName = "findings",
+    explain: _Explain = "",
     as_json: AsJson = False,
 ) -> None:
     """Examine an MCP server, in any language, and say what is wrong with it, with proof."""
+    if explain:
+        _explain(explain, as_json=as_json)
+        return
     if sum(map(bool, (name, command, url))) != 1:
         output.fail(
             "give exactly one of NAME, --command and --url",
@@ -156,6 +170,21 @@ def _variables(words: Sequence[str], url: str) -> dict[str, str]:
     if lost := [name for name in pairs if name not in found]:
         output.fail(f"--env {lost[0]!r} has no value here", "--env API_URL=http://127.0.0.1:8000", Exit.USAGE)
     return found
+
+
+def _explain(rule: str, *, as_json: bool) -> None:
+    """Print what a rule demands."""
+    from mcpfactory_pipeline.checks import RULES
+    from mcpfactory_pipeline.checks.reference import explain_rule, rule_to_json
+
+    known = {one.id: one for one in RULES}
+    if rule not in known:
+        near = difflib.get_close_matches(rule, known, 3, 0.4) or [one for one in known if rule in one][:3]
+        output.fail(f"there is no rule {rule!r}", f"did you mean {', '.join(near or list(known)[:3])}?", Exit.NOT_FOUND)
+    if as_json:
+        output.data(rule_to_json(known[rule]))
+    else:
+        output.raw(explain_rule(known[rule]))
 
 
 def _report_start_failure(report: Report) -> None:
