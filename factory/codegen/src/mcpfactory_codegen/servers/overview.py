@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from mcpfactory_codegen.describe.suggest import BOUND
+from mcpfactory_codegen.text import words
 from mcpfactory_runtime.upstream.addresses import describe_private, host_port_of
 
 __all__ = ["Choice", "Hardship", "Overview", "overview", "overview_lines", "overview_rows"]
@@ -25,6 +26,12 @@ _WIDTH: Final = 80
 _INDENT: Final = 5
 _MANY_ARGUMENTS: Final = 15
 _MANY_TOKENS: Final = 2_000
+_SECRETS: Final = frozenset({"cvc", "cvv", "otp", "passcode", "passphrase", "passwd", "password", "totp"})
+_SECRETS_OF_LOGINS: Final = frozenset({"pin", "secret"})
+_LOGINS: Final = frozenset(
+    {"account", "accounts", "auth", "authenticate", "authorize", "card", "cards", "login", "logon", "oauth", "payment"}
+    | {"payments", "session", "sessions", "signin", "token", "tokens", "transfer", "transfers"}
+)
 _HASH: Final = re.compile(r"_(?=[0-9a-f]*\d)[0-9a-f]{6,8}\Z")
 
 Json = Mapping[str, Any]
@@ -181,6 +188,29 @@ def _private_address(server: str, report: Json) -> Choice | None:
     return Choice("private-address", message, f'allow_private = ["{place}"]   # {table}')
 
 
+def _secrets_of_people(server: str, report: Json) -> Choice | None:
+    asking = [(tool["name"], secrets[0]) for tool in report["tools"] if (secrets := [*_secrets(tool)])]
+    if not asking:
+        return None
+    name, secret = asking[0]
+    message = f"whether a model is told secrets of people: {_count(len(asking), 'tool')}, {name} takes {secret}"
+    return Choice("secrets", message, f"[tools.{name}] hide = true")
+
+
+def _secrets(tool: Json) -> Iterator[str]:
+    """Yield the arguments of a tool that a person types to log in, or to pay. What is as often something else counts at a login only."""
+    operation = tool.get("operation") or {}
+    about = {
+        *words(tool["name"]),
+        *words(str(operation.get("path", ""))),
+        *words(str(operation.get("operationId", ""))),
+    }
+    for name, bound in tool["arguments"].items():
+        last = (words(name) or ("",))[-1]
+        if bound.get("in") != "path" and (last in _SECRETS or (last in _SECRETS_OF_LOGINS and about & _LOGINS)):
+            yield name
+
+
 def _too_many_tokens(server: str, report: Json) -> Choice | None:
     offered = report.get("offer") or {}
     shown = (offered.get("profiles") or {}).get(offered.get("profile", "full"), {})
@@ -258,6 +288,7 @@ def _no_credentials_known(server: str, report: Json) -> Choice | None:
 _RULES: Final[tuple[Callable[[str, Json], Choice | None], ...]] = (
     _no_address,
     _private_address,
+    _secrets_of_people,
     _too_many_tokens,
     _credentials_to_give,
     _refused_operations,
