@@ -226,3 +226,34 @@ def test_a_kind_of_type_that_is_no_text_is_none(reader: SourceReader) -> None:
         for field in one["fields"] or ():
             field["type"]["kind"] = []
     reader.api(changed)
+
+
+ORDERS = """
+type Query { order(id: ID!): Order me: Me }
+"Who asks."
+type Me { order: Order }
+type Order { id: ID! lines: [Line!]! shop: Shop }
+type Shop { name: String! tags: [Tag!]! owner: Owner near: [Shop!]! }
+type Tag { label: String! }
+type Owner { name: String! }
+type Line { id: ID! book: Book! extras: [Extra!] }
+type Book { title: String! }
+type Extra { code: String! parts: [Part] }
+type Part { id: ID! }
+"""
+
+
+def test_lists_of_objects_are_selected_two_levels_deep_and_after_objects(reader: SourceReader) -> None:
+    api = reader.api(ORDERS)
+    assert _document(api, "order") == (
+        "query order($id: ID!) { order(id: $id) { id lines { id book { title } extras { code } } "
+        "shop { name owner { name } tags { label } } } }"
+    )
+    assert _document(api, "me") == "query me { me { order { id shop { name } lines { id } } } }"
+
+
+def test_a_field_that_says_nothing_has_the_words_of_its_type(reader: SourceReader) -> None:
+    api = reader.api(ORDERS)
+    said = {one.operation_id: one.description for one in api.operations}
+    assert said["me"] == "The query me, which gives Me. Me: Who asks."
+    assert said["order"] == "The query order, which gives Order."

@@ -129,7 +129,7 @@ def _add(draft: Draft, schema: GraphQLSchema, root: str, one: GraphQLField, docu
     operation: dict[str, Any] = {
         "operationId": one.name,
         "tags": ["queries" if root == "query" else "mutations"],
-        "description": one.description or f"The {root} {one.name}, which gives {one.type}.",
+        "description": one.description or _described(root, one, kind),
         "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
         "responses": {"200": {"description": "The answer", "content": {"application/json": {"schema": answer}}}},
         "security": [{_TOKEN: []}, {}],
@@ -137,6 +137,12 @@ def _add(draft: Draft, schema: GraphQLSchema, root: str, one: GraphQLField, docu
     if one.deprecated:
         operation |= {"deprecated": True, "description": f"{operation['description']}\n\n{one.deprecated}"}
     draft.add("post", path, operation, one.origin)
+
+
+def _described(root: str, one: GraphQLField, kind: Type | None) -> str:
+    """Return what is said of a field that says nothing of itself: what it gives, in the words of its type."""
+    about = f" {kind.name}: {kind.description}" if kind is not None and kind.description else ""
+    return f"The {root} {one.name}, which gives {one.type}.{about}"
 
 
 def _document(

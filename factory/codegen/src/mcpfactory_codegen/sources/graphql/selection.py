@@ -166,12 +166,12 @@ class _Choosing:
         self._waiting.append((below, level))
 
     def _objects(self, chosen: SelectionSet, level: int) -> Iterator[GraphQLField]:
-        """Yield the fields that hold objects which are worth opening: no pages of further ones below the answer itself."""
-        for one in chosen.type.fields.values():
+        """Yield the fields that hold objects which are worth opening: below the answer itself no pages, and lists last."""
+        for one in sorted(chosen.type.fields.values(), key=lambda one: level > 0 and _is_list(one)):
             kind = self._schema.named(one.type)
             if kind is None or kind.kind not in _COMPOSITE or kind.name in chosen.above or not _callable(one):
                 continue
-            if level >= 0 and (self._connection(kind) or (level > 0 and is_list(one.type.removesuffix("!")))):
+            if level >= 0 and self._connection(kind):
                 continue
             yield one
 
@@ -203,6 +203,10 @@ class _Choosing:
         if set(fields) >= {"cursor", "node"} and _callable(fields["node"]):
             return [("node", fields["node"])]
         return []
+
+
+def _is_list(one: GraphQLField) -> bool:
+    return is_list(one.type.removesuffix("!"))
 
 
 def _callable(one: GraphQLField) -> bool:
