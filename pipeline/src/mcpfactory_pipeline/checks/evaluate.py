@@ -2,7 +2,8 @@
 
 Score: every rule that applies may earn its severity. A rule over several subjects (tools, say) earns the share of them
 that keep it, so that one bad tool of a hundred is not as dear as a hundred. What could not be checked earns nothing.
-What a person has waived costs nothing and closes no gate, and the report says so.
+What a person has waived costs nothing and closes no gate, and the report says so. A rule of which nothing is kept may set a
+ceiling: a server that does not start, or whose tools do nothing, has no high score for its descriptions.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def evaluate(
     valid = tuple(waiver for waiver in in_force(waivers, today) if waiver not in refused)
     findings, waived, unchecked = list[Finding](), list[Waived](), list[NotChecked]()
     checked, inapplicable = list[str](), dict[str, str]()
-    earned, applicable = Fraction(0), 0
+    earned, applicable, ceilings = Fraction(0), 0, [100]
     for rule in table:
         outcome = _apply(rule, evidence)
         if outcome.inapplicable:
@@ -53,14 +54,15 @@ def evaluate(
             continue
         checked.append(rule.id)
         kept, excused = _split_waived(rule, outcome.faults, valid)
-        earned += rule.severity - _points_lost(rule, kept, outcome.subjects)
+        earned += rule.severity - (lost := _points_lost(rule, kept, outcome.subjects))
+        ceilings += [rule.ceiling] if lost == rule.severity else []
         findings += [_finding(rule, fault, secrets) for fault in kept]
         waived += excused
     findings.sort(key=lambda finding: (not finding.gate, -finding.severity))
     gates_open = not any(finding.gate for finding in findings) and not any(item.gate for item in unchecked)
     return Report(
         target=target,
-        score=int(100 * earned / applicable) if applicable else 0,
+        score=min(int(100 * earned / applicable), *ceilings) if applicable else 0,
         passed=gates_open and applicable > 0,
         findings=tuple(findings),
         not_checked=tuple(unchecked),

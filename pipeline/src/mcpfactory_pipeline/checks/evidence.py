@@ -180,6 +180,7 @@ class RecordedCall:
     requests: tuple[Json, ...] = ()  # what reached the stub upstream: method, path, …
     mismatches: tuple[str, ...] = ()  # what the stub found wrong with it
     question: str = ""  # the request that reads by its document, although its method does not say so
+    response: Json | None = None  # what the case says that the stub answers
 
     @property
     def failed(self) -> bool:

@@ -357,7 +357,14 @@ class Interview:
             shown = tuple({"method": request.method, "path": request.path, "query": request.query} for request in sent)
             self._calls.append(
                 RecordedCall(
-                    planned.tool, exchange, planned.origin, planned.title, shown, tuple(wrong), planned.question
+                    planned.tool,
+                    exchange,
+                    planned.origin,
+                    planned.title,
+                    shown,
+                    tuple(wrong),
+                    planned.question,
+                    (planned.case or {}).get("response"),
                 )
             )
         for planned in plan_others(tools, plan):

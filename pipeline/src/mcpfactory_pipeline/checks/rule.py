@@ -55,7 +55,8 @@ class Rule:
 
     `severity` is what it weighs (5 a server that cannot be used, 3 a broken requirement, 2 a disadvantage for the model,
     1 a recommendation); a failed `gate` means that the server is not promotable whatever its score. `since` and `until`
-    are revisions (both included, "" is open): the rule applies when the server speaks one of them.
+    are revisions (both included, "" is open): the rule applies when the server speaks one of them. `ceiling` is the highest
+    score of a server of which everything breaks the rule: what does not start, or does nothing, is worth no more for being described well.
     """
 
     id: str
@@ -68,6 +69,7 @@ class Rule:
     check: Check
     since: str = ""
     until: str = ""
+    ceiling: int = 100
 
 
 def rule_outcome(subjects: int, faults: Iterable[Fault]) -> RuleOutcome:

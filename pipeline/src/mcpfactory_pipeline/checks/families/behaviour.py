@@ -302,7 +302,7 @@ def _called(evidence: Evidence) -> int:
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="behaviour.tools-work", family="behaviour", severity=5, gate=True, check=_tools_work,
+        id="behaviour.tools-work", family="behaviour", severity=5, gate=True, check=_tools_work, ceiling=49,
         statement="At least one tool that was called did what it was called for.",
         source="a server whose every tool answers an error is of no use, however well it describes itself",
         hint="implement the tools; without cases, mark a tool readOnlyHint or let one go without arguments so that it can be tried",

@@ -87,13 +87,13 @@ def _late(idle: Iterable[ServerProcess]) -> Iterator[Fault]:
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="startup.starts", family="startup", severity=5, gate=True, check=_starts,
+        id="startup.starts", family="startup", severity=5, gate=True, check=_starts, ceiling=0,
         statement="The server starts and answers, each time it is asked to.",
         source="MCP basic/transports",
         hint="run the command by hand; what it writes to stderr is in the evidence",
     ),
     Rule(
-        id="startup.speaks", family="startup", severity=5, gate=True, check=_speaks,
+        id="startup.speaks", family="startup", severity=5, gate=True, check=_speaks, ceiling=0,
         statement="The server answers initialize or server/discover with a result.",
         source="MCP basic/lifecycle (handshake revisions); MCP server/discover (per-request revisions)",
         hint="answer one of the two; without either no client can begin",

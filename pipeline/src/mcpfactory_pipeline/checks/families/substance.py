@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text
 from mcpfactory_pipeline.checks.families.behaviour import calls_or_reason
@@ -12,6 +13,9 @@ from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applic
 
 __all__ = ["RULES"]
 
+_QUOTED: Final = 80  # characters of an answer in a message
+_LOST_SHOWN: Final = 3
+_FEWEST: Final = 2  # tools that say something about all of them
 _SHORT: Final = 200  # characters: a longer answer has other things to say, and may quote these words
 # In the languages of the most speakers among developers. What stands for work of others ("coming soon: Dune") does not match:
 # behind the words comes the end of a sentence.
@@ -30,14 +34,26 @@ _UNFINISHED: Final = re.compile(
     rf"(?<!\w)({'|'.join(_WORDS)})[\"')\]}}]*\s*([.!…,;\n\"}}]|$)|{_IDEOGRAPHS}", re.IGNORECASE
 )
 # What an honest tool answers to arguments that it knows nothing about, the same for each of them.
+# The whole of an answer: as a word among others each of these says nothing about the tool.
+_ALONE: Final = re.compile(
+    r"\W*(wip|tbd|tba|to-?do|stub|dummy|placeholder|lorem ipsum\b.*)\W*", re.IGNORECASE | re.DOTALL
+)
 _NOTHING: Final = re.compile(
     r"\b(no|not|none|nothing|empty|unknown|invalid|zero|neutral|ok|true|false|null)\b|[{\[]\s*[}\]]|^\W*0*\W*$",
     re.IGNORECASE,
 )
 
+# An honest server that lacks its settings, or its API, may say so with every tool and without an error.
+_EXCUSED: Final = re.compile(
+    rf"{_NOTHING.pattern}|\b(log|sign)(ged)? ?in|\b(api key|token|credential|auth|config|connect|environment|permission|"
+    r"error|fail|unable|cannot|can't|could not|time ?out|refused|network|unavailable|missing|please|done|success|accepted)",
+    re.IGNORECASE,
+)
+
 
 def _does_something(evidence: Evidence) -> RuleOutcome:
-    succeeded = [call for call in evidence.calls if not call.failed and not call.requests]
+    # What the API says is its own; where it answers a value, substance.results sees whether that arrives.
+    succeeded = [call for call in evidence.calls if not call.failed and not _speaks_for_api(call)]
     if not calls_or_reason(evidence) and not succeeded:
         return not_applicable("no tool answered by itself and without an error")
     return calls_or_reason(evidence) or rule_outcome(
@@ -45,13 +61,55 @@ def _does_something(evidence: Evidence) -> RuleOutcome:
     )
 
 
+def _speaks_for_api(call: RecordedCall) -> bool:
+    if not call.requests:
+        return False
+    return call.response is None or _tells(call) or answer_text(call.exchange) in json.dumps(call.response)
+
+
 def _unfinished(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     text = answer_text(call.exchange).strip()
-    if len(text) > _SHORT or not _UNFINISHED.search(text):
+    if len(text) > _SHORT or not _says_unfinished(text):
         return
     again = [other for other in evidence.others if other.tool == call.tool]
-    if all(_UNFINISHED.search(answer_text(other.exchange)) for other in again):  # else it depends on what was asked
+    if all(_says_unfinished(answer_text(other.exchange)) for other in again):  # else it depends on what was asked
         yield Fault(f"the tool answers with success that it does nothing yet: {text[:120]!r}", call.tool, call.exchange)
+
+
+def _says_unfinished(text: str) -> bool:
+    return _UNFINISHED.search(text) is not None or _ALONE.fullmatch(text) is not None
+
+
+def _distinct(evidence: Evidence) -> RuleOutcome:
+    """Return a fault when all tools, and at least two, give one answer that neither is empty nor speaks of what is missing."""
+    own = [call for call in evidence.calls if not call.failed and not call.requests and not call.mismatches]
+    tools = {call.tool for call in own}
+    if len(tools) < _FEWEST or len(tools) < len({call.tool for call in evidence.calls}):
+        return not_applicable("fewer than two tools answered by themselves, or some did not")
+    answers = {answer_text(call.exchange).strip() for call in [*own, *evidence.others]}
+    text = next(iter(answers), "")
+    same = len(answers) == 1 and text and not _EXCUSED.search(text) and not _says_unfinished(text)
+    fault = Fault(f"all {len(tools)} tools that were called gave one answer: {text[:120]!r}", "", own[-1].exchange)
+    return RuleOutcome((fault,) if same else ())
+
+
+def _answers_something(evidence: Evidence) -> RuleOutcome:
+    """Return a fault when all tools, and at least two, succeed with nothing at all: not even an empty list as text."""
+    succeeded = [call for call in evidence.calls if not call.failed and call.exchange.result is not None]
+    tools = {call.tool for call in succeeded}
+    if len(tools) < _FEWEST:
+        return not_applicable("fewer than two tools answered without an error")
+    void = all(_is_void(call) and call.response is None for call in succeeded)
+    fault = Fault(f"all {len(tools)} tools that were called answered nothing", "", succeeded[-1].exchange)
+    return RuleOutcome((fault,) if void else ())
+
+
+def _is_void(call: RecordedCall) -> bool:
+    result = call.exchange.result or {}
+    content = result.get("content")
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else [{"type": "?"}]
+    said = any(block.get("type") != "text" or str(block.get("text", "")).strip() for block in blocks)
+    return not said and not result.get("structuredContent")
 
 
 def _varies(evidence: Evidence) -> RuleOutcome:
@@ -71,15 +129,92 @@ def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     answers = {text, *(answer_text(other.exchange).strip() for other in others)}
     failed = call.failed or any(other.failed for other in others)
     same = len(others) > 1 and not failed and len(answers) == 1
-    if same and text and not _NOTHING.search(text):
+    if same and text and not _EXCUSED.search(text):
         yield Fault(
             f"{len(others) + 1} different arguments had one answer: {text[:120]!r}", call.tool, others[-1].exchange
         )
 
 
+# --- what the stub upstream answered, and what of it reaches the model ---
+
+
+def _results(evidence: Evidence) -> RuleOutcome:
+    if not evidence.with_cases:
+        return not_applicable("without a stub upstream nobody knows what the API answered")
+    told = [call for call in evidence.calls if not call.failed and not call.mismatches and _tells(call)]
+    return calls_or_reason(evidence) or rule_outcome(
+        len({call.tool for call in told}), (fault for call in told for fault in _lost(call))
+    )
+
+
+def _answered(call: RecordedCall) -> Any:
+    """Return the JSON that the API answered to a call; None where it answered something else, or in several steps."""
+    response = call.response if call.requests else None
+    if not isinstance(response, dict) or not str(response.get("content_type", "")).endswith(("/json", "+json")):
+        return None
+    return response.get("body")
+
+
+def _tells(call: RecordedCall) -> bool:
+    """Whether the API answered a value: of an empty object nothing can be lost."""
+    return next(_leaves(_answered(call)), ("", "null"))[1] != "null"
+
+
+def _lost(call: RecordedCall) -> Iterator[Fault]:
+    body, result = _answered(call), call.exchange.result or {}
+    structured, text = result.get("structuredContent"), answer_text(call.exchange)
+    shown = [body if isinstance(body, dict) else {"result": body}, body]
+    if (structured is None or structured in shown) and _as_json(text) in shown:
+        return
+    wanted = set(_leaves(body))
+    inner = structured.get("result") if isinstance(structured, dict) and not isinstance(body, dict) else structured
+    got = {*_leaves(inner), *_leaves(_as_json(text))}
+    lost = sorted(leaf for leaf in wanted - got if leaf[1].strip('"') not in text)
+    if not lost:
+        return
+    said = f"the API answered {_short(body)} and the model got {_short(text)}"
+    changed = [path for path, _ in lost if path in {there for there, _ in got}]
+    paths = ", ".join(path or "the value" for path in (changed or [path for path, _ in lost])[:_LOST_SHOWN])
+    if len(lost) == len(wanted):
+        yield Fault(f"nothing of the API's answer reaches the model: {said}", call.tool, call.exchange)
+    elif changed:
+        yield Fault(
+            f"the model gets another value than the API answered ({paths}): {said}", call.tool, call.exchange, lesser=3
+        )
+    else:
+        yield Fault(
+            f"a part of the API's answer does not reach the model ({paths}): {said}", call.tool, call.exchange, lesser=1
+        )
+
+
+def _as_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """(path, text) of every plain value; items of a list share a path, as an order may be changed on purpose."""
+    todo = [(path, value)]
+    while todo:
+        at, one = todo.pop()
+        if isinstance(one, dict):
+            todo += [(f"{at}.{key}".lstrip("."), inner) for key, inner in one.items()]
+        elif isinstance(one, list):
+            todo += [(f"{at}[]", inner) for inner in one]
+        else:
+            yield at, json.dumps(one, ensure_ascii=False)
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return repr(text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…")
+
+
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="substance.finished", family="substance", severity=5, gate=True, check=_does_something,
+        id="substance.finished", family="substance", severity=5, gate=True, check=_does_something, ceiling=49,
         statement="No tool answers, without an error, that it is not implemented yet.",
         source="MCP server/tools, Error Handling: what a tool cannot do is an error, and a tool that is listed is a promise to the model",
         hint="implement the tool, or do not list it; what it cannot do is answered with isError",
@@ -89,5 +224,23 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="A tool that is called with different required arguments does not give one and the same answer to all of them.",
         source="an argument that changes nothing is no argument",
         hint="use the arguments, or take them out of the schema; the evidence has the last of the calls",
+    ),
+    Rule(
+        id="substance.distinct", family="substance", severity=5, gate=True, check=_distinct, ceiling=49,
+        statement="Not all tools give one and the same answer, whatever they are called and asked.",
+        source="a tool that is listed is a promise to the model; a server that says one sentence keeps none",
+        hint="implement the tools; what they cannot do is answered with isError",
+    ),
+    Rule(
+        id="substance.answers", family="substance", severity=5, gate=True, check=_answers_something, ceiling=49,
+        statement="Not all tools answer nothing.",
+        source="MCP schema, CallToolResult.content: a model can do nothing with no content",
+        hint="return what the tool found, and say so when that is nothing",
+    ),
+    Rule(
+        id="substance.results", family="substance", severity=5, gate=True, check=_results, ceiling=49,
+        statement="With cases, what the API answers reaches the model, hooks included: some of it always (else the gate is closed), and all of it.",
+        source="the API's answer is what the model called the tool for; the stub upstream knows it",
+        hint="look at what hooks return; the evidence has what the model got",
     ),
 )  # fmt: skip
