@@ -39,10 +39,12 @@ def promoted(root: Path, names: Sequence[str] = SERVERS) -> Workspace:
         version = wheel_version(next(file for file in made.files if file.endswith(".whl")))
         with Store(space).transaction(name) as transaction:
             built = {"version": version, "files": dict(made.files), "facts": {}}
+            run = new_id()
+            transaction.append("stage.started", stage="build", run=run)
             transaction.append(
                 "stage.finished",
                 stage="build",
-                run=new_id(),
+                run=run,
                 outcome="passed",
                 fingerprint="f",
                 inputs={},

@@ -275,10 +275,12 @@ class _Trial:
         store_candidate(made, self.space.artifacts / server / made.id)
         with Store(self.space).transaction(server) as transaction:
             built = {"version": "0.1.0", "files": dict(made.files), "facts": {}}
+            run = new_id()
+            transaction.append("stage.started", stage="build", run=run)
             transaction.append(
                 "stage.finished",
                 stage="build",
-                run=new_id(),
+                run=run,
                 outcome="passed",
                 fingerprint="g",
                 inputs={},

@@ -24,11 +24,12 @@ def make(root: Path, *servers: str) -> Workspace:
 
 def finish(space: Workspace, server: str, stage: str, outcome: str = "passed", **facts: Any) -> None:
     """A stage ended."""
-    inputs = {"stage": "1"}
+    inputs, run = {"stage": "1"}, facts.pop("run", "r")
     with Store(space).transaction(server) as transaction:
+        transaction.append("stage.started", stage=stage, run=run)
         transaction.append(
-            "stage.finished", stage=stage, outcome=outcome, seconds=1.0, inputs=inputs,
-            **{"run": "r", "fingerprint": hash_record(inputs), "message": f"{stage} {outcome}", "summary": {}, **facts},
+            "stage.finished", stage=stage, run=run, outcome=outcome, seconds=1.0, inputs=inputs,
+            **{"fingerprint": hash_record(inputs), "message": f"{stage} {outcome}", "summary": {}, **facts},
         )  # fmt: skip
 
 

@@ -70,9 +70,11 @@ class Bench:
             inputs = stage_inputs(known, InputReader(self.workspace.server(name), transaction.state))
             if not fresh:
                 inputs = dict.fromkeys(inputs, "sha256:other")
+            run = facts.pop("run", self.run)
+            transaction.append("stage.started", stage=stage, run=run)
             transaction.append(
-                "stage.finished", stage=stage, outcome=outcome, inputs=inputs, fingerprint=fingerprint(inputs),
-                **{"run": self.run, "seconds": 1.5, **facts},
+                "stage.finished", stage=stage, run=run, outcome=outcome, inputs=inputs, fingerprint=fingerprint(inputs),
+                **{"seconds": 1.5, **facts},
             )  # fmt: skip
 
     def built(self, name: str, version: str) -> str:

@@ -62,6 +62,7 @@ class Shelf:
             (folder / name).write_bytes(data)
         with Store(self.workspace).transaction("books") as transaction:
             built = {"version": version, "files": hashes, "facts": {}}
+            transaction.append("stage.started", stage="build", run="r")
             transaction.append(
                 "stage.finished", stage="build", run="r", outcome="passed", fingerprint="f", inputs={}, candidate=candidate,
                 built=built,
