@@ -125,3 +125,25 @@ class Shapeshifter(Packaged):
         "[tool.hatch.build.targets.wheel]",
         "[tool.hatch.build.hooks.custom]\n\n[tool.hatch.build.targets.wheel]",
     )
+
+
+class Blueprint(Packaged):
+    """Has a tool that nobody has written yet."""
+
+    rule = "packaging.implemented"
+    change = (
+        "src/zoo/server.py",
+        "def main",
+        '@server.tool\ndef feed(cage: int) -> str:\n    """Feed whoever lives there."""\n    raise NotImplementedError("later")\n\n\ndef main',
+    )
+
+
+class HealthyWorkshop(Packaged):
+    """What is not written yet is no tool, or a tool that says when it is not able to."""
+
+    change = (
+        "src/zoo/server.py",
+        "def main",
+        "class Base:\n    def feed(self):\n        raise NotImplementedError\n\n\n"
+        "@server.tool\ndef weigh(cage):\n    if cage > 9:\n        raise NotImplementedError\n    return 12\n\n\ndef main",
+    )

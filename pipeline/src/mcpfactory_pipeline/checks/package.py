@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import tempfile
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +26,8 @@ class PackageFacts:
     """Observations of one package. `project` is the table of pyproject.toml; `problem` why there is none.
 
     `scripts` maps the programs to what is wrong with them ("" for nothing). `rebuilt` says whether a second build gave the
-    bytes of the candidate; None when there was no candidate to compare with.
+    bytes of the candidate; None when there was no candidate to compare with. `unwritten` are the hand-written tools without a body:
+    (name of the function, "file:line").
     """
 
     project: Mapping[str, Any] = field(default_factory=dict)
@@ -36,6 +37,7 @@ class PackageFacts:
     licence_files: tuple[str, ...] = ()
     rebuilt: bool | None = None
     build_problem: str = ""
+    unwritten: tuple[tuple[str, str], ...] = ()
 
 
 def inspect_package(
@@ -61,7 +63,40 @@ def inspect_package(
         licence_files=tuple(sorted(p.name for mark in _LICENCES for p in folder.glob(mark) if p.is_file())),
         rebuilt=rebuilt,
         build_problem=build_problem,
+        unwritten=tuple(_unwritten(folder)),
     )
+
+
+def _unwritten(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the functions with a decorator `….tool` that only raise NotImplementedError, or hold nothing but `...` or `pass`."""
+    for file in sorted((folder / "src").rglob("*.py")):
+        if "_generated" in file.parts or not file.resolve().is_relative_to(folder.resolve()):
+            continue
+        try:
+            tree = ast.parse(file.read_bytes()) if file.stat().st_size <= _LARGEST else ast.Module([], [])
+        except (OSError, ValueError, SyntaxError, RecursionError):
+            continue  # the import of such a module fails, and startup.starts says so
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_tool(node) and _is_bare(node):
+                yield node.name, f"{file.relative_to(folder).as_posix()}:{node.lineno}"
+
+
+def _is_tool(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    made = (one.func if isinstance(one, ast.Call) else one for one in node.decorator_list)
+    return any(isinstance(one, ast.Attribute) and one.attr == "tool" for one in made)
+
+
+def _is_bare(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    for statement in node.body:
+        match statement:
+            case ast.Pass() | ast.Expr(value=ast.Constant()):
+                continue
+            case ast.Raise(exc=ast.Name(id="NotImplementedError")):
+                return True
+            case ast.Raise(exc=ast.Call(func=ast.Name(id="NotImplementedError"))):
+                return True
+        return False
+    return True
 
 
 def _readme(folder: Path, named: Any) -> str | None:

@@ -43,7 +43,7 @@ VERSIONS: Final[Mapping[int, str]] = {
     4: "performance: start, calls and memory, where policy sets limits",
     5: "substance: answers that succeed and say nothing; read-only tools are called with other arguments, too",
     6: "features, conduct, content, http, and more of what the specification says; without cases a failed call proves nothing",
-    7: "with cases the answers of the API are compared with what the model gets; servers whose tools all say the same, or nothing; ceilings",
+    7: "with cases the answers of the API are compared with what the model gets; servers whose tools all say the same, or nothing; tools without a body; ceilings",
 }
 
 RULES_VERSION: Final = max(VERSIONS)

@@ -97,6 +97,15 @@ def _reproducible(package: PackageFacts, _evidence: Evidence) -> RuleOutcome:
     )
 
 
+def _implemented(package: PackageFacts, evidence: Evidence) -> RuleOutcome:
+    """Every tool is a subject, as the generated ones have a body by construction."""
+    faults = (
+        Fault("the tool is listed, and its function has no body", name, proof={"where": place})
+        for name, place in package.unwritten
+    )
+    return rule_outcome(max(len(evidence.named_tools), 1), faults)
+
+
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="packaging.metadata", family="packaging", severity=2, gate=False, check=_on_package(_metadata),
@@ -127,5 +136,11 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="The same sources give the same bytes when they are built twice.",
         source="reproducible-builds.org; else nobody can tell whether a wheel was made of its sources",
         hint="take clocks, random values and paths of the machine out of the build",
+    ),
+    Rule(
+        id="packaging.implemented", family="packaging", severity=5, gate=True, check=_on_package(_implemented),
+        statement="No hand-written tool only raises NotImplementedError, or has no body at all.",
+        source="a tool that is listed is a promise to the model",
+        hint="write the function, or take its decorator away until it is written",
     ),
 )  # fmt: skip
