@@ -1,4 +1,5 @@
-"""`python -m tests.zoo` prints which rule caught which animal; `python -m tests.zoo NAME [HANDSHAKES MODERNS]` is one animal on stdio.
+"""`python -m tests.zoo` prints which rule caught which animal; `python -m tests.zoo --url` looks at each by command and by URL and prints
+those that are caught otherwise there; `python -m tests.zoo NAME [HANDSHAKES MODERNS]` is one animal on stdio.
 
 Revisions are separated by commas; all of them by default. The table ends with exit code 1 when a sick animal was not caught by
 the rule that it names, or by another one that it does not name, when it is caught also without that rule, when a rule has no
@@ -39,7 +40,32 @@ def table() -> int:
     return wrong > 0 or bool(lonely)
 
 
+# What is different at a URL: there is no session before initialize, nothing after an answer, and no process to end.
+STDIO_ONLY = frozenset({"Guesser", "Sleepyhead", "Straggler", "Sensitive"})
+
+
+def compare() -> int:
+    from tests.zoo.packages import Packaged
+    from tests.zoo.visit import ANIMALS, visit
+
+    apart = [name for name, kind in ANIMALS.items() if kind.own_process or kind.at_url or issubclass(kind, Packaged)]
+    chosen = [name for name in ANIMALS if name not in apart]
+    other = 0
+    for name in chosen:
+        found = [{finding.rule for finding in visit(name, at_url=there).judged().findings} for there in (False, True)]
+        if found[0] != found[1]:
+            known = name in STDIO_ONLY
+            other += not known
+            print(
+                f"{name:20} {sorted(found[0])} by command, {sorted(found[1])} by URL{' (as it must)' if known else '  WRONG'}"
+            )
+    print(f"{len(chosen)} animals by command and by URL: {other} judged otherwise")
+    return other > 0
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--url"]:
+        sys.exit(compare())
     if len(sys.argv) == 1:
         sys.exit(table())
     from tests.zoo.animals import animals

@@ -147,6 +147,22 @@ CHANGES: dict[str, Change] = {
     "Inquirer": Change("modern.input-required", "prompts/list", {"resultType": "input_required", "requestState": "x"}, modern, ("lists.prompts",)),
     "Antiquarian": Change("modern.error-codes", READ, RpcError(-32002, "no such resource"), lambda params: modern(params) and unknown("uri")(params)),
     "Squatter": Change("modern.error-codes", GET, RpcError(-32050, "no such prompt"), lambda params: modern(params) and unknown("name")(params), ("features.unknown-prompt",)),
+    # healthy, though odd: other servers' habits, all of them allowed
+    "HealthyBriefNotFound": Change("", READ, RpcError(-32602, "no such resource"), unknown("uri")),
+    "HealthyBlob": Change("", READ, read(blob=GIF, mimeType="image/gif"), of_plan),
+    "HealthyUnknownBytes": Change("", READ, read(blob="AAECAw==", mimeType="application/x-zoo"), of_plan),
+    "HealthyManyContents": Change("", READ, {"contents": [{"uri": "zoo://a", "text": ""}, {"uri": "zoo://b", "blob": ""}]}, of_plan),
+    "HealthyUrn": Change("", "resources/templates/list", entry("resourceTemplates", uriTemplate="urn:zoo:{+cage}{?from,to}")),
+    "HealthyPath": Change("", "resources/templates/list", entry("resourceTemplates", uriTemplate="file:///zoo/{path*}")),
+    "HealthyAssistant": Change("", GET, said("assistant", {"type": "image", "data": GIF, "mimeType": "image/gif"}), lambda params: bool(params.get("arguments"))),
+    "HealthySilentPrompt": Change("", GET, {"messages": [], "description": ""}, lambda params: bool(params.get("arguments"))),
+    "HealthyNothingToComplete": Change("", FILL, {"completion": {"values": []}}, lambda params: not of_nothing(params)),
+    "HealthyStrict": Change("", CALL, RpcError(-32602, "a must be a number"), lambda params: params["name"] == "add" and type(params["arguments"].get("a")) not in (int, float)),
+    "HealthyTerse": Change("", CALL, {"content": []}, of_moon),
+    "HealthyGenerous": Change("", CALL, text("waxing", extra={"a": 1}, _meta={"zoo.example/x": None}), of_moon),
+    "HealthyTitled": Change("", "prompts/list", entry("prompts", title="A tour", description="", icons=[{"src": "https://zoo.example/i.png", "sizes": ["48x48"]}])),
+    "HealthyBig": Change("", "resources/list", entry("resources", size=5_000_000_000, description="")),
+    "HealthyFreeLevels": Change("", "logging/setLevel", {"_meta": {}}, lambda params: params["level"] == "emergency"),
 }  # fmt: skip
 
 # What is shown in the per-request lifecycle only: the animal speaks no other.

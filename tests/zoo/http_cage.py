@@ -127,7 +127,7 @@ class Cage(BaseHTTPRequestHandler):
         sent = [self.animal.sent(one) for one in message] if isinstance(message, list) else message
         sent = self.animal.sent(sent) if isinstance(sent, dict) else sent
         body = b"" if sent is None else json.dumps(sent).encode()
-        streamed = self.events and bool(body)
+        streamed = self.events and bool(body) and not self.wrong("content-type")
         if streamed:
             before = b"".join(b"data: %s\n\n" % line.encode() for line in self.said)
             body = b": hello\r\n\r\nevent: message\r\n%sdata: %s\n\n" % (before, body)

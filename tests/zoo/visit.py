@@ -37,9 +37,10 @@ class Visit:
         return evaluate(self.evidence, rules, target=self.name, secrets=self.secrets)
 
 
-def visit(name: str, *, own_process: bool = False) -> Visit:
-    """Look at one animal: in this process, unless it or the caller wants one for it."""
+def visit(name: str, *, own_process: bool = False, at_url: bool = False) -> Visit:
+    """Look at one animal: in this process, unless it or the caller wants a process for it, or a URL."""
     kind = ANIMALS[name]
+    at_url = at_url or kind.at_url
     revisions = (",".join(eras.HANDSHAKES), ",".join(eras.MODERNS))
     command = (sys.executable, "-S", "-m", "tests.zoo", name, *revisions)
     environ = {"ZOO_API_KEY": "key-of-the-zoo-1234"}
@@ -55,8 +56,8 @@ def visit(name: str, *, own_process: bool = False) -> Visit:
                 made = build_candidate(package, Path(temporary, "work"))
                 wheel = next(made.folder / name for name in made.files if name.endswith(".whl"))
         url = (
-            stack.enter_context(serving(caged(kind(list(eras.HANDSHAKES), list(eras.MODERNS)))))
-            if kind.at_url
+            stack.enter_context(serving(caged(kind(list(eras.HANDSHAKES), list(eras.MODERNS)), events=True)))
+            if at_url
             else None
         )
         target = ValidationTarget(
@@ -70,7 +71,7 @@ def visit(name: str, *, own_process: bool = False) -> Visit:
             api_timeout=0.4,
             limits=kind.limits,
         )
-        inside = not kind.own_process and not own_process and not kind.at_url
+        inside = not kind.own_process and not own_process and not at_url
         connect = Keeper(kind, list(eras.HANDSHAKES), list(eras.MODERNS)) if inside else None
         evidence, secrets = asyncio.run(observe(target, connect=connect))
     starts = tuple(replace(start, milliseconds=start.milliseconds * kind.haste) for start in evidence.starts)

@@ -78,7 +78,19 @@ def _refused(wanted: int, code: int, why: str) -> Judge:
     return judge
 
 
+def _with_status(wanted: int, code: int, why: str) -> Judge:
+    """Return a check of the status beside an error that is right; that it is the right error is judged in `modern`."""
+
+    def judge(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
+        if (answer.message.get("error") or {}).get("code") == code and answer.status != wanted:
+            yield f"{why} got status {answer.status}, not {wanted}", 1 if 400 <= answer.status < 500 else None
+
+    return judge
+
+
 def _accepted(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
+    if answer.message.get("id") is not None:
+        return  # legacy.responses and legacy.notifications say so
     if answer.status != 202:
         yield f"the status is {answer.status}, not 202", 1 if 200 <= answer.status < 300 else None
     elif answer.has_body:
@@ -233,9 +245,9 @@ RULES: Final[tuple[Rule, ...]] = (
         id="http.modern-status", family="http", severity=3, gate=True,
         check=_over(
             "modern",
-            modern_unknown_method=_refused(404, METHOD_NOT_FOUND, "an unknown method"),
-            modern_unknown_version=_refused(400, UNSUPPORTED_VERSION, "an unknown revision"),
-            modern_no_capabilities=_refused(400, INVALID_PARAMS, "metadata without the client's capabilities"),
+            modern_unknown_method=_with_status(404, METHOD_NOT_FOUND, "an unknown method"),
+            modern_unknown_version=_with_status(400, UNSUPPORTED_VERSION, "an unknown revision"),
+            modern_no_capabilities=_with_status(400, INVALID_PARAMS, "metadata without the client's capabilities"),
         ),
         statement="Unknown methods are answered with status 404, unknown revisions and incomplete metadata with 400.",
         source="MCP basic/transports/streamable-http; basic/versioning, Unsupported versions",

@@ -65,7 +65,8 @@ class HttpConversation:
         if exchange.received is not None and self._first_answer is None:
             self._first_answer = round(1000 * (time.monotonic() - began))
         if isinstance(message, dict) and message.get("method") == "initialize" and exchange.result is not None:
-            self._revision = str(exchange.result.get("protocolVersion", ""))
+            agreed = str(exchange.result.get("protocolVersion", ""))
+            self._revision = agreed if agreed in eras.HANDSHAKES else ""  # a client would send no other as header
         self.exchanges.append(exchange)
         return exchange
 
