@@ -93,6 +93,20 @@ async def browse(url: str) -> str:
     return await asyncio.to_thread(visit)
 
 
+def issuer_of(url: str) -> str:
+    """The authorization server that an examined server names: the suite gives a secret without saying whose it is."""
+    parts = urlsplit(url)
+    for place in (f"/.well-known/oauth-protected-resource{parts.path}", "/.well-known/oauth-protected-resource"):
+        connection = http.client.HTTPConnection(parts.netloc, timeout=10)
+        connection.request("GET", place)
+        with connection.getresponse() as response:
+            data = response.read() if response.status == 200 else b""
+        connection.close()
+        if data:
+            return str(json.loads(data)["authorization_servers"][0])
+    return f"{parts.scheme}://{parts.netloc}"
+
+
 PLAYS: dict[str, Play] = {
     "elicitation-sep1034-client-defaults": call_all,
     "http-custom-headers": replay,
@@ -123,6 +137,7 @@ async def main() -> None:
             redirect_uri="http://localhost:3000/callback",
             client_id=context.get("client_id", ""),
             client_secret=context.get("client_secret", ""),
+            issuer=issuer_of(sys.argv[-1]) if context.get("client_secret") else "",
             document="https://conformance-test.local/client-metadata.json",
         ),
     }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.attacks import questions, surroundings
+from tests.attacks import connections, logins, questions, surroundings
 
 __all__ = ["ATTEMPTS", "Attempt"]
 
@@ -23,6 +23,11 @@ class Attempt:
 
 ATTEMPTS: Final[dict[str, Attempt]] = {
     f"{surface}: {name}": Attempt(surface, expected, carry_out)
-    for surface, rows in (("questions", questions.ROWS), ("surroundings", surroundings.ROWS))
+    for surface, rows in (
+        ("questions", questions.ROWS),
+        ("surroundings", surroundings.ROWS),
+        ("connections", connections.ROWS),
+        ("logins", logins.ROWS),
+    )
     for name, (expected, carry_out) in rows.items()
 }

@@ -29,6 +29,7 @@ MEANINGS = {
     "--command": "a command that starts a server",
     "--device": "a login on another device",
     "--assigned": "what was assigned to jobs",
+    "--open": "everybody is served",
     "--pushed": "the base is the commit before a push",
     "--dialect": "a dialect",
     "--dry-run": "say what would be done",

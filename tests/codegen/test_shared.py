@@ -11,7 +11,7 @@ SHARED = {
     "redirects": "which redirects are followed",
     "server.generated.catalogue": "modes and dialects that a server may be given",
     "server.schema.json_schema": "what a tool will accept: cases, defaults and workflows are held against it",
-    "upstream.addresses": "which addresses are private",
+    "addresses": "which addresses are private",
     "upstream.encoding": "which content types are XML",
     "upstream.names": "names that headers and XML elements can have",
     "upstream.operation": "the records that generated code consists of",

@@ -162,7 +162,7 @@ async def test_a_client_registered_beforehand_comes_before_a_document_and_that_b
     document = "https://client.example/me.json"
     takes = {"client_id_metadata_document_supported": True}
     async with authority(metadata=takes) as at:
-        async with client(at, oauth=oauth(at, document=document, client_id="mine", client_secret="s")):
+        async with client(at, oauth=oauth(at, document=document, client_id="mine", client_secret="s", issuer=at.base)):
             assert at.visits[-1]["client_id"] == "mine"
         async with client(at, oauth=oauth(at, document=document)):
             assert at.visits[-1]["client_id"] == document
@@ -174,7 +174,7 @@ async def test_a_client_registered_beforehand_comes_before_a_document_and_that_b
 
 async def test_without_a_browser_the_client_acts_on_its_own_behalf() -> None:
     async with authority(resource={"scopes_supported": ["read"]}) as at:
-        login = OAuth(client_id="robot", client_secret="s")
+        login = OAuth(client_id="robot", client_secret="s", issuer=at.base)
         async with client(at, oauth=login) as mcp:
             await mcp.call_tool("t")
         assert at.exchanges == [{"grant_type": "client_credentials", "scope": "read", "resource": f"{at.base}/mcp"}]

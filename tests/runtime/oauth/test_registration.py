@@ -70,7 +70,11 @@ def test_metadata_that_cannot_be_trusted_is_refused(changes: dict[str, Any], cod
 @pytest.mark.parametrize(
     ("identity", "changes", "expected"),
     [
-        ({"client_id": "me", "client_secret": "s"}, {}, Registration("me", "s", "client_secret_post")),
+        (
+            {"client_id": "me", "client_secret": "s", "issuer": ISSUER},
+            {},
+            Registration("me", "s", "client_secret_post"),
+        ),
         ({"client_id": "me"}, {}, Registration("me")),
         ({"document": "https://me.example/id"}, {"takes_documents": True}, Registration("https://me.example/id")),
     ],
@@ -94,8 +98,13 @@ def test_a_client_that_nobody_knows_is_registered_as_a_native_one() -> None:
     ("identity", "changes", "code"),
     [
         ({"client_id": "me", "issuer": "https://other.example"}, {}, "issuer_mismatch"),
+        ({"client_id": "me", "client_secret": "s"}, {}, "no_issuer"),
         ({}, {"registration_endpoint": ""}, "no_registration"),
-        ({"client_id": "me", "client_secret": "s"}, {"auth_methods": ("private_key_jwt",)}, "unsupported_method"),
+        (
+            {"client_id": "me", "client_secret": "s", "issuer": ISSUER},
+            {"auth_methods": ("private_key_jwt",)},
+            "unsupported_method",
+        ),
     ],
 )
 def test_a_client_that_cannot_be_known_there_is_refused(

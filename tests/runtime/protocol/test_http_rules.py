@@ -46,7 +46,7 @@ def mirrored(tool: str) -> Mirrored:
 
 
 def decide(body: Any, method: str = "POST", /, **headers: str) -> Any:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    named = {"content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
     return route(method, named, body, sessions, mirrored)
 
 
@@ -203,7 +203,8 @@ def test_other_methods_are_refused(method: str, headers: dict[str, str], status:
 
 
 def test_a_body_of_another_type_is_refused() -> None:
-    assert decide(PLAIN, content_type="text/plain").status == 415
+    for named in ("text/plain", "", "application/json-seq", "text/plain; application/json"):
+        assert decide(PLAIN, content_type=named).status == 415
     assert type(decide(INITIALIZE, content_type="application/json; charset=utf-8")) is Handshake
 
 
@@ -225,6 +226,8 @@ def test_a_body_of_another_type_is_refused() -> None:
         ("localhost:8000", "http://evil.example", False),
         ("localhost:8000", "null", False),
         ("localhost:8000", "http://localhost.evil.example", False),
+        ("localhost:8000", "http://localhost:80@evil.example", False),
+        ("localhost:8000", "http://localhost:1, http://evil.example", False),
         ("localhost:8000", "https://app.example", True),
         ("localhost:8000", "https://app.example:8443", False),
     ],

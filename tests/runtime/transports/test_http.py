@@ -154,7 +154,7 @@ def test_malformed_bodies_are_refused_in_and_outside_of_sessions(
 ) -> None:
     session = begin(http)
     for headers in ({"mcp-session-id": session}, {"mcp-protocol-version": LATEST.name}):
-        answer = http.post("/mcp", content=content, headers=headers)
+        answer = http.post("/mcp", content=content, headers={"content-type": "application/json", **headers})
         assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
     assert post(http, request("ping"), mcp_session_id=session).json()["result"] == {}
 

@@ -1,6 +1,6 @@
 import pytest
 
-from mcpfactory_runtime.upstream.addresses import describe_private, host_port, host_port_of, is_public
+from mcpfactory_runtime.addresses import describe_private, host_port, host_port_of, is_public
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ Factory = Annotated[
 ]
 Host = Annotated[
     str,
-    typer.Option(metavar="ADDRESS", help="Address to listen on; for others than loopback `serve` wants authorization."),
+    typer.Option(metavar="ADDRESS", help="Address to listen on; others than loopback want authorization."),
 ]
 Http = Annotated[bool, typer.Option("--http", help="Serve Streamable HTTP at /mcp instead of speaking on stdio.")]
 Mode = Annotated[

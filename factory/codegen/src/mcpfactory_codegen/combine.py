@@ -29,7 +29,7 @@ from mcpfactory_codegen.ir import (
 )
 from mcpfactory_codegen.naming.variables import is_same_server
 from mcpfactory_codegen.text import compact, digest, one_line, words
-from mcpfactory_runtime.upstream.addresses import host_port_of
+from mcpfactory_runtime.addresses import host_port_of
 
 __all__ = ["alike", "combine", "common_title", "labelled"]
 

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.base.hashing import hash_record
 from mcpfactory_pipeline.channels.channel import read_verified
 from mcpfactory_pipeline.channels.contract import wheel_manifest
 from mcpfactory_pipeline.plan.stage import Artifact
-from mcpfactory_runtime.upstream.addresses import describe_private
+from mcpfactory_runtime.addresses import describe_private
 from mcpfactory_runtime.upstream.settings import server_setting
 
 __all__ = ["CandidateRelease", "Metadata", "Variable", "read_release"]

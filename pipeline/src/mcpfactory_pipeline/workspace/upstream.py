@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcpfactory_runtime.addresses import describe_private, host_port_of
 from mcpfactory_runtime.oauth.model import OAuthError
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.upstream.addresses import describe_private, host_port_of
 from mcpfactory_runtime.upstream.auth import unset_variables
 from mcpfactory_runtime.upstream.operation import OAuthFlow, SecurityScheme, ServerAddress
 from mcpfactory_runtime.upstream.secrets import holds

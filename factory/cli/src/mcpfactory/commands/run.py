@@ -15,6 +15,9 @@ def run(
     http: Http = False,
     host: Host = "127.0.0.1",
     port: Port = 8000,
+    open_: Annotated[
+        bool, typer.Option("--open", help="Serve everybody who reaches an address that others can reach, with --http.")
+    ] = False,
     mode: Mode = "",
     profile: Annotated[str, typer.Option(help="Which tools of a generated server: full, read-only or your own.")] = "",
     dialect: Annotated[str, typer.Option(help="For clients with limits: standard, plain or flat.")] = "",
@@ -30,7 +33,7 @@ def run(
     chosen = [
         f"--{key}={value}" for key, value in (("mode", mode), ("profile", profile), ("dialect", dialect)) if value
     ]
-    web = ["--http", "--host", host, "--port", str(port)] if http else []
+    web = ["--http", "--host", host, "--port", str(port), *(["--open"] if open_ else [])] if http else []
     command = server_command(server, *chosen, *web, web=http)
     environ = server_environ(server)
     if os.name == "nt":  # Windows cannot replace a process

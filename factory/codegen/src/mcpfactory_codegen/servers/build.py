@@ -35,7 +35,7 @@ from mcpfactory_codegen.servers.style import formatted
 from mcpfactory_codegen.servers.values import quoted
 from mcpfactory_codegen.sources.reading import kind_of
 from mcpfactory_codegen.text import clean, one_line, snake, words
-from mcpfactory_runtime.upstream.addresses import describe_private, host_port_of, is_public
+from mcpfactory_runtime.addresses import describe_private, host_port_of, is_public
 
 __all__ = [
     "FIRST_VERSION",

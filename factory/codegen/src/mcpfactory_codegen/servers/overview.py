@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.describe.suggest import BOUND
 from mcpfactory_codegen.text import words
-from mcpfactory_runtime.upstream.addresses import describe_private, host_port_of
+from mcpfactory_runtime.addresses import describe_private, host_port_of
 
 __all__ = ["Choice", "Hardship", "Overview", "overview", "overview_lines", "overview_rows"]
 

@@ -6,6 +6,7 @@ The one module of the client that imports the HTTP library.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
@@ -13,6 +14,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from mcpfactory_runtime.addresses import describe_private, host_port, is_public
 from mcpfactory_runtime.client.channel import ClientChannel, Receiver
 from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError
 from mcpfactory_runtime.client.oauth import Fetch, OAuth, OAuthError
@@ -143,7 +145,11 @@ class _Http(ClientChannel):
             async with (
                 asyncio.timeout(_FETCH_TIME),
                 self._http.stream(
-                    request.method, request.url, content=request.content, headers=request.headers
+                    request.method,
+                    await self._checked(request.url),
+                    content=request.content,
+                    headers={**request.headers, "Host": urlsplit(request.url).netloc},
+                    extensions={"sni_hostname": urlsplit(request.url).hostname or ""},
                 ) as response,
             ):
                 async for data in response.aiter_bytes():
@@ -153,6 +159,28 @@ class _Http(ClientChannel):
         except (httpx.HTTPError, TimeoutError) as error:
             raise self._unreachable(error, request.url) from None
         return HttpAnswer(response.status_code, dict(response.headers.items()), bytes(content))
+
+    async def _checked(self, url: str) -> str:
+        """Return the URL with the address that is dialled in place of its name. A server elsewhere leads to public addresses only.
+
+        Raises:
+            OAuthError: `unsafe_url`: it leads to this machine or a private network.
+        """
+        parts = urlsplit(url)
+        if describe_private(self.url) or parts.netloc == urlsplit(self.url).netloc:
+            return url
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(
+                parts.hostname, parts.port or 443, type=socket.SOCK_STREAM
+            )
+        except OSError as error:
+            raise self._unreachable(error, url) from None
+        address = next((str(one[4][0]) for one in found if is_public(str(one[4][0]))), "")
+        if not address:
+            raise OAuthError(
+                "unsafe_url", f"{self.url} names {url}, which is at a private or local address; that is not called"
+            )
+        return parts._replace(netloc=host_port(address, parts.port or 443)).geturl()
 
     def _unreachable(self, error: Exception, url: str = "") -> ConnectionLostError:
         parts = urlsplit(url or self.url)

@@ -11,9 +11,11 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from mcpfactory_runtime.addresses import describe_private
 from mcpfactory_runtime.oauth.challenge import Challenge, bearer_challenge
 from mcpfactory_runtime.oauth.grants import (
     GrantContext,
@@ -125,7 +127,7 @@ class OAuth:
         """
         async with self._lock:
             if self.token(url) in ("", used):
-                await drive(self.steps(url, status, header), fetch, self._show)
+                await drive(self.steps(url, status, header), fetch, partial(self._show, url))
 
     def steps(self, url: str, status: int, header: str) -> Steps[None]:
         """Yield what `renew` does, without I/O: yields requests and pages, and keeps the token in the end.
@@ -187,9 +189,11 @@ class OAuth:
         data = asdict(grant)
         self._store[_tokens_of(url)] = {**data, "requested": list(asked), "granted": list(had)}
 
-    async def _show(self, page: Visit) -> str:
+    async def _show(self, url: str, page: Visit) -> str:
         if self._visit is None:
             raise OAuthError("no_browser", "there is nobody to ask")
+        if describe_private(page.url) and not describe_private(url):
+            raise OAuthError("unsafe_url", f"{url} leads browsers to {page.url}, at a private or local address")
         return await self._visit(page.url)
 
 

@@ -10,6 +10,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -173,7 +174,12 @@ def check_url(url: Any, server: str, what: str) -> str:
 
 def is_loopback(host: str | None) -> bool:
     """Return whether a host name means this machine."""
-    return host in ("localhost", "::1") or (host or "").startswith("127.")
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host or "").is_loopback
+    except ValueError:
+        return False
 
 
 def origin(url: str) -> str:

@@ -32,7 +32,7 @@ class Identity:
     Attributes:
         name: shown on consent pages.
         redirect_uri: where browsers are sent back to; loopback (a native application) or https (a web one).
-        client_id, client_secret: registered beforehand, at `issuer` alone when that is given.
+        client_id, client_secret: registered beforehand, at `issuer` alone; a secret goes nowhere without it.
         issuer: the authorization server that the two belong to, and the one to choose among several.
         document: the https URL of our client-id metadata document.
     """
@@ -49,7 +49,7 @@ def register(identity: Identity, server: AuthorizationServer) -> Steps[Registrat
     """Yield a registration: the one from beforehand, else our metadata document, else a new one.
 
     Raises:
-        OAuthError: `issuer_mismatch`, `no_registration`, `unsupported_method`, or the server's own code.
+        OAuthError: `issuer_mismatch`, `no_issuer`, `no_registration`, `unsupported_method`, or the server's own code.
     """
     if identity.client_id:
         if identity.issuer and identity.issuer != server.issuer:
@@ -57,6 +57,12 @@ def register(identity: Identity, server: AuthorizationServer) -> Steps[Registrat
                 "issuer_mismatch",
                 f"the client id is registered at {identity.issuer}, but the server now uses {server.issuer}\n"
                 "hint: register there, and give that client id",
+            )
+        if identity.client_secret and not identity.issuer:
+            raise OAuthError(
+                "no_issuer",
+                f"nothing says which authorization server the client secret is for, and {server.issuer} would be given it\n"
+                "hint: give issuer, the URL of the one where the client is registered",
             )
         return Registration(identity.client_id, identity.client_secret, _method(identity.client_secret, "", server))
     if identity.document and server.takes_documents:

@@ -65,6 +65,7 @@ class FileStore:
 
     def read(self, key: str) -> Json | None:
         """See TokenStore."""
+        _refuse_shared(self.folder)
         try:
             value = json.loads(self._path(key).read_bytes())
         except (FileNotFoundError, NotADirectoryError):
@@ -199,6 +200,20 @@ def _try_lock(descriptor: int) -> bool:
 
 def _make(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _refuse_shared(folder)
+
+
+def _refuse_shared(folder: Path) -> None:
+    """Raise `OAuthError` for a folder in which others may put files: theirs would be taken for ours."""
+    try:
+        found = folder.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if sys.platform != "win32" and (found.st_mode & 0o022 or found.st_uid not in (os.geteuid(), 0)):
+        raise OAuthError(
+            "no_store",
+            f"others may write into {folder}, where tokens are kept\nhint: chmod 700 {folder}, if it is yours",
+        )
 
 
 def _unusable(folder: Path, error: OSError) -> OAuthError:

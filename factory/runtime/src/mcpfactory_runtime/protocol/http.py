@@ -13,6 +13,7 @@ request's id echoes it. (basic/versioning; basic/transports/streamable-http)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -35,6 +36,7 @@ __all__ = [
     "Rejection",
     "Route",
     "check_origin",
+    "is_json",
     "route",
 ]
 
@@ -44,6 +46,7 @@ Headers = Mapping[str, str]
 VERSION_HEADER: Final = "mcp-protocol-version"
 SESSION_HEADER: Final = "mcp-session-id"
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_LOCAL_ORIGIN: Final = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
 
 
 class Rejection:
@@ -112,8 +115,7 @@ def check_origin(headers: Headers, hosts: Collection[str], origins: Collection[s
     origin = headers.get("origin")
     if origin is None or origin in origins or "*" in origins:
         return None
-    scheme, _, rest = origin.partition("://")
-    if host in LOOPBACK and scheme in ("http", "https") and _host_name(rest) in LOOPBACK:
+    if host in LOOPBACK and _LOCAL_ORIGIN.fullmatch(origin):
         return None
     return Rejection(403, None, f"Origin {origin!r} may not call this server. hint: add it to allowed_origins\n")
 
@@ -141,8 +143,8 @@ def route(method: str, headers: Headers, body: Any, sessions: Sessions, mirrored
 
 def _route_post(headers: Headers, body: Any, sessions: Sessions, mirrored: Callable[[str], Mirrored]) -> Route:
     version = headers.get(VERSION_HEADER)
-    if "content-type" in headers and not headers["content-type"].lower().startswith("application/json"):
-        return Rejection(415, None, "The body must be application/json\n")
+    if not is_json(headers):
+        return Rejection(415, None, "The body must be application/json, and Content-Type must say so\n")
     request_id = jsonrpc.usable_id(body)
     if _is_modern(body) or (version is not None and version not in LEGACY):
         try:
@@ -155,6 +157,11 @@ def _route_post(headers: Headers, body: Any, sessions: Sessions, mirrored: Calla
         return Handshake(body)
     found = _session(headers, request_id, sessions)
     return found if isinstance(found, Rejection) else InSession(found, body)
+
+
+def is_json(headers: Headers) -> bool:
+    """Return whether a request says that its body is JSON: a web page can say so only after its browser has asked whether it may."""
+    return headers.get("content-type", "").partition(";")[0].strip(" \t").lower() == "application/json"
 
 
 def _is_modern(body: Any) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from mcpfactory_runtime.server.generated.catalogue import DIALECTS, MODES, CatalogueError
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.extensions.extensions import Extensions
 
 __all__ = ["Runnable", "run"]
+
+_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class Runnable(Protocol):
@@ -68,6 +70,9 @@ def run(server: Runnable, arguments: Sequence[str] | None) -> None:
     parser.add_argument("--http", action="store_true", help="serve Streamable HTTP instead")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=8000, help="port to listen on, 0 for any (default: %(default)s)")
+    parser.add_argument(
+        "--open", action="store_true", help="serve everybody who reaches an address that others can reach"
+    )
     parser.add_argument("--workers", type=int, default=1, help="processes that serve HTTP (default: %(default)s)")
     if catalogue:
         parser.add_argument("--mode", help=f"list the API's tools, or find them by search: {', '.join(MODES)}")
@@ -82,8 +87,14 @@ def run(server: Runnable, arguments: Sequence[str] | None) -> None:
         except CatalogueError as error:
             parser.error(str(error))
     if options.http:
+        authorization = _authorization(parser)
+        if not (authorization or options.open or options.host in _LOOPBACK):
+            parser.error(
+                f"{options.host} can be reached by others, and nothing says who may call\n"
+                "hint: MCPFACTORY_AUTH_ISSUER, _JWKS_URL and _RESOURCE say who; --open serves everybody"
+            )
         try:
-            server.run_http(options.host, options.port, workers=options.workers, **_authorization(parser))
+            server.run_http(options.host, options.port, workers=options.workers, **authorization)
         except OSError as error:  # an address that is in use, say
             from mcpfactory_runtime.transports.http.serve import listening_hint  # noqa: PLC0415 - loaded by run_http
 

@@ -58,6 +58,7 @@ class Context(Injected):
         self._loop = loop
         self._thread = threading.get_ident()
         self._answers: Json | None = None
+        self._unasked: Json = {}  # what came without having been asked
         self._opened: Opened | None = None  # the state that came with the request; None too once it is used
         self._used: Json = {}
         self._count = 0
@@ -284,6 +285,10 @@ class Context(Injected):
         if not self._call.peer.revision.modern:
             return {key: await self._ask_now(question) for key, question in questions.items()}
         answers = self._recorded()
+        answers = {
+            **{key: self._unasked[key] for key in questions if questions[key].unasked and key in self._unasked},
+            **answers,
+        }
         missing: dict[str, Json] = {}
         found: dict[str, Any] = {}
         for key, question in questions.items():
@@ -347,7 +352,7 @@ class Context(Injected):
             params, responses = self._call.params, self._call.params.get("inputResponses", {})
             if not isinstance(responses, dict):
                 raise McpError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
-            self._answers = {}
+            self._answers, self._unasked = {}, responses
             if "requestState" in params:  # answers without one answer nothing that was asked
                 opened = self._opened = self._server.sealer.open(
                     params["requestState"],

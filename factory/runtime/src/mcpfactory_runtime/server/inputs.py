@@ -88,6 +88,7 @@ class Question(Generic[Reading]):
 
     method: str
     kind: str
+    unasked: bool = False
 
     def params(self, peer: Peer) -> Json:
         """Return the request's parameters as the peer knows them.
@@ -128,6 +129,8 @@ class Elicit(Question[Elicited]):
             choices of several is not asked (INVALID_REQUEST).
         url: a page where the user does what must not pass through the client; the answer has no content.
         elicitation_id: names the elicitation by `url` where the revision knows such names; generated when left out.
+        unasked: take an answer, too, that the client sends with its first request, before it was asked: for values that it may know
+            beforehand. Never for a consent, for nobody need have seen the question.
     """
 
     method = "elicitation/create"
@@ -140,7 +143,9 @@ class Elicit(Question[Elicited]):
         *,
         url: str | None = None,
         elicitation_id: str | None = None,
+        unasked: bool = False,
     ) -> None:
+        self.unasked = unasked
         if (schema is None) == (url is None):
             raise TypeError("an elicitation has either a schema or a url\nhint: Elicit('Your name?', {...}) ")
         if url is not None and not _URL.fullmatch(url):

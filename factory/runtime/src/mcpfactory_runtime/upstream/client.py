@@ -25,10 +25,10 @@ from urllib.parse import urlsplit
 import httpcore
 import httpx
 
+from mcpfactory_runtime.addresses import host_port_of
 from mcpfactory_runtime.redirects import Redirect, Redirects
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import ToolResult
-from mcpfactory_runtime.upstream.addresses import host_port_of
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, credentials_for
 from mcpfactory_runtime.upstream.connections import Certificate, ConnectionPool, GuardedBackend, tls_context
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme, ServerAddress

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import httpcore
 
+from mcpfactory_runtime.addresses import host_port, is_public
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.upstream.addresses import host_port, is_public
 from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.settings import Settings
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
+from mcpfactory_runtime.addresses import host_port, host_port_of
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.upstream.addresses import host_port, host_port_of
 from mcpfactory_runtime.upstream.operation import ServerAddress
 from mcpfactory_runtime.upstream.settings import Settings, server_setting
 

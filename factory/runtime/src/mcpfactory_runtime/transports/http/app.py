@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
@@ -38,6 +39,7 @@ from mcpfactory_runtime.transports.http.wire import (
     Receive,
     Scope,
     Send,
+    client_of,
     read_body,
     read_headers,
     reject,
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
 __all__ = ["HttpApp"]
 
 
+_HARDLY: Final = 3  # requests of a session that has only begun
 FORWARDED_GRACE: Final = 10.0  # seconds for requests from other workers when the process gets a signal to end
 
 
@@ -70,7 +73,7 @@ class HttpApp:
         allowed_hosts: host names that requests may be addressed to, without port; `*` for any. Default: this machine.
         allowed_origins: origins of web pages that may call (`https://example.com`), besides those of this machine.
         session_idle: seconds after which an unused session ends.
-        max_sessions: the session unused for longest ends when there are more.
+        max_sessions: when there are more, one of whoever holds most ends: one that was hardly used, else the one unused for longest.
         max_requests: requests of the per-request lifecycle at once, streams that listen included; more are refused.
         auth: who may call; None serves everybody.
         event_store: keeps sessions and their events beyond this process; None keeps the latest in memory.
@@ -213,7 +216,7 @@ class HttpApp:
             await self._sse.serve(place, scope, body, headers=headers, principal=principal, receive=receive, send=send)
             return
         if self._store is not None and SESSION_HEADER in headers:
-            await self._revive(headers[SESSION_HEADER], principal)
+            await self._revive(headers[SESSION_HEADER], principal, scope)
         chosen = route(
             scope["method"], headers, body, lambda session: self._revision_of(session, principal), self._mirrored_of
         )
@@ -237,7 +240,7 @@ class HttpApp:
             error = McpError(INTERNAL_ERROR, f"{self._max_requests} requests are in flight already")
             await reject(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))
             return
-        allowance = self._server.rates.of(principal or f"at {(scope.get('client') or [''])[0]}")
+        allowance = self._server.rates.of(client_of(principal, scope))
         self._requests += 1
         try:
             await Exchange(self._server, call, receive, send, principal=principal, allowance=allowance).run()
@@ -258,7 +261,7 @@ class HttpApp:
         elif type(chosen) is Accepted:
             await send_json(send, 202, b"")
         elif type(chosen) is Handshake:
-            await self._begin_session(chosen.message, principal, receive, send)
+            await self._begin_session(chosen.message, principal, scope, receive, send)
         elif type(chosen) is OpenStream:
             await self._open_stream(chosen, receive, send)
         elif type(chosen) is EndSession:
@@ -274,13 +277,14 @@ class HttpApp:
         session.use(asyncio.get_running_loop().time())
         return session.revision
 
-    def _new_session(self, session_id: str, principal: str) -> HttpSession:
+    def _new_session(self, session_id: str, principal: str, scope: Scope) -> HttpSession:
         journal = None if self._store is None else Journal(self._store, session_id)
         session = HttpSession(self._server, session_id, asyncio.get_running_loop().time(), journal)
         session.principal = principal
+        session.owner = client_of(principal, scope)
         return session
 
-    async def _revive(self, session_id: str, principal: str) -> None:
+    async def _revive(self, session_id: str, principal: str, scope: Scope) -> None:
         """Go on with a session of an earlier process, if the store knows it."""
         if session_id in self._sessions:
             return
@@ -293,13 +297,15 @@ class HttpApp:
             if found is None or found[0]["principal"] != principal:
                 return
             await self._drop_idle(asyncio.get_running_loop().time())
-            session = self._new_session(session_id, principal)
+            session = self._new_session(session_id, principal, scope)
             await session.revive(*found)
             self._sessions[session_id] = session
 
-    async def _begin_session(self, message: dict[str, Any], principal: str, receive: Receive, send: Send) -> None:
+    async def _begin_session(
+        self, message: dict[str, Any], principal: str, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         await self._drop_idle(asyncio.get_running_loop().time())
-        session = self._new_session(f"{self._label}{secrets.token_urlsafe(24)}", principal)
+        session = self._new_session(f"{self._label}{secrets.token_urlsafe(24)}", principal, scope)
         answer = session.post(message)
         if session.connection.peer is None:  # the handshake failed; there is no session
             await session.close(0)
@@ -313,7 +319,7 @@ class HttpApp:
     async def _drop_idle(self, now: float) -> None:
         stale = [session for session in self._sessions.values() if now - session.used > self._idle]
         if not stale and len(self._sessions) >= self._max_sessions:
-            stale = [min(self._sessions.values(), key=lambda session: session.used)]
+            stale = [_least_missed(self._sessions.values())]
         for session in stale:
             await self._end_session(session)
 
@@ -350,3 +356,13 @@ class HttpApp:
                 return ()
             known = self._mirrored[tool] = find_mirrored(entry.wire.get("inputSchema"))
         return known
+
+
+def _least_missed(sessions: Collection[HttpSession]) -> HttpSession:
+    """Return which session ends when there are too many: of whoever holds most, what was hardly used before what was unused for longest."""
+    held = Counter(session.owner for session in sessions)
+    most = max(held.values())
+    return min(
+        (session for session in sessions if held[session.owner] == most),
+        key=lambda session: (session.uses > _HARDLY, session.used),
+    )

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from mcpfactory_runtime.server.threads import busy
 
@@ -25,6 +26,110 @@ __all__ = ["DRAIN", "listen", "listen_each", "listening_hint", "print_url", "ser
 
 DRAIN: Final = 10  # seconds for requests in flight when the process gets a signal to end
 _BACKLOG: Final = 2048
+_READ_TIME: Final = 30.0  # seconds in which a request must have arrived …
+_READ_RATE: Final = 16_384  # … and bytes that give it a second more
+_LAST_READ: Final = 2.0  # seconds for requests that are still arriving when the process gets a signal to end
+
+
+class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - chosen by uvicorn: by httptools where that is installed
+    """A connection whose requests arrive in bounded time, one after the other.
+
+    A request that is not whole in `_READ_TIME` seconds, and as much more as its size needs at `_READ_RATE`, ends the connection. What
+    comes after a request before its answer is not read: it can be no answer's reason, and the connection ends with the answer.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._surplus = False
+        self._received = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._begin_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_reading()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._answering():
+            self._refuse_more()
+        if self._surplus:
+            return
+        self._received += len(data)
+        super().data_received(data)
+        if self._answering():
+            self._end_reading()
+        elif self._timer is None:
+            self._begin_reading()
+
+    def on_message_begin(self) -> None:
+        """Look at a further request in the same bytes; httptools asks this and what follows."""
+        if self._answering():
+            self._refuse_more()
+        if not self._surplus:
+            super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        if not self._surplus:
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._surplus:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        if not self._surplus:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if not self._surplus:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if not self._surplus:
+            super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        if self._answering():
+            self._refuse_more()
+        else:
+            super().send_400_response(msg)
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        if self._timer is not None and self.cycle is not None and not self.cycle.response_complete:
+            self.loop.call_later(_LAST_READ, self._abort_reading)
+
+    def _answering(self) -> bool:
+        """Whether a whole request is here, and its answer is not."""
+        return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
+
+    def _refuse_more(self) -> None:
+        self._surplus = True
+        self.cycle.keep_alive = False
+
+    def _begin_reading(self) -> None:
+        self._received = 0
+        self._timer = self.loop.call_later(_READ_TIME, self._check_reading, _READ_TIME)
+
+    def _end_reading(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _check_reading(self, elapsed: float) -> None:
+        left = _READ_TIME + self._received / _READ_RATE - elapsed
+        if left > 0:
+            self._timer = self.loop.call_later(left, self._check_reading, elapsed + left)
+        else:
+            self._abort_reading()
+
+    def _abort_reading(self) -> None:
+        if self._timer is not None:
+            self._end_reading()
+            self.transport.abort()
 
 
 class _WebServer(uvicorn.Server):
@@ -134,6 +239,7 @@ def web_config(app: HttpApp) -> uvicorn.Config:
     """Return how uvicorn serves an application."""
     return uvicorn.Config(
         app,
+        http=_BoundedProtocol,
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -39,11 +39,15 @@ class HttpSession(Session):
     Attributes:
         id: the session id.
         used: when it was last used, by the event loop's clock.
+        uses: how often it was.
+        owner: whose it is: a principal, or an address.
     """
 
     def __init__(self, server: Host, session_id: str, now: float, journal: Journal | None = None) -> None:
         self.id = session_id
         self.used = now
+        self.uses = 0
+        self.owner = ""
         self._journal = journal
         self._generation = 0  # processes that the session has outlived
         self.own = Stream(_OWN, primed=False, awaited=False, recorder=journal)
@@ -62,6 +66,7 @@ class HttpSession(Session):
     def use(self, now: float) -> None:
         """Somebody uses the session."""
         self.used = now
+        self.uses += 1
         if self._journal is not None:
             self._journal.touch(now)
 

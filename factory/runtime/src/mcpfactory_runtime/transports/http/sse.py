@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.framing import sse_event
-from mcpfactory_runtime.protocol.http import Rejection
+from mcpfactory_runtime.protocol.http import Rejection, is_json
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import Session
 from mcpfactory_runtime.transports.http.stream import DROPPABLE, Stream
@@ -88,8 +88,10 @@ class SseEndpoints:
             await reject(send, Rejection(405, None, f"Only {allowed} is served here\n", {"allow": allowed}))
         elif allowed == "GET":
             await self._open(scope.get("root_path", ""), principal, receive, send)
-        elif not headers.get("content-type", "application/json").lower().startswith("application/json"):
-            await reject(send, Rejection(415, None, "The body must be application/json\n"))
+        elif not is_json(headers):
+            await reject(
+                send, Rejection(415, None, "The body must be application/json, and Content-Type must say so\n")
+            )
         else:
             await self._post(scope, body, principal, send)
 

@@ -19,6 +19,7 @@ __all__ = [
     "Receive",
     "Scope",
     "Send",
+    "client_of",
     "read_body",
     "read_headers",
     "reject",
@@ -51,8 +52,13 @@ def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return headers
 
 
+def client_of(principal: str, scope: Scope) -> str:
+    """Return who a client is: by its token or, failing that, by its address."""
+    return principal or f"at {(scope.get('client') or [''])[0]}"
+
+
 async def read_body(receive: Receive, limit: int) -> bytes | None:
-    """Return the body, or None when it is larger than `limit` bytes."""
+    """Return the body, or None when it is larger than `limit` bytes, or has no end: its sender has gone."""
     message = await receive()
     body: bytes = message.get("body", b"")
     if not message.get("more_body"):
@@ -60,6 +66,8 @@ async def read_body(receive: Receive, limit: int) -> bytes | None:
     parts, size = [body], len(body)
     while message.get("more_body"):
         message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > limit:
