@@ -11,6 +11,8 @@ from pathlib import Path
 
 from mcpfactory_pipeline.base.hashing import hash_file, hash_record, source_files
 from mcpfactory_pipeline.build.distributions import runtime_wheel
+from mcpfactory_pipeline.build.leaks import find_leaks, without_ignored
+from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import backend_of, build_packages, wheel_name
 from mcpfactory_pipeline.channels.channel import publish_files, read_verified
 from mcpfactory_pipeline.channels.owner import refuse_foreign_project
@@ -47,11 +49,16 @@ def build_candidate(
 
     `settings` say how the backend is kept apart: those of a stage, or of `[pipeline]`.
 
+    Files that git ignores are not built: they are of this machine alone.
+
     Raises:
-        ProgramRefusedError: the server does not build.
+        ProgramRefusedError: the server does not build, or its packages hold secrets.
         StageError: the build cannot be run.
     """
-    packages = build_packages(source, source_files(source, without=NOT_BUILT), work, backend=backend, settings=settings)
+    sources = without_ignored(source, source_files(source, without=NOT_BUILT))
+    packages = build_packages(source, sources, work, backend=backend, settings=settings)
+    if leaks := list(find_leaks(packages)):
+        raise ProgramRefusedError(f"its packages would publish secrets: {'; '.join(leaks[:5])}")
     files = {package.name: hash_file(package) for package in packages}
     return BuiltCandidate(
         hash_record(files).removeprefix("sha256:")[:16], work / "dist", files, backend_of(packages[0])

@@ -21,7 +21,8 @@ def run(inputs: StageInputs) -> StageOutputs:
         candidate = build_candidate(inputs.folder, inputs.work, settings=inputs.settings)
     except ProgramRefusedError as error:
         return StageOutputs(
-            "failed", f"the server does not build: {error}; hint: correct pyproject.toml; the log has all of it"
+            "failed",
+            f"the server does not build: {error}; hint: correct what is named, mostly in pyproject.toml; the log has all of it",
         )
     store_candidate(candidate, inputs.artifacts / inputs.server / candidate.id)
     wheel = next(name for name in candidate.files if name.endswith(".whl"))

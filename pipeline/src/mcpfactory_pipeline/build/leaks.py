@@ -1,0 +1,75 @@
+"""Secrets in packages: files that hold credentials, key material and tokens, by their name and by what is in them."""
+
+from __future__ import annotations
+
+import re
+import tarfile
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from mcpfactory_pipeline.base.git import git_output
+
+__all__ = ["find_leaks", "without_ignored"]
+
+_LARGEST: Final = 1 << 24  # bytes of one file that are looked at
+_FILES: Final = re.compile(
+    r"\.netrc|_netrc|\.pypirc|\.npmrc|\.git-credentials|id_(rsa|dsa|ecdsa|ed25519)|\.env(\.(?!example$|sample$|template$).*)?|credentials\.json",
+    re.I,
+)
+"""Names of files that programs keep credentials in."""
+
+# What it is → how it looks. Each form is one that its issuer documents, so that ordinary text does not match.
+_CONTENTS: Final = {
+    "a private key": rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----\s+[A-Za-z0-9+/=\s:,-]{64}",
+    "a token of GitHub": rb"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{60,})",
+    "a token of GitLab": rb"\bglpat-[A-Za-z0-9_-]{20}",
+    "a token of PyPI": rb"\bpypi-AgEI[A-Za-z0-9_-]{50,}",
+    "a token of npm": rb"\bnpm_[A-Za-z0-9]{36}\b",
+    "a key of AWS": rb"\b(?:AKIA|ASIA)[A-Z2-7]{16}\b(?!EXAMPLE)",
+    "a token of Slack": rb"\bxox[abprs]-[0-9]{8,}-[0-9A-Za-z-]{16,}",
+    "a key of Stripe": rb"\b[sr]k_live_[A-Za-z0-9]{24,}",
+    "a key of Google": rb"\bAIza[A-Za-z0-9_-]{35}\b",
+    "a key of Anthropic": rb"\bsk-ant-[A-Za-z0-9_-]{32,}",
+    "a key of OpenAI": rb"\bsk-(?:proj-|svcacct-)[A-Za-z0-9_-]{40,}",
+}
+_ANY: Final = re.compile(b"|".join(b"(" + form + b")" for form in _CONTENTS.values()))
+_EXAMPLES: Final = re.compile(rb"EXAMPLE|X{8}|x{8}|0{8}")  # what documentation puts in place of one
+
+
+def find_leaks(packages: Iterable[Path]) -> Iterator[str]:
+    """Yield what stands in wheels and source distributions and must not leave the machine: file and kind, never the secret."""
+    for package in packages:
+        for name, content in _members(package):
+            if kind := _kind(name, content):
+                yield f"{name} in {package.name} is {kind}"
+
+
+def without_ignored(folder: Path, files: Iterable[str]) -> list[str]:
+    """Return the files of a server's folder that git would track; all of them where there is no repository."""
+    listed = git_output(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", ".")
+    ignored = set((listed or b"").decode(errors="surrogateescape").split("\0"))
+    return [name for name in files if name not in ignored]
+
+
+def _members(package: Path) -> Iterator[tuple[str, bytes]]:
+    if package.suffix == ".whl":
+        with zipfile.ZipFile(package) as archive:
+            for info in archive.infolist():
+                with archive.open(info) as stream:
+                    yield info.filename, stream.read(_LARGEST)
+        return
+    with tarfile.open(package) as archive:
+        for member in archive:
+            if member.isfile() and (stream := archive.extractfile(member)) is not None:
+                yield member.name, stream.read(_LARGEST)
+
+
+def _kind(name: str, content: bytes) -> str:
+    if _FILES.fullmatch(PurePosixPath(name).name):
+        return "a file that programs keep credentials in"
+    for found in _ANY.finditer(content):
+        if not _EXAMPLES.search(found[0]):
+            return list(_CONTENTS)[(found.lastindex or 1) - 1]
+    return ""
