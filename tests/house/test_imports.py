@@ -10,7 +10,7 @@ import pytest
 
 # One heavy library, one place that imports it.
 HOMES = {
-    "copier": ("factory/codegen/src/mcpfactory_codegen/servers/scaffold.py",),
+    "copier": ("factory/codegen/src/mcpfactory_codegen/servers/rendering.py",),
     "openapi_pydantic": ("factory/codegen/src/mcpfactory_codegen/openapi/",),
     "httpx": (
         "factory/runtime/src/mcpfactory_runtime/upstream/client.py",

@@ -62,8 +62,8 @@ def _members(package: Path) -> Iterator[tuple[str, bytes]]:
         return
     with tarfile.open(package) as archive:
         for member in archive:
-            if member.isfile() and (stream := archive.extractfile(member)) is not None:
-                yield member.name, stream.read(_LARGEST)
+            if member.isfile() and (file := archive.extractfile(member)) is not None:
+                yield member.name, file.read(_LARGEST)
 
 
 def _kind(name: str, content: bytes) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
 from mcpfactory_codegen.servers.diff import CHANGES, Change
@@ -11,7 +11,7 @@ from mcpfactory_codegen.servers.errors import CreateError
 
 __all__ = ["origin_changes", "refuse_new_origins"]
 
-_CODE = "origin-changed"
+_CODE: Final = "origin-changed"
 
 
 def origin_changes(
