@@ -71,7 +71,7 @@ def _open(_: Path) -> str:
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
-        said = process.stderr.readline() + process.stderr.readline()
+        said = process.stderr.readline()
         if "serving" in said:
             raise HarmError(said)
         return process.stderr.read().strip().partition("\n")[0] or said
