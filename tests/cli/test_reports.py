@@ -79,7 +79,7 @@ def test_a_waiver_needs_a_rule_that_exists_a_reason_and_a_day_to_come(shop):
         ("descriptions.argument", {}, 3, "perhaps descriptions.arguments"),
         ("descriptions.tool", {"--reason": " "}, 2, "reason"),
         ("descriptions.tool", {"--expires": "2001-01-31"}, 2, "is over"),
-        ("descriptions.tool", {"--expires": IN_TWO_YEARS}, 2, "365 are allowed"),
+        ("descriptions.tool", {"--expires": IN_TWO_YEARS}, 1, "365 are allowed"),
         ("descriptions.tool", {"--expires": "never"}, 2, "no date"),
         ("descriptions.tool", {"--server": "nobody"}, 3, "nobody"),
     ):
@@ -113,15 +113,18 @@ for line in sys.stdin:
     except ValueError:
         continue
     method, params = asked.get("method"), asked.get("params") or {}
+    if method is None:
+        continue
+    version = params.get("protocolVersion")
     answers = {
-        "initialize": {"protocolVersion": params.get("protocolVersion"), "capabilities": {"tools": {}}, "serverInfo": {"name": "shy", "version": ""}},
+        "initialize": {"protocolVersion": version if version in ("2025-06-18", "2025-11-25") else "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "shy", "version": ""}},
         "ping": {},
         "tools/list": {"tools": [{"name": "look_up", "description": "Look a word up in the dictionary of the house.",
             "inputSchema": {"type": "object", "properties": {"word": {"type": "string", "description": "The word."}}, "required": ["word"]}}]},
         "tools/call": {"content": [{"type": "text", "text": params.get("name", "") + " " + os.environ.get("HOUSE", "nothing")}], "isError": "HOUSE" not in os.environ},
     }
     if "id" in asked:
-        known = method in answers and "_meta" not in params
+        known = method in answers and "io.modelcontextprotocol/protocolVersion" not in params.get("_meta", {})
         answer = {"result": answers[method]} if known else {"error": {"code": -32601, "message": "no such method"}}
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
 """

@@ -350,7 +350,7 @@ RULES: Final[tuple[Rule, ...]] = (
         until=eras.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="legacy.params", family="legacy", severity=3, gate=True, check=probe_check("array-params", _array_params, capability="tools"),
+        id="legacy.params", family="legacy", severity=3, gate=False, check=probe_check("array-params", _array_params, capability="tools"),
         statement=f"Params that are no object are answered with error {INVALID_PARAMS} (another error, or none, is tolerated).",
         source="MCP schema, Request: params are an object",
         hint="check the type of params where the message is read",
