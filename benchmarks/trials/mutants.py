@@ -82,9 +82,9 @@ def _unsynced(module: str) -> Callable[[], None]:
 
 
 def _hold_ignored() -> None:
-    real = _real("promotion.promote.find_blockers")
+    real = _real("promotion.decision.find_blockers")
     _patch(
-        "promotion.promote.find_blockers",
+        "promotion.decision.find_blockers",
         lambda *given, **options: [one for one in real(*given, **options) if one.kind != "hold"],
     )
 
