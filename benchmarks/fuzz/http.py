@@ -38,6 +38,7 @@ _STATUS = {400, 403, 404, 405, 415} | {status for _, status in CODES.values()}
 
 
 def _wire(head: str, body: Any = "", **headers: str) -> bytes:
+    headers = {"content_type": "application/json", **headers} if head == "POST" else headers
     lines = "".join(f"{name.replace('_', '-')}: {value}\n" for name, value in headers.items())
     text = body if isinstance(body, str) else json.dumps(body)
     return f"{head}\n{lines}\n{text}".encode("latin-1")

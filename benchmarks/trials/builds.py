@@ -53,6 +53,7 @@ def _place(root: Path, server: Path, choose: random.Random) -> Workspace:
         shutil.copyfile(file, copy)
         moment = choose.randint(400_000_000, 2_000_000_000)
         os.utime(copy, (moment, moment))
+    subprocess.run(["git", "add", "-A"], cwd=root, check=True)  # what is tracked is built, whatever is ignored later
     rules = root / ".gitignore"
     rules.write_text(rules.read_text() + choose.choice(("", "*.md\n", "server.py\n")))
     return space

@@ -84,7 +84,10 @@ def _stopped(_: Path) -> str:
     listener = serve.listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
     listener.close()
-    code = f"from mcpfactory_runtime import Server; Server('s').run(['--http', '--port', '{port}'])"
+    code = (
+        "import mcpfactory_runtime.transports.http.serve as serve; serve._READ_TIME = 3600.0\n"  # nothing else ends it
+        f"from mcpfactory_runtime import Server; Server('s').run(['--http', '--port', '{port}'])"
+    )
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
@@ -94,7 +97,7 @@ def _stopped(_: Path) -> str:
             post(port, _HELLO)
             process.terminate()
             try:
-                process.wait(8)
+                process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 raise HarmError("it waits for a request that does not come") from None
         return "ended at once"

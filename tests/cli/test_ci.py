@@ -1,11 +1,11 @@
 from __future__ import annotations
 
+from functools import partial
 from hashlib import sha256
 
 import pytest
 
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.state.store import Store
 from tests.cli import workshop
 
 
@@ -51,14 +51,8 @@ def test_changed_servers_are_assigned(shell):
 
 
 def test_results_are_folded_with_a_summary(shell, empty, monkeypatch):
-    finish, run_id = workshop.finish, new_id()
-
-    def run(space, server, stage, *rest, **facts):
-        with Store(space).transaction(server) as transaction:
-            transaction.append("stage.started", stage=stage, run=run_id, pid=1, reasons=["never run"])
-        finish(space, server, stage, *rest, run=run_id, **facts)
-
-    monkeypatch.setattr(workshop, "finish", run)
+    run_id = new_id()
+    monkeypatch.setattr(workshop, "finish", partial(workshop.finish, run=run_id))
     other = workshop.make(empty.folder / "other", "books")
     workshop.stage(other, "books", "one")
     packed = empty.at(other.root)("ci", "pack", str(empty.folder / "shard-result"), "books")

@@ -183,10 +183,8 @@ def test_a_promotion_that_somebody_wrote_into_a_push_by_hand_is_refused(kept):
     release = Store(kept.workspace).state("books").channels["staging"]
     by_hand(kept, event="promoted", channel="production", candidate=release.candidate, version=release.version)
     found = refused(kept)
-    assert [words.partition("production: ")[2] for words in found] == [
-        "rejected by tester: it leaks",
-        "1 of 1 approval missing",
-    ]
+    assert "rejected by tester: it leaks" in found[0]
+    assert "1 of 1 approval missing" in found[1]
 
 
 def test_a_promotion_of_what_no_build_made_is_refused(kept):
@@ -203,7 +201,8 @@ def test_a_push_that_lowers_what_a_channel_asks_for_does_not_profit_from_it(kept
     release = Store(workspace).state("books").channels["staging"]
     by_hand(kept, event="promoted", channel="production", candidate=release.candidate, version=release.version)
     lowered = with_policy(kept, approvals=1)
-    assert [words.partition("production: ")[2] for words in refused(kept, lowered)] == ["1 of 2 approvals missing"]
+    (words,) = refused(kept, lowered)
+    assert "1 of 2 approvals missing" in words
 
 
 def test_a_publication_of_what_no_channel_offered_is_refused(kept):

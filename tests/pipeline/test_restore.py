@@ -87,7 +87,7 @@ def test_unknown_names_are_not_found(workspace, promoted):
         restore(workspace, ["boks"])
     with pytest.raises(NotFoundError):
         restore(workspace, channel="live")
-    with pytest.raises(PromotionError, match="0 candidates"):
+    with pytest.raises(NotFoundError, match="begins with 'nope'"):
         restore_candidate(workspace, "books", "nope")
 
 

@@ -107,7 +107,9 @@ def test_the_inbox_says_that_production_offers_what_failed_since(books):
     items = read_inbox(books.workspace, stages=STAGES)
     found = next(item for item in items if item.about == "production")
     assert (found.kind, "is offered in production, and test has failed since" in found.message) == ("failed", True)
-    assert found.command == "mcpfactory pipeline rollback books --channel production --reason '…'"
+    assert found.command == "mcpfactory pipeline retire books --channel production --reason '…'", (
+        "nothing to go back to"
+    )
 
 
 def test_who_approves_is_told_what_the_tests_show_and_what_was_waived():

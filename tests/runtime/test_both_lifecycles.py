@@ -77,6 +77,7 @@ class Connection:
         self.reader, self.writer = reader, writer
 
     async def post(self, body: bytes, headers: dict[str, str]) -> tuple[dict[str, str], bytes]:
+        headers = {"content-type": "application/json", **headers}
         head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         start = f"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n{head}\r\n"
         self.writer.write(start.encode() + body)

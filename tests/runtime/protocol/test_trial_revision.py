@@ -45,7 +45,7 @@ async def spoken(revision):
 def routed(method):
     meta = {META_VERSION: "2027-01-01", META_CAPABILITIES: {}}
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"name": "add", "arguments": {}, "_meta": meta}}
-    headers = {"mcp-protocol-version": "2027-01-01", "mcp-method": method, "mcp-name": "add"}
+    headers = {"content-type": "application/json", "mcp-protocol-version": "2027-01-01", "mcp-method": method, "mcp-name": "add"}
     found = route("POST", headers, body, lambda _: None, lambda _: ())
     return found.call.method if isinstance(found, ModernCall) else found.message["error"]["code"]
 

@@ -221,7 +221,9 @@ async def test_a_tool_may_ask_in_the_request_and_become_a_task_afterwards(connec
 async def test_a_tool_with_little_to_do_answers_without_a_task(connect: Connect) -> None:
     async with connect(**extension()) as client:
         named = {"name": {"action": "accept", "content": {"name": "Ann"}}}
-        done = await client.request("tools/call", call("later", arguments={"quick": True}, inputResponses=named))
+        asked = await client.request("tools/call", call("later", arguments={"quick": True}))
+        answers = {"inputResponses": named, "requestState": asked["requestState"]}
+        done = await client.request("tools/call", call("later", arguments={"quick": True}, **answers))
         assert done["resultType"] == "complete"
         assert done["structuredContent"] == {"result": "quick Ann"}
 

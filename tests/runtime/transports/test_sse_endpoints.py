@@ -91,14 +91,15 @@ def test_the_first_event_names_the_address_and_answers_come_on_the_stream(http: 
     ],
 )
 def test_what_is_not_meant_is_refused(http: httpx.Client, method: str, path: str, content: bytes, status: int) -> None:
-    assert http.request(method, path, content=content).status_code == status
+    headers = {"content-type": "application/json"}
+    assert http.request(method, path, content=content, headers=headers).status_code == status
 
 
 def test_wrong_bodies_are_refused_and_the_session_lives(http: httpx.Client) -> None:
     with http.stream("GET", "/sse") as stream:
         reader = Reader(stream)
         address = reader.next()[1]
-        answer = http.post(address, content=b"{")
+        answer = http.post(address, content=b"{", headers={"content-type": "application/json"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, PARSE_ERROR)
         assert http.post(address, content=b"{}", headers={"content-type": "text/plain"}).status_code == 415
         http.post(address, json=hello())

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import ReleaseError
-from mcpfactory_pipeline.base.git import QUIET
 from mcpfactory_pipeline.base.semver import Version
 
 __all__ = ["TRAILER", "Repository", "Tag"]
@@ -177,7 +176,7 @@ class Repository:
         environ = {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
         try:
             return subprocess.run(
-                ["git", *QUIET, *words],
+                ["git", "-c", "core.fsmonitor=false", *words],
                 cwd=self.root,
                 env=environ,
                 input=stdin.encode(errors="surrogateescape"),
