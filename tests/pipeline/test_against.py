@@ -210,3 +210,24 @@ def test_a_publication_of_what_no_channel_offered_is_refused(kept):
     offer = {"channel": "production", "candidate": release.candidate, "version": release.version}
     by_hand(kept, event="published", target="pypi", **offer)
     assert refused(kept)[0].endswith(f"production never offered {release.candidate}")
+
+
+def test_a_policy_that_the_same_push_makes_stricter_takes_no_promotion_back(kept):
+    workspace = with_policy(kept, approvals=1)
+    git(workspace.root, "add", "mcpfactory.toml")
+    git(workspace.root, "commit", "-qm", "one approves")
+    git(workspace.root, "branch", "-f", "kept")
+    kept.decide("approve")
+    kept.promote()
+    assert refused(kept, with_policy(kept, approvals=2)) == []
+
+
+def test_a_push_that_drops_signatures_does_not_profit_from_it(kept):
+    workspace = with_policy(kept, approvals=1, signed="true")
+    git(workspace.root, "add", "mcpfactory.toml")
+    git(workspace.root, "commit", "-qm", "signed")
+    git(workspace.root, "branch", "-f", "kept")
+    kept.decide("approve")
+    kept.promote()
+    (words,) = refused(kept, with_policy(kept, approvals=1))
+    assert "the approval of tester is not signed" in words

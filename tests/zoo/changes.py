@@ -107,7 +107,6 @@ CHANGES: dict[str, Change] = {
     "Blank": Change("lists.uris", "resources/templates/list", entry("resourceTemplates", uriTemplate="zoo://a b/{cage}")),
     "Unbalanced": Change("lists.uris", "resources/templates/list", entry("resourceTemplates", uriTemplate="zoo://{cage")),
     # prompts
-    "Tongue": Change("features.prompt", GET, OOPS, lambda params: bool(params.get("arguments"))),
     "Messageless": Change("features.prompt", GET, {"prompt": "Go."}, lambda params: bool(params.get("arguments"))),
     "Director": Change("features.prompt", GET, said("system"), lambda params: bool(params.get("arguments"))),
     "Blocky": Change("features.prompt", GET, said(content=[{"type": "text", "text": "Go."}]), lambda params: bool(params.get("arguments"))),

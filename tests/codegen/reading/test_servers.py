@@ -139,7 +139,13 @@ def test_a_server_keeps_the_name_that_it_had(named: dict[str, str], known: dict[
 @pytest.mark.parametrize(
     ("servers", "root", "told"),
     [
-        (["http://localhost:8080", "https://api.test"], "https://api.test", "is a mock"),
+        (
+            ["http://localhost:8080", "https://api.test"],
+            "http://localhost:8080",
+            "",
+        ),  # somebody's own: its key stays at home
+        (["https://mock.test", "https://api.test"], "https://api.test", "is a mock"),
+        (["https://api-example-shop.test", "https://api.test"], "https://api-example-shop.test", ""),
         (
             ["https://stoplight.test/mocks/a", "https://x.mock.test", "https://api.test"],
             "https://api.test",
@@ -166,12 +172,12 @@ def test_a_real_address_comes_before_a_mock_and_a_sandbox_stays_first(
     ("had", "root"),
     [
         ("", "https://api.test"),
-        ("http://localhost:1", "http://localhost:1"),
-        ("http://localhost:2", "https://api.test"),
+        ("https://mock.test:1", "https://mock.test:1"),
+        ("https://mock.test:2", "https://api.test"),
     ],
 )
 def test_a_server_that_was_made_with_a_mock_keeps_it_while_the_document_names_it(
     reader: Reader, had: str, root: str
 ) -> None:
-    api = reader.text(document(None, root=("http://localhost:1", "https://api.test")))
+    api = reader.text(document(None, root=("https://mock.test:1", "https://api.test")))
     assert keep_server_names(api, {"": had}).base_url == root

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import Any
 
 import pytest
@@ -94,7 +95,12 @@ def test_what_had_to_be_forgotten_counts_as_used(monkeypatch: Any) -> None:
 
 
 def test_challenges_on_the_disk_go_when_their_states_have_expired(tmp_path: Any) -> None:
-    assert UsedChallenges(tmp_path).add("a", LIFETIME, now=LIFETIME * 2)
-    os.utime(tmp_path / "a", (1, 1))
-    assert UsedChallenges(tmp_path).add("b", LIFETIME * 3, now=LIFETIME * 2)
-    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+    (tmp_path / "important.db").touch()
+    assert UsedChallenges(tmp_path).add("a" * 32, LIFETIME, now=LIFETIME * 2)
+    for name in ("a" * 32, "important.db"):
+        os.utime(tmp_path / name, (1, 1))
+    used = UsedChallenges(tmp_path)
+    assert used.add("b" * 32, LIFETIME * 3, now=LIFETIME * 2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b" * 32, "important.db"], "what is not ours stays"
+    shutil.rmtree(tmp_path)
+    assert used.add("c" * 32, LIFETIME * 3, now=LIFETIME * 2), "a folder that was tidied away is made again"

@@ -15,14 +15,15 @@ __all__ = ["find_leaks", "without_ignored"]
 
 _LARGEST: Final = 1 << 24  # bytes of one file that are looked at
 _FILES: Final = re.compile(
-    r"\.netrc|_netrc|\.pypirc|\.npmrc|\.git-credentials|id_(rsa|dsa|ecdsa|ed25519)|\.env(\.(?!example$|sample$|template$).*)?|credentials\.json",
+    r"\.netrc|_netrc|\.pypirc|\.git-credentials|id_(rsa|dsa|ecdsa|ed25519)|\.env(\.(local|prod|production|staging|live))?",
     re.I,
 )
 """Names of files that programs keep credentials in."""
 
+_KEY: Final = "a private key"
 # What it is → how it looks. Each form is one that its issuer documents, so that ordinary text does not match.
 _CONTENTS: Final = {
-    "a private key": rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----\s+[A-Za-z0-9+/=\s:,-]{64}",
+    _KEY: rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----\s+[A-Za-z0-9+/=\s:,-]{64}",
     "a token of GitHub": rb"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{60,})",
     "a token of GitLab": rb"\bglpat-[A-Za-z0-9_-]{20}",
     "a token of PyPI": rb"\bpypi-AgEI[A-Za-z0-9_-]{50,}",
@@ -30,7 +31,7 @@ _CONTENTS: Final = {
     "a key of AWS": rb"\b(?:AKIA|ASIA)[A-Z2-7]{16}\b(?!EXAMPLE)",
     "a token of Slack": rb"\bxox[abprs]-[0-9]{8,}-[0-9A-Za-z-]{16,}",
     "a key of Stripe": rb"\b[sr]k_live_[A-Za-z0-9]{24,}",
-    "a key of Google": rb"\bAIza[A-Za-z0-9_-]{35}\b",
+    "a token for a registry of npm": rb":_authToken\s*=\s*[A-Za-z0-9_-]{20,}",
     "a key of Anthropic": rb"\bsk-ant-[A-Za-z0-9_-]{32,}",
     "a key of OpenAI": rb"\bsk-(?:proj-|svcacct-)[A-Za-z0-9_-]{40,}",
 }
@@ -50,6 +51,8 @@ def without_ignored(folder: Path, files: Iterable[str]) -> list[str]:
     """Return the files of a server's folder that git would track; all of them where there is no repository."""
     listed = git_output(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", ".")
     ignored = set((listed or b"").decode(errors="surrogateescape").split("\0"))
+    if "pyproject.toml" in ignored:  # all of the server is ignored: it lies where git is told not to look
+        return list(files)
     return [name for name in files if name not in ignored]
 
 
@@ -70,6 +73,8 @@ def _kind(name: str, content: bytes) -> str:
     if _FILES.fullmatch(PurePosixPath(name).name):
         return "a file that programs keep credentials in"
     for found in _ANY.finditer(content):
-        if not _EXAMPLES.search(found[0]):
-            return list(_CONTENTS)[(found.lastindex or 1) - 1]
+        kind = list(_CONTENTS)[(found.lastindex or 1) - 1]
+        of_tests = kind == _KEY and "tests" in PurePosixPath(name).parts  # a certificate that a test serves with
+        if not of_tests and not _EXAMPLES.search(found[0]):
+            return kind
     return ""

@@ -200,7 +200,7 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
     try:
         cases = load_cases(path)
         StubUpstream(cases)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ExamineError(
             f"{path} is no file of cases: {error}",
             hint="make it anew: mcpfactory pipeline run NAME --until generate --force",
@@ -217,7 +217,7 @@ def read_examples(path: Path) -> list[dict[str, Any]]:
     try:
         examples = load_cases(path)
         good = all(isinstance(one["tool"], str) and isinstance(one.get("arguments", {}), dict) for one in examples)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _no_examples(path, str(error)) from error
     if not good or not isinstance(examples, list):
         raise _no_examples(path, "a case needs `tool`, a text, and `arguments`, an object")

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.checks.matrix import observe_failures
 from mcpfactory_pipeline.checks.package import inspect_package
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
-from mcpfactory_pipeline.checks.target import ValidationTarget
+from mcpfactory_pipeline.checks.target import ExamineError, ValidationTarget
 from mcpfactory_pipeline.workspace.waivers import Waiver, WaiverPolicy
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
@@ -89,9 +89,21 @@ async def observe(
             examples=examples,
             connect=connect,
         ).run()
+    _require_tools(evidence, examples, target.examples)
     if cases is not None:
         evidence = await _with_failures(evidence, target, environ, cases, timeout)
     return replace(evidence, package=package, limits=target.limits), secrets
+
+
+def _require_tools(evidence: Evidence, examples: Sequence[Mapping[str, Any]], file: Path | None) -> None:
+    """Refuse calls that somebody gave of tools that the server does not list: they would be left out in silence."""
+    known = {name for name, _ in evidence.named_tools}
+    strange = sorted({str(one["tool"]) for one in examples} - known)
+    if known and strange:
+        raise ExamineError(
+            f"{file} has calls of tools that the server does not list: {', '.join(strange[:5])}",
+            hint=f"it lists {', '.join(sorted(known)[:10])}",
+        )
 
 
 async def _with_failures(

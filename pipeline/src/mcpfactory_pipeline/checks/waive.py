@@ -92,7 +92,7 @@ def _require_tool(workspace: Workspace, server: WorkspaceServer, tool: str) -> N
     """Refuse a tool that the server does not have: it is in no report and no kept list of tools, and its sources do not name it."""
     report = inspection_report(server.folder) or {"tools": []}
     known = {str(one["name"]) for one in report["tools"]} | _kept_names(workspace, server.name)
-    if tool not in known and not _in_sources(server.folder / "src", tool):
+    if tool.partition(".")[0] not in known and tool not in known and not _in_sources(server.folder / "src", tool):
         raise NotFoundError(f"{server.name} has no tool {tool!r}", hint=listed(tool, sorted(known), "tools"))
 
 
@@ -108,7 +108,9 @@ def _kept_names(workspace: Workspace, server: str) -> set[str]:
 
 def _in_sources(folder: Path, tool: str) -> bool:
     word = re.compile(rf"(?<![\w-]){re.escape(tool)}(?![\w-])")
-    return any(word.search(file.read_text("utf-8", errors="replace")) for file in folder.rglob("*.py"))
+    return any(
+        word.search(file.read_text("utf-8", errors="replace")) for file in folder.rglob("*.py") if file.is_file()
+    )
 
 
 def _known_rule(rule: str, server: str) -> str:

@@ -1,7 +1,8 @@
-"""Promotions that a push brings as events: whether the policy permitted them, that of the commit before the push and today's.
+"""Promotions that a push brings as events: whether the policy of the commit before the push permitted them.
 
 Whoever promotes with mcpfactory was judged when it happened. Who writes the line by hand was not, so it is judged here, at the
-moment that the event has. Both policies count: a push that lowers what a channel asks for does not profit from it.
+moment that the event has, by the channels of the commit before: a push that lowers what a channel asks for does not profit from
+it, and one that raises it takes nothing back. A channel that comes with the push is judged by itself.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.plan.order import required_checks
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, find_blockers, read_channels
 from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.promotion.signatures import unsigned_approvals
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState, fold
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
@@ -57,18 +59,18 @@ def unpermitted(
         elif event["event"] == "published":
             yield from _never_offered(state, event)
         else:
-            found = (_blockers(stages, channels, state, before, event) for channels in policies)
-            yield from dict.fromkeys(words for each in found for words in each)
+            channels = next((one for one in policies if event["channel"] in {channel.name for channel in one}), ())
+            yield from _blockers(workspace, stages, channels, state=state, before=before, event=event)
 
 
 def _policies(workspace: Workspace, base: str) -> list[tuple[ChannelPolicy, ...]]:
-    """Return the channels of today, and those of the commit where it has others."""
+    """Return the channels of the commit, where it has a workspace, and those of today."""
     found = [read_channels(workspace)]
     settings = git_output(workspace.root, "show", f"{base}:./{CONFIG}")
     if settings is None:
         return found  # there was no workspace yet
     then = read_channels(replace(workspace, config=_table(settings)))
-    return found if then == found[0] else [*found, then]
+    return [then, *found]
 
 
 def _table(settings: bytes) -> Mapping[str, object]:
@@ -79,15 +81,22 @@ def _table(settings: bytes) -> Mapping[str, object]:
 
 
 def _blockers(
+    workspace: Workspace,
     stages: Sequence[Stage],
     channels: Sequence[ChannelPolicy],
+    *,
     state: ServerState,
     before: Sequence[Event],
     event: Event,
 ) -> Iterator[str]:
     channel = next((one for one in channels if one.name == event["channel"]), None)
     if channel is None:
-        return  # a channel that comes with the push: the other policy judges
+        yield f"{event['event']} ({event['id']}): there is no channel {event['channel']}"
+        return
+    candidate = str(event["candidate"])
+    if channel.signed:
+        for who, fault in unsigned_approvals(workspace, state, before, channel.name, candidate).items():
+            yield f"{event['event']} ({event['id']}) to {channel.name}: the approval of {who} {fault}"
     checks = required_checks(stages, channel, channels)
     now = parse_time(str(event["at"]))
     for blocker in find_blockers(channel, checks, state, str(event["candidate"]), events=before, now=now):

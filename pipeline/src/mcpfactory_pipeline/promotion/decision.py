@@ -223,6 +223,7 @@ def approve(
             )
         lifted = [f"{who}: {why or 'no reason'}" for who, why in known.rejections.get(channel, {}).items()]
         waived = known.checks.get("validate", {}).get("summary", {}).get("waived", 0)
+        decision.blockers(chosen, clock)  # what cannot be asked is said before anything is recorded
         made = decision.record("approved", chosen, reason, key=key)
         blockers = [asdict(one) for one in decision.blockers(chosen, clock)]
         about = {"waived": waived, "proof": proof_lines(known), "blockers": blockers, "lifted": lifted}

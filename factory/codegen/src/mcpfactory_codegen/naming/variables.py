@@ -179,15 +179,23 @@ def keep_server_names(api: Api, known: Mapping[str, str]) -> Api:
     )
 
 
-_MOCKS: Final = frozenset({"example", "localhost", "mock", "mocks", "mockserver", "virtserver"})
+_EXAMPLE: Final = re.compile(r"(^|\.)example(\.(com|org|net))?$")  # RFC 2606
+_MOCKS: Final = frozenset({"mock", "mocks", "mockserver", "virtserver"})
 _SANDBOXES: Final = frozenset({"sandbox", "sandboxes"})
 _LOOPBACK: Final = re.compile(r"127(\.\d+){3}|::1|0\.0\.0\.0")
 
 
 def is_mock(url: str) -> bool:
     """Whether an address is that of an example, of a mock, or of this machine: nobody's API."""
-    host, path = _split(url).host, _split(url).path
-    return bool(_MOCKS & _labels(host)) or _LOOPBACK.fullmatch(host) is not None or path[:1] in {("mock",), ("mocks",)}
+    host, path = _split(url).host.lower(), _split(url).path
+    example = _EXAMPLE.search(host) is not None
+    return example or bool(_MOCKS & _labels(host)) or is_loopback(url) or path[:1] in {("mock",), ("mocks",)}
+
+
+def is_loopback(url: str) -> bool:
+    """Whether an address is, by its host, of this machine."""
+    host = _split(url).host.lower()
+    return host == "localhost" or _LOOPBACK.fullmatch(host) is not None
 
 
 def is_sandbox(url: str) -> bool:

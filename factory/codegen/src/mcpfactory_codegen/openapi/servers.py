@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from mcpfactory_codegen.ir import ApiOperation, ApiServer
-from mcpfactory_codegen.naming.variables import is_mock, is_same_server, is_sandbox, name_servers
+from mcpfactory_codegen.naming.variables import is_loopback, is_mock, is_same_server, is_sandbox, name_servers
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.reading import Reading, check_object
 from mcpfactory_codegen.openapi.references import LocatedNode, Location
@@ -46,7 +46,9 @@ def root_servers(reading: Reading) -> tuple[str, ...]:
 def _real_first(reading: Reading, urls: tuple[str, ...]) -> tuple[str, ...]:
     """Return addresses with the first real one before a mock or an example that the document has first. A sandbox stays, and is told."""
     real = next((url for url in urls if not is_mock(url) and not is_sandbox(url)), "")
-    if not real or urls[0] == real:
+    if (
+        not real or urls[0] == real or is_loopback(urls[0])
+    ):  # what somebody runs at home is theirs: its key goes nowhere else
         return urls
     said = f"the first address, {urls[0][:200]}, is "
     if is_sandbox(urls[0]):

@@ -27,6 +27,7 @@ def origin_changes(
     known = {origin for _, _, origin in _destinations(before)}
     if not known:
         return ()
+    known |= {f"https://{one[7:-3]}:443" for one in known if one.startswith("http://") and one.endswith(":80")}
     new = {
         origin: what
         for what, owner, origin in _destinations(after)

@@ -1,13 +1,12 @@
 """Renders one template by copier; the only module that imports it. As a program it does so within limits of time and memory.
 
-    python -m mcpfactory_codegen.servers.rendering TEMPLATE FOLDER < answers.json
-
 Exit code 0: rendered. 3: the template is broken or wants to run something; standard output says why.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from typing import Any, Final
 __all__ = ["RenderError", "render_apart", "render_here"]
 
 _REFUSED: Final = 3
+_SYSTEM: Final = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
 SECONDS: Final = 20
 _BYTES: Final = 1 << 30  # of memory
 _FILE: Final = 1 << 24  # bytes of one rendered file
@@ -48,9 +48,11 @@ def render_apart(template: Path, folder: Path, data: Mapping[str, Any], seconds:
     Raises:
         RenderError: as `render_here`; or it takes too long, or too much.
     """
-    command = [sys.executable, "-I", "-m", __spec__.name, str(template), str(folder)]
+    program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import _main; sys.exit(_main(*sys.argv[1:]))"
+    command = [sys.executable, "-I", "-c", program, str(template), str(folder)]
     with tempfile.TemporaryDirectory(prefix="mcpfactory-home-") as home:
-        environ = {"HOME": home, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"}
+        system = {name: value for name in _SYSTEM if (value := os.environ.get(name))}
+        environ = {**system, "HOME": home, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"}
         try:
             done = subprocess.run(
                 command, input=json.dumps(data).encode(), env=environ, capture_output=True, timeout=seconds, check=False
@@ -60,7 +62,9 @@ def render_apart(template: Path, folder: Path, data: Mapping[str, Any], seconds:
     if done.returncode == _REFUSED:
         raise RenderError(done.stdout.decode(errors="replace"))
     if done.returncode:
-        raise RenderError("it takes too much memory or time")
+        last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        taken = done.returncode < 0 or not last or "MemoryError" in last
+        raise RenderError("it takes too much memory or time" if taken else last)
 
 
 def _limit() -> None:
@@ -83,7 +87,3 @@ def _main(template: str, folder: str) -> int:
         sys.stdout.write(str(error))
         return _REFUSED
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(_main(*sys.argv[1:]))

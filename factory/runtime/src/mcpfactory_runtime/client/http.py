@@ -166,16 +166,14 @@ class _Http(ClientChannel):
         Raises:
             OAuthError: `unsafe_url`: it leads to this machine or a private network.
         """
-        parts = urlsplit(url)
-        if describe_private(self.url) or parts.netloc == urlsplit(self.url).netloc:
-            return url
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(
-                parts.hostname, parts.port or 443, type=socket.SOCK_STREAM
-            )
-        except OSError as error:
-            raise self._unreachable(error, url) from None
-        address = next((str(one[4][0]) for one in found if is_public(str(one[4][0]))), "")
+            parts = urlsplit(url)
+            if describe_private(self.url) or parts.netloc == urlsplit(self.url).netloc:
+                return url
+            found = await _addresses(url)
+        except (OSError, ValueError) as error:  # a name that no resolver takes is a UnicodeError
+            raise self._unreachable(error) from None
+        address = next((one for one in found if is_public(one)), "")
         if not address:
             raise OAuthError(
                 "unsafe_url", f"{self.url} names {url}, which is at a private or local address; that is not called"
@@ -199,6 +197,19 @@ class _Http(ClientChannel):
             message = data if isinstance(data, str) else data.decode("utf-8", "replace")
         self._to.received(message, http)
         return message
+
+
+async def _addresses(url: str) -> list[str]:
+    """Return the addresses that a URL's host has.
+
+    Raises:
+        OSError: none is found.
+        ValueError: it is no host.
+    """
+    parts = urlsplit(url)
+    port = parts.port or (80 if parts.scheme == "http" else 443)
+    found = await asyncio.get_running_loop().getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
+    return [str(one[4][0]) for one in found]
 
 
 class HttpChannel(_Http):

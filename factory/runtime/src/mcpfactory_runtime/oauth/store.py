@@ -209,7 +209,14 @@ def _refuse_shared(folder: Path) -> None:
         found = folder.stat()
     except (FileNotFoundError, NotADirectoryError):
         return
-    if sys.platform != "win32" and (found.st_mode & 0o022 or found.st_uid not in (os.geteuid(), 0)):
+    if sys.platform == "win32":
+        return
+    if os.geteuid() and found.st_uid not in (os.geteuid(), 0):
+        raise OAuthError(
+            "no_store",
+            f"{folder}, where tokens are kept, is of another user\nhint: set MCPFACTORY_TOKEN_STORE to a folder of yours",
+        )
+    if found.st_mode & 0o022:
         raise OAuthError(
             "no_store",
             f"others may write into {folder}, where tokens are kept\nhint: chmod 700 {folder}, if it is yours",

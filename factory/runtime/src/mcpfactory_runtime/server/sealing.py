@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable
@@ -29,6 +30,7 @@ LIFETIME: Final = 3600.0
 """Seconds that a user may take to answer."""
 
 _NOT_BOUND: Final = {"_meta", "inputResponses", "requestState"}  # differ between a request and its repetition
+_CHALLENGE: Final = re.compile(r"[0-9a-f]{32}")
 _MOST_USED: Final = 100_000  # challenges that one process remembers
 
 
@@ -58,6 +60,9 @@ class UsedChallenges:
         """Note that a state is used; return False where it was used before."""
         if self._folder is not None:
             self._sweep(now)
+            self._folder.mkdir(
+                0o700, parents=True, exist_ok=True
+            )  # whoever tidies up temporary files may have taken it
             try:
                 os.close(os.open(self._folder / challenge, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             except FileExistsError:
@@ -80,7 +85,7 @@ class UsedChallenges:
             return
         self._swept = now
         self._folder.mkdir(0o700, parents=True, exist_ok=True)
-        for path in self._folder.iterdir():
+        for path in (one for one in self._folder.iterdir() if _CHALLENGE.fullmatch(one.name)):
             with suppress(OSError):
                 if path.stat().st_mtime < now - LIFETIME:
                     path.unlink()

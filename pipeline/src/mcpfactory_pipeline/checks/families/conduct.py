@@ -170,9 +170,13 @@ def _progress_grows(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]
         if not isinstance(value, int | float) or isinstance(value, bool):
             yield _fault(f"progress is {value!r}, not a number", one)
         elif token in last and value <= last[token]:
-            yield _fault(f"progress went from {last[token]:g} to {value:g}", one)
+            yield _fault(f"progress went from {_cut(last[token])} to {_cut(value)}", one)
         else:
             last[token] = value
+
+
+def _cut(value: float) -> str:
+    return f"{value!r}"[:20] if abs(value) < 10**15 else "a number beyond all measure"
 
 
 def _cancelled(_evidence: Evidence, sent: list[Unasked]) -> Iterator[Fault]:

@@ -65,7 +65,7 @@ def _done(what: str) -> Callable[[WireExchange], Iterator[Fault]]:
 def _prompt(exchange: WireExchange) -> Iterator[Fault]:
     result = exchange.result
     if result is None:
-        if exchange.code != INVALID_PARAMS:  # the text that was made up may be none that the prompt takes
+        if exchange.error is None:  # the text that was made up may be none that the prompt takes
             yield Fault(f"the first prompt got {describe_answer(exchange)}", "prompts/get", exchange)
         return
     if result.get("resultType") == "input_required":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Era, Evidence, HttpProbe, ProbeAnswer
@@ -64,11 +64,17 @@ def _status(wanted: int, why: str, *, tolerated: bool = True) -> Judge:
     return judge
 
 
+def _code(answer: ProbeAnswer) -> Any:
+    """Return the code of an error; None where what came is no error of JSON-RPC."""
+    error = answer.message.get("error")
+    return error.get("code") if isinstance(error, dict) else None
+
+
 def _refused(wanted: int, code: int, why: str) -> Judge:
     """Return a check of status and error code of a refusal in the per-request lifecycle; that of another 4xx is tolerated."""
 
     def judge(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
-        found = (answer.message.get("error") or {}).get("code")
+        found = _code(answer)
         if answer.status != wanted or found != code:
             yield (
                 f"{why} got status {answer.status} and error {found}, not {wanted} and {code}",
@@ -82,7 +88,7 @@ def _with_status(wanted: int, code: int, why: str) -> Judge:
     """Return a check of the status beside an error that is right; that it is the right error is judged in `modern`."""
 
     def judge(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
-        if (answer.message.get("error") or {}).get("code") == code and answer.status != wanted:
+        if _code(answer) == code and answer.status != wanted:
             yield f"{why} got status {answer.status}, not {wanted}", 1 if 400 <= answer.status < 500 else None
 
     return judge

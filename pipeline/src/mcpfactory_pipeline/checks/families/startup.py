@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence, ServerProcess
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 
 __all__ = ["RULES"]
 
+_ODD: Final = frozenset({"before the handshake", f"session {eras.LATEST_MODERN}"})
+"""Sessions that do not begin with `initialize`: a server of the handshake may end at that."""
 START_WITHIN: Final = (
     10_000  # milliseconds; the shortest start-up limit of a common client (ecosystem: Codex CLI, 10 s)
 )
@@ -18,7 +21,9 @@ _STDERR: Final = 1500  # characters of stderr that a finding shows: its end, whe
 
 
 def _starts(evidence: Evidence) -> RuleOutcome:
-    return rule_outcome(len(evidence.starts), (fault for start in evidence.starts for fault in _start_faults(start)))
+    begun = any(start.answered and start.purpose.startswith("session ") for start in evidence.starts)
+    judged = [start for start in evidence.starts if not begun or start.purpose not in _ODD]
+    return rule_outcome(len(judged), (fault for start in judged for fault in _start_faults(start)))
 
 
 def _start_faults(start: ServerProcess) -> Iterator[Fault]:

@@ -84,11 +84,12 @@ def _distinct(evidence: Evidence) -> RuleOutcome:
     """Return a fault when all tools, and at least two, give one answer that neither is empty nor speaks of what is missing."""
     own = [call for call in evidence.calls if not call.failed and not call.requests and not call.mismatches]
     tools = {call.tool for call in own}
-    if len(tools) < _FEWEST or len(tools) < len({call.tool for call in evidence.calls}):
-        return not_applicable("fewer than two tools answered by themselves, or some did not")
+    if len(tools) < _FEWEST or len(tools) < len(evidence.named_tools):
+        return not_applicable("fewer than two tools answered by themselves, or some were not called")
     answers = {answer_text(call.exchange).strip() for call in [*own, *evidence.others]}
     text = next(iter(answers), "")
-    same = len(answers) == 1 and text and not _EXCUSED.search(text) and not _says_unfinished(text)
+    told = any(char.isdigit() for char in text)  # `Found 0 items.`, a version
+    same = len(answers) == 1 and text and not told and not _EXCUSED.search(text) and not _says_unfinished(text)
     fault = Fault(f"all {len(tools)} tools that were called gave one answer: {text[:120]!r}", "", own[-1].exchange)
     return RuleOutcome((fault,) if same else ())
 
@@ -99,9 +100,16 @@ def _answers_something(evidence: Evidence) -> RuleOutcome:
     tools = {call.tool for call in succeeded}
     if len(tools) < _FEWEST:
         return not_applicable("fewer than two tools answered without an error")
-    void = all(_is_void(call) and call.response is None for call in succeeded)
+    given = [call for call in succeeded if _has_arguments(call)]  # a list without any may be empty
+    void = bool(given) and all(_is_void(call) and call.response is None for call in succeeded)
     fault = Fault(f"all {len(tools)} tools that were called answered nothing", "", succeeded[-1].exchange)
     return RuleOutcome((fault,) if void else ())
+
+
+def _has_arguments(call: RecordedCall) -> bool:
+    sent = call.exchange.sent
+    params = sent.get("params") if isinstance(sent, dict) else None
+    return isinstance(params, dict) and bool(params.get("arguments"))
 
 
 def _is_void(call: RecordedCall) -> bool:
@@ -169,7 +177,7 @@ def _lost(call: RecordedCall) -> Iterator[Fault]:
     wanted = set(_leaves(body))
     inner = structured.get("result") if isinstance(structured, dict) and not isinstance(body, dict) else structured
     got = {*_leaves(inner), *_leaves(_as_json(text))}
-    lost = sorted(leaf for leaf in wanted - got if leaf[1].strip('"') not in text)
+    lost = sorted(leaf for leaf in wanted - got if not _is_said(leaf[1], text))
     if not lost:
         return
     said = f"the API answered {_short(body)} and the model got {_short(text)}"
@@ -185,6 +193,14 @@ def _lost(call: RecordedCall) -> Iterator[Fault]:
         yield Fault(
             f"a part of the API's answer does not reach the model ({paths}): {said}", call.tool, call.exchange, lesser=1
         )
+
+
+def _is_said(leaf: str, text: str) -> bool:
+    """Whether a plain value of JSON is in a text, as JSON writes it, or as it reads."""
+    value = json.loads(leaf)
+    if isinstance(value, str):
+        return value in text or leaf.strip('"') in text
+    return leaf in text or (isinstance(value, float) and value.is_integer() and str(int(value)) in text)
 
 
 def _as_json(text: str) -> Any:

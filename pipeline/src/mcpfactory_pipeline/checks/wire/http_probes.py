@@ -51,7 +51,8 @@ def _legacy(asked: _Asker) -> Iterator[_Step]:
     begun = asked.answers.get("begin")
     if begun is None:
         return
-    agreed = str((begun.message.get("result") or {}).get("protocolVersion", ""))
+    result = begun.message.get("result")
+    agreed = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
     session = {"Mcp-Session-Id": begun.headers["mcp-session-id"]} if "mcp-session-id" in begun.headers else {}
     known = {**session, "MCP-Protocol-Version": agreed}
     yield "notify", "POST", known, {"jsonrpc": "2.0", "method": "notifications/initialized"}

@@ -30,6 +30,9 @@ __all__ = ["conforming"]
 Json = dict[str, Any]
 CoreSchema = core_schema.CoreSchema
 
+_DIGITS: Final = (
+    17  # of a fraction: as many as programs write so that another reads the same number (IEEE 754, binary64)
+)
 _SHOWN: Final = 5  # places that a note names
 _REMOVED: Final = object()
 
@@ -105,7 +108,10 @@ def _meant(text: str) -> Any:
     found = number_from_text(text)
     if found is text:
         return boolean_from_text(text)
-    return found if Decimal(text.strip()) == Decimal(repr(found)) else text
+    exact = Decimal(text.strip())
+    whole = exact == exact.to_integral_value()
+    kept = exact == Decimal(repr(found)) if whole else len(exact.as_tuple().digits) <= _DIGITS
+    return found if kept else text
 
 
 def _fit_object(value: Json, schema: Mapping[str, Any], place: str, missing: dict[str, None]) -> Json:

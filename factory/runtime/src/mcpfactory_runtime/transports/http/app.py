@@ -61,6 +61,7 @@ __all__ = ["HttpApp"]
 
 
 _HARDLY: Final = 3  # requests of a session that has only begun
+_LEFT: Final = 60.0  # seconds without a request after which a session counts as left, where there are too many
 FORWARDED_GRACE: Final = 10.0  # seconds for requests from other workers when the process gets a signal to end
 
 
@@ -319,7 +320,7 @@ class HttpApp:
     async def _drop_idle(self, now: float) -> None:
         stale = [session for session in self._sessions.values() if now - session.used > self._idle]
         if not stale and len(self._sessions) >= self._max_sessions:
-            stale = [_least_missed(self._sessions.values())]
+            stale = [_least_missed(self._sessions.values(), now)]
         for session in stale:
             await self._end_session(session)
 
@@ -358,11 +359,11 @@ class HttpApp:
         return known
 
 
-def _least_missed(sessions: Collection[HttpSession]) -> HttpSession:
-    """Return which session ends when there are too many: of whoever holds most, what was hardly used before what was unused for longest."""
+def _least_missed(sessions: Collection[HttpSession], now: float) -> HttpSession:
+    """Return which session ends when there are too many: of whoever holds most, what was left; else what has only begun; else the least used."""
     held = Counter(session.owner for session in sessions)
     most = max(held.values())
     return min(
         (session for session in sessions if held[session.owner] == most),
-        key=lambda session: (session.uses > _HARDLY, session.used),
+        key=lambda session: (now - session.used < _LEFT, session.uses > _HARDLY, session.used),
     )
