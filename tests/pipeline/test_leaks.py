@@ -77,3 +77,16 @@ def test_packages_with_a_secret_are_no_candidate(tmp_path, monkeypatch):
     monkeypatch.setattr(candidate, "build_packages", lambda *_arguments, **_options: made)
     with pytest.raises(ProgramRefusedError, match=r"would publish secrets: prod\.pem"):
         build_candidate(tmp_path, tmp_path)
+
+
+def test_examples_of_an_api_document_are_public_wherever_they_stand(tmp_path):
+    example = f"xoxb-123456789012-{'aB3d' * 6}"
+    files = {
+        "api/openapi.json": f'{{"example": "{example}"}}',
+        "src/p/_generated/api.py": KEY,
+        "tests/cases.json": example,
+    }
+    assert [words for words in find_leaks(packages(tmp_path, files)) if "whl" not in words] == []
+    other = {**files, "src/p/server.py": f"xoxb-999999999999-{'aB3d' * 6}"}
+    found = [words for words in find_leaks(packages(tmp_path, other)) if "tar" in words]
+    assert [words.split(" in ")[0] for words in found] == ["p-1/src/p/server.py"]

@@ -131,3 +131,15 @@ def test_a_sample_satisfies_its_schema(schema: Any) -> None:
     value = sample(schema, {})
     assert value is not NOTHING
     Draft202012Validator(schema).validate(value)
+
+
+def test_a_part_that_is_a_text_beside_parts_with_members_does_not_count() -> None:
+    """Cloudflare's `allOf` of an envelope and an enumeration: nothing fits, and the tool lists the envelope."""
+    schemas = {
+        "Base": {"type": "object", "properties": {"success": {"type": "boolean"}}, "required": ["success"]},
+        "Envelope": {"allOf": [{"$ref": "#/$defs/Base"}, {"properties": {"result": {"type": "object"}}}]},
+        "Value": {"type": "string", "enum": ["preferred", "off"], "default": "off"},
+    }
+    found = sample({"allOf": [{"$ref": "#/$defs/Envelope"}, {"$ref": "#/$defs/Value"}]}, schemas)
+    assert isinstance(found, dict)
+    assert "success" in found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tarfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -41,10 +41,11 @@ _EXAMPLES: Final = re.compile(rb"EXAMPLE|X{8}|x{8}|0{8}")  # what documentation 
 
 def find_leaks(packages: Iterable[Path]) -> Iterator[str]:
     """Yield what stands in wheels and source distributions and must not leave the machine: file and kind, never the secret."""
-    for package in packages:
-        for name, content in _members(package):
-            if kind := _kind(name, content):
-                yield f"{name} in {package.name} is {kind}"
+    members = [(package.name, name, content) for package in packages for name, content in _members(package)]
+    public = {found[0] for _, name, content in members if _is_document(name) for found in _ANY.finditer(content)}
+    for package_name, name, content in members:
+        if not _is_document(name) and (kind := _kind(name, content, public)):
+            yield f"{name} in {package_name} is {kind}"
 
 
 def without_ignored(folder: Path, files: Iterable[str]) -> list[str]:
@@ -69,12 +70,18 @@ def _members(package: Path) -> Iterator[tuple[str, bytes]]:
                 yield member.name, file.read(_LARGEST)
 
 
-def _kind(name: str, content: bytes) -> str:
+def _is_document(name: str) -> bool:
+    """Whether a file is an API document, or what is made from one: it is the API's own text, and its examples are public."""
+    parts = PurePosixPath(name).parts
+    return "_generated" in parts or (len(parts) == 3 and parts[1] == "api")
+
+
+def _kind(name: str, content: bytes, public: Collection[bytes] = ()) -> str:
     if _FILES.fullmatch(PurePosixPath(name).name):
         return "a file that programs keep credentials in"
     for found in _ANY.finditer(content):
         kind = list(_CONTENTS)[(found.lastindex or 1) - 1]
         of_tests = kind == _KEY and "tests" in PurePosixPath(name).parts  # a certificate that a test serves with
-        if not of_tests and not _EXAMPLES.search(found[0]):
+        if not of_tests and found[0] not in public and not _EXAMPLES.search(found[0]):
             return kind
     return ""

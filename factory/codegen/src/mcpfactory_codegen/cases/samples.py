@@ -159,13 +159,26 @@ def _beside(depth: float) -> float:
 _SHAPING: Final = frozenset({"properties", "required", "items", "type", "allOf", "anyOf", "oneOf"})
 
 
+_PLAIN: Final = ("string", "number", "integer", "boolean")
+
+
+def _describes_object(schema: dict[str, Any], schemas: dict[str, JsonSchema], levels: int = 3) -> bool:
+    """Whether a schema, or a part of it, has members."""
+    if schema.get("type") == "object" or "properties" in schema:
+        return True
+    parts = [lookup(part, schemas) for part in schema.get("allOf", ())] if levels else []
+    return any(isinstance(part, dict) and _describes_object(part, schemas, levels - 1) for part in parts)
+
+
 def _all_of(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float) -> Any:
     """Objects merged; of anything else the parts' keywords together."""
     merged: dict[str, Any] = {key: value for key, value in schema.items() if key != "allOf"}
-    for part in schema["allOf"]:
-        inner = lookup(part, schemas)
-        if not isinstance(inner, dict):
-            continue
+    parts = [inner for part in schema["allOf"] if isinstance(inner := lookup(part, schemas), dict)]
+    if any(
+        _describes_object(part, schemas) for part in parts
+    ):  # what is a text as well fits nothing: the object is meant
+        parts = [part for part in parts if part.get("type", "object") not in _PLAIN]
+    for inner in parts:
         for key, value in inner.items():
             if key == "properties":
                 merged[key] = _both(merged.get(key, {}), value)
