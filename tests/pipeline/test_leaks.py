@@ -82,7 +82,7 @@ def test_packages_with_a_secret_are_no_candidate(tmp_path, monkeypatch):
 def test_examples_of_an_api_document_are_public_wherever_they_stand(tmp_path):
     example = f"xoxb-123456789012-{'aB3d' * 6}"
     files = {
-        "api/openapi.json": f'{{"example": "{example}"}}',
+        "api/parts/openapi.json": f'{{"example": "{example}"}}',
         "src/p/_generated/api.py": KEY,
         "tests/cases.json": example,
     }

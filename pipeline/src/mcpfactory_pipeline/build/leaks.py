@@ -73,7 +73,7 @@ def _members(package: Path) -> Iterator[tuple[str, bytes]]:
 def _is_document(name: str) -> bool:
     """Whether a file is an API document, or what is made from one: it is the API's own text, and its examples are public."""
     parts = PurePosixPath(name).parts
-    return "_generated" in parts or (len(parts) == 3 and parts[1] == "api")
+    return "_generated" in parts or parts[1:2] == ("api",)
 
 
 def _kind(name: str, content: bytes, public: Collection[bytes] = ()) -> str:
