@@ -18,6 +18,7 @@ from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.auth import Authorization
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
+from tests.patience import PATIENCE
 from tests.runtime.auth.issuer import Issuer, issuer
 
 Json = dict[str, Any]
@@ -128,7 +129,7 @@ async def protected(server: Server | None = None, **options: Any) -> AsyncIterat
     """A protected server, its issuer, and a client; `options` are those of Authorization."""
     port, url = listen()
     with port:  # the web server closes it, too, unless it never came to that
-        async with issuer(audience=url) as source, httpx.AsyncClient(trust_env=False) as http:
+        async with issuer(audience=url) as source, httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as http:
             if not options.keys() & {"jwks", "verify", "jwks_url"}:
                 options["jwks_url"] = source.jwks_url
             auth = Authorization(**{"issuer": source.base, "resource": url, "clock": source.clock, **options})
