@@ -77,6 +77,20 @@ def test_files_of_the_environment_of_tests_are_copies_where_nothing_protects_uvs
     assert not linked.changes()
 
 
+def test_what_somebody_changed_in_the_cache_of_uv_is_fetched_again(inputs, candidate, tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("UV_LINK_MODE", "hardlink")
+    first = environment.environment_for_tests(inputs, candidate, copied=False)
+    linked = next(first.folder.rglob("iniconfig/__init__.py"))
+    assert linked.stat().st_nlink > 1
+    right = linked.read_bytes()
+    with linked.open("ab") as stream:
+        stream.write(b"WORD = 'forged'\n")
+    again = environment.environment_for_tests(inputs, candidate, copied=False)
+    assert next(again.folder.rglob("iniconfig/__init__.py")).read_bytes() == right
+    assert "iniconfig/__init__.py; fetched again" in capfd.readouterr().out
+
+
 @pytest.mark.parametrize("damage", ["deleted", "changed", "added", "interpreter", "list"])
 def test_an_environment_that_is_not_as_it_was_made_is_made_anew(inputs, candidate, damage):
     first = environment.environment_for_validate(inputs, candidate)

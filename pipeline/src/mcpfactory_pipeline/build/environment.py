@@ -12,7 +12,7 @@ import shutil
 import sys
 import tomllib
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from email.parser import HeaderParser
 from pathlib import Path
@@ -22,7 +22,13 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.versions import python_version
 from mcpfactory_pipeline.build.distributions import RUNTIME, runtime_wheel
-from mcpfactory_pipeline.build.installed import changed_files, check_installed, contents, contents_hash
+from mcpfactory_pipeline.build.installed import (
+    ChangedFilesError,
+    changed_files,
+    check_installed,
+    contents,
+    contents_hash,
+)
 from mcpfactory_pipeline.build.programs import run_uv
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 
@@ -93,14 +99,30 @@ def _environment(
     if (found := _whole(folder, wanted)) is not None:
         return found
     _remove_others(candidate)
-    shutil.rmtree(folder, ignore_errors=True)
-    run_uv("venv", "--quiet", str(folder), cwd=inputs.work)
-    packages = [str(wheel), *([str(runtime)] if runtime else [])]
-    run_uv("pip", "install", "--quiet", *packages, *options, cwd=inputs.work, python=_python(folder))
-    holds = contents(folder)
-    check_installed(folder, holds, wheel)
+    packages = [str(wheel), *([str(runtime)] if runtime else []), *options]
+    try:
+        holds = _made(inputs, folder, wheel, packages)
+    except ChangedFilesError as error:
+        # uv links files from its cache: who wrote into such a file elsewhere (a certificate added to certifi, say) changed it for all.
+        print(f"{error}; fetched again, without what uv keeps", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+        holds = _made(inputs, folder, wheel, [*packages, "--no-cache"])
     (folder / _READY).write_text(json.dumps({**wanted, "holds": contents_hash(holds)}), encoding="utf-8")
     return Environment(folder, _python(folder), holds)
+
+
+def _made(inputs: StageInputs, folder: Path, wheel: Path, packages: Sequence[str]) -> dict[str, str]:
+    """Make the environment anew and return what it holds.
+
+    Raises:
+        ChangedFilesError: what was installed is not what the packages hold.
+        ProgramRefusedError, StageError: as `run_uv`.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    run_uv("venv", "--quiet", str(folder), cwd=inputs.work)
+    run_uv("pip", "install", "--quiet", *packages, cwd=inputs.work, python=_python(folder))
+    holds = contents(folder)
+    check_installed(folder, holds, wheel)
+    return holds
 
 
 def _whole(folder: Path, wanted: Mapping[str, Any]) -> Environment | None:

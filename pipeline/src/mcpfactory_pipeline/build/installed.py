@@ -15,11 +15,15 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import hash_record
 from mcpfactory_pipeline.build.canonical_wheel import digest
 
-__all__ = ["changed_files", "check_installed", "contents", "contents_hash"]
+__all__ = ["ChangedFilesError", "changed_files", "check_installed", "contents", "contents_hash"]
 
 _SKIPPED: Final = "__pycache__"  # never read: Python's caches of sandboxes are elsewhere
 _OF_THE_VENV: Final = ("_virtualenv.py", "_virtualenv.pth")
 _SHOWN: Final = 3
+
+
+class ChangedFilesError(StageError):
+    """What was installed is not what the packages hold."""
 
 
 def contents(folder: Path, *, without: str = "") -> dict[str, str]:
@@ -46,7 +50,7 @@ def check_installed(folder: Path, found: Mapping[str, str], wheel: Path) -> None
         wheel: what was installed, with bytes that were hashed.
 
     Raises:
-        StageError: a file is not what its package has, or is of no package.
+        ChangedFilesError: a file is not what its package has, or is of no package.
     """
     site = _site(found)
     wrong = [f"{site}{path}" for path, expected in _wheel_files(wheel) if found.get(f"{site}{path}") != expected]
@@ -60,9 +64,9 @@ def check_installed(folder: Path, found: Mapping[str, str], wheel: Path) -> None
     wrong += [path for path in found if path.startswith(site) and path not in listed]
     if wrong:
         names = ", ".join(sorted(set(wrong))[:_SHOWN])
-        raise StageError(
+        raise ChangedFilesError(
             f"what was installed is not what the packages hold: {names}",
-            hint="something changed the copies that uv keeps: uv cache clean, then run again",
+            hint="something changes the files of environments while they are made: find it, then run again",
         )
 
 
