@@ -15,6 +15,7 @@ HOMES = {
     "httpx": (
         "factory/runtime/src/mcpfactory_runtime/upstream/client.py",
         "factory/runtime/src/mcpfactory_runtime/client/http.py",
+        "factory/runtime/src/mcpfactory_runtime/protocol/decoding.py",  # its error for a body that cannot be read
         "factory/codegen/src/mcpfactory_codegen/read/fetch.py",
         "pipeline/src/mcpfactory_pipeline/notices/webhook.py",
         "pipeline/src/mcpfactory_pipeline/publish/http.py",

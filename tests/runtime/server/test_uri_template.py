@@ -32,6 +32,38 @@ def test_templates_are_read_backwards(template: str, uri: str, values: dict[str,
     assert UriTemplate(template).match(uri) == values
 
 
+@pytest.mark.parametrize(
+    ("template", "uri", "unsafe"),
+    [
+        ("notes://{id}", "notes://..%2F..%2Fetc%2Fpasswd", True),
+        ("notes://{id}", "notes://a%2fb", True),
+        ("notes://{id}", "notes://a%5Cb", True),
+        ("notes://{id}", "notes://a%00", True),
+        ("notes://{id}", "notes://..", True),
+        ("notes://{id}", "notes://v1..v2", False),
+        ("notes://{id}", "notes://a:b", False),
+        ("notes://{id}", "notes://%252e%252e%252f", False),  # decoded once: it is a name
+        ("file:///{path*}", "file:///a/b..c/d", False),
+        ("file:///{path*}", "file:////etc/passwd", True),
+        ("file:///{+path}", "file:///a/%2e%2e/b", True),
+        ("file:///{+path}", "file:///a%5C..%5Cb", True),
+        ("file:///{+path}", "file:///C:/windows", True),
+        ("file:///{+path}", "file:///a/b%00.txt", True),
+        ("page:{+url}", "page:https://example.com/a", False),
+        ("a://b{/one,two}", "a://b/../2", True),
+        ("a://b{?q}", "a://b?q=AC/DC", False),
+        ("a://b{?q}", "a://b?q=../x", True),
+        ("a://b{#part}", "a://b#/etc", True),
+    ],
+)
+def test_values_that_lead_out_of_a_folder_are_told(template: str, uri: str, unsafe: bool) -> None:
+    found = UriTemplate(template)
+    values = found.match(uri)
+    assert values is not None
+    assert found.unsafe(values) is unsafe
+    assert not found.unsafe(values, found.names)
+
+
 @pytest.mark.parametrize("template", ["a://{", "a://}", "a://{1x}", "a://{x}{x}", "a://{}", "a://{a b}"])
 def test_malformed_templates_are_refused(template: str) -> None:
     with pytest.raises(ValueError, match="URI template"):

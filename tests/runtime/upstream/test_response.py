@@ -9,7 +9,7 @@ import pytest
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import ToolResult
-from mcpfactory_runtime.upstream import Operation, Parameter, SecurityScheme
+from mcpfactory_runtime.upstream import Operation, Parameter, SecurityScheme, response
 from mcpfactory_runtime.upstream.client import file_store
 from mcpfactory_runtime.upstream.response import read_response
 
@@ -175,6 +175,19 @@ def test_binary_content_that_was_cut_is_refused() -> None:
 )
 def test_the_apis_own_message_is_told(body: str, told: str) -> None:
     assert failure(400, body).splitlines()[0] == f"GET /books/{{id}} failed: 400 Bad Request: {told}"
+
+
+@pytest.mark.parametrize("page", ["<title", "<title>", "<", "<a", " "])
+def test_a_hostile_error_page_is_read_in_one_pass(page: str) -> None:
+    text = page * 2_000_000  # hours, where it is read again from each beginning
+    assert len(response._MARKUP.sub(" ", response._title(text) or text)) <= len(text)
+
+
+@pytest.mark.parametrize(
+    "charset", ["idna", "punycode", "utf-7", "unicode_escape", "raw_unicode_escape", "undefined", "zlib", "os"]
+)
+def test_a_charset_that_no_browser_knows_is_taken_for_utf_8(charset: str) -> None:
+    assert text(read("é\\u0041".encode(), f"text/plain; charset={charset}")) == "é\\u0041"
 
 
 def test_an_html_error_page_is_reduced_to_its_title() -> None:

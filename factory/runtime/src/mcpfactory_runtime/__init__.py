@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.inputs import Elicit as Elicit
     from mcpfactory_runtime.server.inputs import Roots as Roots
     from mcpfactory_runtime.server.inputs import Sample as Sample
+    from mcpfactory_runtime.server.paths import safe_join as safe_join
     from mcpfactory_runtime.server.results import Audio as Audio
     from mcpfactory_runtime.server.results import EmbeddedBlob as EmbeddedBlob
     from mcpfactory_runtime.server.results import EmbeddedText as EmbeddedText
@@ -55,6 +56,7 @@ _WHERE: Final = {
     "ToolCall": "server.generated.hooks",
     "ToolError": "server.errors",
     "ToolResult": "server.results",
+    "safe_join": "server.paths",
 }
 
 __all__ = [  # noqa: PLE0604 - the list is the table above; __version__ is read from the installed package

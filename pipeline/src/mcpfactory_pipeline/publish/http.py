@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from mcpfactory_pipeline.base.errors import ConfigError, TargetError
+from mcpfactory_runtime.protocol.decoding import iter_decoded
 
 __all__ = ["HttpClient", "HttpResponse", "is_loopback", "open_client", "require_url"]
 
@@ -122,7 +123,7 @@ def _trust() -> ssl.SSLContext:
 
 def _body(answer: httpx.Response, largest: int) -> bytes:
     parts, size = [], 0
-    for part in answer.iter_bytes():
+    for part in iter_decoded(answer):
         parts.append(part)
         size += len(part)
         if size > largest:

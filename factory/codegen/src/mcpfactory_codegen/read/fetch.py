@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from mcpfactory_runtime.errors import McpfactoryError
+from mcpfactory_runtime.protocol.decoding import iter_decoded
 from mcpfactory_runtime.redirects import MAX_REDIRECTS, Redirect, redirect_of
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _body(answer: httpx.Response, url: str, max_bytes: int) -> bytes:
         raise FetchError(f"{url} answered {answer.status_code} {answer.reason_phrase}", "check the address")
     chunks: list[bytes] = []
     size = 0
-    for chunk in answer.iter_bytes(65536):
+    for chunk in iter_decoded(answer):
         size += len(chunk)
         if size > max_bytes:
             raise FetchError(f"{url} is larger than {max_bytes // 1_000_000} MB", "is it the right address?")

@@ -20,7 +20,9 @@ from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, Pro
 from mcpfactory_runtime.client.oauth import Fetch, OAuth, OAuthError
 from mcpfactory_runtime.client.sse import SseEvent, SseReader
 from mcpfactory_runtime.oauth.model import HttpAnswer
+from mcpfactory_runtime.protocol.decoding import aiter_decoded
 from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.protocol.framing import DEFAULT_MAX_SIZE
 from mcpfactory_runtime.protocol.jsonrpc import decode, encode, error_of
 from mcpfactory_runtime.redirects import Redirects, is_same_origin, redirect_of
 from mcpfactory_runtime.revisions import MODERN
@@ -82,10 +84,11 @@ class _Http(ClientChannel):
     async def exchange(self, method: str, content: bytes | None, headers: Mapping[str, str]) -> HttpAnswer:
         """One HTTP request with exactly these headers (and `Host` and the like): for checks of the transport itself."""
         try:
-            response = await self._http.request(method, self.url, content=content, headers=dict(headers))
+            async with self._http.stream(method, self.url, content=content, headers=dict(headers)) as response:
+                answer = await _read(response)
         except httpx.HTTPError as error:
             raise self._unreachable(error) from None
-        return HttpAnswer(response.status_code, dict(response.headers.items()), response.content)
+        return HttpAnswer(response.status_code, dict(response.headers.items()), answer)
 
     @property
     def _http(self) -> httpx.AsyncClient:
@@ -152,7 +155,7 @@ class _Http(ClientChannel):
                     extensions={"sni_hostname": urlsplit(request.url).hostname or ""},
                 ) as response,
             ):
-                async for data in response.aiter_bytes():
+                async for data in aiter_decoded(response):
                     content += data
                     if len(content) > _FETCH_SIZE:
                         raise OAuthError("bad_response", f"{request.url} answered with more than {_FETCH_SIZE} bytes")
@@ -267,7 +270,7 @@ class HttpChannel(_Http):
     async def _post(self, content: bytes, headers: Mapping[str, str]) -> None:
         try:
             async with self._authorized("POST", self.url, self._all(headers), content) as response:
-                answer = await response.aread()
+                answer = await _read(response)
         except httpx.HTTPError as error:
             raise self._unreachable(error) from None
         if answer:
@@ -300,7 +303,7 @@ class HttpChannel(_Http):
                 if event.data:
                     self._deliver(event.data, note)
             return last
-        content = await response.aread()
+        content = await _read(response)
         if not content:
             self._to.received(None, note)
         message = self._deliver(content, note) if content else None
@@ -381,7 +384,7 @@ class SseChannel(_Http):
         assert self._endpoint is not None, "the channel is not open"
         try:
             async with self._authorized("POST", self._endpoint, {**_ACCEPT, **self.own_headers}, data) as response:
-                answer = await response.aread()
+                answer = await _read(response)
         except httpx.HTTPError as error:
             raise self._unreachable(error) from None
         if response.status_code >= 300:
@@ -393,7 +396,7 @@ class SseChannel(_Http):
             headers = {**self.own_headers, "Accept": "text/event-stream"}
             async with self._authorized("GET", self.url, headers) as response:
                 if not response.headers.get("content-type", "").startswith("text/event-stream"):
-                    failure = _refused(response, await response.aread())
+                    failure = _refused(response, await _read(response))
                     return
                 async for event in _events(response):
                     if event.event == "endpoint" and not ready.done():
@@ -424,11 +427,23 @@ def _refused(response: httpx.Response, content: bytes) -> HttpError:
     return HttpError(response.status_code, text, dict(response.headers.items()))
 
 
+async def _read(response: httpx.Response) -> bytes:
+    """Return the whole body. Raises httpx.DecodingError for one that is longer than any message may be."""
+    content = bytearray()
+    async for data in aiter_decoded(response):
+        content += data
+        if len(content) > DEFAULT_MAX_SIZE:
+            raise httpx.DecodingError(f"an answer of more than {DEFAULT_MAX_SIZE >> 20} MiB")
+    return bytes(content)
+
+
 async def _events(response: httpx.Response) -> AsyncIterator[SseEvent]:
     reader = SseReader()
-    async for data in response.aiter_bytes():
+    async for data in aiter_decoded(response):
         for event in reader.feed(data):
             yield event
+        if reader.size > DEFAULT_MAX_SIZE:
+            raise httpx.DecodingError(f"an event of more than {DEFAULT_MAX_SIZE >> 20} MiB")
 
 
 def _note(response: httpx.Response) -> dict[str, Any]:
@@ -451,7 +466,7 @@ async def fetch(url: str, *, limit: int = 1 << 20) -> bytes:
             if response.status_code != 200:
                 raise OSError(f"{url} answered {response.status_code}")
             body = b""
-            async for part in response.aiter_bytes():
+            async for part in aiter_decoded(response):
                 body += part
                 if len(body) > limit:
                     raise OSError(f"{url} is larger than {limit} bytes")

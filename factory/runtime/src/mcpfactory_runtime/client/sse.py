@@ -33,9 +33,11 @@ class SseReader:
         self._id = ""
         self._retry: int | None = None
         self._noted = False
+        self.size = 0  # bytes since the last event was complete
 
     def feed(self, data: bytes) -> Iterator[SseEvent]:
         """Yield the events that `data` completes."""
+        self.size += len(data)
         data = self._held + data
         self._held = b"\r" if data.endswith(b"\r") else b""  # may be half of a line end
         text = data[: len(data) - len(self._held)].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -70,5 +72,5 @@ class SseReader:
         event = None
         if self._data or self._noted:
             event = SseEvent("\n".join(self._data), self._event or "message", self._id, self._retry)
-        self._data, self._event, self._retry, self._noted = [], "", None, False
+        self._data, self._event, self._retry, self._noted, self.size = [], "", None, False, 0
         return event

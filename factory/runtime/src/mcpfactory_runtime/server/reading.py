@@ -34,6 +34,8 @@ def find_resource(registry: Registry, call: Call) -> tuple[Resource, str, Json]:
     for template in registry.templates.values():
         values = template.template.match(uri)
         if values is not None:
+            if template.template.unsafe(values, template.exempt_params):
+                break  # and no other template gets it
             try:
                 return template, uri, template.signature.bind(values)
             except ArgumentsError:

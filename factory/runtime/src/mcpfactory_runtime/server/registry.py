@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypedDict
 
 from mcpfactory_runtime.revisions import TASKS
@@ -45,6 +45,7 @@ class ResourceOptions(PromptOptions, total=False):
     mime_type: str | None
     annotations: Meta
     size: int | None
+    exempt_params: Collection[str]
 
 
 class ToolOptions(PromptOptions, total=False):
@@ -173,13 +174,24 @@ class Resource:
 
 
 class Template(Resource):
-    """A family of resources; the template's variables are the handler's parameters."""
+    """A family of resources; the template's variables are the handler's parameters.
 
-    __slots__ = ("template",)
+    `exempt_params` are variables whose values reach the handler even where they would lead out of a folder.
+    """
 
-    def __init__(self, template: UriTemplate, handler: Handler, signature: Signature, wire: Json) -> None:
+    __slots__ = ("exempt_params", "template")
+
+    def __init__(
+        self,
+        template: UriTemplate,
+        handler: Handler,
+        signature: Signature,
+        wire: Json,
+        exempt_params: Collection[str] = (),
+    ) -> None:
         super().__init__(template.text, handler, signature, wire)
         self.template = template
+        self.exempt_params = frozenset(exempt_params)
 
 
 class Prompt:
@@ -297,11 +309,12 @@ def make_resource(
     icons: Icons = None,
     meta: Meta = None,
     size: int | None = None,
+    exempt_params: Collection[str] = (),
 ) -> Resource:
     """Return a resource, or a template when the URI has variables.
 
     Raises:
-        TypeError: the URI's variables are not the handler's parameters.
+        TypeError: the URI's variables are not the handler's parameters, or `exempt_params` names one that it does not have.
     """
     template = UriTemplate(uri)
     signature = read_signature(handler)
@@ -311,6 +324,11 @@ def make_resource(
         raise TypeError(
             f"resource {uri!r}: the variables {sorted(given)} are not the parameters {sorted(wanted)} of {own_name}\n"
             "hint: every variable is a parameter, and every parameter without a variable needs a default"
+        )
+    if unknown := sorted({exempt_params} if isinstance(exempt_params, str) else set(exempt_params) - given):
+        raise TypeError(
+            f"resource {uri!r}: exempt_params names {', '.join(unknown)}, which the URI does not have\n"
+            'hint: a set of its variables, such as {"path"}'
         )
     wire: Json = {
         "uriTemplate" if template.names else "uri": uri,
@@ -322,7 +340,7 @@ def make_resource(
         wire["size"] = size
     _add_extras(wire, annotations, icons, meta)
     if template.names:
-        return Template(template, handler, signature, wire)
+        return Template(template, handler, signature, wire, exempt_params)
     return Resource(uri, handler, signature, wire)
 
 

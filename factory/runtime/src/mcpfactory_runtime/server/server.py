@@ -187,7 +187,9 @@ class Server:
 
         Args:
             uri: the URI, or the template (RFC 6570).
-            options: name, title, description, mime_type, annotations, icons, meta, size, as on the wire.
+            options: name, title, description, mime_type, annotations, icons, meta, size, as on the wire; exempt_params names
+                variables of a template whose values the function gets as they are: without it, none that would lead out of a
+                folder reaches it.
 
         Raises:
             TypeError: variables and parameters differ.

@@ -1,18 +1,21 @@
 """URI templates (RFC 6570, levels 1 to 3) read backwards: does a URI match, and with which values?
 
 Every operator is understood; `{name*}` matches across slashes, as users of other frameworks know it. Query variables
-(`{?a,b}`, `{&a}`) may come in any order and may be missing.
+(`{?a,b}`, `{&a}`) may come in any order and may be missing. Values that lead out of a folder are told (`unsafe`).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from typing import Final
 
 __all__ = ["UriTemplate"]
 
 _EXPRESSION: Final = re.compile(r"\{([+#./;?&]?)([^{}]+)\}")
 _NAME: Final = re.compile(r"^[A-Za-z_]\w*\*?$")
+
+_DRIVE: Final = re.compile(r"[A-Za-z]:[/\\]")
 
 # operator → (what stands before the first value, between values, a value as regular expression)
 _RULES: Final[dict[str, tuple[str, str, str]]] = {
@@ -37,12 +40,13 @@ class UriTemplate:
         ValueError: the template is malformed.
     """
 
-    __slots__ = ("_pattern", "names", "optional", "text")
+    __slots__ = ("_pattern", "_segments", "names", "optional", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.names: list[str] = []
         self.optional: set[str] = set()
+        self._segments: set[str] = set()  # variables that stand for one segment of a path
         pattern, position = "", 0
         for expression in _EXPRESSION.finditer(text):
             pattern += re.escape(text[position : expression.start()])
@@ -67,6 +71,16 @@ class UriTemplate:
         values = {**found.groupdict(), **query}
         return {name: _decoded(value) for name, value in values.items()}
 
+    def unsafe(self, values: Mapping[str, str], exempt: Collection[str] = ()) -> bool:
+        """Whether a value, but for the variables `exempt`, would lead out of a folder if it were taken for a path.
+
+        That is a NUL, a segment `..`, an absolute path; and any slash or backslash where the variable is one segment (`{name}`,
+        which matches none that is not escaped).
+        """
+        return any(
+            _leads_out(value, one=name in self._segments) for name, value in values.items() if name not in exempt
+        )
+
     def _expression(self, operator: str, variables: list[str]) -> str:
         parts = []
         for variable in variables:
@@ -79,6 +93,8 @@ class UriTemplate:
             if operator in ("?", "&"):
                 self.optional.add(name)
                 continue
+            if not variable.endswith("*") and operator not in ("+", "#"):
+                self._segments.add(name)
             value = r".+" if variable.endswith("*") else _RULES[operator][2]
             group = f"(?P<{name}>{value})"
             parts.append(f"{re.escape(name)}(?:={group})?" if operator == ";" else group)
@@ -86,6 +102,13 @@ class UriTemplate:
             return ""
         before, between, _ = _RULES[operator]
         return before + between.join(parts)
+
+
+def _leads_out(value: str, *, one: bool) -> bool:
+    parts = value.replace("\\", "/").split("/")
+    if "\0" in value or ".." in parts:
+        return True
+    return len(parts) > 1 if one else (parts[0] == "" and len(parts) > 1) or _DRIVE.match(value) is not None
 
 
 def _decoded(value: str | None) -> str:

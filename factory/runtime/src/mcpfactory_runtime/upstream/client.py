@@ -26,12 +26,14 @@ import httpcore
 import httpx
 
 from mcpfactory_runtime.addresses import host_port_of
+from mcpfactory_runtime.protocol.decoding import ACCEPTED, aiter_decoded
 from mcpfactory_runtime.redirects import Redirect, Redirects
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import ToolResult
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, credentials_for
 from mcpfactory_runtime.upstream.connections import Certificate, ConnectionPool, GuardedBackend, tls_context
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme, ServerAddress
+from mcpfactory_runtime.upstream.redaction import Redaction
 from mcpfactory_runtime.upstream.request import UpstreamRequest, build_request
 from mcpfactory_runtime.upstream.response import read_response
 from mcpfactory_runtime.upstream.servers import Addresses
@@ -183,23 +185,41 @@ class Upstream:
             ) from None
         except (httpcore.NetworkError, httpcore.ProtocolError, httpx.DecodingError, httpx.RequestError) as error:
             raise ToolError(
-                f"{operation.method} {operation.path}: the exchange with {host} broke off ({type(error).__name__})."
+                f"{operation.method} {operation.path}: the exchange with {host} broke off ({_broken_off(error)})."
             ) from None
-        content, headers = _redact(answer[2], answer[1], credentials.secrets)
-        return read_response(
-            answer[0],
-            headers,
-            content,
-            operation,
-            arguments=arguments,
-            url=request.url,
-            redirect=redirect,
-            schemes=self._schemes,
-            variable=self._addresses.variable(operation.server),
-            cut=answer[3],
-            max_text=self._max_text,
-            store_file=file_store(self._environ),
-        )
+        secrets = credentials.secrets
+        return self._result(answer, operation, arguments, secrets=secrets, url=request.url, redirect=redirect)
+
+    def _result(
+        self,
+        answer: _HttpAnswer,
+        operation: Operation,
+        arguments: Mapping[str, Any],
+        *,
+        secrets: tuple[str, ...],
+        url: str,
+        redirect: Redirect | None,
+    ) -> ToolResult:
+        """Return what the model sees of an answer, without the server's own credentials: some APIs echo what they were sent."""
+        redaction = Redaction(secrets)
+        try:
+            result = read_response(
+                answer[0],
+                redaction.headers(answer[1]),
+                redaction.content(answer[2]),
+                operation,
+                arguments=arguments,
+                url=url,
+                redirect=redirect,
+                schemes=self._schemes,
+                variable=self._addresses.variable(operation.server),
+                cut=answer[3],
+                max_text=self._max_text,
+                store_file=file_store(self._environ),
+            )
+        except ToolError as error:
+            raise ToolError(redaction.text(str(error))) from None
+        return redaction.result(result)
 
     async def aclose(self) -> None:
         """Close the connections. The object can be used again."""
@@ -243,7 +263,7 @@ class Upstream:
                     GuardedBackend(self._settings, self._addresses, self._private),
                     tls_context(self._settings, certificate, httpx.create_ssl_context),
                 ),
-                headers={"User-Agent": f"mcpfactory-runtime/{_VERSION}", "Accept-Encoding": "gzip, deflate"},
+                headers={"User-Agent": f"mcpfactory-runtime/{_VERSION}", "Accept-Encoding": ACCEPTED},
                 timeout=httpx.Timeout(
                     None, connect=_CONNECT_TIMEOUT
                 ),  # the rest is bounded by the deadline of the call
@@ -330,7 +350,7 @@ class Upstream:
         response = await client.send(sent, stream=True)
         try:
             content = bytearray()
-            async for chunk in response.aiter_bytes(65536):
+            async for chunk in aiter_decoded(response):
                 content += chunk
                 if len(content) > limit:
                     break
@@ -342,6 +362,10 @@ class Upstream:
 
 def _repeatable(request: UpstreamRequest) -> bool:
     return request.method in _REPEATABLE and not request.once
+
+
+def _broken_off(error: Exception) -> str:
+    return str(error) if isinstance(error, httpx.DecodingError) else type(error).__name__
 
 
 def _cause(error: BaseException) -> str:
@@ -367,14 +391,6 @@ def _retry_after(headers: Mapping[str, str], default: float) -> float:
     if not value:
         return default
     return float(value) if value.isdecimal() and len(value) < 6 else _LONGEST_WAIT + 1
-
-
-def _redact(content: bytes, headers: dict[str, str], secrets: Iterable[str]) -> tuple[bytes, dict[str, str]]:
-    """Take the server's own credentials out of a response: some APIs echo what they were sent."""
-    for secret in secrets:
-        content = content.replace(secret.encode(), b"[redacted]")
-        headers = {name: value.replace(secret, "[redacted]") for name, value in headers.items()}
-    return content, headers
 
 
 def file_store(environ: Mapping[str, str]) -> Callable[[bytes, str], str] | None:

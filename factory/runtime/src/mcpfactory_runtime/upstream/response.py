@@ -438,10 +438,20 @@ def _api_messages(content: bytes, headers: Mapping[str, str]) -> Iterator[str]:
             found = list(_messages_in(value))
             yield from found or [_printable(compact(value))]
     elif "html" in kind:
-        title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
-        yield unescape(re.sub(r"<[^>]+>|\s+", " ", title[1] if title else text))[:300]
+        yield unescape(_MARKUP.sub(" ", _title(text) or text))[:300]
     elif _is_text(kind):
         yield text
+
+
+_MARKUP: Final = re.compile(r"<[^<>]+>|\s+")  # each `<` is looked at once: up to the next one
+
+
+def _title(html: str) -> str:
+    """Return what stands in the first `title` of a page, "" where there is none. Each step goes on where the one before ended."""
+    lower = html.lower()
+    start = lower.find(">", lower.find("<title")) if "<title" in lower else -1
+    end = lower.find("</title", start) if start >= 0 else -1
+    return html[start + 1 : end] if end >= 0 and len(lower) == len(html) else ""
 
 
 def _messages_in(value: Any, depth: int = 0) -> Iterator[str]:
@@ -468,6 +478,14 @@ def _messages_in(value: Any, depth: int = 0) -> Iterator[str]:
 
 # --- bytes as text ---
 
+# Charsets that browsers know (Encoding Standard §4.2) and some like them: others of Python's codecs take minutes, or decompress.
+_CHARSETS: Final = re.compile(
+    r"utf[-_]?(8|16)([-_]?[lb]e)?|(us[-_]?)?ascii|(iso[-_]?8859[-_]|latin[-_]?)\d{1,2}|(windows[-_]|cp[-_]?)(125\d|874|866|932|949|936|950|437|85\d)"
+    r"|(x[-_])?(mac[-_]?roman|macintosh|sjis)|shift[-_]?jis|ms[-_]?(932|949|950)|euc[-_]?(jp|kr)|iso[-_]2022[-_](jp|kr)|gb[-_]?(2312|k|18030)|big5([-_]?hkscs)?|koi8[-_][rtu]"
+    r"|ks[-_]c[-_]5601.*|tis[-_]620|hz([-_]gb([-_]2312)?)?",
+    re.IGNORECASE,
+)
+
 
 def _is_text(kind: str) -> bool:
     """Return whether a media type (without parameters; "" is unknown) is read as text."""
@@ -477,8 +495,9 @@ def _is_text(kind: str) -> bool:
 def _decode(content: bytes, headers: Mapping[str, str], *, controls: bool = False) -> str:
     """Bytes as text, in the charset that the response names. Control characters go, save tab and line ends, unless `controls`."""
     found = re.search(r"charset\s*=\s*[\"']?([\w.:-]+)", headers.get("content-type", ""), re.IGNORECASE)
+    charset = found[1].lower() if found and _CHARSETS.fullmatch(found[1]) else "utf-8"
     try:
-        text = content.decode(found[1] if found else "utf-8", "replace")
+        text = content.decode(charset, "replace")
     except (LookupError, ValueError):  # a charset that Python does not know
         text = content.decode("utf-8", "replace")
     text = text.removeprefix("\ufeff")

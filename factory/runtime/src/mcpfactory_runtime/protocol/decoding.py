@@ -1,0 +1,107 @@
+"""Bodies of HTTP responses, decompressed in bounded steps: a kilobyte of a hostile server may stand for gigabytes (RFC 9110 §8.4)."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["ACCEPTED", "BodyDecoder", "aiter_decoded", "iter_decoded"]
+
+ACCEPTED: Final = "gzip, deflate"
+_STEP: Final = 1 << 18  # bytes that one step decompresses at most: 1 ms of a processor
+_HEADER: Final = 2  # bytes of the header of zlib (RFC 1950 §2.2)
+_WINDOWS: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+_KNOWN: Final = {*_WINDOWS, "br", "zstd", "compress", "x-compress", "dcb", "dcz"}
+
+
+class BodyDecoder:
+    """Decompresses one body.
+
+    Args:
+        content_encoding: the header's value; what names no coding at all is taken for none, as browsers do.
+
+    Raises:
+        httpx.DecodingError: for more than one coding, for one that was not asked for, and for a body that is not in it.
+    """
+
+    __slots__ = ("_coding", "_head", "_inflate")
+
+    def __init__(self, content_encoding: str) -> None:
+        codings = [one.strip().lower() for one in content_encoding.split(",")]
+        codings = [one for one in codings if one in _KNOWN]
+        if len(codings) > 1:
+            raise _broken(f"{len(codings)} content codings, one inside the other")
+        self._coding = codings[0] if codings else ""
+        if self._coding and self._coding not in _WINDOWS:
+            raise _broken(f"the content coding {self._coding}, which was not asked for")
+        self._inflate = zlib.decompressobj(_WINDOWS[self._coding]) if self._coding else None
+        self._head: bytes | None = (
+            b"" if self._coding == "deflate" else None
+        )  # until it is told which of two formats it is
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Yield what some bytes of the body stand for, each piece at most 256 KiB where it was compressed."""
+        if self._inflate is None:
+            yield data
+            return
+        if self._head is not None:
+            data = self._head + data
+            self._head = data if len(data) < _HEADER else None
+            if self._head is not None:
+                return
+            if data[0] & 15 != zlib.DEFLATED or int.from_bytes(data[:_HEADER]) % 31:
+                self._inflate = zlib.decompressobj(
+                    -zlib.MAX_WBITS
+                )  # without the header: what some servers take deflate for
+        while data and not self._inflate.eof:
+            yield self._decompressed(data)
+            data = self._inflate.unconsumed_tail
+
+    def rest(self) -> bytes:
+        """Return what is left at the end of the body."""
+        return self._inflate.flush() if self._inflate is not None else b""
+
+    def _decompressed(self, data: bytes) -> bytes:
+        assert self._inflate is not None
+        try:
+            return self._inflate.decompress(data, _STEP)
+        except zlib.error as error:
+            raise _broken(f"a body that is no {self._coding}") from error
+
+
+def _broken(message: str) -> httpx.DecodingError:
+    import httpx  # noqa: PLC0415 - only for answers that cannot be read
+
+    return httpx.DecodingError(message)
+
+
+async def aiter_decoded(response: httpx.Response) -> AsyncIterator[bytes]:
+    """Yield a response's body in pieces of bounded size; others run between them.
+
+    Raises:
+        httpx.DecodingError: as `BodyDecoder`.
+        httpx.HTTPError: the connection broke.
+    """
+    from asyncio import sleep  # noqa: PLC0415 - loaded long before
+
+    decoder = BodyDecoder(response.headers.get("content-encoding", ""))
+    async for data in response.aiter_raw():
+        for number, piece in enumerate(decoder.pieces(data)):
+            if number:
+                await sleep(0)
+            yield piece
+    if rest := decoder.rest():
+        yield rest
+
+
+def iter_decoded(response: httpx.Response) -> Iterator[bytes]:
+    """Yield a response's body in pieces of bounded size; raises as `aiter_decoded`."""
+    decoder = BodyDecoder(response.headers.get("content-encoding", ""))
+    for data in response.iter_raw():
+        yield from decoder.pieces(data)
+    if rest := decoder.rest():
+        yield rest
