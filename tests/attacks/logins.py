@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from unittest.mock import patch
 
+from mcpfactory_runtime.client import http
 from mcpfactory_runtime.client.http import HttpChannel
 from mcpfactory_runtime.oauth.metadata import AuthorizationServer
 from mcpfactory_runtime.oauth.model import Fetch, OAuthError, check_url
@@ -47,6 +49,16 @@ def _inside(url: str) -> str:
     raise HarmError(f"{url} is called")
 
 
+def _rebound(_: Path) -> str:
+    """Its name is public, its address is not: it may have chosen that itself."""
+
+    async def addresses(url: str) -> list[str]:
+        return ["10.0.0.1"]
+
+    with patch.object(http, "_addresses", addresses):
+        return _inside("https://auth.example.com/token")
+
+
 def _folder(folder: Path) -> str:
     (folder / "a.json").write_text(json.dumps({"access_token": "planted"}))
     folder.chmod(0o777)
@@ -67,5 +79,6 @@ ROWS = {
         f"an endpoint at {host}": ("refused", lambda _, host=host: _inside(f"https://{host}/token"))
         for host in ("169.254.169.254", "10.0.0.1", "[fe80::1]", "[::ffff:127.0.0.1]", "localhost", "2130706433")
     },
+    "an endpoint whose name was made to lead inside, as the server's": ("refused", _rebound),
     "tokens in a folder that everybody may write": ("refused", _folder),
 }  # fmt: skip

@@ -38,6 +38,11 @@ def test_another_provider_has_files_of_its_own(shell):
     assert shell("ci", "--provider", "gitlab").out == "wrote .gitlab/mcpfactory.yml\n"
 
 
+def test_servers_of_a_job_come_as_one_text_and_never_as_options(shell):
+    refused = shell("ci", "run", "shard", "--servers=--force --jobs 99")
+    assert (refused.code, "no server '--force'" in refused.err) == (3, True)
+
+
 def test_changed_servers_are_assigned(shell):
     made = shell("ci", "matrix", "--json").data
     assert made.pop("run"), "what the jobs run under, and what is folded"

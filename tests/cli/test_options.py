@@ -88,6 +88,7 @@ MEANINGS = {
     "--scope": "a scope of OAuth",
     "--search": "a gateway's tools by search",
     "--server": "a server of the workspace",
+    "--servers": "servers of the workspace, as one text",
     "--set": "an option of a target",
     "--shared-credentials": "equal security schemes of several documents are one",
     "--show": "how many rows are shown",

@@ -14,12 +14,14 @@ from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StateErr
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.ci.bundle import pack_run
 from mcpfactory_pipeline.ci.fold import fold_in, summary
+from mcpfactory_pipeline.ci.gitlab import gitlab_pipeline, gitlab_release, gitlab_shards
+from mcpfactory_pipeline.ci.release import release_workflow
 from mcpfactory_pipeline.ci.settings import MOST_JOBS, read_ci
 from mcpfactory_pipeline.ci.shard_results import ShardResult, assigned_results, named_results, read_run
 from mcpfactory_pipeline.ci.shards import changed, matrix, shards
 from mcpfactory_pipeline.ci.workflow import PLACE, workflow
 from mcpfactory_pipeline.init import init_workspace
-from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, PlanStep
+from mcpfactory_pipeline.plan.plan import BROKEN, RUN, UP_TO_DATE, PlanStep
 from mcpfactory_pipeline.promotion.restore import restore
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.state.store import Store
@@ -68,6 +70,13 @@ def test_only_servers_with_something_to_run_are_assigned():
         PlanStep("c", "x", "blocked"),
     ]
     assert changed(steps) == ["b"]
+
+
+@pytest.mark.parametrize("name", ["x --force --jobs 99", "--force", "a;b", "a\nb", "$(id)", "*", "é"])
+def test_a_folder_whose_name_is_more_than_a_name_is_assigned_to_no_job(name):
+    with pytest.raises(ConfigError, match="cannot be the folder of a server") as caught:
+        changed([PlanStep("a", "x", RUN), PlanStep(name, "x", BROKEN)])
+    assert "\n" not in str(caught.value)
 
 
 # --- folding ---
@@ -229,6 +238,21 @@ def test_no_script_holds_a_value_from_outside(written):
     scripts = [step["run"] for _, step in steps(written) if "run" in step]
     assert 'pip install "mcpfactory[dask]" # ours: all' in scripts
     assert [script for script in scripts if "${{" in script] == []
+
+
+UNQUOTED = re.compile(r"'[^']*'|\"\$\([^()]*\)\"|\"[^\"]*\"")
+
+
+def test_every_value_in_a_script_is_quoted(written):
+    texts = [written, release_workflow(read_ci({}))]
+    scripts = [step["run"] for text in texts for _, step in steps(text) if "run" in step]
+    settings = read_ci({})
+    for text in (gitlab_pipeline(settings), gitlab_shards([("a",)], settings, "RUN"), gitlab_release(settings)):
+        for job in yaml.safe_load(text).values():
+            if isinstance(job, dict):
+                scripts += [line for key in ("script", "after_script", "before_script") for line in job.get(key, ())]
+    assert len(scripts) > 40
+    assert [script for script in scripts if "$" in UNQUOTED.sub("", script)] == []
 
 
 def test_no_mark_of_the_template_is_left(written):

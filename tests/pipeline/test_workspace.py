@@ -161,6 +161,19 @@ def test_folders_that_are_being_made_are_no_servers_and_one_with_an_odd_name_is_
     assert ([server.name for server in servers], [one.name for one in broken]) == (["a"], ["my server"])
 
 
+def test_a_link_below_servers_is_no_server_wherever_it_leads(workspace, tmp_path):
+    add_server(workspace.root, "a")
+    elsewhere = add_server(tmp_path / "elsewhere", "b")
+    (workspace.root / "servers/b").symlink_to(elsewhere)
+    servers, broken = workspace.survey()
+    assert [server.name for server in servers] == ["a"]
+    assert [(one.name, "is a link" in one.message, one.hint) for one in broken] == [
+        ("b", True, "move the server's folder here")
+    ]
+    with pytest.raises(ConfigError, match="is a link"):
+        workspace.server("b")
+
+
 ROOT = '[workspace]\nname = "w"\n'
 
 

@@ -6,11 +6,12 @@ import asyncio
 import json
 from typing import Any
 
+import httpx
 import pytest
 
-from mcpfactory_runtime.client import Client, HttpError
+from mcpfactory_runtime.client import Client, HttpError, http
 from mcpfactory_runtime.client.oauth import OAuth, OAuthError
-from mcpfactory_runtime.oauth.model import HttpAnswer
+from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer
 from tests.patience import advance
 from tests.runtime.client.authority import CALLBACK, Authority, authority, basic
 
@@ -254,6 +255,41 @@ def test_a_server_elsewhere_cannot_point_at_this_machine(place: str) -> None:
     with pytest.raises(OAuthError) as caught:
         next(login.steps("https://remote.example/mcp", 401, f'Bearer resource_metadata="{place}"'))
     assert caught.value.code == "unsafe_url"
+
+
+async def test_a_private_host_is_called_where_a_person_named_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def addresses(url: str) -> list[str]:
+        return ["10.0.0.7", "10.0.0.8", "10.0.0.7"]
+
+    monkeypatch.setattr(http, "_addresses", addresses)
+    login = OAuth(client_id="c", private_hosts=["Auth.corp.example"])
+    channel = http.HttpChannel("https://mcp.corp.example/mcp", oauth=login)
+    assert await channel._checked("https://auth.corp.example:8443/token") == [
+        "https://10.0.0.7:8443/token",
+        "https://10.0.0.8:8443/token",
+    ]
+    with pytest.raises(OAuthError, match=r"hint: if other\.corp\.example is yours") as caught:
+        await channel._checked("https://other.corp.example/token")
+    assert caught.value.code == "unsafe_url"
+
+
+async def test_the_next_address_of_a_host_is_called_when_one_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append((request.url.host, request.headers["host"], request.extensions["sni_hostname"]))
+        if request.url.host == "8.8.8.8":
+            raise httpx.ConnectError("no route")
+        return httpx.Response(200, content=b"{}")
+
+    async def addresses(url: str) -> list[str]:
+        return ["8.8.8.8", "10.0.0.1", "9.9.9.9"]
+
+    asked: list[tuple[str, str, str]] = []
+    monkeypatch.setattr(http, "_addresses", addresses)
+    channel = http.HttpChannel("https://mcp.example.com/mcp")
+    channel._client = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+    found = await channel._fetch(Fetch("GET", "https://auth.example.com/x"))
+    assert found.status == 200
+    assert asked == [(host, "auth.example.com", "auth.example.com") for host in ("8.8.8.8", "9.9.9.9")]
 
 
 def test_metadata_is_looked_for_below_the_path_and_then_at_the_root() -> None:

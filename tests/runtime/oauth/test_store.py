@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,19 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(OAuthError, match=r"a\.json is damaged") as caught:
         FileStore(tmp_path).read("a")
     assert caught.value.code == "no_store"
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o2775, 0o1777])
+def test_a_folder_that_others_may_write_is_refused_with_what_mends_it(tmp_path: Path, mode: int) -> None:
+    folder = tmp_path / "tokens"
+    folder.mkdir()
+    folder.chmod(mode)
+    with pytest.raises(OAuthError, match=rf"its mode is {mode:o}") as caught:
+        FileStore(folder).write("a", {"n": 1})
+    command = re.search(r"(chmod \S+ \S+);", str(caught.value))
+    assert command is not None
+    subprocess.run(command[1].split(), check=True)
+    FileStore(folder).write("a", {"n": 1})
 
 
 def test_a_keyring_that_is_locked_says_so_without_its_own_words(tmp_path: Path) -> None:

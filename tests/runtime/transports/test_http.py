@@ -189,6 +189,10 @@ def test_pages_of_other_sites_are_refused_before_anything_else(http: httpx.Clien
 def test_other_paths_types_and_methods_are_refused(http: httpx.Client) -> None:
     assert http.post("/other", json=hello()).status_code == 404
     assert http.post("/mcp", content=b"{}", headers={"content-type": "text/plain"}).status_code == 415
+    for kinds, status in ((["application/json", "text/plain"], 415), (["application/json"] * 2, 400)):
+        assert (
+            http.post("/mcp", content=b"{}", headers=[("content-type", kind) for kind in kinds]).status_code == status
+        )
     assert http.put("/mcp").status_code == 405
     assert http.get("/mcp").status_code == 400
     assert http.get("/mcp", headers={"mcp-protocol-version": LATEST.name}).status_code == 405

@@ -74,7 +74,7 @@ workflow:
   variables:
     RUN: @RUN@
   script:
-    - mcpfactory ci run "shards/shard-$SHARD" $SERVERS --run "$RUN"
+    - mcpfactory ci run "shards/shard-$SHARD" --servers="$SERVERS" --run "$RUN"
   artifacts:
     when: always
     paths: ["shards/shard-$SHARD"]

@@ -88,7 +88,7 @@ jobs:
       MCPFACTORY_ACTOR: ${{ github.actor }}
     steps:
 @SETUP@
-      - run: mcpfactory ci run shard $SERVERS --run "$RUN"
+      - run: mcpfactory ci run shard --servers="$SERVERS" --run "$RUN"
       - if: ${{ !cancelled() }}
         uses: @UPLOAD@
         with:

@@ -24,6 +24,7 @@ __all__ = [
     "WorkspaceDocument",
     "WorkspaceError",
     "WorkspaceServer",
+    "is_name",
     "read_toml",
     "setting_error",
 ]
@@ -164,11 +165,16 @@ class Workspace:
 
     def has_folder(self, name: str) -> bool:
         """Whether there is a folder of that name with an `mcpfactory.toml`, whatever that says."""
-        return bool(_NAME.fullmatch(name)) and _exists(self.root / "servers" / name / CONFIG)
+        return is_name(name) and _exists(self.root / "servers" / name / CONFIG)
 
     def choose(self, names: list[str] | tuple[str, ...] | None) -> list[WorkspaceServer]:
         """Return the named servers in the given order without repetition, or all that can be used when no name is given."""
         return [self.server(name) for name in dict.fromkeys(names)] if names else self.servers()
+
+
+def is_name(text: str) -> bool:
+    """Return whether a server may have that name: one word for a shell, a path and a page, which is no option."""
+    return bool(_NAME.fullmatch(text))
 
 
 def _exists(file: Path) -> bool:
@@ -191,8 +197,10 @@ def _workspace_name(file: Path, config: Mapping[str, Any]) -> str:
 
 def _read_server(folder: Path) -> WorkspaceServer:
     file = folder / CONFIG
-    if not _NAME.fullmatch(folder.name):
-        raise ConfigError(f"{folder} cannot be the folder of a server", hint="give it a name like bookshop")
+    if not is_name(folder.name):
+        raise ConfigError(f"{str(folder)!r} cannot be the folder of a server", hint="give it a name like bookshop")
+    if folder.is_symlink():
+        raise ConfigError(f"{folder} is a link: what it leads to may be anything", hint="move the server's folder here")
     config = read_toml(file)
     if found := unread(config, SERVER_FIELDS):
         raise ConfigError(f"{file}: {found[0]}", hint=found[1])

@@ -178,6 +178,12 @@ def matrix(
 def run(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to; made when it is not there.")],
     names: Names = None,
+    servers: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES", help="Servers as one text with a space between names, as the matrix assigns them."
+        ),
+    ] = "",
     run_id: RunId = "",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the events of the run, one JSON object a line.")
@@ -198,7 +204,12 @@ def run(
     workspace = workspace_in()
     reporter = make_reporter("json" if as_json else "live" if output.read_by_person(sys.stdout) else "plain")
     adopt_orphans()
-    outcome = run_pipeline(workspace, names or None, reporter=reporter, run_id=read_run(run_id) if run_id else "")
+    outcome = run_pipeline(
+        workspace,
+        [*(names or ()), *servers.split()] or None,
+        reporter=reporter,
+        run_id=read_run(run_id) if run_id else "",
+    )
     warn_of_isolation(workspace, outcome)
     if left := end_descendants():
         output.note(f"ended {pluralize(left, 'orphan')} that jobs left behind")

@@ -142,29 +142,37 @@ class _Http(ClientChannel):
             url = found.url
 
     async def _fetch(self, request: Fetch) -> HttpAnswer:
-        """Return a request to an authorization server, or for metadata."""
-        content = bytearray()
+        """Return the answer to a request to an authorization server, or for metadata."""
         try:
-            async with (
-                asyncio.timeout(_FETCH_TIME),
-                self._http.stream(
-                    request.method,
-                    await self._checked(request.url),
-                    content=request.content,
-                    headers={**request.headers, "Host": urlsplit(request.url).netloc},
-                    extensions={"sni_hostname": urlsplit(request.url).hostname or ""},
-                ) as response,
-            ):
-                async for data in aiter_decoded(response):
-                    content += data
-                    if len(content) > _FETCH_SIZE:
-                        raise OAuthError("bad_response", f"{request.url} answered with more than {_FETCH_SIZE} bytes")
+            async with asyncio.timeout(_FETCH_TIME):
+                *places, last = await self._checked(request.url)
+                for place in places:
+                    with suppress(httpx.ConnectError, httpx.ConnectTimeout):  # nothing was sent: the next may answer
+                        return await self._fetch_at(place, request)
+                return await self._fetch_at(last, request)
         except (httpx.HTTPError, TimeoutError) as error:
             raise self._unreachable(error, request.url) from None
+
+    async def _fetch_at(self, place: str, request: Fetch) -> HttpAnswer:
+        """Return the answer to a request that is sent to a checked address, in the name of its URL."""
+        parts, content = urlsplit(request.url), bytearray()
+        async with self._http.stream(
+            request.method,
+            place,
+            content=request.content,
+            headers={**request.headers, "Host": parts.netloc},
+            extensions={"sni_hostname": parts.hostname or ""},
+        ) as response:
+            async for data in aiter_decoded(response):
+                content += data
+                if len(content) > _FETCH_SIZE:
+                    raise OAuthError("bad_response", f"{request.url} answered with more than {_FETCH_SIZE} bytes")
         return HttpAnswer(response.status_code, dict(response.headers.items()), bytes(content))
 
-    async def _checked(self, url: str) -> str:
-        """Return the URL with the address that is dialled in place of its name. A server elsewhere leads to public addresses only.
+    async def _checked(self, url: str) -> list[str]:
+        """Return the URL once for each address that may be dialled, with that in place of its name; never none.
+
+        A server elsewhere leads to public addresses, and to the hosts that `OAuth.private_hosts` names.
 
         Raises:
             OAuthError: `unsafe_url`: it leads to this machine or a private network.
@@ -172,16 +180,19 @@ class _Http(ClientChannel):
         try:
             parts = urlsplit(url)
             if describe_private(self.url) or parts.netloc == urlsplit(self.url).netloc:
-                return url
-            found = await _addresses(url)
+                return [url]
+            found = list(dict.fromkeys(await _addresses(url)))
         except (OSError, ValueError) as error:  # a name that no resolver takes is a UnicodeError
             raise self._unreachable(error) from None
-        address = next((one for one in found if is_public(one)), "")
-        if not address:
+        permitted = self.oauth is not None and self.oauth.permits_private(url)
+        addresses = [one for one in found if permitted or is_public(one)]
+        if not addresses:
             raise OAuthError(
-                "unsafe_url", f"{self.url} names {url}, which is at a private or local address; that is not called"
+                "unsafe_url",
+                f"{self.url} names {url}, which is at a private or local address; that is not called\n"
+                f"hint: if {parts.hostname} is yours, OAuth(private_hosts=[{parts.hostname!r}]) permits it",
             )
-        return parts._replace(netloc=host_port(address, parts.port or 443)).geturl()
+        return [parts._replace(netloc=host_port(one, parts.port or 443)).geturl() for one in addresses]
 
     def _unreachable(self, error: Exception, url: str = "") -> ConnectionLostError:
         parts = urlsplit(url or self.url)

@@ -73,6 +73,7 @@ class OAuth:
         name: what consent pages call the client.
         store: where registrations and tokens are kept, as JSON objects; they are secrets. A dict when not given.
         clock: seconds since the epoch.
+        private_hosts: names of hosts of a private network that MCP servers may lead to, as `auth.corp.example`.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class OAuth:
         name: str = "mcpfactory",
         store: MutableMapping[str, Json] | None = None,
         clock: Callable[[], float] = time.time,
+        private_hosts: Iterable[str] = (),
     ) -> None:
         if visit is not None and not redirect_uri:
             raise ValueError("a browser needs a redirect_uri to come back to")
@@ -94,6 +96,7 @@ class OAuth:
         self._identity = Identity(name, redirect_uri, client_id, client_secret, issuer, document)
         self._store: MutableMapping[str, Json] = {} if store is None else store
         self._clock = clock
+        self._private_hosts = frozenset(host.lower() for host in private_hosts)
         self._lock = asyncio.Lock()
 
     def token(self, url: str) -> str:
@@ -102,6 +105,10 @@ class OAuth:
         if grant is None or (grant.expires_at is not None and grant.expires_at - _MARGIN <= self._clock()):
             return ""
         return grant.access_token
+
+    def permits_private(self, url: str) -> bool:
+        """Return whether the host that a URL names is one of `private_hosts`: what a person named, whatever address it has."""
+        return (urlsplit(url).hostname or "") in self._private_hosts
 
     @staticmethod
     def refused(status: int, header: str) -> bool:
@@ -192,7 +199,7 @@ class OAuth:
     async def _show(self, url: str, page: Visit) -> str:
         if self._visit is None:
             raise OAuthError("no_browser", "there is nobody to ask")
-        if describe_private(page.url) and not describe_private(url):
+        if describe_private(page.url) and not describe_private(url) and not self.permits_private(page.url):
             raise OAuthError("unsafe_url", f"{url} leads browsers to {page.url}, at a private or local address")
         return await self._visit(page.url)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping
@@ -219,7 +220,8 @@ def _refuse_shared(folder: Path) -> None:
     if found.st_mode & 0o022:
         raise OAuthError(
             "no_store",
-            f"others may write into {folder}, where tokens are kept\nhint: chmod 700 {folder}, if it is yours",
+            f"others may write into {folder}, where tokens are kept (its mode is {stat.S_IMODE(found.st_mode):o})\n"
+            f"hint: remove what is not yours in it, then: chmod go= {folder}; or set MCPFACTORY_TOKEN_STORE to a new folder",
         )
 
 

@@ -161,7 +161,10 @@ def _route_post(headers: Headers, body: Any, sessions: Sessions, mirrored: Calla
 
 def is_json(headers: Headers) -> bool:
     """Return whether a request says that its body is JSON: a web page can say so only after its browser has asked whether it may."""
-    return headers.get("content-type", "").partition(";")[0].strip(" \t").lower() == "application/json"
+    said = headers.get("content-type", "")
+    kinds = {one.strip(" \t") for one in said.split(",")}  # a header that stands twice and says one thing, says that
+    kind = kinds.pop() if len(kinds) == 1 else said
+    return kind.partition(";")[0].strip(" \t").lower() == "application/json"
 
 
 def _is_modern(body: Any) -> bool:
