@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import mcpfactory_runtime
-from mcpfactory_runtime import Context, McpError, Server, Text
+from mcpfactory_runtime import Context, Image, McpError, Server, Text
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
@@ -164,3 +164,76 @@ def test_one_import_of_the_package_loads_none_of_its_modules() -> None:
     program = "import sys, mcpfactory_runtime; print(sorted(n for n in sys.modules if n.startswith('mcpfactory_')))"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "['mcpfactory_runtime']"
+
+
+class Opaque:
+    pass
+
+
+async def yields_later() -> AsyncIterator[int]:
+    yield 1
+    yield 2
+
+
+def yields() -> Any:
+    yield from ("a", 1)
+
+
+@pytest.mark.parametrize(
+    ("returned", "annotation", "content", "structured"),
+    [
+        (["a", Image(b"x"), {"k": 1}], None, ["a", "image", '{"k":1}'], None),
+        ((Text("a"), 1), None, ["a", "1"], None),
+        ([Image(b"x")], list[Image], ["image"], None),
+        (b"\xff\x00", None, ["/wA="], None),
+        (b"\xff\x00", bytes, ["/wA="], {"result": "/wA="}),
+        ([b"\xff"], None, ['["_w=="]'], None),
+        ([1, "a"], None, ['[1,"a"]'], None),
+    ],
+)
+def test_what_people_return_becomes_content(
+    returned: Any, annotation: Any, content: list[str], structured: Any
+) -> None:
+    def tool() -> Any:
+        return returned
+
+    tool.__annotations__ = {} if annotation is None else {"return": annotation}
+    server = Server("results")
+    server.tool(tool)
+    found = use(server, lambda client: client.call_tool("tool", {}))
+    assert [block.get("text", block["type"]) for block in found["content"]] == content
+    assert found.get("structuredContent") == structured
+
+
+def test_what_a_generator_yields_is_a_list() -> None:
+    server = Server("results")
+    server.tool(yields_later)
+    server.tool(yields)
+    found = use(server, lambda client: client.call_tool("yields_later", {}))
+    assert found["structuredContent"] == {"result": [1, 2]}
+    assert use(server, lambda client: client.call_tool("yields", {}))["content"][0]["text"] == '["a",1]'
+
+
+def test_what_has_no_json_form_is_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    server = Server("results")
+    server.tool(name="opaque", structured=False)(Opaque)
+    assert use(server, lambda client: client.call_tool("opaque", {}))["isError"]
+    assert "an Opaque was returned that has no JSON form" in caplog.text.replace("a Opaque", "an Opaque")
+    assert "hint:" in caplog.text
+
+
+def test_decorators_say_what_to_write() -> None:
+    server = Server("decorated")
+    server.tool("named")(nothing)
+    server.prompt("asked", title="Asked")(nothing)
+    assert list(server.registry.tools) == ["named"]
+    assert list(server.registry.prompts) == ["asked"]
+    for wrong, words in (
+        (lambda: server.tool(5), "5 is no function and no name"),  # type: ignore[call-overload]
+        (lambda: server.tool("a", name="b"), "two names for one tool: 'a' and 'b'"),
+        (lambda: server.resource(nothing), 'a resource needs a URI\nhint: @server.resource\\("notes'),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError, match=words):
+            wrong()
+    with pytest.raises(ValueError, match="a URI begins with a scheme"):
+        server.resource("today")(nothing)

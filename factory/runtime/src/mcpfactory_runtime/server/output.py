@@ -7,10 +7,11 @@ a schema to match: one schema fits all peers.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from base64 import b64encode
+from collections.abc import Callable, Sequence
 from typing import Any, get_args, get_origin
 
-from pydantic_core import SchemaValidator, to_json
+from pydantic_core import PydanticSerializationError, SchemaValidator, to_json
 
 from mcpfactory_runtime.server.results import Content, ToolResult, content_blocks
 from mcpfactory_runtime.server.schema.annotations import builtin_schema
@@ -35,6 +36,8 @@ def read_output(annotation: Any, structured: bool | None) -> tuple[Converter, Js
         if structured:
             raise TypeError("structured=True needs a return annotation that says what the data is")
         return free_result, None
+    if annotation in (bytes, bytearray):
+        return _wrapping_converter(_base64), _wrapped({"type": "string", "contentEncoding": "base64"})
     pair = builtin_schema(annotation)
     if pair is not None:
         core: Any = pair[0]
@@ -50,19 +53,46 @@ def read_output(annotation: Any, structured: bool | None) -> tuple[Converter, Js
 
 
 def free_result(value: Any) -> Json:
-    """Return a result without a schema: content as it is, objects also as structured content, the rest as JSON text."""
+    """Return a result without a schema: content as it is, objects also as structured content, the rest as JSON text.
+
+    Bytes are their base64; a list that holds content keeps it, and its other items are text beside it.
+
+    Raises:
+        TypeError: the value has no JSON form.
+    """
     if isinstance(value, ToolResult):
         return value.to_dict()
     if value is None:
         return {"content": []}
     if isinstance(value, str | Content):
         return {"content": content_blocks(value)}
-    if isinstance(value, list | tuple) and value and all(isinstance(item, str | Content) for item in value):
-        return {"content": content_blocks(value)}
-    text = {"type": "text", "text": to_json(value, inf_nan_mode="null", bytes_mode="base64").decode()}
+    if isinstance(value, list | tuple) and value and _holds_content(value):
+        return {"content": [block for item in value for block in free_result(item)["content"]]}
+    if isinstance(value, bytes | bytearray):
+        return {"content": content_blocks(_base64(value))}
+    text = {"type": "text", "text": _json_text(value)}
     if isinstance(value, dict):
         return {"content": [text], "structuredContent": value}
     return {"content": [text]}
+
+
+def _holds_content(values: Sequence[Any]) -> bool:
+    return all(isinstance(one, str) for one in values) or any(isinstance(one, Content) for one in values)
+
+
+def _base64(value: bytes | bytearray) -> str:
+    return b64encode(value).decode("ascii")
+
+
+def _json_text(value: Any) -> str:
+    try:
+        return to_json(value, inf_nan_mode="null", bytes_mode="base64").decode()
+    except PydanticSerializationError as error:
+        raise TypeError(
+            f"a {type(value).__name__} was returned that has no JSON form: {error}\n"
+            "hint: return a dict, a dataclass, a pydantic model or text; content blocks need no annotation, or one that names them, "
+            "such as list[Image | str]"
+        ) from None
 
 
 def _object_converter(plain: Callable[[Any], Any]) -> Converter:
@@ -71,7 +101,7 @@ def _object_converter(plain: Callable[[Any], Any]) -> Converter:
             return value.to_dict()
         data = plain(value)
         return {
-            "content": [{"type": "text", "text": to_json(data, inf_nan_mode="null").decode()}],
+            "content": [{"type": "text", "text": _json_text(data)}],
             "structuredContent": data,
         }
 
@@ -83,7 +113,7 @@ def _wrapping_converter(plain: Callable[[Any], Any]) -> Converter:
         if isinstance(value, ToolResult):
             return value.to_dict()
         data = plain(value)
-        text = data if type(data) is str else to_json(data, inf_nan_mode="null").decode()
+        text = data if type(data) is str else _json_text(data)
         return {"content": [{"type": "text", "text": text}], "structuredContent": {"result": data}}
 
     return convert

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypedDict
 
 from mcpfactory_runtime.revisions import TASKS
 from mcpfactory_runtime.server.output import Converter, free_result, read_output
-from mcpfactory_runtime.server.signature import Signature, is_async, names_and_context, read_signature
+from mcpfactory_runtime.server.signature import (
+    Signature,
+    awaited,
+    is_async,
+    names_and_context,
+    read_signature,
+    returned,
+)
 from mcpfactory_runtime.server.uri_template import UriTemplate
 
 __all__ = [
@@ -60,6 +68,7 @@ class ToolOptions(PromptOptions, total=False):
     defer_task: bool
 
 
+_SCHEME: Final = re.compile(r"[A-Za-z{][A-Za-z0-9+.{}-]*:")  # RFC 3986 §3.1; or a variable in its place
 _SIGNS: Final = str.maketrans("_-.", "xxx")
 
 
@@ -118,7 +127,7 @@ class Tool:
     ) -> Tool:
         """Return a tool from a function's name, signature and docstring; see `Server.tool` for the keywords."""
         signature = read_signature(handler)
-        convert, schema = read_output(signature.returns, structured)
+        convert, schema = read_output(returned(signature.returns), structured)
         wire = _described(_tool_name(handler, name), signature, title, description)
         wire["inputSchema"] = dict(input_schema) if input_schema is not None else signature.schema
         for given in (input_schema, output_schema):
@@ -134,10 +143,10 @@ class Tool:
             wire["outputSchema"] = schema
         _add_extras(wire, annotations, icons, meta)
         tool = cls(wire["name"], wire)
-        tool.handler = handler
+        tool.handler = awaited(handler)
         tool.bind = signature.bind
         tool.context = signature.context
-        tool.is_async = is_async(handler)
+        tool.is_async = is_async(tool.handler)
         tool.convert = convert
         if scopes:
             from mcpfactory_runtime.auth.scopes import union  # noqa: PLC0415 - only for tools that ask for scopes
@@ -314,8 +323,13 @@ def make_resource(
     """Return a resource, or a template when the URI has variables.
 
     Raises:
+        ValueError: the URI has no scheme, or is a malformed template.
         TypeError: the URI's variables are not the handler's parameters, or `exempt_params` names one that it does not have.
     """
+    if not _SCHEME.match(uri):
+        raise ValueError(
+            f"resource {uri!r}: a URI begins with a scheme\nhint: such as notes://today, or notes://{{id}} for many"
+        )
     template = UriTemplate(uri)
     signature = read_signature(handler)
     own_name = name or _handler_name(handler)

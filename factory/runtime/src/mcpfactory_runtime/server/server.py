@@ -116,7 +116,7 @@ class Server:
     @overload
     def tool(
         self,
-        function: None = None,
+        name: str | None = None,
         /,
         *,
         app: str | None = None,
@@ -133,13 +133,13 @@ class Server:
         visibility: Sequence[Literal["model", "app"]] = (),
         **options: Any,
     ) -> Any:
-        """Make a function a tool: `@server.tool` or `@server.tool(name=…)`. The function itself is returned.
+        """Make a function a tool: `@server.tool`, `@server.tool("name")` or `@server.tool(title=…)`. The function itself is returned.
 
         Parameters become the input schema, the docstring the description (its `Args:` those of the arguments), the
         return annotation the output schema. `async def` runs on the event loop, `def` in a worker thread.
 
         Args:
-            function: the handler.
+            function: the handler, or the tool's name.
             app: URI of the page that shows results (docs/reference/extensions.md).
             visibility: who may call.
             options: name, title, description, annotations (`readOnlyHint` …), icons, meta; structured: True demands
@@ -161,7 +161,7 @@ class Server:
             self.add_tool(tool)
             return handler
 
-        return register if function is None else register(function)
+        return _decorated(register, function, options, "tool")
 
     def add_tool(self, tool: Tool) -> None:
         """Add a tool that was built otherwise; connected clients are notified."""
@@ -192,9 +192,11 @@ class Server:
                 folder reaches it.
 
         Raises:
-            TypeError: variables and parameters differ.
+            TypeError: variables and parameters differ, or no URI is given.
             ValueError: the URI is taken or malformed.
         """
+        if not isinstance(uri, str):
+            raise TypeError('a resource needs a URI\nhint: @server.resource("notes://today")')
 
         def register(handler: Function) -> Function:
             self.add_resource(make_resource(uri, handler, **options))
@@ -224,13 +226,15 @@ class Server:
     def prompt(self, function: Function, /) -> Function: ...
 
     @overload
-    def prompt(self, function: None = None, /, **options: Unpack[PromptOptions]) -> Callable[[Function], Function]: ...
+    def prompt(
+        self, name: str | None = None, /, **options: Unpack[PromptOptions]
+    ) -> Callable[[Function], Function]: ...
 
     def prompt(self, function: Any = None, /, **options: Any) -> Any:
         """Make a function a prompt. It returns text, a `Message`, content, or a list of these.
 
         Args:
-            function: the handler; its parameters are the prompt's arguments.
+            function: the handler, whose parameters are the prompt's arguments; or the prompt's name.
             options: name, title, description, icons, meta, as on the wire.
 
         Raises:
@@ -244,7 +248,7 @@ class Server:
             self.notify_changed("prompts")
             return handler
 
-        return register if function is None else register(function)
+        return _decorated(register, function, options, "prompt")
 
     def remove_prompt(self, name: str) -> None:
         """Remove a prompt; connected clients are notified.
@@ -475,3 +479,19 @@ class Server:
         from mcpfactory_runtime.transports.http.app import HttpApp  # noqa: PLC0415 - transports are chosen at run time
 
         return HttpApp(self, **options)
+
+
+def _decorated(register: Callable[[Any], Any], given: Any, options: dict[str, Any], what: str) -> Any:
+    """Return what a decorator returns that is written without parentheses, with a name, or with keywords.
+
+    Raises:
+        TypeError: for another first argument, and for two names.
+    """
+    if callable(given):
+        return register(given)
+    if isinstance(given, str):
+        if options.setdefault("name", given) != given:
+            raise TypeError(f"two names for one {what}: {given!r} and {options['name']!r}")
+    elif given is not None:
+        raise TypeError(f'{given!r} is no function and no name\nhint: @server.{what}, or @server.{what}("name")')
+    return register

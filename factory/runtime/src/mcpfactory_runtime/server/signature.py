@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
-from typing import Any, Final, get_args, get_type_hints
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
+from functools import wraps
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from pydantic_core import SchemaValidator, ValidationError
 
@@ -20,10 +21,12 @@ __all__ = [
     "Injected",
     "Signature",
     "argument_binder",
+    "awaited",
     "is_async",
     "names_and_context",
     "read_signature",
     "resolved_hints",
+    "returned",
 ]
 
 Json = dict[str, Any]
@@ -166,6 +169,26 @@ def resolved_hints(handler: Handler) -> dict[str, Any]:
 def is_async(handler: Handler) -> bool:
     """Whether calling the handler gives something to await."""
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(getattr(handler, "__call__", None))  # noqa: B004 - callable objects with an async __call__
+
+
+_MANY: Final = (AsyncGenerator, AsyncIterable, AsyncIterator, Generator, Iterable, Iterator)
+
+
+def returned(annotation: Any) -> Any:
+    """Return what a result is annotated with: a list for what yields, as all of it is sent at once."""
+    return list[get_args(annotation)[0]] if get_origin(annotation) in _MANY else annotation  # type: ignore[misc]  # known at run time
+
+
+def awaited(handler: Handler) -> Handler:
+    """Return the handler, and for an async generator a function that gives the list of what it yields."""
+    if not inspect.isasyncgenfunction(handler):
+        return handler
+
+    @wraps(handler)
+    async def collected(*arguments: Any, **named: Any) -> list[Any]:
+        return [value async for value in handler(*arguments, **named)]
+
+    return collected
 
 
 def argument_binder(schema: Json) -> Callable[[Json], Json]:

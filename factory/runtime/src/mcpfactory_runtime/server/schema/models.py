@@ -8,7 +8,7 @@ from typing import Annotated, Any, NotRequired
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import PydanticUndefined, SchemaValidator
+from pydantic_core import PydanticSerializationError, PydanticUndefined, SchemaValidator
 from typing_extensions import TypedDict
 
 __all__ = ["arguments_schema", "field_default", "model_schema", "output_schema"]
@@ -79,7 +79,13 @@ def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
         raise TypeError(f"the return annotation has no schema: {error}\nhint: structured=False does without") from error
 
     def plain(value: Any) -> Any:
-        return adapter.dump_python(adapter.validate_python(value), mode="json", by_alias=True)
+        try:
+            return adapter.dump_python(adapter.validate_python(value), mode="json", by_alias=True)
+        except PydanticSerializationError as error:
+            raise TypeError(
+                f"what was returned has no JSON form: {error}\n"
+                "hint: content blocks need an annotation that names them, such as list[Image | str], or none"
+            ) from None
 
     return plain, schema
 
