@@ -278,7 +278,7 @@ async def test_the_next_address_of_a_host_is_called_when_one_does_not_answer(mon
         asked.append((request.url.host, request.headers["host"], request.extensions["sni_hostname"]))
         if request.url.host == "8.8.8.8":
             raise httpx.ConnectError("no route")
-        return httpx.Response(200, content=b"{}")
+        return httpx.Response(200, stream=httpx.ByteStream(b"{}"))
 
     async def addresses(url: str) -> list[str]:
         return ["8.8.8.8", "10.0.0.1", "9.9.9.9"]
