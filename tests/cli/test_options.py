@@ -32,6 +32,7 @@ MEANINGS = {
     "--open": "everybody is served",
     "--pushed": "the base is the commit before a push",
     "--dialect": "a dialect",
+    "--documents": "where callers may take API documents from",
     "--dry-run": "say what would be done",
     "--due": "all that is due",
     "--env": "a variable for a server",

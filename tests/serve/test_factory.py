@@ -11,10 +11,12 @@ from typing import Any
 import anyio
 import pytest
 
+from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import LogLines
 from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.promotion.stage_decision import approve_stage
+from mcpfactory_pipeline.serve import access
 from mcpfactory_pipeline.serve.factory import make_factory
 from mcpfactory_pipeline.serve.pipeline_tools import add_log
 from mcpfactory_pipeline.serve.results import StepRun
@@ -185,7 +187,7 @@ async def test_a_person_counts_once_whether_she_approves_herself_or_says_yes_to_
 async def test_an_agent_makes_one_server_of_several_documents_and_reads_one_anew(tmp_path):
     space = init_workspace(tmp_path / "space", git=False)
     documents = [f"{label}={DOCUMENT}" for label in ("old", "new")]
-    async with connect(make_factory(space.root), info=AGENT) as client:
+    async with connect(make_factory(space.root, [str(DOCUMENT.parent)]), info=AGENT) as client:
         made = await client.call_tool("new_server", {"documents": documents, "name": "books"})
         assert made["structuredContent"]["tools"] == 22, text(made)
         refused = await client.call_tool("update_server", {"server": "books", "document": str(DOCUMENT)})
@@ -196,7 +198,7 @@ async def test_an_agent_makes_one_server_of_several_documents_and_reads_one_anew
 
 async def test_an_agent_makes_a_server_and_runs_it_and_hears_of_each_step(tmp_path):
     space, heard = init_workspace(tmp_path / "space", git=False), []
-    async with connect(make_factory(space.root), info=AGENT) as client:
+    async with connect(make_factory(space.root, [str(DOCUMENT.parent)]), info=AGENT) as client:
         refused = await client.call_tool("new_server", {"name": "books"})
         assert "exactly one" in text(refused)
         made = await client.call_tool("new_server", {"document": str(DOCUMENT), "name": "books"})
@@ -318,8 +320,31 @@ async def test_every_prompt_names_tools_that_there_are(space):
             assert named - known == set()
 
 
-async def test_over_http_no_file_elsewhere_on_the_machine_is_read(space):
-    async with connect(make_factory(space.root, local=False)) as client:
+async def test_no_file_elsewhere_on_the_machine_is_read(space):
+    async with connect(make_factory(space.root)) as client:
         for arguments in ({"document": str(DOCUMENT)}, {"template": "../elsewhere"}, {"document": "../../x.yaml"}):
             result = await client.call_tool("new_server", {**arguments, "name": "books"})
             assert "is not in the workspace" in text(result)
+
+
+def test_documents_come_from_the_workspace_and_from_where_a_person_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(access.socket, "getaddrinfo", lambda host, *_a, **_o: [(0, 0, 0, "", (ADDRESSES[host], 0))])
+    (tmp_path / "apis").mkdir()
+    (tmp_path / "space").mkdir()
+    places = (str(tmp_path / "apis"), "localhost:8000", "Inside.example")
+    known = access.WorkspaceAccess(tmp_path / "space", places)
+    assert known.document("a.yaml") == str(tmp_path / "space/a.yaml")
+    for name in (
+        "http://localhost:8000/x",
+        "https://inside.example/x",
+        "https://outside.example/x",
+        str(tmp_path / "apis/a.yaml"),
+    ):
+        assert known.document(name) == name
+    for name in ("http://localhost:8001/x", "https://rebound.example/x"):
+        with pytest.raises(ConfigError, match="at no public address") as caught:
+            known.document(name)
+        assert "mcpfactory serve --documents" in caught.value.hint
+
+
+ADDRESSES = {"outside.example": "8.8.8.8", "inside.example": "10.0.0.1", "rebound.example": "10.0.0.1"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +16,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import actor
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime import Context, ToolError
+from mcpfactory_runtime.addresses import describe_private, host_port_of, is_public
 
 if TYPE_CHECKING:
     from mcpfactory_codegen.servers.documents import ApiSource
@@ -30,9 +32,14 @@ _POLL: Final = 0.2  # seconds between two looks whether work is still wanted
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceAccess:
-    """A workspace. With `local`, who calls may name any file of this machine: it is theirs; else those of the workspace."""
+    """A workspace. Callers may name its files and public addresses as documents.
+
+    `documents` are the folders and hosts (`host`, `host:port`) elsewhere that a person added: whether and what another file
+    or address is, is not told to who calls. Without `local`, who calls may be any program of this machine.
+    """
 
     root: Path
+    documents: tuple[str, ...] = ()
     local: bool = True
 
     def workspace(self) -> Workspace:
@@ -61,16 +68,38 @@ class WorkspaceAccess:
         """Return a URL as it is; a path from the root of the workspace.
 
         Raises:
-            ConfigError: for a path that may not be read.
+            ConfigError: for a file or address that callers may not name, whether or not there is one.
         """
-        if re.match(r"https?://", name):
-            return name
-        path = (self.root / name).resolve()
-        if not self.local and not path.is_relative_to(self.root.resolve()):
+        if re.match(r"(?i)https?://", name):
+            if self._is_permitted_address(name):
+                return name
             raise ConfigError(
-                f"{name} is not in the workspace", hint="over HTTP, give a URL or a file below the workspace"
+                f"{name} is at no public address",
+                hint=f"whoever starts the server permits it: mcpfactory serve --documents {host_port_of(name) or 'HOST'}",
             )
-        return str(path)
+        folders = (self.root, *(Path(one).expanduser() for one in self.documents if _is_folder(one)))
+        with suppress(OSError, RuntimeError, ValueError):  # a circle of links, a name that no file can have
+            path = (self.root / name).resolve()
+            if any(path.is_relative_to(folder.resolve()) for folder in folders):
+                return str(path)
+        raise ConfigError(
+            f"{name} is not in the workspace",
+            hint="give a URL or a file below the workspace; whoever starts the server permits others: mcpfactory serve --documents FOLDER",
+        )
+
+    def _is_permitted_address(self, url: str) -> bool:
+        """Return whether a URL leads to public addresses, or to a host that a person named. What nobody resolves leads nowhere."""
+        place = host_port_of(url)
+        host, _, port = place.rpartition(":")
+        if {place, host} & {one.lower() for one in self.documents}:
+            return True
+        if not place or describe_private(url):
+            return False
+        try:
+            found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+        except (OSError, ValueError):
+            return True
+        return all(is_public(str(one[4][0])) for one in found)
 
     def sources(self, documents: Sequence[str]) -> list[ApiSource]:
         """Return where documents are, each as `document`; a label may lead: `stock=api/stock.yaml`."""
@@ -81,6 +110,11 @@ class WorkspaceAccess:
     def template(self, name: str) -> str:
         """Return the name of a template that is shipped, or the path of a folder, as `document`."""
         return self.document(name) if re.search(r"[/\\.]", name) else name
+
+
+def _is_folder(place: str) -> bool:
+    """Return whether a place that a person named is a folder, and no host."""
+    return place.startswith(("/", ".", "~")) or Path(place).is_absolute()
 
 
 def agent(ctx: Context) -> str:

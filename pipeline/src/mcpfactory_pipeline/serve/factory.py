@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -23,9 +24,12 @@ what came of it. Decisions about channels ask a person, and are possible where t
 The prompts are playbooks. Commands in hints (`mcpfactory pipeline run NAME`) have tools of the same name; that of `unhold` is `release`."""
 
 
-def make_factory(root: Path, *, local: bool = True) -> Server:
-    """Return the server for the workspace at `root`. Without `local`, callers may name files of the workspace only."""
-    access = WorkspaceAccess(root, local)
+def make_factory(root: Path, documents: Sequence[str] = (), *, local: bool = True) -> Server:
+    """Return the server for the workspace at `root`; `documents` are places elsewhere that API documents may come from.
+
+    Without `local`, it is reached over HTTP: decisions are for callers that are known.
+    """
+    access = WorkspaceAccess(root, tuple(documents), local)
     server = Server(
         "mcpfactory",
         version=version("mcpfactory-pipeline"),

@@ -33,6 +33,14 @@ def serve(
     public_url: Annotated[
         str, typer.Option(metavar="URL", help="The endpoint as clients write it, with --token; https.")
     ] = "",
+    documents: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PLACE",
+            help="A folder (/PATH, ./PATH) or a host (HOST, HOST:PORT) that callers may take API documents from, besides the "
+            "workspace and public addresses; repeatable.",
+        ),
+    ] = None,
     workspace: Root = None,
 ) -> None:
     """Offer the factory itself as an MCP server, so that agents can operate it; or a gateway to servers of the workspace."""
@@ -43,6 +51,8 @@ def serve(
         output.fail("--server, --all and --search do not go together so", "mcpfactory serve --all --search", Exit.USAGE)
     if not http and (token or public_url):
         output.fail("--token and --public-url are for --http", "mcpfactory serve --http --token env:NAME", Exit.USAGE)
+    if documents and gateway:
+        output.fail("--documents is for the factory's own tools", "leave out --server and --all", Exit.USAGE)
     from mcpfactory_pipeline.serve.listen import HttpAddress, listen, secret_variables
 
     found = workspace_in(workspace)
@@ -60,4 +70,4 @@ def serve(
     else:
         from mcpfactory_pipeline.serve.factory import make_factory
 
-        listen(make_factory(found.root, local=not http), place)
+        listen(make_factory(found.root, documents or (), local=not http), place)
