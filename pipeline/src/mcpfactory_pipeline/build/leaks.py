@@ -11,7 +11,7 @@ from typing import Final
 
 from mcpfactory_pipeline.base.git import git_output
 
-__all__ = ["find_leaks", "without_ignored"]
+__all__ = ["find_leaks", "find_leaks_among", "without_ignored"]
 
 _LARGEST: Final = 1 << 24  # bytes of one file that are looked at
 _FILES: Final = re.compile(
@@ -41,7 +41,14 @@ _EXAMPLES: Final = re.compile(rb"EXAMPLE|X{8}|x{8}|0{8}")  # what documentation 
 
 def find_leaks(packages: Iterable[Path]) -> Iterator[str]:
     """Yield what stands in wheels and source distributions and must not leave the machine: file and kind, never the secret."""
-    members = [(package.name, name, content) for package in packages for name, content in _members(package)]
+    yield from find_leaks_among(
+        (package.name, name, content) for package in packages for name, content in _members(package)
+    )
+
+
+def find_leaks_among(files: Iterable[tuple[str, str, bytes]]) -> Iterator[str]:
+    """Yield the same of files, each with the name of the archive that it is in, its own name there, and its content."""
+    members = list(files)
     public = {found[0] for _, name, content in members if _is_document(name) for found in _ANY.finditer(content)}
     for package_name, name, content in members:
         if not _is_document(name) and (kind := _kind(name, content, public)):

@@ -27,6 +27,7 @@ from mcpfactory_pipeline.channels.channel import offered_wheel
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.plan.policy import describe_decision, find_channel, read_channels
 from mcpfactory_pipeline.promotion.soundness import require_sound
+from mcpfactory_pipeline.publish.leaks import find_published_leaks
 from mcpfactory_pipeline.publish.release import CandidateRelease, read_release
 from mcpfactory_pipeline.publish.table import TARGETS, targets_named
 from mcpfactory_pipeline.publish.target import PublishEvidence, PublishTarget, TargetSettings
@@ -217,8 +218,15 @@ def _prepare(
     problems = tuple(
         {"rule": one.rule, "message": one.message, "hint": one.hint} for one in target.check(release, settings)
     )
-    judged_only = mode == "check" or problems  # making may install what the server needs, and so ask an index
-    return _Delivery(target, settings, {} if judged_only else target.build(release, settings), problems)
+    if mode == "check" or problems:  # making may install what the server needs, and so ask an index
+        return _Delivery(target, settings, {}, problems)
+    files = target.build(release, settings)
+    hint = "take it out of the server's sources, change the secret, and make a new candidate"
+    leaks = tuple(
+        {"rule": f"{target.id}/secret", "message": found, "hint": hint}
+        for found in find_published_leaks(release, files)
+    )
+    return _Delivery(target, settings, files, leaks)
 
 
 def _refuse_early(store: Store, release: CandidateRelease, chosen: Sequence[PublishTarget]) -> None:
