@@ -441,6 +441,9 @@ class Server:
         Raises:
             CatalogueError: the environment asks for generated tools that there are not.
         """
+        if self._loop is not None and self._loop is asyncio.get_running_loop():
+            yield  # entered already, by whoever ends it: an application and what is mounted in it
+            return
         self.extensions.check_environment()
         self._loop = asyncio.get_running_loop()
         self.closing = asyncio.Event()
@@ -473,6 +476,26 @@ class Server:
         from mcpfactory_runtime.transports.http.run import run_http  # noqa: PLC0415 - loads the web server
 
         run_http(self, host, port, **options)
+
+    async def run_async(self, transport: Literal["stdio", "http"] = "stdio", **options: Any) -> None:
+        """Serve in the running event loop until the input ends (stdio), or it is cancelled; signals are left to the program.
+
+        Args:
+            transport: which one.
+            options: of HTTP: host, port, and those of `http_app`.
+
+        Raises:
+            OSError: the address cannot be listened on.
+            ValueError: an option is wrong.
+        """
+        if transport == "stdio":
+            from mcpfactory_runtime.transports.stdio import serve_stdio  # noqa: PLC0415 - transports are chosen at run time
+
+            await serve_stdio(self)
+        else:
+            from mcpfactory_runtime.transports.http.run import serve_http  # noqa: PLC0415 - loads the web server
+
+            await serve_http(self, options.pop("host", "127.0.0.1"), options.pop("port", 8000), **options)
 
     def http_app(self, **options: Any) -> HttpApp:
         """Return the server as an ASGI application, to be served or mounted; see `transports.http.HttpApp` for `options`."""

@@ -25,7 +25,7 @@ from mcpfactory_runtime.transports.http.stream import DROP_AT, DROPPABLE
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
 
-__all__ = ["run_stdio"]
+__all__ = ["run_stdio", "serve_stdio"]
 
 _GRACE: Final = 0.1  # seconds for handlers that are about to finish when the input ends
 _DRAIN: Final = 10.0  # seconds for requests in flight when a signal ends the process
@@ -54,6 +54,11 @@ def run_stdio(server: Host) -> None:
             loop.run_until_complete(main)
     finally:
         _exit_if_busy()
+
+
+async def serve_stdio(server: Host) -> None:
+    """Serve in the running event loop until the input ends, or it is cancelled; signals are left to the program."""
+    await _serve(server, *_claim_descriptors(), asyncio.Event())
 
 
 def _exit_if_busy() -> None:

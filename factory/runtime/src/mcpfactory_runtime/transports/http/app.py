@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Collection, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,9 +29,11 @@ from mcpfactory_runtime.protocol.http import (
     route,
 )
 from mcpfactory_runtime.protocol.param_headers import Mirrored, find_mirrored
+from mcpfactory_runtime.transports.http.cors import exposing, granted_origin, is_preflight, send_preflight
 from mcpfactory_runtime.transports.http.event_store import Journal
 from mcpfactory_runtime.transports.http.exchange import Exchange
 from mcpfactory_runtime.transports.http.gate import create_gate
+from mcpfactory_runtime.transports.http.life import Life
 from mcpfactory_runtime.transports.http.session import HttpSession
 from mcpfactory_runtime.transports.http.sse import SseEndpoints, session_in
 from mcpfactory_runtime.transports.http.wire import (
@@ -117,8 +119,7 @@ class HttpApp:
         self._paths = frozenset({self._path}) | (self._sse.paths if self._sse else frozenset())
         self._pages = pages or {}
         self._reviving = asyncio.Lock()
-        self._life = AsyncExitStack()
-        self._started = False
+        self._life = Life(self._enter)
         self._mirrored: dict[str, Mirrored] = {}
         self._mirrored_version = -1
 
@@ -132,8 +133,8 @@ class HttpApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope."""
         if scope["type"] == "http":
-            if not self._started:
-                await self._start()
+            if not self._life.started:
+                await self._life.start()
             await self._serve(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
@@ -142,27 +143,43 @@ class HttpApp:
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
-        await self._start()
+        await self._life.start()
         await send({"type": "lifespan.startup.complete"})
         await receive()
+        await self._life.end()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    @asynccontextmanager
+    async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
+        """The life of the application, for the `lifespan` of the Starlette or FastAPI application that it is mounted in.
+
+        Without it the server's own lifespan is entered at the first request, and left when the event loop ends.
+
+        Args:
+            app: whatever the other application passes.
+        """
+        await self._life.start()
+        try:
+            yield
+        finally:
+            await self._life.end()
+
+    async def _enter(self, stack: AsyncExitStack) -> None:
+        if self._store is not None:
+            await self._store.open()
+            stack.push_async_callback(self._store.aclose)
+        await stack.enter_async_context(self._server.running())
+        stack.push_async_callback(self._leave)
+        if self._relay is not None:
+            await self._relay.start(partial(self._serve, forwarded=True), self._server)
+
+    async def _leave(self) -> None:
         self.begin_shutdown()
         if self._relay is not None:
             await self._relay.aclose(FORWARDED_GRACE)
         for session in list(self._sessions.values()):
             session.outlive()
             await self._end_session(session)
-        await self._life.aclose()
-        await send({"type": "lifespan.shutdown.complete"})
-
-    async def _start(self) -> None:
-        """Enter the server's lifespan; at the first request where the application is mounted and gets no lifespan."""
-        self._started = True
-        if self._store is not None:
-            await self._store.open()
-            self._life.push_async_callback(self._store.aclose)
-        await self._life.enter_async_context(self._server.running())
-        if self._relay is not None:
-            await self._relay.start(partial(self._serve, forwarded=True), self._server)
 
     def begin_shutdown(self) -> None:
         """Refuse requests from now on, and end streams that belong to none. Event loop only."""
@@ -180,14 +197,20 @@ class HttpApp:
         if refused is not None:
             await reject(send, refused)
             return
+        origin = "" if forwarded else granted_origin(headers, self._origins)
+        if origin and is_preflight(scope["method"], headers):
+            await send_preflight(send, origin, headers)
+            return
+        send = exposing(send, origin) if origin else send
+        await self._serve_path(scope, receive, send, headers=headers, forwarded=forwarded)
+
+    async def _serve_path(
+        self, scope: Scope, receive: Receive, send: Send, *, headers: dict[str, str], forwarded: bool
+    ) -> None:
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
         place = path.rstrip("/")
-        if place in self._pages:
-            admitted = await self._gate.authenticate(scope, headers)
-            await send_page(send, self._pages[place], scope, headers, admitted=not isinstance(admitted, Rejection))
-            return
         if place not in self._paths:
-            await self._serve_metadata(path, send)
+            await self._serve_other(place, path, scope, headers, send)
             return
         if self._relay is not None and not forwarded:
             owner = self._relay.owner(headers.get(SESSION_HEADER) or session_in(scope))
@@ -224,6 +247,14 @@ class HttpApp:
         # who lists the event stream first prefers it
         streamed = headers.get("accept", "").startswith("text/event-stream")
         await self._execute(chosen, principal, scope, receive, send, streamed=streamed)
+
+    async def _serve_other(self, place: str, path: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
+        """Serve a page, or metadata, or nothing."""
+        if place not in self._pages:
+            await self._serve_metadata(path, send)
+            return
+        admitted = await self._gate.authenticate(scope, headers)
+        await send_page(send, self._pages[place], scope, headers, admitted=not isinstance(admitted, Rejection))
 
     async def _serve_metadata(self, path: str, send: Send) -> None:
         document = self._gate.document(path)

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, Final
 from mcpfactory_runtime.protocol.http import LOOPBACK
 from mcpfactory_runtime.transports.http.app import HttpApp
 from mcpfactory_runtime.transports.http.relay import WorkerRelay
-from mcpfactory_runtime.transports.http.serve import DRAIN, listen, listen_each, print_url, serve
+from mcpfactory_runtime.transports.http.serve import DRAIN, listen, listen_each, print_url, serve, serve_embedded
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
 
-__all__ = ["run_http"]
+__all__ = ["run_http", "serve_http"]
 
 _STARTUP_FAILURE: Final = 3  # exit status of a worker that could not start
 _EARLY: Final = 1.0  # seconds; a worker that dies earlier did not do well, nor one that could not start
@@ -49,13 +49,7 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
         OSError: the address cannot be listened on.
         ValueError: an option is wrong.
     """
-    if host not in LOOPBACK | {"::1"}:
-        options.setdefault("allowed_hosts", ("*",))
-    path = os.environ.get("MCPFACTORY_EVENTS_DB")
-    if path and options.get("event_store") is None:
-        from mcpfactory_runtime.transports.http.sqlite_events import SqliteEventStore  # noqa: PLC0415 - SQLite is for those who ask for it
-
-        options["event_store"] = SqliteEventStore(path)
+    _complete(options, host)
     if workers < 1 or (workers > 1 and not hasattr(os, "fork")):
         raise ValueError(f"{workers} worker processes are not possible here\nhint: leave workers= out")
     app = HttpApp(server, **options)
@@ -67,6 +61,29 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
     listeners = listen_each(host, port, workers)
     print_url(server.name, listeners[0], host, app.path, f" by {workers} processes")
     _run_workers(server.name, lambda others: HttpApp(server, relay=others, **options), listeners)
+
+
+async def serve_http(server: Host, host: str, port: int, **options: Any) -> None:
+    """Serve `http://host:port/mcp` in the running event loop until it is cancelled; signals are left to the program.
+
+    Args and Raises: as `run_http`, without `workers`.
+    """
+    _complete(options, host)
+    app = HttpApp(server, **options)
+    listener = listen(host, port)
+    print_url(server.name, listener, host, app.path)
+    await serve_embedded(app, listener)
+
+
+def _complete(options: dict[str, Any], host: str) -> None:
+    """Add what follows from the address and the environment."""
+    if host not in LOOPBACK | {"::1"}:
+        options.setdefault("allowed_hosts", ("*",))
+    path = os.environ.get("MCPFACTORY_EVENTS_DB")
+    if path and options.get("event_store") is None:
+        from mcpfactory_runtime.transports.http.sqlite_events import SqliteEventStore  # noqa: PLC0415 - SQLite is for those who ask for it
+
+        options["event_store"] = SqliteEventStore(path)
 
 
 def _run_workers(name: str, make_app: Callable[[WorkerRelay], HttpApp], listeners: Sequence[socket.socket]) -> None:

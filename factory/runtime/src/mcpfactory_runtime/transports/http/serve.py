@@ -11,7 +11,8 @@ import os
 import signal
 import socket
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
@@ -22,7 +23,7 @@ from mcpfactory_runtime.server.threads import busy
 if TYPE_CHECKING:
     from mcpfactory_runtime.transports.http.app import HttpApp
 
-__all__ = ["DRAIN", "listen", "listen_each", "listening_hint", "print_url", "serve", "web_config"]
+__all__ = ["DRAIN", "listen", "listen_each", "listening_hint", "print_url", "serve", "serve_embedded", "web_config"]
 
 DRAIN: Final = 10  # seconds for requests in flight when the process gets a signal to end
 _BACKLOG: Final = 2048
@@ -163,6 +164,29 @@ class _WebServer(uvicorn.Server):
             with suppress(OSError, ValueError):
                 sys.stderr.flush()
             os._exit(0)
+
+
+class _EmbeddedServer(_WebServer):
+    """One that leaves signals, and the end of the process, to the program around it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        await uvicorn.Server.serve(self, sockets)
+
+
+async def serve_embedded(app: HttpApp, listener: socket.socket) -> None:
+    """Serve until it is cancelled, then let requests in flight end, for `DRAIN` seconds at most."""
+    server = _EmbeddedServer(web_config(app), app, None)
+    task = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        server.handle_exit(signal.SIGTERM, None)
+        await task
+        raise
 
 
 def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
