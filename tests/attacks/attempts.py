@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.attacks import connections, logins, questions, surroundings
+from tests.attacks import connections, logins, questions, surroundings, texts
 
 __all__ = ["ATTEMPTS", "Attempt"]
 
@@ -28,6 +28,7 @@ ATTEMPTS: Final[dict[str, Attempt]] = {
         ("surroundings", surroundings.ROWS),
         ("connections", connections.ROWS),
         ("logins", logins.ROWS),
+        ("texts", texts.ROWS),
     )
     for name, (expected, carry_out) in rows.items()
 }

@@ -15,6 +15,7 @@ from mcpfactory.exits import Exit
 
 __all__ = [
     "data",
+    "document",
     "error",
     "fail",
     "hint",
@@ -52,7 +53,9 @@ def styled(text: str, style: str, *, err: bool = False) -> str:
 
 def data(value: Any) -> None:
     """Print one JSON document on stdout."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")
+    from mcpfactory_pipeline.base.text import printable_json
+
+    sys.stdout.write(printable_json(json.dumps(value, indent=2, ensure_ascii=False, default=str)) + "\n")
 
 
 def line(text: str = "") -> None:
@@ -67,10 +70,15 @@ def note(text: str) -> None:
 
 
 def raw(text: str) -> None:
-    """Print text of somebody else, as it is: a log, a report. On a terminal it may colour, and do nothing else to it."""
+    """Print text of somebody else, a log or a report: on a terminal it may colour, and nothing of it acts on terminal or CI."""
     from mcpfactory_pipeline.base.text import printable
 
-    sys.stdout.write(printable(text, colour=read_by_person(sys.stdout)) if sys.stdout.isatty() else text)
+    sys.stdout.write(printable(text, colour=read_by_person(sys.stdout)))
+
+
+def document(text: str) -> None:
+    """Print a document for a program, which its writer has made safe to show, as it is."""
+    sys.stdout.write(text)
 
 
 def _write(stream: TextIO, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -13,26 +14,47 @@ __all__ = [
     "format_duration",
     "pluralize",
     "printable",
+    "printable_json",
     "table_lines",
     "truncate",
     "wrap",
 ]
 
-# Everything that moves the cursor, rings, or reorders what is read; line ends and tabs stay.
-_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+# Everything that moves the cursor, rings, reorders what is read, or is read by programs only; line ends and tabs stay.
+_CONTROL: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e01ef]"
+)
 _COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
+# Colours and weights, but neither black nor backgrounds nor "concealed": what is printed stays readable.
+_PLAIN_COLOUR: Final = re.compile("\x1b\\[(?:(?:0?[0-4]?|2[2-4]|3[1-79]|9[0-6])(?:;|(?=m)))*m")
+# What a CI reads as an order to itself: `::error …::` first in a line (GitHub), `##[error]` and `##vso[` (GitHub, Azure), `##teamcity[`.
+_ORDER_TO_CI: Final = re.compile(
+    r"^((?:[^\S\n]|\x1b\[[0-9;]*m)*):(?=:[^\n]*::)|#(?=#(?:\[|vso\[|teamcity\[))", re.MULTILINE
+)
 _GAP: Final = 2
 _WORD: Final = 20  # columns up to which a word is not broken as long as there is room
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def printable(text: str, *, colour: bool = False) -> str:
-    r"""Return the text with control characters written out (`\x1b`); with `colour`, codes that only colour stay."""
+    r"""Return the text with control and invisible characters, and signs that a CI takes as orders, written out (`\x1b`).
+
+    With `colour`, codes that only colour stay; without it they are left out.
+    """
     text = text.replace("\r\n", "\n")
-    if not colour:
-        return _CONTROL.sub(_escape_control, _COLOUR.sub("", text))
-    parts, codes = _COLOUR.split(text), [*_COLOUR.findall(text), ""]
-    return "".join(_CONTROL.sub(_escape_control, part) + code for part, code in zip(parts, codes, strict=True))
+    if colour:
+        parts, codes = _PLAIN_COLOUR.split(text), [*_PLAIN_COLOUR.findall(text), ""]
+        text = "".join(_CONTROL.sub(_escape, part) + code for part, code in zip(parts, codes, strict=True))
+    else:
+        text = _CONTROL.sub(_escape, _COLOUR.sub("", text))
+    return _ORDER_TO_CI.sub(lambda found: f"{found[1] or ''}\\x{ord(found[0][-1]):02x}", text)
+
+
+def printable_json(text: str) -> str:
+    r"""Return JSON that says the same, with what `printable` writes out as `\u001b`: nothing of a string acts on who shows it."""
+    text = _CONTROL.sub(lambda found: _json_escape(found[0]), text)
+    return re.sub(r"#(?=#(?:\[|vso\[|teamcity\[))", r"\\u0023", text)
 
 
 def cell_width(text: str) -> int:
@@ -72,9 +94,14 @@ def wrap(text: str, width: int) -> list[str]:
     return lines
 
 
-def _escape_control(found: re.Match[str]) -> str:
+def _escape(found: re.Match[str]) -> str:
     code = ord(found[0])
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _json_escape(character: str) -> str:
+    """Return a character as JSON writes it: two escapes beyond the basic plane."""
+    return json.dumps(character)[1:-1] if not character.isascii() else f"\\u{ord(character):04x}"
 
 
 def table_lines(rows: Sequence[Sequence[str]], width: int | None = None) -> list[list[str]]:

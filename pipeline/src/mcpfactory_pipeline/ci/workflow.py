@@ -88,7 +88,9 @@ jobs:
       MCPFACTORY_ACTOR: ${{ github.actor }}
     steps:
 @SETUP@
-      - run: mcpfactory ci run shard --servers="$SERVERS" --run "$RUN"
+      - run: |
+          @STOP_COMMANDS@
+          mcpfactory ci run shard --servers="$SERVERS" --run "$RUN"
       - if: ${{ !cancelled() }}
         uses: @UPLOAD@
         with:
@@ -107,7 +109,9 @@ jobs:
     steps:
 @SETUP@
 @DOWNLOAD_SHARDS@
-      - run: mcpfactory ci fold shards --run "$RUN" --assigned "$ASSIGNED" --summary "$GITHUB_STEP_SUMMARY"
+      - run: |
+          @STOP_COMMANDS@
+          mcpfactory ci fold shards --run "$RUN" --assigned "$ASSIGNED" --summary "$GITHUB_STEP_SUMMARY"
       - run: mcpfactory pipeline verify
 
   keep:
@@ -123,7 +127,9 @@ jobs:
     steps:
 @SETUP_BRANCH@
 @DOWNLOAD_SHARDS@
-      - run: mcpfactory ci fold shards --run "$RUN" --assigned "$ASSIGNED"
+      - run: |
+          @STOP_COMMANDS@
+          mcpfactory ci fold shards --run "$RUN" --assigned "$ASSIGNED"
       - run: mcpfactory pipeline verify
 @KEEPING@
       - uses: @UPLOAD@
@@ -142,6 +148,9 @@ _SETUP: Final = """\
         with:
           python-version: @VERSION@
       - run: @INSTALL@"""
+
+# What a step prints after this is text to GitHub, whatever servers say; it counts until the step ends.
+_STOP_COMMANDS: Final = """echo "::stop-commands::$(python -c 'import secrets; print(secrets.token_hex(16))')\""""
 
 _DOWNLOAD: Final = """\
       - if: needs.plan.outputs.jobs != '0'
@@ -174,6 +183,7 @@ def filled(text: str, settings: CiSettings) -> str:
         "SETUP_WHOLE": _SETUP.replace("@CREDENTIALS@", "false\n          fetch-depth: 0"),
         "SETUP": _SETUP.replace("@CREDENTIALS@", "false"),
         "DOWNLOAD_SHARDS": _DOWNLOAD,
+        "STOP_COMMANDS": _STOP_COMMANDS,
         "KEEPING": _KEEPING,
         "BRANCH": settings.branch,
         "VERSION": json.dumps(settings.python),  # a JSON string is a YAML string

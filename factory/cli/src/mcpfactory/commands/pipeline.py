@@ -207,7 +207,7 @@ def graph(
         output.fail(f"there is no format {form!r}", f"formats: {', '.join(FORMATS)}", Exit.USAGE)
     workspace = workspace_in()
     row = read_status(workspace, [name])[0] if name else None
-    output.raw(FORMATS[form](graph_of(workspace_stages(workspace), row, read_channels(workspace))))
+    output.document(FORMATS[form](graph_of(workspace_stages(workspace), row, read_channels(workspace))))
 
 
 @app.command()

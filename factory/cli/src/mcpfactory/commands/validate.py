@@ -285,7 +285,7 @@ def _write_reports(report: Report, destinations: _Destinations) -> None:
             output.raw(rest + "\n")
             continue
         if path is None:
-            output.raw(text.rstrip("\n") + "\n")
+            output.document(text.rstrip("\n") + "\n")
             continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,7 @@
-"""The forms in which a report is given: a table, one writer each. All pure: a report in, a text out."""
+"""The forms in which a report is given: a table, one writer each. All pure: a report in, a text out.
+
+What a server said is printable in all of them: it acts on no terminal, no CI and no reader.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
 
+from mcpfactory_pipeline.base.text import printable, printable_json
 from mcpfactory_pipeline.checks.formats.badge import to_badge
 from mcpfactory_pipeline.checks.formats.html import to_html
 from mcpfactory_pipeline.checks.formats.junit import to_junit
@@ -28,11 +32,16 @@ class Format:
 
 
 def _json(report: Report) -> str:
-    return json.dumps({**report.to_json(), "measured": dict(report.measured)}, indent=2, ensure_ascii=False) + "\n"
+    data = {**report.to_json(), "measured": dict(report.measured)}
+    return printable_json(json.dumps(data, indent=2, ensure_ascii=False)) + "\n"
+
+
+def _text(report: Report) -> str:
+    return printable(report.to_text())
 
 
 FORMATS: Final[Mapping[str, Format]] = {
-    "text": Format("a person at a terminal", "report.txt", Report.to_text),
+    "text": Format("a person at a terminal", "report.txt", _text),
     "json": Format("programs: everything that is known", "report.json", _json),
     "junit": Format("test reports of a CI: each rule is a test case", "junit.xml", to_junit),
     "sarif": Format("code scanning (SARIF 2.1.0): each finding with its place", "report.sarif", to_sarif),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Iterable, Iterator
-from html import escape
 from typing import Any, Final
 
+from mcpfactory_pipeline.base.text import printable
 from mcpfactory_pipeline.checks.report import (
     PLACES_SHOWN,
     Finding,
@@ -32,7 +33,7 @@ table{border-collapse:collapse}td,th{text-align:left;padding:.2rem .8rem .2rem 0
 
 def to_html(report: Report) -> str:
     """Return the whole report as a page; every text of the server is escaped, and the page's policy allows nothing but its style."""
-    title = escape(f"{report.server.get('name') or report.target}: {report.score}/100")
+    title = _escape(f"{report.server.get('name') or report.target}: {report.score}/100")
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -47,17 +48,17 @@ def to_html(report: Report) -> str:
 def _body(report: Report) -> Iterator[str]:
     style = {"passed": "good", "not shown": "open", "refused": "bad"}[report.verdict]
     verdict = f'<strong class="{style}">{report.verdict_words}</strong>'
-    yield f"<h1>{escape(str(report.server.get('name') or 'MCP server'))}: {report.score}/100, {verdict}</h1>"
-    yield f'<p class="dim">{escape(report.target)}</p>'
+    yield f"<h1>{_escape(str(report.server.get('name') or 'MCP server'))}: {report.score}/100, {verdict}</h1>"
+    yield f'<p class="dim">{_escape(report.target)}</p>'
     if report.failed_gates:
-        yield f"<p>Closed gates: {', '.join(f'<code>{escape(gate)}</code>' for gate in report.failed_gates)}</p>"
+        yield f"<p>Closed gates: {', '.join(f'<code>{_escape(gate)}</code>' for gate in report.failed_gates)}</p>"
     spoken = ", ".join(report.revisions) or "none"
     yield (
         f"<p>{report.earned:g} of {report.applicable} points, rules version {report.rules_version}. "
-        f"{report.tools} tools, {report.calls} calls made. Protocol revisions: {escape(spoken)}.</p>"
+        f"{report.tools} tools, {report.calls} calls made. Protocol revisions: {_escape(spoken)}.</p>"
     )
     if report.measured:
-        yield f"<p>Measured: {escape(format_measurements(report.measured))}.</p>"
+        yield f"<p>Measured: {_escape(format_measurements(report.measured))}.</p>"
     groups = group_findings(report.findings)
     yield f"<h2>Findings ({len(report.findings)})</h2>" + ("" if groups else "<p>None.</p>")
     yield from (_finding(alike) for alike in groups)
@@ -77,7 +78,7 @@ def _body(report: Report) -> Iterator[str]:
         yield from _waived(report)
     yield (
         "<h2>Rules that were kept</h2><p>"
-        + ", ".join(f"<code>{escape(rule)}</code>" for rule in _kept(report))
+        + ", ".join(f"<code>{_escape(rule)}</code>" for rule in _kept(report))
         + "</p>"
     )
     if report.not_applicable:
@@ -99,20 +100,25 @@ def _finding(alike: list[Finding]) -> str:
     one = alike[0]
     grade = '<strong class="bad">gate</strong>' if one.gate else f"severity {one.severity}"
     places = [finding.where for finding in alike if finding.where]
-    where = escape(join_locations(places))
+    where = _escape(join_locations(places))
     proof = json.dumps(one.evidence, indent=2, ensure_ascii=False) if one.evidence is not None else ""
-    shown = f"<details><summary>Proof</summary><pre>{escape(proof)}</pre></details>" if proof else ""
-    all_of_them = "".join(f"<li><code>{escape(place)}</code></li>" for place in places)
+    shown = f"<details><summary>Proof</summary><pre>{_escape(proof)}</pre></details>" if proof else ""
+    all_of_them = "".join(f"<li><code>{_escape(place)}</code></li>" for place in places)
     more = f"<details><summary>All {len(places)} places</summary><ul>{all_of_them}</ul></details>"
     return (
-        f"<article><h3>{escape(one.rule)}</h3><p>{grade}{f' at <code>{where}</code>' if where else ''}</p>"
+        f"<article><h3>{_escape(one.rule)}</h3><p>{grade}{f' at <code>{where}</code>' if where else ''}</p>"
         f"{more if len(places) > PLACES_SHOWN else ''}"
-        f"<p>{escape(one.message)}</p><p><strong>hint:</strong> {escape(one.hint)}</p>"
-        f'<p class="dim">source: {escape(one.source)}</p>{shown}</article>'
+        f"<p>{_escape(one.message)}</p><p><strong>hint:</strong> {_escape(one.hint)}</p>"
+        f'<p class="dim">source: {_escape(one.source)}</p>{shown}</article>'
     )
 
 
 def _table(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
+    head = "".join(f'<th scope="col">{_escape(cell)}</th>' for cell in header)
+    body = "".join("<tr>" + "".join(f"<td>{_escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _escape(text: str) -> str:
+    """Text that is neither markup nor anything that reorders or hides what is read."""
+    return html.escape(printable(text))

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 from xml.etree import ElementTree as ET
 
+from mcpfactory_pipeline.base.text import printable
 from mcpfactory_pipeline.checks.report import Finding, Report, finding_lines, group_findings
 
 __all__ = ["to_junit"]
@@ -25,7 +26,7 @@ def to_junit(report: Report) -> str:
     counts = {kind: sum(case.find(kind) is not None for case in cases) for kind in ("failure", "error", "skipped")}
     suite = ET.Element(
         "testsuite",
-        name=_without_forbidden(f"mcpfactory validate {report.target}"),
+        name=_plain(f"mcpfactory validate {report.target}"),
         tests=str(len(cases)),
         failures=str(counts["failure"]),
         errors=str(counts["error"]),
@@ -62,7 +63,7 @@ def _cases(report: Report) -> Iterator[ET.Element]:
         yield case
     for unchecked in report.not_checked:
         case = _case(unchecked.rule)
-        ET.SubElement(case, "error", type="not checked", message=_without_forbidden(unchecked.reason))
+        ET.SubElement(case, "error", type="not checked", message=_plain(unchecked.reason))
         yield case
     for rule, one in waived.items():
         if rule not in report.checked:
@@ -76,13 +77,13 @@ def _cases(report: Report) -> Iterator[ET.Element]:
 
 
 def _told(case: ET.Element, findings: list[Finding]) -> None:
-    text = _without_forbidden("\n".join(line for alike in group_findings(findings) for line in finding_lines(alike)))
+    text = _plain("\n".join(line for alike in group_findings(findings) for line in finding_lines(alike)))
     worst = max(findings, key=lambda finding: (finding.gate, finding.severity))
     if worst.severity == 1 and not worst.gate:
         ET.SubElement(case, "system-out").text = text
         return
     grade = "gate" if worst.gate else f"severity {worst.severity}"
-    ET.SubElement(case, "failure", type=grade, message=_without_forbidden(worst.message)).text = text
+    ET.SubElement(case, "failure", type=grade, message=_plain(worst.message)).text = text
 
 
 def _case(rule: str) -> ET.Element:
@@ -90,8 +91,8 @@ def _case(rule: str) -> ET.Element:
 
 
 def _skipped(case: ET.Element, reason: str) -> None:
-    ET.SubElement(case, "skipped", message=_without_forbidden(reason))
+    ET.SubElement(case, "skipped", message=_plain(reason))
 
 
-def _without_forbidden(text: str) -> str:
-    return _FORBIDDEN.sub("\ufffd", text)
+def _plain(text: str) -> str:
+    return _FORBIDDEN.sub("\ufffd", printable(text))

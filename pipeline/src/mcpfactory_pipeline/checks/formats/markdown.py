@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.base.text import pluralize, printable, printable_json
 from mcpfactory_pipeline.checks.report import Report, group_findings, join_locations
 
 __all__ = ["to_markdown"]
@@ -43,7 +43,9 @@ def _lines(report: Report) -> Iterator[str]:
     if len(groups) > _MOST:
         yield f"\n… and {len(groups) - _MOST} more."
     for alike in (alike for alike in groups[:_MOST] if alike[0].evidence):
-        proof = json.dumps(alike[0].evidence, indent=1, ensure_ascii=False)[:_PROOF].replace("```", "'''")
+        proof = printable_json(json.dumps(alike[0].evidence, indent=1, ensure_ascii=False))[:_PROOF].replace(
+            "```", "'''"
+        )
         yield f"\n<details><summary>Proof: {alike[0].rule}</summary>\n\n```json\n{proof}\n```\n</details>"
     if report.not_checked:
         yield from ("", "Not checked, which counts as not passed:", "")
@@ -59,5 +61,5 @@ def _lines(report: Report) -> Iterator[str]:
 
 def _escape(text: object) -> str:
     """Text that cannot be markup, a mention or the end of a table's cell."""
-    escaped = _SIGNS.sub(r"\\\1", " ".join(str(text).split()))
+    escaped = _SIGNS.sub(r"\\\1", " ".join(printable(str(text)).split()))
     return escaped.replace("\\@", "&#64;").replace("\\<", "&lt;").replace("\\#", "&#35;").replace("://", "&#58;//")

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from mcpfactory_pipeline.base.text import printable_json
 from mcpfactory_pipeline.checks.report import Finding, Report, Waived
 from mcpfactory_pipeline.checks.rule import Rule
 from mcpfactory_pipeline.checks.rules import RULES
@@ -59,7 +60,7 @@ def to_sarif(report: Report) -> str:
         },
     }
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+    return printable_json(json.dumps(log, indent=2, ensure_ascii=False)) + "\n"
 
 
 def _rule(name: str, rule: Rule | None) -> dict[str, Any]:
@@ -108,7 +109,7 @@ def _suppressed(report: Report, index: Mapping[str, int], known: Mapping[str, Ru
 
 def _about(report: Report, index: Mapping[str, int], rule: str, where: str) -> dict[str, Any]:
     """Return what finding and suppression have in common; the fingerprint (§3.27.17) is the same in every run."""
-    digest = hashlib.sha256(f"{rule}\n{where}".encode()).hexdigest()[:32]
+    digest = hashlib.sha256(f"{rule}\n{where}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return {
         "ruleId": rule,
         "ruleIndex": index[rule],
