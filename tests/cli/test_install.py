@@ -198,6 +198,36 @@ def test_what_cannot_be_done_is_refused_and_no_secret_is_repeated(at_home, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_looks_like_a_secret_is_written_where_somebody_says_so(at_home, tmp_path):
+    def told(*options: str) -> tuple[int, str]:
+        done = at_home("install", "bookshop", "-c", "claude-code", *options)
+        return done.code, done.out + done.err
+
+    for pair in ("GITHUB_TOKEN=hunter2", "DB_PASSWORD=hunter2", "MY_KEY=hunter2", "NOTE=ghp_hunter2hunter2hunter2"):
+        code, said = told("--env", pair)
+        assert (code, "--literal" in said, "hunter2" in said) == (4, True, False)
+    assert list(tmp_path.iterdir()) == []
+    assert told("--env", "GITHUB_TOKEN=hunter2", "--env", "CA_KEY_FILE=/a.pem", "--literal")[0] == 0
+    assert entry_of(tmp_path)["env"]["GITHUB_TOKEN"] == "hunter2"
+    assert (tmp_path / ".claude.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "theirs", [{"command": "npx", "args": ["other"], "env": {"A": "b"}}, {"url": "https://a.test"}]
+)
+def test_an_entry_of_another_server_is_not_replaced_without_force(theirs, at_home, tmp_path):
+    file = tmp_path / ".claude.json"
+    before = json.dumps({"mcpServers": {"bookshop": theirs}})
+    file.write_text(before)
+    done = at_home("install", "bookshop", "-c", "claude-code")
+    assert (done.code, "--force" in done.err, file.read_text()) == (4, True, before)
+    assert at_home("install", "bookshop", "-c", "claude-code", "--force").code == 0
+    assert entry_of(tmp_path)["args"][:2] == ["run", "bookshop"]
+    assert "A" not in entry_of(tmp_path)["env"]
+    again = at_home("install", "bookshop", "-c", "claude-code")  # now it is ours
+    assert (again.code, "unchanged" in again.out) == (0, True)
+
+
 def test_several_clients_are_changed_all_or_none(at_home, tmp_path):
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".codex/config.toml").write_text("a = ")

@@ -61,6 +61,7 @@ MEANINGS = {
     "--keep-channels": "channels keep what they have",
     "--kind": "the kind of a note",
     "--limit": "a limit of cost",
+    "--literal": "write values that look like secrets",
     "--live": "ask the real API",
     "--matrix": "what each tool did while its API failed",
     "--mode": "how tools are presented",

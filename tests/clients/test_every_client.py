@@ -22,7 +22,7 @@ PROJECTS = [pytest.param(row, id=row.id) for row in CLIENTS if row.project]
 
 def target(version: str = "1.2.3") -> InstallTarget:
     reached = Launch("uvx", "/opt/uv/uvx", (f"bookshop-mcp=={version}",), ("BOOKSHOP_KEY",), literals={"LEVEL": "1"})
-    return InstallTarget("bookshop", reached, "index", version)
+    return InstallTarget("bookshop", reached, "index", lambda _: True, version)
 
 
 def servers(client: ClientProfile, text: str) -> dict:
@@ -154,7 +154,7 @@ def test_a_server_of_the_project_is_started_in_the_clients_own_words_or_refused(
     reached = Launch(
         "mcpfactory", "/opt/python", ("run", "bookshop", "--workspace", f"{PROJECT}/all"), before=("-m", "mcpfactory")
     )
-    wanted = InstallTarget("bookshop", reached, "source")
+    wanted = InstallTarget("bookshop", reached, "source", lambda _: True)
     if client.folder is None:
         with pytest.raises(ClientError) as refused:
             install(client, wanted, home, project=project)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 from urllib.parse import urlsplit
 
+from mcpfactory_codegen.credentials.names import is_secret
+from mcpfactory_codegen.sources.secrets import redacted
 from mcpfactory_pipeline.clients.errors import ClientError
 from mcpfactory_pipeline.workspace.address import SHARED_ADDRESS, address_variable
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.upstream.settings import SETTINGS
 
-__all__ = ["ShellVariables", "shell_variables", "with_settings"]
+__all__ = ["ShellVariables", "looks_secret", "shell_variables", "with_settings"]
+
+
+_PLACES: Final = ("_FILE", "_PATH", "_DIR", "_URL")  # where a secret is, not what it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,7 @@ def shell_variables(
     names = {**wanted, **{f"{prefix}_{name}": False for name in SETTINGS}} if server.document is not None else wanted
     decided = {one.partition("=")[0] for one in given}
     there = {name: environ[name] for name in names if environ.get(name) and name not in decided}
-    secrets = tuple(name for name, value in there.items() if names[name] or _has_password(value))
+    secrets = tuple(name for name, value in there.items() if names[name] or looks_secret(name, value))
     shared = environ.get(SHARED_ADDRESS, "")
     if server.document is None or address in {*there, *decided}:
         shared = ""
@@ -62,6 +68,12 @@ def with_settings(given: Sequence[str], settings: Mapping[str, str] | None = Non
                 hint=f"leave the password out; or --env {name}, which refers to the variable where the client can",
             )
     return [*given, *(f"{name}={value}" for name, value in (settings or {}).items())]
+
+
+def looks_secret(name: str, value: str) -> bool:
+    """Whether a variable holds a secret, by its name, or by a value of the form of a token or with a password in it."""
+    named = is_secret(name) and not name.upper().endswith(_PLACES)
+    return named or _has_password(value) or redacted(value, pairs=False) != value
 
 
 def _has_password(value: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,9 +14,11 @@ from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.clients import edits
 from mcpfactory_pipeline.clients.entry import ClientEntry, Launch, Remote, build_entry, merge_entry
+from mcpfactory_pipeline.clients.environment import looks_secret
 from mcpfactory_pipeline.clients.errors import ClientError, UnreadableError
 from mcpfactory_pipeline.clients.files import Home, backups, path_of, read_text
 from mcpfactory_pipeline.clients.files import replace as replace_text
+from mcpfactory_pipeline.clients.installed import entry_url, starts_server
 from mcpfactory_pipeline.clients.launch import launch
 from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile, ConfigFile, Form, find_client
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -38,11 +40,15 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class InstallTarget:
-    """What is installed: its name in configurations, how it is reached, from where (`url` for a URL) and in which version."""
+    """What is installed: its name in configurations, how it is reached, from where (`url` for a URL) and in which version.
+
+    `recognises` says whether an entry that is there already is of this server; another of its name is somebody else's.
+    """
 
     name: str
     reached: Launch | Remote
     source: str
+    recognises: Callable[[Mapping[str, Any]], bool]
     version: str = ""
 
 
@@ -89,6 +95,7 @@ def server_target(
     name: str = "",
     source: str = "",
     environ: Sequence[str] = (),
+    literal: bool = False,
     project: Path | None = None,
 ) -> InstallTarget:
     """Return a server of the workspace as something to install.
@@ -99,6 +106,7 @@ def server_target(
         name: in configurations; the server's by default.
         source: see `launch`.
         environ: `NAME=VALUE`, or `NAME` for a reference to one more variable of the client's environment.
+        literal: whether values are written that look like secrets.
         project: the folder of the project whose configuration it is for; None for the user's own.
 
     Raises:
@@ -116,13 +124,21 @@ def server_target(
                 f"{variable} holds a secret, and a secret does not belong in a configuration",
                 hint=f"leave out --env {variable}=…; the entry refers to the variable",
             )
+        if equals and not literal and looks_secret(variable, value):
+            raise ClientError(
+                f"the value of {variable} looks like a secret, and configurations are read by many programs",
+                hint=f"--env {variable} refers to the variable where the client can; --literal writes the value",
+            )
         if equals:
             literals[variable] = value
         elif variable not in variables:
             variables.append(variable)
     plain = tuple(variable for variable in reached.plain if variable not in {*literals, *variables})
     reached = replace(reached, literals=literals, variables=tuple(variables), plain=plain)
-    return InstallTarget(_checked(name or server), reached, source, version)
+    one = workspace.server(server)
+    return InstallTarget(
+        _checked(name or server), reached, source, lambda entry: starts_server(entry, workspace, one), version
+    )
 
 
 def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTarget:
@@ -143,7 +159,9 @@ def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTar
             "--token-variable takes the name of a variable, not a token", hint="--token-variable API_TOKEN"
         )
     guess = re.sub(r"[^A-Za-z0-9]+", "-", parts.hostname.removeprefix("www.").removeprefix("mcp.")).strip("-")
-    return InstallTarget(_checked(name or guess[:64]), Remote(url, variable), "url")
+    return InstallTarget(
+        _checked(name or guess[:64]), Remote(url, variable), "url", lambda entry: entry_url(entry) == url
+    )
 
 
 def _checked(name: str) -> str:
@@ -153,12 +171,21 @@ def _checked(name: str) -> str:
 
 
 def install(
-    row: ClientProfile, target: InstallTarget, home: Home, *, project: Path | None = None, dry_run: bool = False
+    row: ClientProfile,
+    target: InstallTarget,
+    home: Home,
+    *,
+    project: Path | None = None,
+    dry_run: bool = False,
+    force: bool = False,
 ) -> ClientChange:
     """Insert a server into a client's configuration; all else in the file stays as it is, byte for byte.
 
+    With `force` it takes the place of an entry of the same name that is of another server, too.
+
     Raises:
-        ClientError: the client cannot have it, or the file cannot be changed; the file is then as it was.
+        ClientError: the client cannot have it, another server has its name, or the file cannot be changed; the file is
+            then as it was.
     """
     file, config = path_of(row, home, project)
     text = read_text(file)
@@ -166,7 +193,13 @@ def install(
     form = edits.form_of(data, row.forms)
     built = _entry(row, form, target, home, project)
     before = edits.entries(data, form, config).get(target.name)
-    entry = merge_entry(before, built.value, form)
+    ours = before is None or target.recognises(before)
+    if not ours and not force:
+        raise ClientError(
+            f"{target.name} in {file} is an entry of another server, which somebody else wrote",
+            hint="--name NAME installs it beside that; --force puts it in its place",
+        )
+    entry = merge_entry(before if ours else None, built.value, form)
     try:
         after = edits.install(text, config, form, target.name, entry)
     except UnreadableError as error:

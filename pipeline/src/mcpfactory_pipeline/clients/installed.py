@@ -22,7 +22,7 @@ from mcpfactory_pipeline.clients.published import recorded_package
 from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-__all__ = ["Installed", "installed"]
+__all__ = ["Installed", "entry_url", "installed", "starts_server"]
 
 _PINNED: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;]+)")
 _CHANNEL: Final = re.compile(r"[^@]+ @ (file://.*/pipeline/channels/([^/]+)/files/[0-9a-f]+/([^/]+\.whl))")
@@ -75,7 +75,7 @@ def installed(workspace: Workspace | None, home: Home, project: Path | None = No
 
     Without a workspace none of them is known. A file that cannot be read is one row, and no error.
     """
-    known = _known(workspace) if workspace is not None else []
+    known = _known(workspace, workspace.servers()) if workspace is not None else []
     found: list[Installed] = []
     for row in CLIENTS:
         found += _read_config(row, "user", home, None, known)
@@ -84,9 +84,19 @@ def installed(workspace: Workspace | None, home: Home, project: Path | None = No
     return found
 
 
-def _known(workspace: Workspace) -> list[_KnownServer]:
+def starts_server(entry: Mapping[str, Any], workspace: Workspace, server: WorkspaceServer) -> bool:
+    """Whether an entry starts this server of the workspace, from whatever source: `install` wrote it, or could have."""
+    return not entry_url(entry) and _recognised(_command(entry), tuple(_known(workspace, [server]))).one is not None
+
+
+def entry_url(entry: Mapping[str, Any]) -> str:
+    """Return the URL that an entry connects to; "" for one that starts a program."""
+    return next((str(entry[key]) for key in _URLS if entry.get(key)), "")
+
+
+def _known(workspace: Workspace, servers: Iterable[WorkspaceServer]) -> list[_KnownServer]:
     found = []
-    for server in workspace.servers():
+    for server in servers:
         if (server.folder / "pyproject.toml").exists():
             package = package_of(server)
             has = recorded_package(workspace, server, package.project)
@@ -112,7 +122,7 @@ def _read_config(
 
 def _classify(entry: Mapping[str, Any], known: tuple[_KnownServer, ...]) -> tuple[str, str, str, str, str]:
     """Return server, source, version, state and message of an entry."""
-    if url := next((str(entry[key]) for key in _URLS if entry.get(key)), ""):
+    if url := entry_url(entry):
         return "", "url", "", "other", url
     words = _command(entry)
     found = _recognised(words, known)

@@ -63,12 +63,18 @@ def install(
         bool,
         typer.Option("--env-from-shell", help="Write the server's settings that are set in this shell, but secrets."),
     ] = False,
+    literal: Annotated[
+        bool, typer.Option("--literal", help="Write values of --env that look like secrets, too, in clear text.")
+    ] = False,
     token_variable: Annotated[
         str, typer.Option(metavar="NAME", help="With a URL: the variable that holds the bearer token.")
     ] = "",
     project: Project = False,
     workspace: Root = None,
     show: Annotated[bool, typer.Option("--print", help="Print what would stand in the file; change nothing.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Take the place of another server's entry that has the same name.")
+    ] = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -86,13 +92,15 @@ def install(
         output.fail("--token-variable needs a URL", "--env NAME refers to a variable", Exit.USAGE)
     else:
         space = workspace_in(workspace)
-        target = server_target(space, what, name=name, source=source, environ=env, project=folder)
+        target = server_target(space, what, name=name, source=source, environ=env, literal=literal, project=folder)
     if show:
         output.line("\n".join(snippet(row, target, home, project=folder).rstrip("\n") for row in rows))
         return
-    changes = [install_entry(row, target, home, project=folder, dry_run=True) for row in rows]  # all of them, or none
+    changes = [
+        install_entry(row, target, home, project=folder, dry_run=True, force=force) for row in rows
+    ]  # all of them, or none
     if not dry_run:
-        changes = [install_entry(row, target, home, project=folder) for row in rows]
+        changes = [install_entry(row, target, home, project=folder, force=force) for row in rows]
     _print(changes, dry_run, as_json)
     if not as_json:
         _print_address(what, env, workspace)
