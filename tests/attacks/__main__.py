@@ -1,29 +1,44 @@
-"""`python -m tests.attacks [WORDS…]`: every attack (whose name has the words), and what happened."""
+"""`python -m tests.attacks [WORDS…]`: every attempt (whose line has the words) as surface, attempt, expectation, result."""
 
 from __future__ import annotations
 
 import sys
+import time
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.attacks.attempts import ATTEMPTS
+from tests.attacks.attempts import ATTEMPTS, Attempt
 from tests.attacks.place import HarmError
 from tests.attacks.range import attempt
-from tests.attacks.table import ATTACKS
+from tests.attacks.table import ATTACKS, Attack
 
-harmful = 0
-for name, attack in ATTACKS.items():
-    if all(word in name for word in sys.argv[1:]):
-        with TemporaryDirectory(prefix="mcpfactory-attack-") as folder:
-            outcome = attempt(attack, Path(folder))
-        harmful += bool(outcome.harm)
-        print(f"{name}\n  {outcome.seconds:5.1f} s  {outcome}", flush=True)
-for name, one in ATTEMPTS.items():
-    if all(word in name for word in sys.argv[1:]):
-        with TemporaryDirectory(prefix="mcpfactory-attack-") as folder:
-            try:
-                said = one.carry_out(Path(folder))
-            except HarmError as harm:
-                said, harmful = f"HARM: {harm}", harmful + 1
-        print(f"{name}\n  expected: {one.expected}; {said}", flush=True)
+
+def _document(attack: Attack) -> Attempt:
+    def carry_out(folder: Path) -> str:
+        outcome = attempt(attack, folder)
+        if outcome.harm:
+            raise HarmError("; ".join(outcome.harm))
+        return str(outcome)
+
+    return Attempt("documents", "refused" if attack.refused else "harmless", carry_out)
+
+
+rows = {**{f"documents: {name}": _document(one) for name, one in ATTACKS.items()}, **ATTEMPTS}
+tried, harmful, began = Counter[str](), 0, time.perf_counter()
+print("surface\tattempt\texpectation\tresult")
+for name, one in rows.items():
+    if not all(word in name for word in sys.argv[1:]):
+        continue
+    with TemporaryDirectory(prefix="mcpfactory-attack-") as folder:
+        try:
+            said = one.carry_out(Path(folder))
+        except HarmError as harm:
+            said, harmful = f"HARM: {harm}", harmful + 1
+    tried[one.surface] += 1
+    print(one.surface, name.removeprefix(f"{one.surface}: "), one.expected, ascii(said)[1:-1], sep="\t", flush=True)
+print()
+for surface, count in tried.items():
+    print(f"{count:5}  {surface}")
+print(f"{tried.total():5}  attempts, {harmful} did harm, {time.perf_counter() - began:.0f} s")
 sys.exit(1 if harmful else 0)

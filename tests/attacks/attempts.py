@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.attacks import connections, logins, questions, surroundings, texts
+from tests.attacks import connections, logins, places, questions, surroundings, texts, wires
 
 __all__ = ["ATTEMPTS", "Attempt"]
 
@@ -29,6 +29,19 @@ ATTEMPTS: Final[dict[str, Attempt]] = {
         ("connections", connections.ROWS),
         ("logins", logins.ROWS),
         ("texts", texts.ROWS),
+        ("documents of agents", places.AGENTS),
+        ("names", places.NAMES),
+        ("settings and results of jobs", places.SETTINGS),
+        ("addresses of APIs", places.ADDRESSES),
+        ("redirects", places.REDIRECTS),
+        ("moved credentials", places.ORIGINS),
+        ("templates", places.TEMPLATES),
+        ("web pages", wires.PAGES),
+        ("tokens", wires.TOKENS),
+        ("messages", wires.MESSAGES),
+        ("sealed states", wires.STATES),
+        ("dashboard", wires.DASHBOARD),
+        ("packages", wires.PACKAGES),
     )
     for name, (expected, carry_out) in rows.items()
 }

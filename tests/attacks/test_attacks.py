@@ -6,9 +6,36 @@ from pathlib import Path
 
 import pytest
 
+from mcpfactory_codegen.servers.tree import locate
+from mcpfactory_pipeline.build.leaks import find_leaks_among
+from mcpfactory_pipeline.ci import shards
+from mcpfactory_pipeline.plan.plan import RUN, PlanStep
+from mcpfactory_pipeline.serve.access import WorkspaceAccess
+from mcpfactory_runtime.addresses import is_public
+from mcpfactory_runtime.auth.tokens import check_claims, read_header
+from mcpfactory_runtime.protocol.http import LOOPBACK, check_origin, is_json
+from mcpfactory_runtime.redirects import redirect_of
+from tests.attacks import wires
 from tests.attacks.attempts import ATTEMPTS
 from tests.attacks.range import attempt
 from tests.attacks.table import ATTACKS
+
+
+def test_the_table_has_what_was_promised_and_what_is_honest_is_taken(tmp_path: Path) -> None:
+    assert len(ATTACKS) + len(ATTEMPTS) >= 300
+    (tmp_path / "a.yaml").touch()
+    assert WorkspaceAccess(tmp_path).document("a.yaml") == str(tmp_path.resolve() / "a.yaml")
+    assert WorkspaceAccess(tmp_path).document("https://8.8.8.8/x") == "https://8.8.8.8/x"
+    assert shards.changed([PlanStep("books-2.x_y", "x", RUN)]) == ["books-2.x_y"]
+    assert is_public("8.8.8.8")
+    assert check_origin({"host": "localhost:8000", "origin": "http://localhost:3000"}, LOOPBACK, ()) is None
+    assert is_json({"content-type": "Application/JSON; charset=utf-8"})
+    assert locate(tmp_path, "src/a.py") == tmp_path / "src/a.py"
+    assert read_header(wires._jwt({"alg": "RS256", "typ": "at+jwt"}, wires._GOOD), ("RS256",)).algorithm == "RS256"
+    assert check_claims(wires._GOOD, wires._RULES, wires._NOW).subject == "ada"
+    assert wires._opened(tmp_path, {})
+    assert redirect_of("GET", "https://api.test/a", 302, "/b").refusal == ""  # type: ignore[union-attr]
+    assert list(find_leaks_among([("package", "a.py", b"TOKEN = os.environ['TOKEN']")])) == []
 
 
 @pytest.mark.parametrize("name", ATTACKS)

@@ -251,3 +251,17 @@ def test_a_slip_of_the_pen_is_refused(tmp_path, text, words) -> None:
     (tmp_path / "tests/a.yaml").write_text(text)
     with pytest.raises(ConfigError, match=words):
         read_tests(tmp_path)
+
+
+def test_a_server_under_test_gets_what_it_is_given_and_nothing_of_the_shell(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("BANK_TOKEN", SECRET)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "zoo.py").write_text(
+        "import os\nfrom mcpfactory_runtime import Server\nserver = Server('zoo', version='1')\n"
+        "@server.tool\ndef seen() -> str:\n    return ' '.join(sorted(os.environ))\nserver.run()\n"
+    )
+    (tmp_path / "tests/seen.yaml").write_text("tests:\n  - {name: own, tool: seen, contains: ZOO_TOKEN}\n")
+    assert [one.faults for one in run(tmp_path)] == [()]
+    (tmp_path / "tests/seen.yaml").write_text("tests:\n  - {name: others, tool: seen, contains: BANK_TOKEN}\n")
+    ((fault,),) = [one.faults for one in run(tmp_path)]
+    assert "BANK_TOKEN" in fault

@@ -18,7 +18,8 @@ def changed(steps: Iterable[PlanStep]) -> list[str]:
         ConfigError: one of them has a name that no server may have: names become words of a script.
     """
     found = list(dict.fromkeys(step.server for step in steps if step.verdict in {RUN, BROKEN}))
-    if odd := next((name for name in found if not is_name(name)), None):
+    odd = next((name for name in found if not is_name(name)), None)
+    if odd is not None:
         raise ConfigError(f"{f'servers/{odd}'!r} cannot be the folder of a server", hint="give it a name like bookshop")
     return found
 

@@ -109,7 +109,9 @@ class _TestFile:
                 recorder = stack.enter_context(RequestRecorder(upstream, self.bench.secrets, beside))
                 environ = self.bench.api.with_api(environ, recorder.servers_url, recorder.base_url)
             client = await stack.enter_async_context(
-                connect_stdio(self.bench.command, env=environ, cwd=self.bench.cwd, timeout=self.bench.timeout)
+                connect_stdio(
+                    self.bench.command, env=environ, inherit=False, cwd=self.bench.cwd, timeout=self.bench.timeout
+                )
             )
             tools = {tool["name"]: tool for tool in await client.list_tools()}
             found, kept = [], []
