@@ -10,7 +10,7 @@ INSTALLER := build/installer/bin/uv
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $$($(PYTHON) --version) is too old; hint: make $(MAKECMDGOALS) PYTHON=python3.11 (or newer)"; exit 2; }
 NO_VENV = { echo "error: no virtual environment could be made; hint: install your system's package python3-venv"; exit 2; }
 
-.PHONY: help install uninstall dist docs pictures demo test lint types browser bench exam fuzz figures diagrams lock format clean
+.PHONY: help install uninstall dist docs pictures demo test lint types browser bench exam fuzz audit figures diagrams lock format clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -75,6 +75,9 @@ exam: $(READY) ## the examinations from outside, and a table of what each found
 fuzz: $(READY) ## searches new inputs that break a promise, and says how many were tried
 	@MCPFACTORY_FUZZ=$${MCPFACTORY_FUZZ:-5} $(BIN)/python -m pytest -n 2 -q -m hypothesis
 	@$(BIN)/python -m benchmarks.exam fuzz
+
+audit: $(READY) ## advisories of all locked packages, where the network allows
+	@$(BIN)/python -m benchmarks.audit
 
 figures: $(READY) ## the source tree in figures: modules, circles, names; AGAINST=COMMIT puts those of a commit beside them
 	@$(BIN)/python -m benchmarks.house $(if $(AGAINST),--against $(AGAINST))

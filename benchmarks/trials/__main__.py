@@ -6,6 +6,7 @@
   python -m benchmarks.trials merges --times 50  clones that worked apart, and merge
   python -m benchmarks.trials faults             disk full, read-only, clock set back, damaged files: a table
   python -m benchmarks.trials builds --times 3   the same sources in other folders, on other days: the same bytes
+  python -m benchmarks.trials tags --times 2     mcpfactory itself from one tag, in clones that differ in all else: the same bytes
   python -m benchmarks.trials mcpb               bundles: made twice, judged by the official CLI, unpacked, started
   python -m benchmarks.trials oci                images: built twice, pushed to a registry, pulled back, run as nobody
   python -m benchmarks.trials docker             a Dockerfile that buildah builds
@@ -59,6 +60,7 @@ from benchmarks.trials import (
     releases,
     rollbacks,
     several_documents,
+    tags,
     twenty_five,
     workers,
 )
@@ -70,6 +72,7 @@ PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "merges": (merges.run, 50),
     "faults": (faults.run, 1),
     "builds": (builds.run, 3),
+    "tags": (tags.run, 2),
     "mcpb": (mcpb.run, 2),
     "oci": (oci.run, 2),
     "docker": (docker.run, 1),
