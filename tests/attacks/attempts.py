@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.attacks import connections, logins, places, questions, surroundings, texts, wires
+from tests.attacks import connections, logins, places, questions, strangers, surroundings, texts, wires
 
 __all__ = ["ATTEMPTS", "Attempt"]
 
@@ -42,6 +42,7 @@ ATTEMPTS: Final[dict[str, Attempt]] = {
         ("sealed states", wires.STATES),
         ("dashboard", wires.DASHBOARD),
         ("packages", wires.PACKAGES),
+        ("strangers", strangers.ROWS),
     )
     for name, (expected, carry_out) in rows.items()
 }

@@ -132,7 +132,12 @@ def test_to_serve_over_http_there_is_what_that_needs(space: Inside) -> None:
 )
 def test_a_wrong_dependency_is_the_owners_to_correct(space: Inside, dependencies: tuple[str, ...], words: str) -> None:
     declare(space.folder / "servers/notes", *dependencies)
-    for command in (("inspect", "notes"), ("call", "notes", "where"), ("run", "notes"), ("validate", "notes")):
+    for command in (
+        ("inspect", "notes", "--start"),
+        ("call", "notes", "where"),
+        ("run", "notes"),
+        ("validate", "notes"),
+    ):
         done = space(*command)
         assert (done.code, done.out) == (6, "")
         assert "error: servers/notes/pyproject.toml: " in done.err
@@ -146,7 +151,7 @@ def test_a_wrong_dependency_is_the_owners_to_correct(space: Inside, dependencies
 def test_a_python_that_the_server_leaves_out_is_named(space: Inside) -> None:
     file = space.folder / "servers/notes/pyproject.toml"
     file.write_text(file.read_text().replace('requires-python = ">=3.11"', 'requires-python = ">=3.11,<3.11.1"'))
-    done = space("inspect", "notes")
+    done = space("inspect", "notes", "--start")
     assert done.code == 6
     assert "requires-python >=3.11,<3.11.1 leaves out Python" in done.err
 
@@ -168,7 +173,7 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_variable_that_moves_i
     declare(space.folder / "servers/notes", NAME)
     (space.folder.parent / "taken").write_text("a file is where the folder should be")
     done = Inside(space.folder, {**space.environ, "MCPFACTORY_CACHE_DIR": str(space.folder.parent / "taken")})(
-        "inspect", "notes"
+        "inspect", "notes", "--start"
     )
     assert done.code == 5
     assert f"hint: make {space.folder.parent}/taken/environments writable" in done.err

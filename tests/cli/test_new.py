@@ -37,7 +37,7 @@ def test_a_dry_run_makes_nothing(workspace, document):
 
 def test_a_server_from_a_template_runs(workspace):
     assert workspace("new", "notes", "--template", "minimal").code == 0
-    tools = workspace("inspect", "notes", "--json").data["tools"]
+    tools = workspace("inspect", "notes", "--start", "--json").data["tools"]
     assert len(tools) == 1
 
 

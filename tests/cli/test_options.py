@@ -101,6 +101,7 @@ MEANINGS = {
     "--summary": "a file that gets a summary",
     "--sign-with": "an ssh key",
     "--target": "a target of publish",
+    "--start": "run a server's code",
     "--template": "a template",
     "--timeout": "how long is waited",
     "--token": "where a token is",

@@ -126,7 +126,7 @@ async def source_contract(server: WorkspaceServer) -> Contract:
             return Contract(tuple(await client.list_tools()), source_version(server), "source")
     except McpError as error:
         raise ServerError(
-            f"{server.name} does not say what its tools are: {error}", hint=f"mcpfactory inspect {server.name}"
+            f"{server.name} does not say what its tools are: {error}", hint=f"mcpfactory inspect {server.name} --start"
         ) from error
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 
+from mcpfactory_pipeline.isolation.environ import clean_environ
 from mcpfactory_pipeline.launch.command import server_command, server_environ
 from mcpfactory_pipeline.launch.failure import client_failure
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
@@ -20,8 +22,11 @@ async def connect_server(
     environ: Mapping[str, str] | None = None,
     *,
     timeout: float = 60.0,  # noqa: ASYNC109 - of each request; the client's own
+    home: Path | None = None,
 ) -> AsyncIterator[Client]:
     """Start the server from its sources and end it with the block; `environ` is added to its environment.
+
+    With a `home`, an empty folder, it is a stranger's: it runs there, and of our environment has what any program needs.
 
     Raises:
         ServerError: when it does not start, does not speak, or ends meanwhile.
@@ -29,8 +34,14 @@ async def connect_server(
     """
     command = await asyncio.to_thread(server_command, server)
     try:
-        own = server_environ(server) | dict(environ or {})
-        async with connect_stdio(command, env=own, inherit=False, timeout=timeout) as client:
+        own = (
+            server_environ(server)
+            if home is None
+            else {**clean_environ(home), "PYTHONPATH": str(server.folder / "src")}
+        )
+        async with connect_stdio(
+            command, env=own | dict(environ or {}), cwd=home, inherit=False, timeout=timeout
+        ) as client:
             yield client
     except (ConnectionLostError, ProtocolError, TimeoutError) as error:
         raise client_failure(error, server.name) from error

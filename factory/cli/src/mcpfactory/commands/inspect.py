@@ -2,13 +2,27 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Annotated, Any, Final
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from mcpfactory import output
+from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name, Root, workspace_in
 from mcpfactory.summaries import print_groups, print_overview
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
+
+_Start = Annotated[
+    bool,
+    typer.Option(
+        "--start",
+        help="Run the code of a server that has no report, to ask it: elsewhere, with nothing of this shell's environment.",
+    ),
+]
 
 
 def inspect(
@@ -16,16 +30,20 @@ def inspect(
     short: Annotated[
         bool, typer.Option("--overview", help="Only what `new` prints: one screen, with what is worth deciding.")
     ] = False,
+    start: _Start = False,
     as_json: AsJson = False,
     workspace: Root = None,
 ) -> None:
-    """Show what a server offers: its tools, where their arguments go, and what they cost a model to read."""
+    """Show what a server offers: its tools, where their arguments go, and what they cost a model to read.
+
+    Nothing of the server's runs, unless it has no report and --start says so.
+    """
     from mcpfactory_codegen.servers.overview import overview
     from mcpfactory_pipeline.workspace.coverage import inspection_report, operation_name
     from mcpfactory_pipeline.workspace.upstream import api_addresses
 
     server = workspace_in(workspace).server(name)
-    shown = inspection_report(server.folder) or asyncio.run(_report_of_running(server))
+    shown = inspection_report(server.folder) or _started_report(server, start=start)
     view = overview(server.name, shown)
     if as_json:
         output.data(view.to_json() if short else {**shown, "overview": view.to_json()})
@@ -96,12 +114,25 @@ def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-async def _report_of_running(server: Any) -> dict[str, Any]:
-    """Return the same facts for a server that is not made from a document: asked of the running server."""
+def _started_report(server: WorkspaceServer, *, start: bool) -> dict[str, Any]:
+    """Return the same facts for a server that is not made from a document: asked of its process, where that may be started."""
+    if not start:
+        output.fail(
+            f"{server.name} has no report, so that only its own code says what it offers",
+            f"mcpfactory inspect {server.name} --start runs that code: package {server.package}, "
+            f"with {'its own .venv' if (server.folder / '.venv').exists() else 'what its pyproject.toml declares'}",
+            Exit.BAD_INPUT,
+        )
+    output.note(f"note: {server.name} has no report: its code is run")
+    with TemporaryDirectory(prefix="mcpfactory-inspect-", ignore_cleanup_errors=True) as home:
+        return asyncio.run(_report_of_running(server, Path(home)))
+
+
+async def _report_of_running(server: WorkspaceServer, home: Path) -> dict[str, Any]:
     from mcpfactory_codegen.text import count_tokens
     from mcpfactory_pipeline.launch.connection import connect_server
 
-    async with connect_server(server) as client:
+    async with connect_server(server, home=home) as client:
         tools = await client.list_tools()
     rows = [{"name": tool["name"], "operation": None, "arguments": {}, "tokens": count_tokens(tool)} for tool in tools]
     return {"tools": rows, "skipped": [], "environment": [], "problems": []}

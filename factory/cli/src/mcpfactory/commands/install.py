@@ -35,6 +35,21 @@ Clients = Annotated[
 Project = Annotated[
     bool, typer.Option("--project", help="The configuration of the project in this folder, not the user's own.")
 ]
+_Source = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="SOURCE",
+        help="A channel, `index` (the package index that has it) or `source` (its folder here). By default the last channel "
+        "that offers it, else its folder; with --project, the index when it is published, else its folder in the project.",
+    ),
+]
+_Literal = Annotated[
+    bool, typer.Option("--literal", help="Write values of --env that look like secrets, too, in clear text.")
+]
+_Force = Annotated[
+    bool, typer.Option("--force", help="Take the place of another server's entry that has the same name.")
+]
 
 
 def install(
@@ -46,15 +61,7 @@ def install(
     ],
     clients: Clients,
     name: Annotated[str, typer.Option(help="Its name in the client; the server's, or made from the host.")] = "",
-    source: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="SOURCE",
-            help="A channel, `index` (the package index that has it) or `source` (its folder here). By default the last channel "
-            "that offers it, else its folder; with --project, the index when it is published, else its folder in the project.",
-        ),
-    ] = "",
+    source: _Source = "",
     env: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME[=VALUE]", help="A variable for the server; without VALUE a reference. Repeatable."),
@@ -63,18 +70,14 @@ def install(
         bool,
         typer.Option("--env-from-shell", help="Write the server's settings that are set in this shell, but secrets."),
     ] = False,
-    literal: Annotated[
-        bool, typer.Option("--literal", help="Write values of --env that look like secrets, too, in clear text.")
-    ] = False,
+    literal: _Literal = False,
     token_variable: Annotated[
         str, typer.Option(metavar="NAME", help="With a URL: the variable that holds the bearer token.")
     ] = "",
     project: Project = False,
     workspace: Root = None,
     show: Annotated[bool, typer.Option("--print", help="Print what would stand in the file; change nothing.")] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Take the place of another server's entry that has the same name.")
-    ] = False,
+    force: _Force = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:

@@ -116,7 +116,10 @@ def _print_text(created: Any, workspace: Any, template: str, *, dry_run: bool) -
             output.line(f"  {path}")
     else:
         revive = f"mcpfactory pipeline revive {created.server}; " if earlier else ""
-        output.note(f"next: {revive}mcpfactory inspect {created.server}; mcpfactory pipeline run {created.server}")
+        start = " --start" if template else ""
+        output.note(
+            f"next: {revive}mcpfactory inspect {created.server}{start}; mcpfactory pipeline run {created.server}"
+        )
     _advise(created)
 
 
