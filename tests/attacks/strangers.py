@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -64,7 +66,46 @@ def _started(folder: Path) -> str:
     return "it ran elsewhere, without a variable of ours"
 
 
+_CLINGING = """
+import os, subprocess, sys, time
+if sys.argv[1] == "stay":
+    open(sys.argv[2], "a").write(f"{os.getpid()}\\n")
+    time.sleep(120)
+else:
+    subprocess.Popen([sys.executable, __file__, "stay", sys.argv[2]], start_new_session=True)
+    sys.stdin.read()
+"""
+
+
+def _clung(folder: Path) -> str:
+    program, pids = folder / "server.py", folder / "pids"
+    program.write_text(_CLINGING)
+    command = shlex.join([sys.executable, str(program), "serve", str(pids)])
+    done = subprocess.run(
+        [sys.executable, "-m", "mcpfactory", "validate", "--command", command, "--timeout", "3"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    left = [pid for pid in map(int, pids.read_text().split()) if _runs(pid)]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    if left or "Event loop is closed" in done.stderr or "Traceback" in done.stderr:
+        raise HarmError(f"{len(left)} processes outlived the examination; {done.stderr}")
+    return f"exit code {done.returncode}, and no process is left"
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in {b"Z", b"X"}
+    except OSError:
+        return False
+
+
 ROWS = {
     "a server without a report that is looked at": ("nothing runs, and it is said", _looked_at),
     "one that is started to be asked": ("elsewhere, with a clean environment", _started),
+    **(
+        {"one whose children make themselves a session": ("all are ended with the examination", _clung)}
+        if sys.platform == "linux"
+        else {}
+    ),
 }

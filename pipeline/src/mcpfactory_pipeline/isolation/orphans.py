@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final
 
@@ -33,14 +34,14 @@ def adopt_orphans() -> bool:
     return False
 
 
-def end_descendants() -> int:
-    """End every process that descends from this one; return how many there were.
+def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
+    """End every process that descends from this one, but those to `spare`; return how many there were.
 
     Looks again until there is none: one that was just started by another that is being ended is found, too.
     """
     ended: set[int] = set()
     deadline = time.monotonic() + _PATIENCE
-    while (found := descendants(os.getpid())) and time.monotonic() < deadline:
+    while (found := descendants(os.getpid()) - spare) and time.monotonic() < deadline:
         for pid in found:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
