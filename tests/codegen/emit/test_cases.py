@@ -163,6 +163,23 @@ def test_variants_are_the_least_call_and_the_edges() -> None:
     ]
 
 
+def test_a_variant_has_characters_that_a_path_a_query_and_a_form_must_encode() -> None:
+    parameters = (
+        ApiParameter("path", "id", {"type": "string"}, required=True),
+        ApiParameter("query", "q", {"type": "string", "maxLength": 8}),
+        ApiParameter("query", "when", {"type": "string", "format": "date"}),
+        ApiParameter("query", "code", {"type": "string", "pattern": "^[a-z]+$"}),
+    )
+    variants = case(ApiOperation("GET", "/a/{id}/b", "", parameters=parameters))["variants"]
+    (one,) = [one for one in variants if one["title"] == "characters that must be encoded"]
+    assert one["arguments"]["id"] == "a/b c&d=e?f#g+é"
+    assert one["arguments"]["q"] == "a c&d?é"
+    assert one["request"]["path"] == "/a/a/b c&d=e?f#g+é/b"
+    assert one["request"]["segments"] == 3, "the slash of the value is no segment"
+    assert dict(one["request"]["query"]) == {name: one["arguments"][name] for name in ("q", "when", "code")}
+    assert one["arguments"]["when"].count("-") == 2
+
+
 def test_refused_calls_are_wrong_in_one_argument_each() -> None:
     parameters = (
         ApiParameter("query", "n", {"type": "integer", "minimum": 3}, required=True),

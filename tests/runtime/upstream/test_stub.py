@@ -42,6 +42,19 @@ def test_the_case_with_most_matching_query_pairs_answers() -> None:
         assert stub.mismatches == []
 
 
+def test_an_api_in_a_folder_is_called_there_and_nowhere_else() -> None:
+    with StubUpstream(CASES, base_path="/v1") as stub:
+        assert stub.base_url.endswith("/v1")
+        assert ask(stub, "GET", "/books").json() == "all"
+        assert stub.requests[0].path == "/books"
+        host = stub.base_url.removesuffix("/v1")
+        for elsewhere in ("/books", "/v1books", "/v2/books"):
+            assert httpx.get(host + elsewhere, trust_env=False).status_code == 404
+        assert stub.mismatches == [
+            f"GET {elsewhere} is not below /v1" for elsewhere in ("/books", "/v1books", "/v2/books")
+        ]
+
+
 def test_a_request_without_a_case_is_not_found() -> None:
     with StubUpstream(CASES) as stub:
         answer = ask(stub, "DELETE", "/books")

@@ -2,7 +2,7 @@
 
 For each tool one case: a call with all its arguments. With it go
 - `offers`: the arguments that the list must show;
-- `variants`: with the required arguments alone, and with every value at its lowest and at its highest;
+- `variants`: with the required arguments alone, with characters that must be encoded, with every value at its lowest and at its highest;
 - `refused`: calls that are wrong in one argument, which must be refused and must not reach the API;
 - `reads`: that nothing is changed by it, where that does not follow from the method;
 - `answers`: the other documented answers, and a failure where none is documented.
@@ -15,10 +15,10 @@ schemas permit, so that two that are swapped are seen, and arrays have two items
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from mcpfactory_codegen.cases.expected import expected_request
 from mcpfactory_codegen.cases.samples import (
@@ -44,6 +44,15 @@ MOST_EACH: Final = 10  # refused calls of one tool, and answers of one tool
 MOST: Final = 12_000  # tests of one server; beyond, every tool has fewer
 _SAFE: Final = re.compile(r"[A-Za-z0-9._~-]+\Z")
 _JSON: Final = re.compile(r"application/([\w.+-]+\+)?json\Z")
+_ENCODED: Final = (
+    "a/b c&d=e?f#g+é",
+    "a c&d?é",
+    "a é",
+    "é",
+)  # the first that fits; each has what must be encoded anywhere
+_FREE: Final = frozenset(
+    {"type", "minLength", "maxLength", "nullable", "title", "description", "default", "example", "examples"}
+)
 _STEPS: Final = 9  # neighbours that are tried for a value that another argument has, too
 _UNKNOWN: Final = "mcpfactory_unknown"
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
@@ -266,16 +275,35 @@ def _first_taken(one: _Callee, values: dict[Slot, Any], slot: Slot, candidates: 
 def _variants(one: _Callee, values: dict[Slot, Any], needed: set[Slot]) -> Iterator[Json]:
     fewest = {slot: value for slot, value in values.items() if slot in needed}
     seen = [values]
-    for title, start in (("required arguments only", fewest), ("lowest values", values), ("highest values", values)):
+    starts: Sequence[tuple[str, dict[Slot, Any], Callable[[Input], Sequence[Any]] | None]] = (
+        ("required arguments only", fewest, None),
+        ("characters that must be encoded", values, lambda item: _encoded(item, one)),
+        ("lowest values", values, lambda item: _edges(item, one, "lowest")),
+        ("highest values", values, lambda item: _edges(item, one, "highest")),
+    )
+    for title, start, candidates in starts:
         changed = dict(start)
         for item in one.items:
-            if title.endswith("values") and item.slot in changed and item.slot not in one.own | one.shared:
-                new = edge(item.schema, one.api.schemas, "lowest" if title.startswith("lowest") else "highest")
-                if new is not NOTHING and _fits_place(item, new):
-                    changed = _first_taken(one, changed, item.slot, iter([new]))
+            if candidates and item.slot in changed and item.slot not in one.own | one.shared:
+                changed = _first_taken(one, changed, item.slot, iter(candidates(item)))
         if changed not in seen and one.takes(changed) and (request := one.request(changed)):
             seen.append(changed)
             yield {"title": title, "arguments": one.given(changed), "request": request}
+
+
+def _edges(item: Input, one: _Callee, which: Literal["lowest", "highest"]) -> list[Any]:
+    new = edge(item.schema, one.api.schemas, which)
+    return [new] if new is not NOTHING and _fits_place(item, new) else []
+
+
+def _encoded(item: Input, one: _Callee) -> Sequence[Any]:
+    """Return texts that a path, a query or a form must encode, where nothing says what the text looks like."""
+    schema, parameter = lookup(item.schema, one.api.schemas), item.parameter
+    free = isinstance(schema, dict) and schema.get("type") == "string" and schema.keys() <= _FREE
+    plain = parameter is None or not (
+        parameter.content_type or parameter.allow_reserved or parameter.style == "segments"
+    )
+    return _ENCODED if free and plain and item.encoding is None and item.place in {"path", "query", "form"} else ()
 
 
 # --- calls that are wrong ---

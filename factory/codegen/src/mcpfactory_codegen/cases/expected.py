@@ -51,8 +51,9 @@ def expected_request(
         return {}
     folder = f"/{operation.server}" if operation.server else ""
     request: dict[str, Any] = {"method": operation.method, "path": f"{folder}{path}", "strict": True}
-    if any(item.parameter is not None and item.parameter.style == "segments" for item, _ in given):
-        request["segments"] = request["path"].count("/")
+    within = sum(str(value).count("/") for item, value in given if item.place == "path" and not _is_segments(item))
+    if within or any(_is_segments(item) for item, _ in given):
+        request["segments"] = request["path"].count("/") - within
     query = _query(given)
     if query is not None and "?" not in operation.path:
         request["query"] = query
@@ -85,6 +86,11 @@ def _style(item: Input, default: str) -> str:
     return (item.parameter.style if item.parameter else "") or default
 
 
+def _is_segments(item: Input) -> bool:
+    """Whether a parameter of the path may be several of its segments, with the slashes between them."""
+    return item.place == "path" and _style(item, "simple") == "segments"
+
+
 def _path(template: str, given: Given) -> str | None:
     """Return the decoded path below the API's base; None where a value is written in a way that needs more than these rules."""
     values = {item.name: (item, value) for item, value in given if item.place == "path"}
@@ -104,10 +110,9 @@ def _path(template: str, given: Given) -> str | None:
 
 
 def _stays(text: str, style: str, reserved: bool) -> bool:
-    """Whether a value stands in a path as it is; only in the style `segments` may it be several."""
-    segments = text.split("/") if style == "segments" else [text]
-    return all(one and not set(one) <= {"."} and "/" not in one for one in segments) and not (
-        reserved and re.search(r"[?#%\\]", text)
+    """Whether a value stands in a path as it is, decoded: no part of it is empty or only dots, and nothing of it needs more rules."""
+    return all(one and not set(one) <= {"."} for one in text.split("/")) and not (
+        reserved and re.search(r"[?#%\\]" if style == "segments" else r"[/?#%\\]", text)
     )
 
 

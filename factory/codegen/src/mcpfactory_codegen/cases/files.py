@@ -93,7 +93,7 @@ def bench() -> Iterator[Bench]:
         for variable in DATA["environment"]:
             patch.setenv(variable, f"test-{variable.lower()}")
         stack = AsyncExitStack()
-        stub = runner.run(stack.enter_async_context(StubUpstream(CASES, environ=os.environ)))
+        stub = runner.run(stack.enter_async_context(StubUpstream(CASES, environ=os.environ, base_path="/base")))
         patch.setenv(DATA["address"], stub.base_url)
         runner.run(stack.enter_async_context(upstream()))
         client = runner.run(stack.enter_async_context(connect(server)))

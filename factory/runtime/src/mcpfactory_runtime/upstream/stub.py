@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
@@ -61,10 +61,17 @@ class StubUpstream:
         cases: what is asked and answered.
         port: 0 takes a free one.
         environ: where the values of credentials are looked up; None lets any value pass.
+        base_path: a folder that the API is in, as `/v1`; requests elsewhere are answered with 404 and noted in `mismatches`, and
+            `requests` have paths below it.
     """
 
     def __init__(
-        self, cases: Sequence[Mapping[str, Any]] = (), *, port: int = 0, environ: Mapping[str, str] | None = None
+        self,
+        cases: Sequence[Mapping[str, Any]] = (),
+        *,
+        port: int = 0,
+        environ: Mapping[str, str] | None = None,
+        base_path: str = "",
     ) -> None:
         self.requests: list[RecordedRequest] = []
         self.mismatches: list[str] = []
@@ -73,6 +80,7 @@ class StubUpstream:
         self._environ = environ
         self._served: Counter[int] = Counter()
         self._port = port
+        self._base_path = base_path
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -81,10 +89,10 @@ class StubUpstream:
 
     @property
     def base_url(self) -> str:
-        """`http://127.0.0.1:<port>`, once started."""
+        """`http://127.0.0.1:<port>`, once started, and the base path."""
         if self._server is None:
             raise RuntimeError("the stub is not running\nhint: async with StubUpstream(cases) as stub: …")
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{self._base_path}"
 
     def expect(self, case: Mapping[str, Any] | None) -> None:
         """From now on every request is held against this case alone; None: against all of them, as in the beginning."""
@@ -178,6 +186,10 @@ class StubUpstream:
     # --- the answer ---
 
     def _answer(self, request: RecordedRequest) -> _Answer:
+        if not request.path.startswith(f"{self._base_path}/"):
+            self.mismatches.append(f"{request.method} {request.path} is not below {self._base_path}")
+            return _problem(404, "Not Found", self.mismatches[-1])
+        request = replace(request, path=request.path.removeprefix(self._base_path))
         self.requests.append(request)
         asked = f"{request.method} {unquote(request.path)}"
         there = [(_ALONE, self._only)] if self._only is not None else self._candidates(request)
