@@ -10,7 +10,7 @@ INSTALLER := build/installer/bin/uv
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $$($(PYTHON) --version) is too old; hint: make $(MAKECMDGOALS) PYTHON=python3.11 (or newer)"; exit 2; }
 NO_VENV = { echo "error: no virtual environment could be made; hint: install your system's package python3-venv"; exit 2; }
 
-.PHONY: help install uninstall dist docs pictures demo test lint types browser bench exam fuzz audit figures diagrams lock format clean
+.PHONY: help install uninstall dist sbom docs pictures demo test lint types browser bench exam fuzz audit figures diagrams lock format clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -39,6 +39,9 @@ uninstall: $(INSTALLER) ## takes away what `make install` put there
 
 dist: $(READY) ## every wheel and source distribution of ours, in dist/: the same bytes wherever they are made
 	@$(BIN)/python -m mcpfactory_pipeline.build.distributions dist $(MEMBERS)
+
+sbom: dist ## a bill of materials (CycloneDX) beside each of our wheels in dist/
+	@$(BIN)/python -m benchmarks.sbom dist
 
 demo: $(READY) ## the whole road from an API document to a staged server, in a temporary folder
 	@$(BIN)/python docs/examples/demo.py

@@ -34,9 +34,21 @@ def test_the_workflow_runs_what_a_person_runs_on_the_oldest_python_and_a_newer_o
 
 
 def test_every_action_is_pinned_by_the_commit_that_generated_workflows_use(root):
-    used = re.findall(r"uses: (.+)", (root / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
-    assert len(used) > 3
+    texts = [file.read_text(encoding="utf-8") for file in (root / ".github/workflows").glob("*.yml")]
+    used = [one for text in texts for one in re.findall(r"uses: (.+)", text)]
+    assert len(used) > 7
     assert [one for one in used if one not in ACTIONS.values()] == []
+
+
+def test_a_release_is_built_from_its_tag_and_attested_by_a_job_that_may_write_nothing_else(forge):
+    workflow = forge["workflows/release.yml"]
+    assert workflow[True] == {"push": {"tags": ["mcpfactory-v[0-9]+.[0-9]+.[0-9]+"]}}
+    assert workflow["permissions"] == {}
+    (job,) = workflow["jobs"].values()
+    assert job["permissions"] == {"contents": "read", "id-token": "write", "attestations": "write"}
+    assert {"run": "make sbom"} in job["steps"]
+    (attested,) = [step["with"]["subject-path"].split() for step in job["steps"] if "attest" in step.get("uses", "")]
+    assert attested == ["dist/*.whl", "dist/*.tar.gz", "dist/*.cdx.json"]
 
 
 def test_every_issue_form_has_what_the_forge_demands(forge):

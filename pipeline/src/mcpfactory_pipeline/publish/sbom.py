@@ -85,8 +85,9 @@ def _root(release: CandidateRelease, root: LockedPackage) -> dict[str, Any]:
             for name, content in sorted(release.hashes.items())
         ],
         "properties": [
-            {"name": "mcpfactory:candidate", "value": release.candidate},
-            {"name": "mcpfactory:server", "value": release.server},
+            {"name": f"mcpfactory:{name}", "value": value}
+            for name, value in (("candidate", release.candidate), ("server", release.server))
+            if value
         ],
     }
     return {key: value for key, value in found.items() if value}

@@ -8,6 +8,15 @@ from mcpfactory import complete, output
 from mcpfactory.exits import Exit
 from mcpfactory.options import Host, Http, Port, Root, workspace_in
 
+_Documents = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PLACE",
+        help="A folder (/PATH, ./PATH) or a host (HOST, HOST:PORT) that callers may take API documents from, besides the "
+        "workspace and public addresses; repeatable.",
+    ),
+]
+
 
 def serve(
     server: Annotated[
@@ -33,14 +42,7 @@ def serve(
     public_url: Annotated[
         str, typer.Option(metavar="URL", help="The endpoint as clients write it, with --token; https.")
     ] = "",
-    documents: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PLACE",
-            help="A folder (/PATH, ./PATH) or a host (HOST, HOST:PORT) that callers may take API documents from, besides the "
-            "workspace and public addresses; repeatable.",
-        ),
-    ] = None,
+    documents: _Documents = None,
     workspace: Root = None,
 ) -> None:
     """Offer the factory itself as an MCP server, so that agents can operate it; or a gateway to servers of the workspace."""
