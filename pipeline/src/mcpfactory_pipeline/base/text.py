@@ -12,6 +12,7 @@ __all__ = [
     "cell_width",
     "escape_markdown",
     "format_duration",
+    "is_hidden",
     "pluralize",
     "printable",
     "printable_json",
@@ -31,6 +32,16 @@ _PLAIN_COLOUR: Final = re.compile("\x1b\\[(?:(?:0?[0-4]?|2[2-4]|3[1-79]|9[0-6])(
 # What a CI reads as an order to itself: `::error …::` first in a line (GitHub), `##[error]` and `##vso[` (GitHub, Azure), `##teamcity[`.
 _ORDER_TO_CI: Final = re.compile(
     r"^((?:[^\S\n]|\x1b\[[0-9;]*m)*):(?=:[^\n]*::)|#(?=#(?:\[|vso\[|teamcity\[))", re.MULTILINE
+)
+# Characters that a person does not see and a model reads. Joiners (U+200C, U+200D) are not among them: Persian, Hindi and
+# emoji need them. Ranges are inclusive.
+_HIDDEN: Final = (
+    (0x200B, 0x200B),  # zero width space
+    (0x202A, 0x202E),  # bidirectional embeddings and overrides
+    (0x2060, 0x2064),  # word joiner, invisible operators
+    (0x2066, 0x2069),  # bidirectional isolates
+    (0xE0000, 0xE01EF),  # tags and supplementary variation selectors: whole hidden sentences
+    (0xFEFF, 0xFEFF),  # zero width no-break space
 )
 _GAP: Final = 2
 _WORD: Final = 20  # columns up to which a word is not broken as long as there is room
@@ -55,6 +66,14 @@ def printable_json(text: str) -> str:
     r"""Return JSON that says the same, with what `printable` writes out as `\u001b`: nothing of a string acts on who shows it."""
     text = _CONTROL.sub(lambda found: _json_escape(found[0]), text)
     return re.sub(r"#(?=#(?:\[|vso\[|teamcity\[))", r"\\u0023", text)
+
+
+def is_hidden(character: str) -> bool:
+    """Whether a model reads a character that a person does not see."""
+    code = ord(character)
+    if code < 0x20:
+        return character not in "\t\n\r"
+    return any(low <= code <= high for low, high in _HIDDEN)
 
 
 def cell_width(text: str) -> int:

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
-from typing import Annotated
+import os
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
 from mcpfactory.options import Host, Http, Port, Root, workspace_in
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.serve.listen import HttpAddress
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _Documents = Annotated[
     list[str] | None,
@@ -60,16 +65,28 @@ def serve(
     found = workspace_in(workspace)
     place = HttpAddress(host, port, token, public_url) if http else None
     if gateway:
-        from mcpfactory_pipeline.serve.gateway import make_gateway
-        from mcpfactory_pipeline.serve.gateway.health import make_page
-
         for one in found.survey()[1] if all_ else ():
             output.warning(f"{one.name} is left out: {one.message}")
             output.note(f"hint: {one.hint}")
-
-        made = make_gateway(found, names, search=search, idle=idle, private=not http, unset=secret_variables(place))
-        listen(made.server, place, pages={"/health": make_page(made.rows)})
+        options = {"search": search, "idle": idle, "private": not http, "unset": secret_variables(place)}
+        _serve_gateway(found, names, place, options)
     else:
         from mcpfactory_pipeline.serve.factory import make_factory
 
         listen(make_factory(found.root, documents or (), local=not http), place)
+
+
+def _serve_gateway(found: Workspace, names: list[str], place: HttpAddress | None, options: dict[str, Any]) -> None:
+    """Serve a gateway until it ends; no process of its servers runs after it, also none in a session of its own."""
+    from mcpfactory_pipeline.isolation.orphans import adopt_orphans, descendants, end_descendants
+    from mcpfactory_pipeline.serve.gateway import make_gateway
+    from mcpfactory_pipeline.serve.gateway.health import make_page
+    from mcpfactory_pipeline.serve.listen import listen
+
+    ours = descendants(os.getpid())
+    adopt_orphans()
+    made = make_gateway(found, names, **options)
+    try:
+        listen(made.server, place, pages={"/health": make_page(made.rows)})
+    finally:
+        end_descendants(ours)

@@ -4,7 +4,7 @@ import asyncio
 import difflib
 import os
 import shlex
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -132,11 +132,7 @@ def validate(
     foreign = {"examples": cases, "environ": _variables(env or [], url), "allow_calls": allow_calls}
     destinations = _destinations(format_ or [], outputs or [], as_json=as_json)
     report = asyncio.run(
-        _ended(
-            _examine(
-                name, command, url, foreign, matrix=matrix, timeout=timeout, api_timeout=api_timeout, limits=limits
-            )
-        )
+        _examine(name, command, url, foreign, matrix=matrix, timeout=timeout, api_timeout=api_timeout, limits=limits)
     )
     _write_reports(report, destinations)
     if matrix and not as_json:
@@ -217,19 +213,19 @@ def _limits(words: Sequence[str]) -> dict[str, float]:
     return found
 
 
-async def _ended(examination: Coroutine[Any, Any, Report]) -> Report:
-    """Return the report of an examination, after which no process runs that it started: also none in a session of its own."""
+async def _examine(*words: Any, **options: Any) -> Report:
+    """Return what `_judge` does; no process that it started runs after it, also none in a session of its own."""
     from mcpfactory_pipeline.isolation.orphans import adopt_orphans, descendants, end_descendants
 
     ours = descendants(os.getpid())
     adopt_orphans()
     try:
-        return await examination
+        return await _judge(*words, **options)
     finally:
         await asyncio.to_thread(end_descendants, ours)
 
 
-async def _examine(
+async def _judge(
     name: str, command: str, url: str, foreign: dict[str, Any], *, matrix: bool, timeout: float, **options: Any
 ) -> Report:
     from mcpfactory_pipeline.checks import ValidationTarget, validate

@@ -9,22 +9,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mcpfactory_codegen.describe.suspicion import ORDERS
+from mcpfactory_pipeline.base.text import is_hidden
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.families.legacy import era_or_reason
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 
 __all__ = ["RULES"]
 
-# Characters that a person does not see and a model reads. Joiners (U+200C, U+200D) are not among them: Persian, Hindi and
-# emoji need them. Ranges are inclusive.
-_HIDDEN: Final = (
-    (0x200B, 0x200B),  # zero width space
-    (0x202A, 0x202E),  # bidirectional embeddings and overrides
-    (0x2060, 0x2064),  # word joiner, invisible operators
-    (0x2066, 0x2069),  # bidirectional isolates
-    (0xE0000, 0xE01EF),  # tags and supplementary variation selectors: whole hidden sentences
-    (0xFEFF, 0xFEFF),  # zero width no-break space
-)
 _ORDER: Final = re.compile("|".join(f"(?:{pattern})" for pattern in ORDERS), re.IGNORECASE | re.DOTALL)
 _LONGEST: Final = 20_000  # characters of one text that are searched
 
@@ -61,17 +52,10 @@ def _hidden(evidence: Evidence) -> RuleOutcome:
 
 
 def _hidden_in(where: str, text: str) -> Iterator[Fault]:
-    found = sorted({char for char in text if _is_hidden(char)})
+    found = sorted({char for char in text if is_hidden(char)})
     if found:
         names = ", ".join(f"U+{ord(char):04X} {unicodedata.name(char, 'unnamed')}" for char in found[:5])
         yield Fault(f"hidden characters: {names}", where, proof={"text": text.encode("unicode_escape").decode()})
-
-
-def _is_hidden(char: str) -> bool:
-    code = ord(char)
-    if code < 0x20:
-        return char not in "\t\n\r"
-    return any(low <= code <= high for low, high in _HIDDEN)
 
 
 def _orders(evidence: Evidence) -> RuleOutcome:

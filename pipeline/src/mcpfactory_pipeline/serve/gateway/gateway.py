@@ -23,6 +23,7 @@ from mcpfactory_pipeline.serve.gateway.relay import (
     relayed_template,
     relayed_tool,
 )
+from mcpfactory_pipeline.serve.gateway.texts import plain_listing
 from mcpfactory_pipeline.workspace.address import SHARED_ADDRESS, refuse_shared
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime import Completion, Context, McpError, Server, ToolError
@@ -65,6 +66,7 @@ class Gateway:
         self._workspace, self._search, self._private = workspace, search, private
         self._known = {one.name: one for one in known}
         self._listings: dict[str, ServerListing] = {}
+        self._notes: dict[str, tuple[str, ...]] = {}  # what was changed or left out of a listing
         self._inner: dict[str, tuple[str, str]] = {}  # outer name of a prompt → server and inner name
         self._children = {
             one.name: Child(
@@ -106,6 +108,7 @@ class Gateway:
                 child.in_flight,
                 child.errors,
                 child.last_error,
+                "; ".join(self._notes.get(name, ())),
             )
             for name, child in self._children.items()
         ]
@@ -185,7 +188,10 @@ class Gateway:
             collection.clear()
         self._inner.clear()
         rows: dict[str, GeneratedTool] = {}
-        for server, found in ((name, self._listings[name]) for name in self._known if name in self._listings):
+        plain = {name: plain_listing(self._listings[name]) for name in self._known if name in self._listings}
+        self._notes = {name: notes for name, (_, notes) in plain.items()}
+        shown = {name: found for name, (found, _) in plain.items()}
+        for server, found in shown.items():
             for wire in found.tools:
                 tool = relayed_tool(server, wire, self._call)
                 rows[tool.name] = GeneratedTool(tool, "", server)
@@ -204,7 +210,7 @@ class Gateway:
         self.server.resource("gateway://health", name="health", mime_type="application/json")(self._health)
         if registry.completion is None and (registry.prompts or registry.templates):
             self.server.completion(self._complete)
-        self.server.instructions = self._instructions()
+        self.server.instructions = self._instructions(shown)
 
     def _listed_tools(self, rows: Mapping[str, GeneratedTool]) -> dict[str, Tool]:
         if self._search and rows:
@@ -215,10 +221,10 @@ class Gateway:
         """How the servers behind this gateway are: state, since when, calls, errors."""
         return health_json(self.rows())
 
-    def _instructions(self) -> str:
+    def _instructions(self, shown: Mapping[str, ServerListing]) -> str:
         said = [
             f"{name}: {' '.join(found.instructions.split())[:_MAX_INSTRUCTIONS]}"
-            for name, found in self._listings.items()
+            for name, found in shown.items()
             if found.instructions
         ]
         which = f"{pluralize(len(self._known), 'server')}: {', '.join(self._known)}"

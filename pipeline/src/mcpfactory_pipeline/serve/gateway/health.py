@@ -13,7 +13,10 @@ __all__ = ["ChildHealth", "health_json", "health_page", "make_page"]
 
 @dataclass(frozen=True, slots=True)
 class ChildHealth:
-    """One server: how it is and since when, and how many tools, starts, calls, calls in flight and errors it has."""
+    """One server: how it is and since when, and how many tools, starts, calls, calls in flight and errors it has.
+
+    `left_out` says which of its texts were cleaned or left out: hidden characters, and orders to the model.
+    """
 
     server: str
     state: str
@@ -24,6 +27,7 @@ class ChildHealth:
     in_flight: int
     errors: int
     last_error: str
+    left_out: str = ""
 
 
 def health_json(rows: Sequence[ChildHealth]) -> dict[str, Any]:
@@ -45,7 +49,18 @@ def health_page(rows: Sequence[ChildHealth]) -> str:
     """Return the page for people."""
     head = "".join(
         f"<th scope=col>{name}</th>"
-        for name in ("server", "state", "since", "tools", "starts", "calls", "in flight", "errors", "last error")
+        for name in (
+            "server",
+            "state",
+            "since",
+            "tools",
+            "starts",
+            "calls",
+            "in flight",
+            "errors",
+            "last error",
+            "left out",
+        )
     )
     body = "".join(
         f"<tr><th scope=row>{escape(row.server)}</th><td class={row.state}>{row.state}</td>"
