@@ -76,6 +76,10 @@ NEEDS: Final[dict[str, Callable[[Mapping[str, Any]], bool]]] = {
     "what changes is repeated": lambda case: case["request"]["method"] in {"POST", "PATCH"} and any(one["status"] in {429, 502, 503, 504} for one in case["answers"]),
     "lists of answers lose an item": lambda case: isinstance(case["response"]["body"], list) and bool(case["response"]["body"]),
     "structured content is empty": lambda case: bool(case["response"]["body"]) and case["response"]["content_type"].endswith("json"),
+    "after: one sentence": lambda case: bool(case["response"]["body"]),
+    "after: nothing": lambda case: bool(case["response"]["body"]),
+    "after: the first answer for all": lambda case: bool(case["response"]["body"]),
+    "before: a number is changed": lambda case: any(type(one) is int for one in case["arguments"].values()),
     "answers lose a member": lambda case: case["response"]["content_type"].endswith("json"),
 }  # fmt: skip
 APART: Final = frozenset(
@@ -124,7 +128,8 @@ def main() -> int:
                 table[kind][one.name] = _with_runtime(kind, server, Path(folder))
                 print(f"{one.name}: {kind}: {table[kind][one.name]}", flush=True)
             for kind in IN_HOOKS:
-                table[kind][one.name] = _with_hook(kind, server)
+                seen = _with_hook(kind, server)
+                table[kind][one.name] = "no place" if seen == "-" and not _has_place(kind, server) else seen
                 print(f"{one.name}: {kind}: {table[kind][one.name]}", flush=True)
     return _told(table, names)
 

@@ -53,6 +53,7 @@ _ENCODED: Final = (
 _FREE: Final = frozenset(
     {"type", "minLength", "maxLength", "nullable", "title", "description", "default", "example", "examples"}
 )
+_MADE: Final = "made to fail by a test"
 _STEPS: Final = 9  # neighbours that are tried for a value that another argument has, too
 _UNKNOWN: Final = "mcpfactory_unknown"
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
@@ -376,7 +377,7 @@ def _answers(one: _Callee, usual: int) -> Iterator[Json]:
         # No test waits: what may be tried again may be at once (RFC 9110 §10.2.3).
         yield answer | ({"headers": {"Retry-After": "0"}} if status in _TRANSIENT else {})
     if not {"5XX", "500", "DEFAULT"} & documented:
-        yield {"status": 500, "content_type": "application/json", "body": {"message": "made to fail by a test"}}
+        yield {"status": 500, "content_type": "application/json", "body": {"message": _MADE}, "says": _MADE}
 
 
 def _status(text: str) -> int:

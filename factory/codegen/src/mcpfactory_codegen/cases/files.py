@@ -158,6 +158,7 @@ def test_a_documented_answer_reaches_the_model(case: Json, answer: Json, bench: 
     assert done.failed is (answer["status"] >= 300 and answer["status"] != 304), done.text
     if done.failed:
         assert str(answer["status"]) in done.text
+        assert answer.get("says", "") in done.text
     else:
         _carries(done.result, answer)
         _conforms(done.result, bench.listed[case["tool"]])

@@ -6,7 +6,8 @@ import contextlib
 import http.client
 import json
 import ssl
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -125,7 +126,7 @@ class _Asker:
             response = connection.getresponse()
             found = {name.lower(): value for name, value in response.getheaders()}
             stream = found.get("content-type", "").startswith("text/event-stream")
-            text = b"" if method == "GET" and stream else _first_event(response) if stream else response.read(_MOST)
+            text = b"" if method == "GET" and stream else _first_event(response) if stream else _body(response)
         finally:
             connection.close()
         value = decode(text)
@@ -133,9 +134,18 @@ class _Asker:
         return ProbeAnswer(method, sent, body, response.status, found, message, has_body=bool(text.strip()))
 
 
-def _first_event(response: http.client.HTTPResponse) -> bytes:
-    """Return the first answer in an event stream; the events before it are progress and log messages."""
-    for _ in range(1_000):
+def _body(response: http.client.HTTPResponse, clock: Callable[[], float] = time.monotonic) -> bytes:
+    """Return the body, or what of it came in time: a server may send a byte now and then for ever."""
+    until, text = clock() + _EACH, b""
+    while clock() < until and len(text) < _MOST and (piece := response.read1(_MOST)):
+        text += piece
+    return text
+
+
+def _first_event(response: http.client.HTTPResponse, clock: Callable[[], float] = time.monotonic) -> bytes:
+    """Return the first answer in an event stream, if it comes in time; the events before it are progress and log messages."""
+    until = clock() + _EACH
+    while clock() < until:
         line = response.readline(_MOST)
         if not line:
             break
