@@ -51,7 +51,11 @@ def expected_request(
         return {}
     folder = f"/{operation.server}" if operation.server else ""
     request: dict[str, Any] = {"method": operation.method, "path": f"{folder}{path}", "strict": True}
-    within = sum(str(value).count("/") for item, value in given if item.place == "path" and not _is_segments(item))
+    within = sum(
+        str(value).count("/") * operation.path.count(f"{{{item.name}}}")  # a path may have a parameter twice
+        for item, value in given
+        if item.place == "path" and not _is_segments(item)
+    )
     if within or any(_is_segments(item) for item, _ in given):
         request["segments"] = request["path"].count("/") - within
     query = _query(given)
