@@ -75,7 +75,7 @@ def bench() -> Iterator[Bench]:
         for variable in DATA["environment"]:
             patch.setenv(variable, f"test-{variable.lower()}")
         stack = AsyncExitStack()
-        stub = runner.run(stack.enter_async_context(StubUpstream(CASES, environ=os.environ)))
+        stub = runner.run(stack.enter_async_context(StubUpstream(CASES, environ=os.environ, base_path="/base")))
         patch.setenv(DATA["address"], stub.base_url)
         runner.run(stack.enter_async_context(upstream()))
         client = runner.run(stack.enter_async_context(connect(server)))
@@ -142,6 +142,7 @@ def test_a_documented_answer_reaches_the_model(case: Json, answer: Json, bench: 
     assert done.failed is (answer["status"] >= 300 and answer["status"] != 304), done.text
     if done.failed:
         assert str(answer["status"]) in done.text
+        assert answer.get("says", "") in done.text
     else:
         _carries(done.result, answer)
         _conforms(done.result, bench.listed[case["tool"]])
