@@ -35,7 +35,13 @@ def space(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Insid
 @pytest.mark.parametrize("mistake", [IMPORT, SYNTAX], ids=["import", "syntax"])
 @pytest.mark.parametrize(
     "command",
-    [("inspect", "notes"), ("call", "notes", "where"), ("run", "notes"), ("validate", "notes"), ("test", "notes")],
+    [
+        ("inspect", "notes", "--start"),
+        ("call", "notes", "where"),
+        ("run", "notes"),
+        ("validate", "notes"),
+        ("test", "notes"),
+    ],
     ids=lambda command: command[0],
 )
 def test_each_command_says_where_and_what_to_do(space: Shell, command: tuple[str, ...], mistake: str) -> None:
@@ -67,7 +73,7 @@ def test_each_command_says_where_and_what_to_do(space: Shell, command: tuple[str
 )  # fmt: skip
 def test_typical_mistakes(space: Shell, before: str, after: str, what: str, hint: str) -> None:
     write_server(space.folder / "servers/notes", before=before, after=after)
-    done = space("inspect", "notes")
+    done = space("inspect", "notes", "--start")
     assert (done.code, done.out) == (6, "")
     error, _, told = done.err.partition("hint: ")
     assert what in error
@@ -94,11 +100,11 @@ def test_a_package_without_main_or_of_another_name_is_named(space: Shell) -> Non
     main = package / "__main__.py"
     text = main.read_text()
     main.unlink()
-    without = space("inspect", "notes")
+    without = space("inspect", "notes", "--start")
     main.write_text(text)
     assert (without.code, "hint: make servers/notes/src/notes_mcp/__main__.py" in without.err) == (6, True)
     package.rename(package.with_name("other"))
-    renamed = space("inspect", "notes")
+    renamed = space("inspect", "notes", "--start")
     package.with_name("other").rename(package)
     assert (renamed.code, "No module named notes_mcp" in renamed.err) == (6, True)
 

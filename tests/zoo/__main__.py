@@ -70,6 +70,14 @@ if __name__ == "__main__":
         sys.exit(table())
     from tests.zoo.animals import animals
 
+    if sys.argv[1] not in animals():
+        print(__doc__)
+        sys.exit(
+            0
+            if sys.argv[1] in {"-h", "--help"}
+            else f"error: there is no animal {sys.argv[1]!r}\nhint: python -m tests.zoo lists all"
+        )
+
     if len(sys.argv) == 2:
         from mcpfactory_pipeline.checks import eras
 
