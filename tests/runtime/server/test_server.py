@@ -235,5 +235,11 @@ def test_decorators_say_what_to_write() -> None:
     ):
         with pytest.raises(TypeError, match=words):
             wrong()
-    with pytest.raises(ValueError, match="a URI begins with a scheme"):
-        server.resource("today")(nothing)
+    for wrong_uri in ("today", "notes/today", "//host/x", "1a:b"):
+        with pytest.raises(ValueError, match="a URI begins with a scheme"):
+            server.resource(wrong_uri)(nothing)
+
+    async def any_of(uri: str) -> str:
+        return uri
+
+    server.resource("{+uri}")(any_of)  # whatever nothing else serves

@@ -68,7 +68,7 @@ class ToolOptions(PromptOptions, total=False):
     defer_task: bool
 
 
-_SCHEME: Final = re.compile(r"[A-Za-z{][A-Za-z0-9+.{}-]*:")  # RFC 3986 §3.1; or a variable in its place
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.{}-]*:|\{")  # RFC 3986 §3.1; or a variable in its place
 _SIGNS: Final = str.maketrans("_-.", "xxx")
 
 
