@@ -17,10 +17,8 @@ class Trickle:
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
 
-    def readline(self, _: int) -> bytes:
+    def read1(self, _: int) -> bytes:
         return next(self._pieces, b"")
-
-    read1 = readline
 
 
 def clock() -> Any:
@@ -33,7 +31,9 @@ ANSWER = b'data: {"result": 1}\n'
 
 def test_a_stream_of_keepalives_is_left_in_time() -> None:
     assert _first_event(Trickle(repeat(b": still here\n")), clock()) == b""  # type: ignore[arg-type]
-    assert _first_event(Trickle(chain([b": one\n"], [ANSWER])), clock()) == ANSWER[5:]  # type: ignore[arg-type]
+    assert _first_event(Trickle(iter([ANSWER[:-1]])), clock()) == ANSWER[5:-1]  # the end of the stream ends the line
+    assert _first_event(Trickle(repeat(b":")), clock()) == b""  # type: ignore[arg-type]
+    assert _first_event(Trickle(chain([b": one\nda"], [ANSWER[2:] + b"\ndata: more"])), clock()) == ANSWER[5:-1]  # type: ignore[arg-type]
 
 
 def test_a_body_that_comes_a_byte_at_a_time_is_left_in_time() -> None:

@@ -144,11 +144,13 @@ def _body(response: http.client.HTTPResponse, clock: Callable[[], float] = time.
 
 def _first_event(response: http.client.HTTPResponse, clock: Callable[[], float] = time.monotonic) -> bytes:
     """Return the first answer in an event stream, if it comes in time; the events before it are progress and log messages."""
-    until = clock() + _EACH
-    while clock() < until:
-        line = response.readline(_MOST)
-        if not line:
-            break
-        if line.startswith(b"data:") and (b'"result"' in line or b'"error"' in line):
-            return line[5:]
-    return b""
+    until, rest = clock() + _EACH, b""
+    while clock() < until and len(rest) < _MOST and (piece := response.read1(_MOST)):
+        *lines, rest = (rest + piece).split(b"\n")
+        if (found := next(filter(_is_answer, lines), b"")) != b"":
+            return found[5:]
+    return rest[5:] if _is_answer(rest) else b""
+
+
+def _is_answer(line: bytes) -> bool:
+    return line.startswith(b"data:") and (b'"result"' in line or b'"error"' in line)
