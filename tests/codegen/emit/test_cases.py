@@ -172,6 +172,9 @@ def test_a_variant_has_characters_that_a_path_a_query_and_a_form_must_encode() -
     )
     twice = case(ApiOperation("GET", "/a/{id}/b/{id}", "", parameters=parameters))["variants"]
     assert [one["request"]["segments"] for one in twice if one["title"].startswith("characters")] == [4]
+    queried = (parameters[0], ApiParameter("path", "key", {"type": "string"}, required=True))
+    in_query = case(ApiOperation("GET", "/a/{id}/b?key={key}", "", parameters=queried))["variants"]
+    assert [one["request"]["segments"] for one in in_query if one["title"].startswith("characters")] == [3]
     variants = case(ApiOperation("GET", "/a/{id}/b", "", parameters=parameters))["variants"]
     (one,) = [one for one in variants if one["title"] == "characters that must be encoded"]
     assert one["arguments"]["id"] == "a/b c&d=e?f#g+é"

@@ -23,6 +23,7 @@ __all__ = ["expected_request"]
 _JSON: Final = re.compile(r"(application|text)/([\w.+-]+\+)?json\Z")
 _FORM: Final = "application/x-www-form-urlencoded"
 _OF_THE_CLIENT: Final = frozenset({"accept", "content-type", "authorization"})  # §4.8.12.1: such parameters are ignored
+_ENDS_PATH: Final = re.compile(r"[?#]")
 _ENDS: Final = re.compile(
     r"[,;|&=\s%+#\[\]]"
 )  # in a value that is joined with others, these would need more than plain rules
@@ -51,8 +52,10 @@ def expected_request(
         return {}
     folder = f"/{operation.server}" if operation.server else ""
     request: dict[str, Any] = {"method": operation.method, "path": f"{folder}{path}", "strict": True}
+    template = _ENDS_PATH.split(operation.path, maxsplit=1)[0]
     within = sum(
-        str(value).count("/") * operation.path.count(f"{{{item.name}}}")  # a path may have a parameter twice
+        str(value).count("/")
+        * template.count(f"{{{item.name}}}")  # it may have a parameter twice, or in a query of its own
         for item, value in given
         if item.place == "path" and not _is_segments(item)
     )
@@ -98,7 +101,7 @@ def _is_segments(item: Input) -> bool:
 def _path(template: str, given: Given) -> str | None:
     """Return the decoded path below the API's base; None where a value is written in a way that needs more than these rules."""
     values = {item.name: (item, value) for item, value in given if item.place == "path"}
-    parts = re.split(r"\{([^{}]*)\}", re.split(r"[?#]", template, maxsplit=1)[0])
+    parts = re.split(r"\{([^{}]*)\}", _ENDS_PATH.split(template, maxsplit=1)[0])
     for at in range(1, len(parts), 2):
         item, value = values.get(parts[at], (None, None))
         if item is None or item.parameter is None or item.parameter.content_type:
