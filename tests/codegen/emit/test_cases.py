@@ -279,3 +279,9 @@ def test_what_every_call_sends_is_expected_without_being_given() -> None:
     assert made["arguments"] == {}
     assert made["request"]["query"] == [["Action", "RunInstances"], ["Version", "2016-11-15"]]
     assert made["offers"] == {"required": [], "optional": []}
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_the_words_of_a_failure_are_expected_where_an_answer_can_have_them(method: str) -> None:
+    (made,) = [one for one in case(ApiOperation(method, "/a", ""))["answers"] if one["status"] == 500]
+    assert ("says" in made) is (method == "GET")

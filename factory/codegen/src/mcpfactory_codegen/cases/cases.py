@@ -377,7 +377,8 @@ def _answers(one: _Callee, usual: int) -> Iterator[Json]:
         # No test waits: what may be tried again may be at once (RFC 9110 §10.2.3).
         yield answer | ({"headers": {"Retry-After": "0"}} if status in _TRANSIENT else {})
     if not {"5XX", "500", "DEFAULT"} & documented:
-        yield {"status": 500, "content_type": "application/json", "body": {"message": _MADE}, "says": _MADE}
+        made = {"status": 500, "content_type": "application/json", "body": {"message": _MADE}}
+        yield made if one.operation.method == "HEAD" else made | {"says": _MADE}  # RFC 9110 §9.3.2: no body
 
 
 def _status(text: str) -> int:
