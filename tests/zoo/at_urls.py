@@ -16,6 +16,7 @@ CHANGES = {
     "Undying": "http.deleted-session",
     "Timetraveller": "http.version-header",
     "Batcher": "http.arrays",
+    "Unreceipted": "legacy.batch-silence",
     "Versionless": "http.modern-version",
     "Methodless": "http.modern-method",
     "Misnamed": "http.modern-name",

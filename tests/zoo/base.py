@@ -259,6 +259,12 @@ class Animal:
 
     def batch(self, messages: list[Json]) -> list[Json] | Json | None:
         """The answers to an array, which one revision has."""
+        if not messages or any(message.get("method") == "initialize" for message in messages):
+            return {
+                "jsonrpc": "2.0",
+                "id": None,
+                "error": {"code": -32600, "message": "empty, or initialize in a batch"},
+            }
         return [answer for message in messages if (answer := self.respond(message)) is not None] or None
 
     def malformed(self) -> Json | None:

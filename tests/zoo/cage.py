@@ -23,6 +23,7 @@ class Cage:
         self._came: list[Json] = []
         self._dead = False
         self._noise: list[str] = []
+        self._arrays: list[list[str]] = []  # the ids in each array that came
         animal.out = self._line
 
     def _feed(self, text: str) -> None:
@@ -39,6 +40,8 @@ class Cage:
             value = json.loads(text)
         except ValueError:
             value = None
+        if isinstance(value, list):
+            self._arrays.append([str(one.get("id")) for one in value])
         for message in value if isinstance(value, list) and value else [value]:
             if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
                 self._noise.append(text)
@@ -65,7 +68,9 @@ class Cage:
         """See `Conversation.send_raw`."""
         self._feed(text)
         came, self._came = self._came, []
-        raw = WireExchange(text, came[0] if came else None, "" if came else "no answer", more=tuple(came[1:]))
+        apart = len(came) > 1 and [str(one.get("id")) for one in came] not in self._arrays
+        more = tuple(came[1:])
+        raw = WireExchange(text, came[0] if came else None, "" if came else "no answer", more=more, apart=apart)
         after = await self.ask(message, patience)
         self.exchanges.append(raw)
         return raw, after

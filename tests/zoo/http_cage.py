@@ -63,7 +63,8 @@ class Cage(BaseHTTPRequestHandler):
             self.answer(400, self.error(None, -32600, "one at a time"))
             return
         answers = self.animal.batch(messages)
-        self.answer(400 if isinstance(answers, dict) else 200 if answers else 202, answers)
+        accepted = 200 if self.wrong("batch-silence") else 202
+        self.answer(400 if isinstance(answers, dict) else 200 if answers else accepted, answers)
 
     def answer_legacy(self, message: Json) -> None:
         session, version = self.headers.get("Mcp-Session-Id"), self.headers.get("MCP-Protocol-Version")

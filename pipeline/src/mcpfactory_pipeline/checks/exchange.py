@@ -20,7 +20,8 @@ class WireExchange:
 
     `sent` is a JSON-RPC message, or the raw text where the point is that it is none. `received` is the answer's whole
     JSON-RPC message, or None; `problem` then says why ("no answer within 5 s", "the server ended").
-    `status` is the HTTP status, 0 on stdio. `more` are further answers to the same text: a batch has several.
+    `status` is the HTTP status, 0 on stdio. `more` are further answers to the same text: a batch has several;
+    `apart` says that they came one by one.
     """
 
     sent: Json | str
@@ -29,6 +30,7 @@ class WireExchange:
     status: int = 0
     milliseconds: int = 0
     more: tuple[Json, ...] = ()
+    apart: bool = False
 
     @property
     def error(self) -> Json | None:

@@ -34,6 +34,8 @@ from mcpfactory_pipeline.checks.evidence import (
 )
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_pipeline.checks.questions import (
+    BATCH_INITIALIZE,
+    BATCHES,
     NO_REVISION,
     NOTHING_TO_ASK,
     ODD,
@@ -41,7 +43,6 @@ from mcpfactory_pipeline.checks.questions import (
     UNKNOWN_REVISION,
     OddMessage,
     Seen,
-    batch_of,
 )
 from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.checks.wire.conversation import Conversation
@@ -159,7 +160,9 @@ class Interview:
             if conversation is not None and await self._initialize(conversation, revision):
                 agreed = (self._handshakes[revision].result or {}).get("protocolVersion")
                 if agreed == revision and revision in eras.BATCHES:
-                    await self._odd(conversation, batch_of("mcpfactory-one", "mcpfactory-two"))
+                    for odd in BATCHES:
+                        if not await self._odd(conversation, odd) or self._probes["batch"].received is None:
+                            break
 
     async def _unknown_revision(self) -> None:
         """A revision that nobody released, then what no client sends, each followed by a ping."""
@@ -182,17 +185,22 @@ class Interview:
         return (await self._ask(conversation, message)).result is not None
 
     async def _before_handshake(self) -> None:
-        """A ping and a bad `initialize` in a session that has not begun. Over HTTP there is no session then, and no ping."""
-        if self._target.url is not None:
+        """A ping and two bad `initialize` in a session that has not begun. Over HTTP there is no session then, and no ping."""
+        apart = self._target.url is not None
+        if apart:
             self._missing["early-ping"] = self._missing["no-version"] = "there is no session before initialize"
-            return
+        batch = self._probes.get("batch")
         async with self._session("before the handshake") as conversation:
-            if conversation is not None:
+            if conversation is None:
+                return
+            if not apart:
                 await self._probe(conversation, "early-ping", self._handshake_message("ping"))
                 await self._probe(conversation, "no-version", self._handshake_message("initialize", NO_REVISION))
+            if batch is not None and batch.received is not None:
+                await self._odd(conversation, BATCH_INITIALIZE, lives=False)
 
-    async def _odd(self, conversation: Conversation, odd: OddMessage) -> bool:
-        """Send one odd message and a ping; whether the server lives on."""
+    async def _odd(self, conversation: Conversation, odd: OddMessage, *, lives: bool = True) -> bool:
+        """Send one odd message and a ping; whether the server lives on, which it has to where `lives`."""
         if self._seconds_left() <= 0:
             self._missing[odd.probe] = _OVER
             return False
@@ -202,7 +210,8 @@ class Interview:
         if after.received is None:
             problem = f"{after.problem} (after {odd.text})"
             after = replace(after, problem=problem)
-        self._probes["after-odd"] = after
+        if lives:
+            self._probes["after-odd"] = after
         return after.received is not None
 
     async def _per_request(self) -> None:

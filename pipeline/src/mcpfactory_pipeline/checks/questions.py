@@ -12,6 +12,8 @@ from mcpfactory_pipeline.checks.evidence import Era, Listing, Probe
 from mcpfactory_pipeline.checks.exchange import Json
 
 __all__ = [
+    "BATCHES",
+    "BATCH_INITIALIZE",
     "NOTHING_TO_ASK",
     "NO_REVISION",
     "ODD",
@@ -20,7 +22,6 @@ __all__ = [
     "OddMessage",
     "Seen",
     "WireQuestion",
-    "batch_of",
 ]
 
 NOTHING: Final = "mcpfactory_nothing"  # no server has a thing of this name
@@ -147,10 +148,21 @@ ODD: Final[tuple[OddMessage, ...]] = (
 )
 
 
-def batch_of(*ids: str) -> OddMessage:
-    """Return an array of pings with these ids, and a notification among them (the one revision that has batches)."""
-    pings = [{"jsonrpc": "2.0", "id": one, "method": "ping"} for one in ids]
-    return OddMessage("batch", [*pings, {"jsonrpc": "2.0", "method": "notifications/mcpfactory/nothing"}], True)
+_PINGS: Final = tuple({"jsonrpc": "2.0", "id": f"mcpfactory-{one}", "method": "ping"} for one in ("one", "two"))
+_HELLO: Final = {"jsonrpc": "2.0", "id": "mcpfactory-hello", "method": "initialize"}
+
+# Arrays, in a session of the one revision that has them.
+BATCHES: Final[tuple[OddMessage, ...]] = (
+    OddMessage("batch", [*_PINGS, ODD[0].message], True),
+    OddMessage("batch-notifications", [ODD[0].message, ODD[0].message]),
+    OddMessage("batch-responses", [{"jsonrpc": "2.0", "id": "mcpfactory-never-asked", "result": {}}]),
+    OddMessage("batch-empty", [], True),
+)
+
+# And one before there is a session.
+BATCH_INITIALIZE: Final = OddMessage(
+    "batch-initialize", [{**_HELLO, "params": eras.initialize_params(max(eras.BATCHES))}, _PINGS[0]], True
+)
 
 
 NOTHING_TO_ASK: Final = "the server lists nothing that it could be asked about"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mcpfactory_pipeline.checks.families import (
+    batches,
     behaviour,
     conduct,
     content,
@@ -29,6 +30,7 @@ __all__ = ["RULES"]
 RULES: Final[tuple[Rule, ...]] = (
     *startup.RULES,
     *legacy.RULES,
+    *batches.RULES,
     *modern.RULES,
     *http.RULES,
     *lists.RULES,

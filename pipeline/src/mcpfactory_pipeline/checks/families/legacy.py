@@ -148,20 +148,6 @@ def _array_params(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(words, "params", exchange, lesser=1)
 
 
-def _batch(evidence: Evidence) -> RuleOutcome:
-    if not eras.BATCHES & set(evidence.revisions):
-        return not_applicable("the server speaks no revision with batches")
-    return probe_check("batch", _batch_faults)(evidence)
-
-
-def _batch_faults(exchange: WireExchange) -> Iterator[Fault]:
-    answers = [answer for answer in (exchange.received, *exchange.more) if answer is not None]
-    ids = {str(answer.get("id")) for answer in answers}
-    if len(answers) != 2 or len(ids) != 2:
-        words = f"a batch of two pings and a notification got {len(answers)} answers"
-        yield Fault(words, "batch", exchange)
-
-
 def _unknown_members(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.result is None:
         words = f"tools/list with a member and metadata that the server does not know got {describe_answer(exchange)}"
@@ -361,13 +347,6 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="Requests with members and metadata that the server does not know are served.",
         source="MCP basic/index, General fields; schema, RequestParams: other members are allowed, and later revisions add some",
         hint="read what you know of the params, and leave the rest",
-    ),
-    Rule(
-        id="legacy.batch", family="legacy", severity=1, gate=False, check=_batch,
-        statement="In the revision that has batches, an array of requests is answered: each request once, notifications not.",
-        source="MCP basic/index, Batching: implementations must support receiving batches (clients hardly send any, and the next revision dropped them: it weighs 1)",
-        hint="do not agree to that revision, or answer each member of the array",
-        until=eras.LATEST_HANDSHAKE,
     ),
     Rule(
         id="legacy.unknown-tool", family="legacy", severity=3, gate=False, check=probe_check("unknown-tool", _unknown_tool, era="", capability="tools"),

@@ -62,6 +62,7 @@ class StdioConversation:
         self._notifications: list[str] = []
         self._stderr = bytearray()
         self._inbox: asyncio.Queue[Json | None] = asyncio.Queue()
+        self._arrays: list[list[str]] = []  # the ids in each array that came
         self._given_up: list[object] = []  # ids whose answer came too late to matter
         self._readers = (asyncio.ensure_future(self._read_stdout()), asyncio.ensure_future(self._read_stderr()))
 
@@ -137,7 +138,11 @@ class StdioConversation:
                 late = await asyncio.wait_for(self._answer(), _MOMENT)
                 came += [late] if late is not None else []
         raw = WireExchange(
-            text, came[0] if came else None, "" if came else problem or "no answer", more=tuple(came[1:])
+            text,
+            came[0] if came else None,
+            "" if came else problem or "no answer",
+            more=tuple(came[1:]),
+            apart=len(came) > 1 and [str(one.get("id")) for one in came] not in self._arrays,
         )
         self.exchanges.append(raw)
         return raw, after
@@ -225,6 +230,8 @@ class StdioConversation:
     def _handle_line(self, line: bytes) -> None:
         value = decode(line)
         messages = value if isinstance(value, list) and value else [value]  # one revision has batches
+        if isinstance(value, list):
+            self._arrays.append([str(one.get("id")) for one in value if isinstance(one, dict)])
         for message in messages:
             if isinstance(message, dict) and message.get("jsonrpc") == "2.0":
                 answer = is_answer(message)
