@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.inputs import Elicit as Elicit
     from mcpfactory_runtime.server.inputs import Roots as Roots
     from mcpfactory_runtime.server.inputs import Sample as Sample
+    from mcpfactory_runtime.server.middleware.protocol import Middleware as Middleware
+    from mcpfactory_runtime.server.middleware.protocol import Request as Request
+    from mcpfactory_runtime.server.middleware.protocol import ToolRequest as ToolRequest
     from mcpfactory_runtime.server.paths import safe_join as safe_join
     from mcpfactory_runtime.server.results import Audio as Audio
     from mcpfactory_runtime.server.results import EmbeddedBlob as EmbeddedBlob
@@ -44,6 +47,8 @@ _WHERE: Final = {
     "McpError": "protocol.errors",
     "MemoryTaskStore": "server.tasks.store",
     "Message": "server.results",
+    "Middleware": "server.middleware.protocol",
+    "Request": "server.middleware.protocol",
     "ResourceLink": "server.results",
     "Roots": "server.inputs",
     "Sample": "server.inputs",
@@ -55,6 +60,7 @@ _WHERE: Final = {
     "Text": "server.results",
     "ToolCall": "server.generated.hooks",
     "ToolError": "server.errors",
+    "ToolRequest": "server.middleware.protocol",
     "ToolResult": "server.results",
     "safe_join": "server.paths",
 }

@@ -71,16 +71,18 @@ _ALLOWED: Final = {
 class Call:
     """The peer requests something; `Connection.answer` must follow, unless a `Notice` cancels it.
 
-    `method` is the name of the row in `METHODS`, whatever the peer's revision calls it.
+    `method` is the name of the row in `METHODS`, whatever the peer's revision calls it; `state` is what those who answer keep
+    while they do.
     """
 
-    __slots__ = ("id", "method", "params", "peer")
+    __slots__ = ("id", "method", "params", "peer", "state")
 
     def __init__(self, request_id: RequestId, method: str, params: Json, peer: Peer) -> None:
         self.id = request_id
         self.method = method
         self.params = params
         self.peer = peer
+        self.state: Json | None = None
 
     def __repr__(self) -> str:
         return f"Call({self.id!r}, {self.method!r}, {self.peer.revision})"

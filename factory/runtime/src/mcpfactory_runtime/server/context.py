@@ -55,6 +55,7 @@ class Context(Injected):
         self._server = server
         self._call = call
         self._channel = channel
+        self._origin = channel  # the channel that the request came by; a task speaks by another one
         self._loop = loop
         self._thread = threading.get_ident()
         self._answers: Json | None = None
@@ -109,6 +110,41 @@ class Context(Injected):
     def state(self) -> Any:
         """What the server's lifespan yielded; None without one."""
         return self._server.state
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers of the HTTP request, names in lower case, without Authorization; {} on other transports."""
+        request = self._origin.http
+        return {} if request is None else request.headers
+
+    @property
+    def client_address(self) -> str | None:
+        """Where the HTTP request came from: the proxy's address, where there is one; None on other transports."""
+        request = self._origin.http
+        return None if request is None else request.address
+
+    @property
+    def session_id(self) -> str | None:
+        """The id of the session over Streamable HTTP; None elsewhere, and in the newest revision, which has no sessions."""
+        session = self._origin.persistent
+        return None if session is None else session.session_id
+
+    @property
+    def session_state(self) -> Json:
+        """What handlers keep for the time of a session: a connection on stdio, a session over HTTP.
+
+        Over HTTP the newest revision has no sessions, so there it lasts as long as the request. It stays in this process.
+        """
+        session = self._origin.persistent
+        return self.request_state if session is None else session.session_state
+
+    @property
+    def request_state(self) -> Json:
+        """What middleware and handlers keep for the time of one request, for each other."""
+        call = self._call
+        if call.state is None:
+            call.state = {}
+        return call.state
 
     # -- notifications -------------------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """Method → what answers it. Results leave here in the form of the peer's revision, with its envelope.
 
-A handler method takes `(call, channel)` and returns the result, or an awaitable of it. Synchronous answers stay
-synchronous, so that lists and pings need no task. Lists are kept encoded, per revision and cursor.
+An answer takes `(call, channel)` and returns the result in the newest form, or an awaitable of it; then come the middleware,
+the projection to the peer's revision and the envelope. Synchronous answers stay synchronous, so that lists and pings need no
+task. Lists are kept encoded, per revision and cursor, where no middleware looks at them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import InputRequired, ToolError
 from mcpfactory_runtime.server.execution import run_tool
 from mcpfactory_runtime.server.lists import page
+from mcpfactory_runtime.server.middleware.layers import Layer, Layers, through
+from mcpfactory_runtime.server.middleware.protocol import Request
 from mcpfactory_runtime.server.reading import find_resource, prompt_arguments, read_contents, read_messages
 from mcpfactory_runtime.server.registry import Tool
 from mcpfactory_runtime.server.subscriptions import Filter
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["Dispatcher"]
 
 Json = dict[str, Any]
+
+Answer = Callable[[Call, "ReplyChannel"], Json | Awaitable[Json]]
 
 log = logging.getLogger("mcpfactory_runtime")
 
@@ -53,16 +58,19 @@ class Dispatcher:
     Args:
         host: the server.
         extensions: its tasks, skills and generated tools.
+        layers: its middleware.
     """
 
-    def __init__(self, host: Host, extensions: Extensions) -> None:
+    def __init__(self, host: Host, extensions: Extensions, layers: Layers) -> None:
         self._host = host
+        self._layers = layers
         self._extensions = extensions
         self._registry = host.registry
         self._cache: dict[tuple[str, str, Any], bytes] = {}
         self._cache_version = -1
         self._info: dict[str, Json] = {}
-        self._methods: dict[str, Callable[[Call, ReplyChannel], Outcome]] = {
+        self._contexts: dict[Call, Context] = {}  # of requests that are inside of middleware
+        self._methods: dict[str, Answer] = {
             CALL_TOOL: self._call_tool,
             "tools/list": self._list,
             "resources/list": self._list,
@@ -93,11 +101,51 @@ class Dispatcher:
         capability = METHODS[method].capability
         if answer is None or (capability and capability not in self._host.capabilities):
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
-        return answer(call, channel)
+        if self._layers.requests and (around := self._layers.around_request(method)):
+            return self._finished(call, self._run_through(around, answer, call, channel))
+        if method in _LISTS:
+            return self._encoded_list(call)
+        outcome = answer(call, channel)
+        return self._final(call, outcome) if isinstance(outcome, dict) else self._finished(call, outcome)
+
+    async def _run_through(self, around: list[Layer], answer: Answer, call: Call, channel: ReplyChannel) -> Json:
+        """Answer a request inside of middleware."""
+        context = self._contexts[call] = self._context(call, channel)
+        settled = False
+
+        async def innermost(request: Request) -> Json:
+            nonlocal settled
+            call.params = request.params
+            outcome = answer(call, channel)
+            result = outcome if isinstance(outcome, dict) else await outcome
+            settled = settled or type(result) is Settled
+            return result
+
+        try:
+            result = await through(around, Request(call.method, call.params, context), innermost)
+        except InputRequired as asked:
+            return Settled(context.input_required(asked))
+        finally:
+            del self._contexts[call]
+            context.end()
+        return Settled(result) if settled else result
+
+    async def _finished(self, call: Call, outcome: Awaitable[Json]) -> Json:
+        return self._final(call, await outcome)
+
+    def _final(self, call: Call, result: Json) -> Json:
+        """Return a result in the form of the peer's revision, with the envelope that the revision wants."""
+        revision = call.peer.revision
+        if type(result) is not Settled:
+            if call.method == CALL_TOOL:
+                result = project_tool_result(result, revision)
+            elif call.method in RESULT_TYPES:
+                result = project(result, RESULT_TYPES[call.method], revision)
+        return self._sealed(call.method, result, revision)
 
     # -- tools ---------------------------------------------------------------------------------------------------
 
-    def _call_tool(self, call: Call, channel: ReplyChannel) -> Outcome:
+    def _call_tool(self, call: Call, channel: ReplyChannel) -> Awaitable[Json]:
         bucket = channel.allowance.calls
         if bucket is not None:
             bucket.admit("calls")
@@ -114,7 +162,7 @@ class Dispatcher:
         if tool.task is not None or "task" in params:
             tasks = self._extensions.tasks if "tasks" in self._host.capabilities else None
             if tasks is not None and tasks.becomes_task(tool, call):
-                return self._enveloped(call, tasks.call_tool(tool, arguments, call, channel))
+                return _settled(tasks.call_tool(tool, arguments, call, channel))
         return self._run_tool(tool, arguments, call, channel)
 
     async def _run_tool(self, tool: Tool, arguments: Json, call: Call, channel: ReplyChannel) -> Json:
@@ -126,14 +174,12 @@ class Dispatcher:
             return context
 
         try:
-            result = await run_tool(tool, arguments, make_context)
+            return await run_tool(tool, arguments, make_context, self._registry.around)
         except InputRequired as asked:
-            return self._input_required(context, asked, call)
+            return _asking(context, asked)
         finally:
             if context is not None:
-                context.end()
-        revision = call.peer.revision
-        return self._sealed(call.method, project_tool_result(result, revision), revision)
+                self._end(context, call)
 
     # -- extensions ----------------------------------------------------------------------------------------------
 
@@ -141,22 +187,19 @@ class Dispatcher:
         bucket = channel.allowance.tasks
         if bucket is not None:
             bucket.admit("tasks")
-        return self._enveloped(call, self._extensions.tasks.answer(call, channel))
+        return _settled(self._extensions.tasks.answer(call, channel))
 
     def _skill(self, call: Call, channel: ReplyChannel) -> Awaitable[Json]:
-        return self._enveloped(call, self._extensions.skills.answer(call))
-
-    async def _enveloped(self, call: Call, answer: Awaitable[Json]) -> Json:
-        return self._sealed(call.method, await answer, call.peer.revision)
+        return _settled(self._extensions.skills.answer(call))
 
     # -- resources, prompts, completion --------------------------------------------------------------------------
 
     async def _read_resource(self, call: Call, channel: ReplyChannel) -> Json:
         resource, uri, bound = find_resource(self._registry, call)
         value = await self._run(resource, resource.signature.context, bound, call, channel)
-        if isinstance(value, InputRequiredResult):
-            return value.result
-        return self._projected(call, {"contents": read_contents(value, uri, resource.mime_type, call.peer.revision)})
+        if type(value) is Settled:
+            return value
+        return {"contents": read_contents(value, uri, resource.mime_type, call.peer.revision)}
 
     async def _get_prompt(self, call: Call, channel: ReplyChannel) -> Json:
         name = call.params.get("name")
@@ -165,12 +208,12 @@ class Dispatcher:
             raise McpError(INVALID_PARAMS, f"Unknown prompt: {name!r}")
         bound = prompt_arguments(prompt, call.params)
         value = await self._run(prompt, prompt.signature.context, bound, call, channel)
-        if isinstance(value, InputRequiredResult):
-            return value.result
+        if type(value) is Settled:
+            return value
         result: Json = {"messages": read_messages(value)}
         if "description" in prompt.wire:
             result["description"] = prompt.wire["description"]
-        return self._projected(call, result)
+        return result
 
     async def _complete(self, call: Call, channel: ReplyChannel) -> Json:
         bucket = channel.allowance.completions
@@ -183,7 +226,7 @@ class Dispatcher:
             raise McpError(INVALID_PARAMS, f"Unknown prompt: {request[0].name!r}")
         bound = dict(zip(completer.names, request, strict=False))
         value = await self._run(completer, completer.context, bound, call, channel)
-        return self._projected(call, {"completion": read_completion(value)})
+        return value if type(value) is Settled else {"completion": read_completion(value)}
 
     async def _run(self, record: Any, context_name: str | None, bound: Json, call: Call, channel: ReplyChannel) -> Any:
         """Call the handler of a resource, a prompt or the completion; its failures become errors without its text."""
@@ -197,17 +240,28 @@ class Dispatcher:
         except ToolError as error:
             raise McpError(INTERNAL_ERROR, str(error)) from None
         except InputRequired as asked:
-            return InputRequiredResult(self._input_required(context, asked, call))
+            return _asking(context, asked)
         except (Exception, SystemExit):
             log.exception("%s failed", call.method)
             raise McpError(INTERNAL_ERROR, "Internal error; the server's log says more") from None
         finally:
             if context is not None:
-                context.end()
+                self._end(context, call)
 
     # -- lists ---------------------------------------------------------------------------------------------------
 
-    def _list(self, call: Call, channel: ReplyChannel) -> bytes:
+    def _list(self, call: Call, channel: ReplyChannel | None = None) -> Json:
+        collection, member = _LISTS[call.method]
+        items = {name: item.wire for name, item in getattr(self._registry, collection).items()}
+        if collection == "tools" and self._extensions.catalogue is not None:
+            items = self._extensions.catalogue.adapt_listed(items)
+        chosen, following = page(items, call.params, self._host.page_size)
+        result: Json = {member: chosen}
+        if following is not None:
+            result["nextCursor"] = following
+        return result
+
+    def _encoded_list(self, call: Call) -> bytes:
         version = self._registry.version
         if version != self._cache_version:
             self._cache.clear()
@@ -218,15 +272,7 @@ class Dispatcher:
         known = self._cache.get(key) if cursor is not None else None
         if known is not None:
             return known
-        collection, member = _LISTS[call.method]
-        items = {name: item.wire for name, item in getattr(self._registry, collection).items()}
-        if collection == "tools" and self._extensions.catalogue is not None:
-            items = self._extensions.catalogue.adapt_listed(items)
-        chosen, following = page(items, params, self._host.page_size)
-        result: Json = {member: chosen}
-        if following is not None:
-            result["nextCursor"] = following
-        encoded = jsonrpc.encode(self._projected(call, result))
+        encoded = jsonrpc.encode(self._final(call, self._list(call)))
         self._cache[key] = encoded
         return encoded
 
@@ -246,13 +292,13 @@ class Dispatcher:
         }
         if self._host.instructions:
             result["instructions"] = self._host.instructions
-        return self._projected(call, result)
+        return result
 
     def _discover(self, call: Call, channel: ReplyChannel) -> Json:
         result: Json = {"supportedVersions": SUPPORTED, "capabilities": self._host.capabilities}
         if self._host.instructions:
             result["instructions"] = self._host.instructions
-        return self._projected(call, result)
+        return result
 
     def _ping(self, call: Call, channel: ReplyChannel) -> Json:
         return {}
@@ -295,16 +341,18 @@ class Dispatcher:
             self._host.hub.discard(stream)
             if stop is not None:
                 stop()
-        return self._sealed(call.method, {"_meta": dict(tag)}, revision)
+        return {"_meta": dict(tag)}
 
     # -- results -------------------------------------------------------------------------------------------------
 
     def _context(self, call: Call, channel: ReplyChannel) -> Context:
-        return Context(self._host, call, channel, asyncio.get_running_loop())
+        """Return the context of a request: the one that its middleware has, or a new one."""
+        return self._contexts.get(call) or Context(self._host, call, channel, asyncio.get_running_loop())
 
-    def _projected(self, call: Call, result: Json) -> Json:
-        revision = call.peer.revision
-        return self._sealed(call.method, project(result, RESULT_TYPES[call.method], revision), revision)
+    def _end(self, context: Context, call: Call) -> None:
+        """End the context of a handler, unless middleware goes on with it."""
+        if self._contexts.get(call) is not context:
+            context.end()
 
     def _sealed(self, method: str, result: Json, revision: Revision) -> Json:
         """Return the result with the envelope that the revision wants (basic/index, Results; utilities/caching)."""
@@ -323,18 +371,20 @@ class Dispatcher:
             info = self._info[revision.name] = project(self._host.info, "Implementation", revision)
         return info
 
-    def _input_required(self, context: Context | None, asked: InputRequired, call: Call) -> Json:
-        assert context is not None, "only a context can ask"
-        return self._sealed(call.method, context.input_required(asked), call.peer.revision)
+
+class Settled(dict[str, Any]):
+    """A result that is not projected: it has the form of the peer's revision already, as what asks the client and tasks have."""
+
+    __slots__ = ()
 
 
-class InputRequiredResult:
-    """Wraps a result that asks the client, so that it cannot be taken for a handler's value."""
+async def _settled(answer: Awaitable[Json]) -> Settled:
+    return Settled(await answer)
 
-    __slots__ = ("result",)
 
-    def __init__(self, result: Json) -> None:
-        self.result = result
+def _asking(context: Context | None, asked: InputRequired) -> Settled:
+    assert context is not None, "only a context can ask"
+    return Settled(context.input_required(asked))
 
 
 class _ListenStream:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,9 +16,9 @@ from mcpfactory_runtime.server.signature import ArgumentsError, Injected
 from mcpfactory_runtime.server.threads import in_thread
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.registry import Registry, Tool
+    from mcpfactory_runtime.server.registry import Around, Registry, Tool
 
-__all__ = ["call_other", "run_tool"]
+__all__ = ["call_other", "run_through", "run_tool"]
 
 Json = dict[str, Any]
 
@@ -26,24 +26,25 @@ log = logging.getLogger("mcpfactory_runtime")
 _RECORD: Final = os.environ.get("MCPFACTORY_TOOL_RECORD", "")  # set where tests run, which show by it what they ran
 
 
-async def run_tool(tool: Tool, arguments: Json, make_context: Callable[[], Injected]) -> Json:
+async def run_tool(
+    tool: Tool, arguments: Json, make_context: Callable[[], Injected], around: Around | None = None
+) -> Json:
     """Return the result of a tool, neither projected nor in its envelope; what the model should see of failures is part of it.
+
+    Args:
+        tool: the tool.
+        arguments: as they came.
+        make_context: makes the context, if somebody wants it.
+        around: the server's middleware.
 
     Raises:
         McpError: the handler raised it.
         InputRequired: the handler has to ask first (a BaseException).
     """
     try:
-        if tool.load is not None:
-            tool.load(tool)
-        bound = tool.bind(arguments)
-        if tool.context is not None:
-            bound[tool.context] = make_context()
-        handler = tool.handler
-        assert handler is not None
-        if _RECORD:
-            _record_tool(Path(_RECORD), tool.name)
-        return tool.convert(await (handler(**bound) if tool.is_async else in_thread(handler, bound)))
+        if around is not None:
+            return await around(tool, arguments, make_context(), _run_handler)
+        return await _run_handler(tool, arguments, make_context)
     except (ToolError, ArgumentsError) as error:
         return {"content": [{"type": "text", "text": str(error) or type(error).__name__}], "isError": True}
     except McpError:
@@ -52,6 +53,27 @@ async def run_tool(tool: Tool, arguments: Json, make_context: Callable[[], Injec
         log.exception("tool %s failed", tool.name)
         text = f"The tool {tool.name} failed because of an internal error; the server's log says more."
         return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+def run_through(registry: Registry, tool: Tool, arguments: Json, context: Injected) -> Awaitable[Json]:
+    """Return the result of a tool inside of the server's middleware; what is raised arrives as it is."""
+    if registry.around is None:
+        return _run_handler(tool, arguments, lambda: context)
+    return registry.around(tool, arguments, context, _run_handler)
+
+
+async def _run_handler(tool: Tool, arguments: Json, make_context: Callable[[], Injected]) -> Json:
+    """Check the arguments, call the handler, and make a result of what it returns."""
+    if tool.load is not None:
+        tool.load(tool)
+    bound = tool.bind(arguments)
+    if tool.context is not None:
+        bound[tool.context] = make_context()
+    handler = tool.handler
+    assert handler is not None
+    if _RECORD:
+        _record_tool(Path(_RECORD), tool.name)
+    return tool.convert(await (handler(**bound) if tool.is_async else in_thread(handler, bound)))
 
 
 def _record_tool(file: Path, name: str) -> None:
@@ -74,7 +96,7 @@ async def call_other(registry: Registry, name: str, arguments: Json, context: In
     tool = registry.tool(name)
     if tool is None:
         raise ToolError(f"There is no tool {name!r} in this server.")
-    result = await run_tool(tool, arguments, lambda: context)
+    result = await run_tool(tool, arguments, lambda: context, registry.around)
     texts = [block["text"] for block in result.get("content", ()) if block.get("type") == "text"]
     if result.get("isError"):
         raise ToolError("\n".join(texts))

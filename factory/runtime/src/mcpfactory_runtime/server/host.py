@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Unpack, overload
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.sealing import Sealer
     from mcpfactory_runtime.server.subscriptions import Hub
 
-__all__ = ["Host", "Outcome", "ReplyChannel"]
+__all__ = ["Host", "HttpRequest", "Outcome", "ReplyChannel", "SessionChannel"]
 
 Json = dict[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -121,6 +121,18 @@ class Host(Protocol):
         """Notify subscribers of a resource that it changed."""
 
 
+class HttpRequest(Protocol):
+    """The HTTP request that a request of a client came with."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Its headers, names in lower case; without Authorization, which is the runtime's to read."""
+
+    @property
+    def address(self) -> str | None:
+        """The address that it came from: that of a proxy, where there is one."""
+
+
 class ReplyChannel(Protocol):
     """The way back to the client of one request. Called on the event loop only.
 
@@ -129,15 +141,17 @@ class ReplyChannel(Protocol):
         private: only one client can speak on this channel: the process is its own (stdio, memory).
         subscriptions: the resources that a session subscribed to.
         allowance: how often the client may do what is limited.
+        http: the HTTP request that it came with; None on other transports.
     """
 
     principal: str
     private: bool
     subscriptions: set[str]
     allowance: Allowance
+    http: HttpRequest | None
 
     @property
-    def persistent(self) -> ReplyChannel | None:
+    def persistent(self) -> SessionChannel | None:
         """What outlives the request: its session; None where there is none."""
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
@@ -148,3 +162,15 @@ class ReplyChannel(Protocol):
 
     def close_stream(self, retry: int | None) -> None:
         """End the HTTP response early; the client fetches the rest later. Do nothing on other transports."""
+
+
+class SessionChannel(ReplyChannel, Protocol):
+    """A session: what outlives a request.
+
+    Attributes:
+        session_id: its id over Streamable HTTP; None on other transports.
+        session_state: what handlers keep for its time.
+    """
+
+    session_id: str | None
+    session_state: Json

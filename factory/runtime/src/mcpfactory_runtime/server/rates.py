@@ -15,7 +15,7 @@ from typing import Final
 from mcpfactory_runtime.protocol.errors import RATE_LIMITED, McpError
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
 
-__all__ = ["DEFAULT", "KINDS", "VARIABLE", "Allowance", "Bucket", "Rates"]
+__all__ = ["DEFAULT", "KINDS", "VARIABLE", "Allowance", "Bucket", "Rates", "read_rate"]
 
 Clock = Callable[[], float]
 
@@ -66,6 +66,11 @@ class Bucket:
             return True
         return self._take_out()
 
+    @property
+    def wait(self) -> float:
+        """Seconds until there is a token, after `take` found none."""
+        return (1 - self._left) / self._gain
+
     def admit(self, kind: str) -> None:
         """Take a token for a request.
 
@@ -75,7 +80,7 @@ class Bucket:
         if self._out:
             self._out -= 1
         elif not self._take_out():
-            wait = ceil((1 - self._left) / self._gain * 1000)
+            wait = ceil(self.wait * 1000)
             raise McpError(
                 RATE_LIMITED,
                 f"Too many requests: {KINDS[kind]} is limited to {self._count:.0f} in "
@@ -160,7 +165,16 @@ def _read(kind: str, rate: str | None, place: str = "") -> tuple[int, int] | Non
         raise ValueError(f"{place}there is no rate of {kind!r}\nhint: {', '.join(KINDS)}")
     if rate is None or rate == "off":
         return None
+    return read_rate(f"{place}{kind}", rate)
+
+
+def read_rate(what: str, rate: str) -> tuple[int, int]:
+    """Return how many tokens there are, and the seconds in which they come back.
+
+    Raises:
+        ValueError: it is no rate.
+    """
     count, _, unit = rate.partition("/")
     if not (count.isascii() and count.isdecimal() and int(count) and unit in _SECONDS):
-        raise ValueError(f"{place}{kind}={rate!r} is no rate\nhint: 10/s, 600/m, 36000/h, or off for no limit")
+        raise ValueError(f"{what}={rate!r} is no rate\nhint: 10/s, 600/m, 36000/h, or off for no limit")
     return int(count), _SECONDS[unit]

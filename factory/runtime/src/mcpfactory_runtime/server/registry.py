@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypedDict
 
 from mcpfactory_runtime.revisions import TASKS
 from mcpfactory_runtime.server.output import Converter, free_result, read_output
 from mcpfactory_runtime.server.signature import (
+    Injected,
     Signature,
     awaited,
     is_async,
@@ -19,6 +20,7 @@ from mcpfactory_runtime.server.signature import (
 from mcpfactory_runtime.server.uri_template import UriTemplate
 
 __all__ = [
+    "Around",
     "Completer",
     "GeneratedTool",
     "Prompt",
@@ -26,6 +28,7 @@ __all__ = [
     "Registry",
     "Resource",
     "ResourceOptions",
+    "RunHandler",
     "Template",
     "Tool",
     "ToolOptions",
@@ -160,6 +163,13 @@ class Tool:
         return tool
 
 
+RunHandler = Callable[[Tool, Json, Callable[[], Injected]], Awaitable[Json]]
+"""Calls the handler of a tool with arguments that are not checked yet; the last one makes its context."""
+
+Around = Callable[[Tool, Json, Injected, RunHandler], Awaitable[Json]]
+"""Calls a tool inside of middleware."""
+
+
 class GeneratedTool(NamedTuple):
     """A generated tool, its operation ("GET /books/{id}", "" if unknown), and the group of tools that it belongs to."""
 
@@ -236,6 +246,7 @@ class Registry:
         generated: every generated tool by its own name; `tools` has what is listed.
         declares_tools: advertise tools even when there are none (a manifest without operations, a gateway).
         extensions: identifier of an extension of the protocol → its capability object.
+        around: what is around each call of a tool: middleware; None where there is none.
     """
 
     def __init__(self) -> None:
@@ -247,6 +258,7 @@ class Registry:
         self.generated: dict[str, GeneratedTool] = {}
         self.declares_tools = False
         self.extensions: dict[str, Json] = {}
+        self.around: Around | None = None
         self.version = 0
 
     @property

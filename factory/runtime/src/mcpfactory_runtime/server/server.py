@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from inspect import isasyncgenfunction
 from os import PathLike
@@ -14,6 +15,7 @@ from mcpfactory_runtime.protocol.framing import DEFAULT_MAX_SIZE
 from mcpfactory_runtime.revisions import APPS
 from mcpfactory_runtime.server.dispatch import Dispatcher
 from mcpfactory_runtime.server.extensions.extensions import Extensions
+from mcpfactory_runtime.server.middleware.layers import Layers
 from mcpfactory_runtime.server.rates import VARIABLE, Rates
 from mcpfactory_runtime.server.registry import Completer, Registry, Resource, Template, Tool, make_prompt, make_resource
 from mcpfactory_runtime.server.subscriptions import KINDS, UPDATED, Hub
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.extensions.extensions import TasksOption
     from mcpfactory_runtime.server.generated.hooks import Hook
     from mcpfactory_runtime.server.host import Outcome, ReplyChannel
+    from mcpfactory_runtime.server.middleware import Middleware
     from mcpfactory_runtime.server.registry import PromptOptions, ResourceOptions, ToolOptions
     from mcpfactory_runtime.server.sealing import Sealer
     from mcpfactory_runtime.transports.http.app import HttpApp
@@ -35,6 +38,7 @@ Meta = Mapping[str, Any] | None
 Icons = Sequence[Mapping[str, Any]] | None
 Function = TypeVar("Function", bound=Callable[..., Any])
 RatesOption = Rates | Mapping[str, str | None] | None
+log = logging.getLogger("mcpfactory_runtime")
 Lifespan = Callable[["Server"], AbstractAsyncContextManager[Any]]
 
 
@@ -106,7 +110,8 @@ class Server:
         self._sealer: Sealer | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self.extensions = Extensions(self, tasks)
-        self._dispatcher = Dispatcher(self, self.extensions)
+        self._layers = Layers()
+        self._dispatcher = Dispatcher(self, self.extensions, self._layers)
 
     # -- registration --------------------------------------------------------------------------------------------
 
@@ -331,6 +336,61 @@ class Server:
         """
         return lambda hook: self.extensions.hooks.add_after(tools, hook, self.registry.generated)
 
+    # -- middleware ----------------------------------------------------------------------------------------------
+
+    def add_middleware(self, middleware: Middleware) -> None:
+        """Put a middleware around what is inside: what was added before is around it (docs/reference/middleware.md).
+
+        Raises:
+            TypeError: it has neither `on_request` nor `on_tool`.
+        """
+        self._layers.add(middleware)
+        self._surround()
+
+    @overload
+    def middleware(self, function: Function, /) -> Function: ...
+
+    @overload
+    def middleware(self, *methods: str) -> Callable[[Function], Function]: ...
+
+    def middleware(self, *methods: Any) -> Any:
+        """Decorate an `async def (Request, call_next)` that is around requests: `@server.middleware("tools/list")`.
+
+        Args:
+            methods: of the requests; without any, all of them (`@server.middleware`).
+
+        Raises:
+            TypeError: the function is no `async def`.
+            ValueError: there is no such method.
+        """
+        return _around(self._layers.add_around_requests, methods)
+
+    @overload
+    def tool_middleware(self, function: Function, /) -> Function: ...
+
+    @overload
+    def tool_middleware(self, *tools: str) -> Callable[[Function], Function]: ...
+
+    def tool_middleware(self, *tools: Any) -> Any:
+        """Decorate an `async def (ToolRequest, call_next)` that is around tools: `@server.tool_middleware("search")`.
+
+        It is around every call, also by way of search mode, as a task, or by `Context.call`.
+
+        Args:
+            tools: names; without any, all tools (`@server.tool_middleware`).
+
+        Raises:
+            TypeError: the function is no `async def`.
+        """
+        return _around(self._add_around_tools, tools)
+
+    def _add_around_tools(self, tools: Iterable[str], function: Any) -> None:
+        self._layers.add_around_tools(tools, function)
+        self._surround()
+
+    def _surround(self) -> None:
+        self.registry.around = self._layers.run_tool if self._layers.tools else None
+
     # -- skills and apps -----------------------------------------------------------------------------------------
 
     def add_skill(self, folder: str | PathLike[str], *, prefix: str = "") -> str:
@@ -445,6 +505,9 @@ class Server:
             yield  # entered already, by whoever ends it: an application and what is mounted in it
             return
         self.extensions.check_environment()
+        for name in sorted(self._layers.tool_names()):
+            if self.registry.tool(name) is None:
+                log.warning("there is middleware for the tool %r, which this server does not have", name)
         self._loop = asyncio.get_running_loop()
         self.closing = asyncio.Event()
         try:
@@ -502,6 +565,19 @@ class Server:
         from mcpfactory_runtime.transports.http.app import HttpApp  # noqa: PLC0415 - transports are chosen at run time
 
         return HttpApp(self, **options)
+
+
+def _around(add: Callable[[Iterable[str], Any], None], given: tuple[Any, ...]) -> Any:
+    """Return what a decorator of middleware returns that is written without parentheses, or with names."""
+    if len(given) == 1 and not isinstance(given[0], str):
+        add((), given[0])
+        return given[0]
+
+    def register(function: Any) -> Any:
+        add(given, function)
+        return function
+
+    return register
 
 
 def _decorated(register: Callable[[Any], Any], given: Any, options: dict[str, Any], what: str) -> Any:

@@ -21,7 +21,7 @@ from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.subscriptions import UPDATED
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.host import Host, ReplyChannel
+    from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
 
 __all__ = ["Session", "answer_or_error"]
 
@@ -40,6 +40,8 @@ class Session:
 
     principal = ""
     private = False
+    session_id: str | None = None
+    http: HttpRequest | None = None
 
     def __init__(self, server: Host, send: Callable[[bytes], None]) -> None:
         self._server = server
@@ -47,6 +49,7 @@ class Session:
         self._loop = asyncio.get_running_loop()
         self.connection = Connection()
         self.subscriptions: set[str] = set()
+        self.session_state: Json = {}
         self.allowance = server.rates.allowance()
         self._tasks: dict[Call, asyncio.Task[None]] = {}
         self._waiting: dict[RequestId, asyncio.Future[Json]] = {}
@@ -165,7 +168,7 @@ class Session:
     # -- the way back: this is the ReplyChannel of every request -------------------------------------------------------
 
     @property
-    def persistent(self) -> ReplyChannel | None:
+    def persistent(self) -> SessionChannel | None:
         """The session itself."""
         return self
 

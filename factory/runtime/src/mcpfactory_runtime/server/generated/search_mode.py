@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic_core import to_json
 
 from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.server.execution import run_through
 from mcpfactory_runtime.server.registry import GeneratedTool, Tool
 from mcpfactory_runtime.server.signature import ArgumentsError, argument_binder
 
@@ -257,22 +258,10 @@ class _Search:
         return tool
 
     async def _run_call(self, name: str, arguments: Json | None = None, *, ctx: Context) -> Json:
-        tool = self._row(name).tool
-        if tool.load is not None:
-            tool.load(tool)
         try:
-            bound = tool.bind(arguments or {})
+            return await run_through(ctx.server.registry, self._row(name).tool, arguments or {}, ctx)
         except ArgumentsError as error:
             raise ToolError(f"{error}\nhint: {self._describe} with names [{name!r}] shows what it takes") from None
-        if tool.context is not None:
-            bound[tool.context] = ctx
-        handler = tool.handler
-        assert handler is not None
-        if tool.is_async:
-            return tool.convert(await handler(**bound))
-        from mcpfactory_runtime.server.threads import in_thread  # noqa: PLC0415 - generated tools are asynchronous
-
-        return tool.convert(await in_thread(handler, bound))
 
     def _target(self, arguments: Any) -> Tool | None:
         name = arguments.get("name") if isinstance(arguments, Mapping) else None

@@ -13,7 +13,7 @@ from mcpfactory_runtime.server.tasks.wire import related
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
-    from mcpfactory_runtime.server.host import Host, ReplyChannel
+    from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
     from mcpfactory_runtime.server.inputs import Question
     from mcpfactory_runtime.server.rates import Allowance
     from mcpfactory_runtime.server.tasks.manager import TaskManager, TaskRun
@@ -34,9 +34,10 @@ class TaskChannel:
     """
 
     private = False
+    http: HttpRequest | None = None
     subscriptions: set[str] = set()  # noqa: RUF012 - never written: requests of a handler subscribe to nothing
 
-    def __init__(self, persistent: ReplyChannel | None, principal: str, task_id: str, allowance: Allowance) -> None:
+    def __init__(self, persistent: SessionChannel | None, principal: str, task_id: str, allowance: Allowance) -> None:
         self.persistent = persistent
         self.allowance = allowance
         self.principal = principal

@@ -127,7 +127,7 @@ class TaskMethods:
             if at_once:
                 await start()
             try:
-                return await run_tool(tool, arguments, lambda: context)
+                return await run_tool(tool, arguments, lambda: context, self._server.registry.around)
             finally:
                 context.end()
 

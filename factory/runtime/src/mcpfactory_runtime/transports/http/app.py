@@ -37,6 +37,7 @@ from mcpfactory_runtime.transports.http.life import Life
 from mcpfactory_runtime.transports.http.session import HttpSession
 from mcpfactory_runtime.transports.http.sse import SseEndpoints, session_in
 from mcpfactory_runtime.transports.http.wire import (
+    AsgiRequest,
     Page,
     Receive,
     Scope,
@@ -275,7 +276,9 @@ class HttpApp:
         allowance = self._server.rates.of(client_of(principal, scope))
         self._requests += 1
         try:
-            await Exchange(self._server, call, receive, send, principal=principal, allowance=allowance).run()
+            await Exchange(
+                self._server, call, AsgiRequest(scope), receive, send, principal=principal, allowance=allowance
+            ).run()
         finally:
             self._requests -= 1
 
@@ -287,7 +290,7 @@ class HttpApp:
         elif type(chosen) is InSession:
             session = self._sessions[chosen.session]
             session.principal = principal  # the same one, perhaps with other scopes
-            await send_answer(session.post(chosen.message), receive, send, streamed=streamed)
+            await send_answer(session.post(chosen.message, AsgiRequest(scope)), receive, send, streamed=streamed)
         elif type(chosen) is Rejection:
             await reject(send, chosen)
         elif type(chosen) is Accepted:
@@ -338,7 +341,7 @@ class HttpApp:
     ) -> None:
         await self._drop_idle(asyncio.get_running_loop().time())
         session = self._new_session(f"{self._label}{secrets.token_urlsafe(24)}", principal, scope)
-        answer = session.post(message)
+        answer = session.post(message, AsgiRequest(scope))
         if session.connection.peer is None:  # the handshake failed; there is no session
             await session.close(0)
             await send_answer(answer, receive, send)

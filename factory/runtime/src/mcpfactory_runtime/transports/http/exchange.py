@@ -15,10 +15,10 @@ from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, 
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import answer_or_error
 from mcpfactory_runtime.transports.http.stream import DROPPABLE, Stream
-from mcpfactory_runtime.transports.http.wire import SSE_HEADERS, Receive, Send, send_json
+from mcpfactory_runtime.transports.http.wire import SSE_HEADERS, AsgiRequest, Receive, Send, send_json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.server.host import Host, HttpRequest
     from mcpfactory_runtime.server.rates import Allowance
 
 __all__ = ["Exchange"]
@@ -36,10 +36,19 @@ class Exchange:
     persistent = None
 
     def __init__(
-        self, server: Host, call: Call, receive: Receive, send: Send, *, principal: str, allowance: Allowance
+        self,
+        server: Host,
+        call: Call,
+        request: AsgiRequest,
+        receive: Receive,
+        send: Send,
+        *,
+        principal: str,
+        allowance: Allowance,
     ) -> None:
         self.principal = principal
         self.allowance = allowance
+        self.http: HttpRequest | None = request
         self._server = server
         self._call = call
         self._receive = receive

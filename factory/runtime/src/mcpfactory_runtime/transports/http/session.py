@@ -18,10 +18,11 @@ from mcpfactory_runtime.protocol.peer import Peer
 from mcpfactory_runtime.revisions import LEGACY
 from mcpfactory_runtime.server.session import Session
 from mcpfactory_runtime.transports.http.stream import DROPPABLE, Stream
+from mcpfactory_runtime.transports.http.wire import AsgiRequest
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.revisions import Revision
-    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.server.host import Host, HttpRequest
     from mcpfactory_runtime.transports.http.event_store import Journal, Unfinished
 
 __all__ = ["HttpSession", "StreamPosition"]
@@ -44,7 +45,7 @@ class HttpSession(Session):
     """
 
     def __init__(self, server: Host, session_id: str, now: float, journal: Journal | None = None) -> None:
-        self.id = session_id
+        self.id = self.session_id = session_id
         self.used = now
         self.uses = 0
         self.owner = ""
@@ -55,6 +56,7 @@ class HttpSession(Session):
         self._streams: OrderedDict[str, Stream] = OrderedDict({_OWN: self.own})
         self._count = 0
         self._current: Stream | None = None
+        self._request: AsgiRequest | None = None
         self._channels: dict[Call, _PostChannel] = {}
 
     @property
@@ -70,15 +72,15 @@ class HttpSession(Session):
         if self._journal is not None:
             self._journal.touch(now)
 
-    def post(self, message: Any) -> Stream | Refusal | None:
+    def post(self, message: Any, request: AsgiRequest) -> Stream | Refusal | None:
         """Take the body of a POST: the stream of its response, a refusal to send with 400, or None for 202."""
         event = self.connection.receive(message)
         if type(event) is Refusal:
             return self._refused(message, event)
         stream = self._open_stream(event) if _expects_answer(event) else None
-        self._current = stream
+        self._current, self._request = stream, request
         self._handle_event(event)
-        self._current = None
+        self._current = self._request = None
         if self._journal is not None and self.connection.peer is not None:
             self._journal.save(self._state())
         return stream
@@ -154,7 +156,7 @@ class HttpSession(Session):
     def channel_of(self, call: Call) -> _PostChannel:
         """Return the response of the POST that is being taken."""
         assert self._current is not None
-        channel = self._channels[call] = _PostChannel(self, self._current)
+        channel = self._channels[call] = _PostChannel(self, self._current, self._request)
         return channel
 
     def deliver(self, call: Call, data: bytes) -> None:
@@ -228,10 +230,11 @@ class StreamPosition(NamedTuple):
 class _PostChannel:
     """The way back of one request: the response of its POST."""
 
-    __slots__ = ("_session", "allowance", "principal", "private", "stream", "subscriptions")
+    __slots__ = ("_session", "allowance", "http", "principal", "private", "stream", "subscriptions")
 
-    def __init__(self, session: HttpSession, stream: Stream) -> None:
+    def __init__(self, session: HttpSession, stream: Stream, request: AsgiRequest | None) -> None:
         self._session = session
+        self.http: HttpRequest | None = request
         self.stream = stream
         self.principal = session.principal
         self.private = session.private

@@ -18,10 +18,11 @@ from mcpfactory_runtime.protocol.http import Rejection, is_json
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import Session
 from mcpfactory_runtime.transports.http.stream import DROPPABLE, Stream
-from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, reject, send_events, send_json
+from mcpfactory_runtime.transports.http.wire import AsgiRequest, Receive, Scope, Send, reject, send_events, send_json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
 
 __all__ = ["SseEndpoints", "session_in"]
 
@@ -34,16 +35,37 @@ class SseSession(Session):
     def __init__(self, server: Host, principal: str) -> None:
         self.principal = principal
         self.stream = Stream(None, primed=False)
+        self._request: AsgiRequest | None = None
         super().__init__(server, self.stream.push)
 
-    def post(self, message: Any) -> None:
+    def post(self, message: Any, request: AsgiRequest) -> None:
         """Take one decoded message."""
+        self._request = request
         self._handle_event(self.connection.receive(message))
+
+    def channel_of(self, call: Call) -> ReplyChannel:
+        """Return the session, with the POST that brought the request."""
+        return _PostedChannel(self, self._request)
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
         """Send a notification; those that a client can do without are left out while it does not read."""
         data = jsonrpc.encode(jsonrpc.notification_message(self._wire(method, revision), params))
         self.stream.push(data, droppable=method in DROPPABLE)
+
+
+class _PostedChannel:
+    """The way back of one request: the session's."""
+
+    def __init__(self, session: SseSession, request: AsgiRequest | None) -> None:
+        self.http: HttpRequest | None = request
+        self.persistent: SessionChannel = session
+        self.principal = session.principal
+        self.private = session.private
+        self.subscriptions = session.subscriptions
+        self.allowance = session.allowance
+        self.notify = session.notify
+        self.request = session.request
+        self.close_stream = session.close_stream
 
 
 class SseEndpoints:
@@ -131,7 +153,7 @@ class SseEndpoints:
             return
         session.principal = principal  # the same one, perhaps with other scopes
         await send_json(send, 202, b"")  # before the answer, which may be on the stream at once
-        session.post(body)
+        session.post(body, AsgiRequest(scope))
 
 
 async def _end(session: SseSession) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import aclosing
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from mcpfactory_runtime.transports.http.stream import Stream
 
 __all__ = [
     "SSE_HEADERS",
+    "AsgiRequest",
     "Headers",
     "Page",
     "Receive",
@@ -41,6 +42,28 @@ SSE_HEADERS: Final = [
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 ]
+
+
+class AsgiRequest:
+    """The HTTP request of a scope, for handlers that ask."""
+
+    __slots__ = ("_scope",)
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Its headers, names in lower case; without Authorization, which is the runtime's to read."""
+        headers = read_headers(self._scope["headers"])
+        headers.pop("authorization", None)
+        return headers
+
+    @property
+    def address(self) -> str | None:
+        """The address that it came from: that of a proxy, where there is one."""
+        client = self._scope.get("client")
+        return str(client[0]) if client else None
 
 
 def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -1,0 +1,39 @@
+"""Middleware: functions around every request of clients, and around every call of a tool; and ready ones for what is often needed.
+
+`protocol` says what a middleware is, `layers` puts the functions of a server around each other; every other module is a ready one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from mcpfactory_runtime.server.middleware.protocol import Middleware, NextRequest, NextTool, Request, ToolRequest
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.server.middleware.caching import Caching as Caching
+    from mcpfactory_runtime.server.middleware.error_shaping import ErrorShaping as ErrorShaping
+    from mcpfactory_runtime.server.middleware.logs import Logging as Logging
+    from mcpfactory_runtime.server.middleware.rate_limit import RateLimit as RateLimit
+    from mcpfactory_runtime.server.middleware.retry import Retry as Retry
+    from mcpfactory_runtime.server.middleware.timing import Timing as Timing
+
+_READY: Final = {
+    "Caching": "caching",
+    "ErrorShaping": "error_shaping",
+    "Logging": "logs",
+    "RateLimit": "rate_limit",
+    "Retry": "retry",
+    "Timing": "timing",
+}
+
+__all__ = ["Middleware", "NextRequest", "NextTool", "Request", "ToolRequest", *_READY]  # noqa: PLE0604 - the table above
+
+
+def __getattr__(name: str) -> Any:
+    """Load a ready middleware at first use (PEP 562): servers without one do not pay for it."""
+    module = _READY.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - only for the first use of a name
+
+    return getattr(import_module(f"{__name__}.{module}"), name)

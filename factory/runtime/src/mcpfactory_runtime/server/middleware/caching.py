@@ -1,0 +1,75 @@
+"""Results of tools, kept for a while."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pydantic_core import to_json
+
+from mcpfactory_runtime.server.middleware.protocol import Middleware, NextTool, ToolRequest
+
+__all__ = ["Caching"]
+
+Json = dict[str, Any]
+
+
+class Caching(Middleware):
+    """Answers a call from the result of an equal one. Failures are not kept.
+
+    Args:
+        seconds: how long a result is kept.
+        tools: names; default: tools that say they are read-only.
+        shared: one cache for all; else each principal has results of its own, and without authorization all share them.
+        limit: results that are kept; beyond, the one unused for longest goes.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        seconds: float = 60.0,
+        *,
+        tools: Iterable[str] = (),
+        shared: bool = False,
+        limit: int = 1000,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._seconds = seconds
+        self._tools = frozenset(tools)
+        self._shared = shared
+        self._limit = limit
+        self._clock = clock
+        self._kept: OrderedDict[tuple[str, str, bytes], tuple[float, Json]] = OrderedDict()
+
+    async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
+        """Answer from the cache, or keep the answer."""
+        if not (call.name in self._tools if self._tools else call.read_only):
+            return await call_next(call)
+        principal = "" if self._shared else str(call.context.principal or "")
+        key = (call.name, principal, to_json(_ordered(call.arguments)))
+        now = self._clock()
+        found = self._kept.get(key)
+        if found is not None and now < found[0]:
+            self._kept.move_to_end(key)
+            return copy.deepcopy(found[1])
+        result = await call_next(call)
+        if not result.get("isError"):
+            self._kept[key] = (now + self._seconds, copy.deepcopy(result))
+            self._kept.move_to_end(key)
+            if len(self._kept) > self._limit:
+                self._kept.popitem(last=False)
+        return result
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._kept.clear()
+
+
+def _ordered(value: Any) -> Any:
+    """Return a JSON value with the members of objects in order, so that equal arguments have equal keys."""
+    if isinstance(value, dict):
+        return {name: _ordered(value[name]) for name in sorted(value)}
+    return [_ordered(item) for item in value] if isinstance(value, list) else value

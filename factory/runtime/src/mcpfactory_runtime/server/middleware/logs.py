@@ -1,0 +1,79 @@
+"""One line of JSON for each request and each tool's call."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.server.context import Context
+from mcpfactory_runtime.server.middleware.protocol import Middleware, NextRequest, NextTool, Request, ToolRequest
+
+__all__ = ["Logging"]
+
+Json = dict[str, Any]
+
+log = logging.getLogger("mcpfactory_runtime.requests")
+
+
+class Logging(Middleware):
+    """Writes who asked for what, how it ended, and how long it took: one line of JSON each, at level INFO of `logger`.
+
+    Args:
+        logger: default: `mcpfactory_runtime.requests`.
+        arguments: also write the arguments of tools. They may hold what nobody should read.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        logger: logging.Logger | None = None,
+        *,
+        arguments: bool = False,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._logger = logger or log
+        self._arguments = arguments
+        self._clock = clock
+
+    async def on_request(self, request: Request, call_next: NextRequest) -> Json:
+        """Log a request."""
+        return await self._logged({"method": request.method}, request.context, lambda: call_next(request))
+
+    async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
+        """Log a tool."""
+        line: Json = {"tool": call.name}
+        if self._arguments:
+            line["arguments"] = dict(call.arguments)
+        return await self._logged(line, call.context, lambda: call_next(call))
+
+    async def _logged(self, line: Json, context: Context, answer: Callable[[], Any]) -> Json:
+        begun = self._clock()
+        line["id"] = context.request_id
+        principal = context.principal
+        client = {
+            "principal": principal.subject if principal is not None else None,
+            "session": context.session_id,
+            "address": context.client_address,
+            "client": context.client_info.get("name"),
+        }
+        line.update({name: value for name, value in client.items() if value is not None})
+        outcome = "cancelled"
+        try:
+            result: Json = await answer()
+            outcome = "failed" if result.get("isError") else result.get("resultType", "ok")
+        except McpError as error:
+            outcome = f"error {error.code}"
+            raise
+        except Exception as error:
+            outcome = type(error).__name__
+            raise
+        else:
+            return result
+        finally:
+            line["outcome"] = "ok" if outcome == "complete" else outcome
+            line["ms"] = round((self._clock() - begun) * 1000, 3)
+            self._logger.info("%s", json.dumps(line, default=str))
