@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import http.client
 import io
-from collections.abc import Iterator
-from functools import partial
-from itertools import chain, count, repeat
-from typing import Any
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain, repeat
+from urllib.parse import urlsplit
 
-from mcpfactory_pipeline.checks.wire.http_probes import _body, _first_event
+import pytest
+
+from mcpfactory_pipeline.checks.evidence import Evidence, ProbeAnswer
+from mcpfactory_pipeline.checks.rules import RULES
+from mcpfactory_pipeline.checks.wire import http_probes
+from mcpfactory_pipeline.checks.wire.http import connected
+from mcpfactory_pipeline.checks.wire.http_probes import _body, _first_event, probe_http
 
 
 class Trickle:
@@ -21,22 +30,92 @@ class Trickle:
         return next(self._pieces, b"")
 
 
-def clock() -> Any:
-    """A clock that goes on by a second whenever somebody looks."""
-    return partial(next, count())
-
-
 ANSWER = b'data: {"result": 1}\n'
 
 
-def test_a_stream_of_keepalives_is_left_in_time() -> None:
-    assert _first_event(Trickle(repeat(b": still here\n")), clock()) == b""  # type: ignore[arg-type]
-    assert _first_event(Trickle(iter([ANSWER[:-1]])), clock()) == ANSWER[5:-1]  # the end of the stream ends the line
-    assert _first_event(Trickle(repeat(b":")), clock()) == b""  # type: ignore[arg-type]
-    assert _first_event(Trickle(chain([b": one\nda"], [ANSWER[2:] + b"\ndata: more"])), clock()) == ANSWER[5:-1]  # type: ignore[arg-type]
+def test_of_a_stream_of_keepalives_a_bounded_part_is_read() -> None:
+    assert _first_event(Trickle(repeat(b": still here\n" * 10_000))) == b""  # type: ignore[arg-type]
+    assert _first_event(Trickle(iter([ANSWER[:-1]]))) == ANSWER[5:-1]  # type: ignore[arg-type]  # the end of the stream ends the line
+    assert _first_event(Trickle(chain([b": one\nda"], [ANSWER[2:] + b"\ndata: more"]))) == ANSWER[5:-1]  # type: ignore[arg-type]
 
 
-def test_a_body_that_comes_a_byte_at_a_time_is_left_in_time() -> None:
-    assert len(_body(Trickle(repeat(b"x")), clock())) < 10  # type: ignore[arg-type]
-    whole = io.BytesIO(b'{"jsonrpc": "2.0"}')
-    assert _body(whole, clock()) == b'{"jsonrpc": "2.0"}'  # type: ignore[arg-type]
+def test_of_a_body_without_end_a_bounded_part_is_read() -> None:
+    assert len(_body(Trickle(repeat(b"x" * 100_000)))) == 1_000_000  # type: ignore[arg-type]
+    assert _body(io.BytesIO(b'{"jsonrpc": "2.0"}')) == b'{"jsonrpc": "2.0"}'  # type: ignore[arg-type]
+
+
+@contextmanager
+def dripping(head: bytes) -> Iterator[str]:
+    """A server that sends a byte now and then behind `head`, without end: each byte starts the limit of a socket anew."""
+    left = threading.Event()
+
+    def drip(peer: socket.socket) -> None:
+        with peer:
+            try:
+                peer.sendall(head)
+                while not left.wait(0.01):
+                    peer.sendall(b"x")
+            except OSError:
+                pass
+
+    def serve(listener: socket.socket) -> None:
+        while not left.is_set():
+            try:
+                peer, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=drip, args=(peer,), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+        finally:
+            left.set()
+
+
+LINE = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize("head", [b"", LINE + b"X-Zoo: ", LINE + b"Content-Length: 1000000\r\n\r\n"])
+def test_a_server_that_drips_is_left_in_time_before_and_in_its_headers_and_in_its_body(head: bytes) -> None:
+    with dripping(head) as url, connected(urlsplit(url), 0.1) as connection:
+        connection.request("GET", "/mcp")
+        with suppress(OSError, http.client.HTTPException):
+            _body(connection.getresponse())
+
+
+def test_of_a_server_that_never_answers_three_questions_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def refuse(url: object, seconds: float) -> object:
+        asked.append((url, seconds))
+        raise TimeoutError
+
+    monkeypatch.setattr(http_probes, "connected", refuse)
+    assert probe_http("http://127.0.0.1:1/mcp", frozenset({"modern"}), "9999-12-31") == {}
+    assert len(asked) == 3
+
+
+def answer(status: int) -> ProbeAnswer:
+    return ProbeAnswer("POST", {}, {}, status, {"content-type": "application/json"}, {})
+
+
+@pytest.mark.parametrize(
+    ("origin", "rebound", "found"),
+    [
+        (403, 403, []),
+        (421, 421, [(1, False)]),  # refused with another status
+        (200, 200, [(5, True)]),  # any page may call it
+        (200, None, [(5, True)]),
+        (200, 421, [(3, False)]),  # Host is looked at: DNS rebinding does not get there
+    ],
+)
+def test_a_foreign_origin_weighs_less_where_a_foreign_host_is_refused(
+    origin: int, rebound: int | None, found: list[tuple[int, bool]]
+) -> None:
+    seen = {"origin": answer(origin)} | ({} if rebound is None else {"rebound": answer(rebound)})
+    evidence = Evidence(transport="http", eras=frozenset({"legacy"}), http=seen)  # type: ignore[arg-type]
+    check: Callable[..., object] = next(rule.check for rule in RULES if rule.id == "http.origin")
+    outcome = check(evidence)
+    assert [(fault.lesser or 5, fault.lesser is None) for fault in outcome.faults] == found  # type: ignore[attr-defined]

@@ -64,6 +64,28 @@ def _status(wanted: int, why: str, *, tolerated: bool = True) -> Judge:
     return judge
 
 
+def _foreign_page(rebound: ProbeAnswer | None) -> Judge:
+    """Return a check of the answer to a foreign page; `rebound` is the one to a page that is foreign by its Host, too.
+
+    A server that refuses the foreign Host cannot be reached by DNS rebinding, which is what the sentence is there for: it weighs less.
+    """
+    guarded = rebound is not None and 400 <= rebound.status < 500
+
+    def judge(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
+        for words, lesser in _status(403, "a request of a foreign web page")(answer):
+            if guarded and lesser is None:
+                yield f"{words}, though it is refused where its Host is foreign, too", 3
+            else:
+                yield words, lesser
+
+    return judge
+
+
+def _origin(evidence: Evidence) -> RuleOutcome:
+    legacy, modern = (_foreign_page(evidence.http.get(probe)) for probe in _REBOUND)
+    return _over("", origin=legacy, modern_origin=modern)(evidence)
+
+
 def _code(answer: ProbeAnswer) -> Any:
     """Return the code of an error; None where what came is no error of JSON-RPC."""
     error = answer.message.get("error")
@@ -144,14 +166,20 @@ def _no_get(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
 
 
 _MISMATCH: Final = (400, HEADER_MISMATCH)
+_REBOUND: Final[tuple[HttpProbe, HttpProbe]] = ("rebound", "modern-rebound")
+_SETTINGS: Final = (
+    "Python: TransportSecuritySettings(allowed_hosts=…, allowed_origins=…) as transport_security; TypeScript: enableDnsRebindingProtection with allowedHosts "
+    "and allowedOrigins of StreamableHTTPServerTransport (createMcpExpressApp looks at Host only); Go: http.NewCrossOriginProtection().Handler(…) "
+    "around the handler; Rust: allowed_origins of StreamableHttpServerConfig"
+)
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="http.origin", family="http", severity=5, gate=True,
-        check=_over("", origin=_status(403, "a request of a foreign web page"), modern_origin=_status(403, "a request of a foreign web page")),
+        check=_origin,
         statement="A request that a web page of another site sent (by its Origin) is refused with status 403.",
         source="MCP basic/transports, Security Warning: servers must validate the Origin header, against DNS rebinding",
-        hint="compare Origin, where there is one, with the origins that you serve, before anything else",
+        hint=f"compare Origin, where there is one, with the origins that you serve, before anything else. {_SETTINGS}",
     ),
     Rule(
         id="http.content-type", family="http", severity=3, gate=True, check=_over("", begin=_kind, modern=_kind),

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Iterator
 from typing import Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import ServerProcess
@@ -26,7 +26,7 @@ from mcpfactory_pipeline.checks.wire.conversation import MAX_MESSAGE, Watch, cli
 from mcpfactory_runtime.protocol.methods import METHODS
 from mcpfactory_runtime.redirects import Redirects, redirect_of
 
-__all__ = ["HttpConversation"]
+__all__ = ["HttpConversation", "connected"]
 
 _LINE: Final = 65_536
 
@@ -83,43 +83,25 @@ class HttpConversation:
         problem = "" if answered or seen is None else seen.problem or f"HTTP status {seen.status}"
         return ServerProcess(self._purpose, answered, self._first_answer or 0, problem)
 
-    def _connection(self, patience: float) -> http.client.HTTPConnection:
-        host = self._url.hostname or ""
-        if self._url.scheme == "https":
-            return http.client.HTTPSConnection(
-                host, self._url.port, timeout=patience, context=ssl.create_default_context()
-            )
-        return http.client.HTTPConnection(host, self._url.port, timeout=patience)
-
     def _post(self, message: Json | str, patience: float) -> WireExchange:
         body = (message if isinstance(message, str) else json.dumps(message)).encode()
         if isinstance(message, dict):
             self.watch.sent(message)
         began = time.monotonic()
-        connection = self._connection(patience)
         status, problem = 0, ""
         came: list[Json] = []
-        watch: threading.Timer | None = None
         try:
-            connection.connect()
-            # The socket's own timeout starts anew with every byte; a server that drips must end, too. (The socket is taken
-            # here because the connection forgets it where the server announces that it will close.)
-            watch = threading.Timer(patience, _shut_down, (connection.sock,))
-            watch.start()
-            connection.request("POST", self._path, body, self._headers(message))
-            response = connection.getresponse()
-            status = response.status
-            if self._follows(response):
-                return self._post(message, max(patience - (time.monotonic() - began), 0.1))
-            if isinstance(message, dict) and message.get("method") == "initialize":
-                self._session = response.getheader("Mcp-Session-Id") or ""
-            came, problem = self._read(response, began + patience, several=isinstance(message, str))
+            with connected(self._url, patience) as connection:
+                connection.request("POST", self._path, body, self._headers(message))
+                response = connection.getresponse()
+                status = response.status
+                if self._follows(response):
+                    return self._post(message, max(patience - (time.monotonic() - began), 0.1))
+                if isinstance(message, dict) and message.get("method") == "initialize":
+                    self._session = response.getheader("Mcp-Session-Id") or ""
+                came, problem = self._read(response, began + patience, several=isinstance(message, str))
         except (OSError, http.client.HTTPException) as error:
             problem = f"the connection failed: {error or type(error).__name__}"
-        finally:
-            if watch is not None:
-                watch.cancel()
-            connection.close()
         received = came[0] if came else None
         if received is None and time.monotonic() - began >= patience:
             problem = f"no answer within {patience:g} s"
@@ -184,14 +166,40 @@ class HttpConversation:
         return headers
 
     def _delete(self) -> None:
-        connection = self._connection(5.0)
         try:
-            connection.request("DELETE", self._path, headers=self._headers(""))
-            connection.getresponse().read(_LINE)
+            with connected(self._url, 5.0) as connection:
+                connection.request("DELETE", self._path, headers=self._headers(""))
+                connection.getresponse().read(_LINE)
         except (OSError, http.client.HTTPException):
             pass  # the session is the server's to forget
+
+
+@contextlib.contextmanager
+def connected(url: SplitResult, seconds: float) -> Iterator[http.client.HTTPConnection]:
+    """Yield a connection to the host of `url` that is shut down after `seconds`, whatever the server sends until then.
+
+    The socket's own timeout starts anew with every byte; a server that drips, its headers included, must end, too.
+
+    Raises:
+        OSError: when nobody answers there.
+    """
+    host, port = url.hostname or "", url.port
+    connection = (
+        http.client.HTTPSConnection(host, port, timeout=seconds, context=ssl.create_default_context())
+        if url.scheme == "https"
+        else http.client.HTTPConnection(host, port, timeout=seconds)
+    )
+    try:
+        connection.connect()
+        # The socket is taken here because the connection forgets it where the server announces that it will close.
+        watch = threading.Timer(seconds, _shut_down, (connection.sock,))
+        watch.start()
+        try:
+            yield connection
         finally:
-            connection.close()
+            watch.cancel()
+    finally:
+        connection.close()
 
 
 def _messages(value: object) -> list[Json]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
-import ssl
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -16,12 +13,16 @@ from mcpfactory_pipeline.checks.evidence import Era, HttpProbe, ProbeAnswer
 from mcpfactory_pipeline.checks.exchange import Json
 from mcpfactory_pipeline.checks.questions import UNKNOWN_REVISION
 from mcpfactory_pipeline.checks.wire.conversation import decode
+from mcpfactory_pipeline.checks.wire.http import connected
 
 __all__ = ["probe_http"]
 
 FOREIGN_ORIGIN: Final = "https://mcpfactory-foreign-origin.example"
+# What a browser sends for a page whose name leads, since it was loaded, to the server's address: DNS rebinding.
+_REBOUND: Final = {"Origin": FOREIGN_ORIGIN, "Host": FOREIGN_ORIGIN.removeprefix("https://")}
 _MOST: Final = 1_000_000  # bytes of a body that are read
-_EACH: Final = 5.0  # seconds for one answer
+_EACH: Final = 5.0  # seconds for one answer, from its first byte to the last that is read
+_MOST_UNANSWERED: Final = 3  # questions; a server that is silent has nothing to say to the others
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream"}
 _PING: Final[Json] = {"jsonrpc": "2.0", "id": "mcpfactory-http", "method": "ping"}
 
@@ -59,6 +60,7 @@ def _legacy(asked: _Asker) -> Iterator[_Step]:
     yield "notify", "POST", known, {"jsonrpc": "2.0", "method": "notifications/initialized"}
     yield "respond", "POST", known, {"jsonrpc": "2.0", "id": "mcpfactory-never-asked", "result": {}}
     yield "origin", "POST", {**known, "Origin": FOREIGN_ORIGIN}, _PING
+    yield "rebound", "POST", {**known, **_REBOUND}, _PING
     yield "get", "GET", {**known, "Accept": "text/event-stream"}, None
     if agreed > max(eras.BATCHES):
         yield "version", "POST", {**session, "MCP-Protocol-Version": UNKNOWN_REVISION}, _PING
@@ -83,6 +85,7 @@ def _modern(version: str) -> Iterator[_Step]:
     listing, unknown = request("tools/list"), {**meta, eras.VERSION: UNKNOWN_REVISION}
     yield "modern", "POST", {**plain, "Mcp-Session-Id": "mcpfactory-no-such-session"}, listing
     yield "modern-origin", "POST", {**plain, "Origin": FOREIGN_ORIGIN}, listing
+    yield "modern-rebound", "POST", {**plain, **_REBOUND}, listing
     yield "modern-no-version", "POST", {"Mcp-Method": "tools/list"}, listing
     yield "modern-other-version", "POST", {**plain, "MCP-Protocol-Version": eras.LATEST_HANDSHAKE}, listing
     yield "modern-no-method", "POST", {"MCP-Protocol-Version": version}, listing
@@ -103,49 +106,47 @@ class _Asker:
 
     def __init__(self, url: str) -> None:
         self.answers: dict[HttpProbe, ProbeAnswer] = {}
+        self._unanswered = 0
         self._url = urlsplit(url)
 
     def run(self, steps: Iterator[_Step]) -> None:
         """Take the steps one after the other; a later one may look at the answers of earlier ones."""
         for probe, method, headers, body in steps:
-            with contextlib.suppress(OSError, http.client.HTTPException):
+            if self._unanswered == _MOST_UNANSWERED:
+                return
+            try:
                 self.answers[probe] = self._ask(method, {**_ACCEPT, **headers}, body)
+            except (OSError, http.client.HTTPException):
+                self._unanswered += 1
 
     def _ask(self, method: str, headers: Mapping[str, str], body: Any) -> ProbeAnswer:
-        host, port = self._url.hostname or "", self._url.port
-        connection = (
-            http.client.HTTPSConnection(host, port, timeout=_EACH, context=ssl.create_default_context())
-            if self._url.scheme == "https"
-            else http.client.HTTPConnection(host, port, timeout=_EACH)
-        )
         path = (self._url.path or "/") + (f"?{self._url.query}" if self._url.query else "")
         data = None if body is None else json.dumps(body).encode()
         sent = {**headers, **({"Content-Type": "application/json"} if data is not None else {})}
-        try:
+        with connected(self._url, _EACH) as connection:
             connection.request(method, path, data, sent)
             response = connection.getresponse()
             found = {name.lower(): value for name, value in response.getheaders()}
             stream = found.get("content-type", "").startswith("text/event-stream")
             text = b"" if method == "GET" and stream else _first_event(response) if stream else _body(response)
-        finally:
-            connection.close()
         value = decode(text)
         message = value if isinstance(value, dict) else {}
         return ProbeAnswer(method, sent, body, response.status, found, message, has_body=bool(text.strip()))
 
 
-def _body(response: http.client.HTTPResponse, clock: Callable[[], float] = time.monotonic) -> bytes:
-    """Return the body, or what of it came in time: a server may send a byte now and then for ever."""
-    until, text = clock() + _EACH, b""
-    while clock() < until and len(text) < _MOST and (piece := response.read1(_MOST)):
+def _body(response: http.client.HTTPResponse) -> bytes:
+    """Return the body, or what of it came in time."""
+    text = b""
+    while len(text) < _MOST and (piece := response.read1(_MOST)):
         text += piece
     return text
 
 
-def _first_event(response: http.client.HTTPResponse, clock: Callable[[], float] = time.monotonic) -> bytes:
+def _first_event(response: http.client.HTTPResponse) -> bytes:
     """Return the first answer in an event stream, if it comes in time; the events before it are progress and log messages."""
-    until, rest = clock() + _EACH, b""
-    while clock() < until and len(rest) < _MOST and (piece := response.read1(_MOST)):
+    read, rest = 0, b""
+    while read < _MOST and (piece := response.read1(_MOST)):
+        read += len(piece)
         *lines, rest = (rest + piece).split(b"\n")
         if (found := next(filter(_is_answer, lines), b"")) != b"":
             return found[5:]
