@@ -1,4 +1,7 @@
-"""`python -m tests.attacks [WORDS…]`: every attempt (whose line has the words) as surface, attempt, expectation, result."""
+"""`python -m tests.attacks [--demonstrations] [WORDS…]`: attempts whose lines have the words: surface, attempt, expectation, result.
+
+With `--demonstrations`: what was once shown to be open, and whether what tries it now is refused (`demonstrations.py`).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.attacks.attempts import ATTEMPTS, Attempt
+from tests.attacks.demonstrations import DEMONSTRATIONS, Demonstration, run_tests
 from tests.attacks.place import HarmError
 from tests.attacks.range import attempt
 from tests.attacks.table import ATTACKS, Attack
@@ -24,21 +28,49 @@ def _document(attack: Attack) -> Attempt:
     return Attempt("documents", "refused" if attack.refused else "harmless", carry_out)
 
 
-rows = {**{f"documents: {name}": _document(one) for name, one in ATTACKS.items()}, **ATTEMPTS}
-tried, harmful, began = Counter[str](), 0, time.perf_counter()
-print("surface\tattempt\texpectation\tresult")
-for name, one in rows.items():
-    if not all(word in name for word in sys.argv[1:]):
-        continue
+def _try(one: Attempt) -> tuple[str, bool]:
+    """Carry an attempt out: what it came to, and whether it did harm."""
     with TemporaryDirectory(prefix="mcpfactory-attack-") as folder:
         try:
-            said = one.carry_out(Path(folder))
+            return one.carry_out(Path(folder)), False
         except HarmError as harm:
-            said, harmful = f"HARM: {harm}", harmful + 1
-    tried[one.surface] += 1
-    print(one.surface, name.removeprefix(f"{one.surface}: "), one.expected, ascii(said)[1:-1], sep="\t", flush=True)
-print()
-for surface, count in tried.items():
-    print(f"{count:5}  {surface}")
-print(f"{tried.total():5}  attempts, {harmful} did harm, {time.perf_counter() - began:.0f} s")
-sys.exit(1 if harmful else 0)
+            return f"HARM: {harm}", True
+
+
+def _attempts(words: list[str]) -> int:
+    rows = {**{f"documents: {name}": _document(one) for name, one in ATTACKS.items()}, **ATTEMPTS}
+    tried, harmful, began = Counter[str](), 0, time.perf_counter()
+    print("surface\tattempt\texpectation\tresult")
+    for name, one in rows.items():
+        if not all(word in name for word in words):
+            continue
+        said, harm = _try(one)
+        harmful += harm
+        tried[one.surface] += 1
+        print(one.surface, name.removeprefix(f"{one.surface}: "), one.expected, ascii(said)[1:-1], sep="\t", flush=True)
+    print()
+    for surface, count in tried.items():
+        print(f"{count:5}  {surface}")
+    print(f"{tried.total():5}  attempts, {harmful} did harm, {time.perf_counter() - began:.0f} s")
+    return harmful
+
+
+def _demonstrate(one: Demonstration) -> list[str]:
+    """Try one demonstration again: what succeeded, after the line that says what was tried."""
+    chosen = [attempt for name, attempt in ATTEMPTS.items() if name.startswith(one.attempts or "\0")]
+    opened = [said for said, harm in map(_try, chosen) if harm]
+    tests, failed = run_tests(one.tests) if one.tests else (0, "")
+    opened += [failed] if failed else []
+    print(f"{'OPEN' if opened else 'refused'}\t{len(chosen)} attempts, {tests} tests\t{one.what}", flush=True)
+    return opened
+
+
+def _demonstrations(words: list[str]) -> int:
+    found = [line for one in DEMONSTRATIONS if all(word in one.what for word in words) for line in _demonstrate(one)]
+    print("\n".join(found), f"{len(found)} succeeded", sep="\n")
+    return len(found)
+
+
+given = sys.argv[1:]
+chosen = _demonstrations if "--demonstrations" in given else _attempts
+sys.exit(1 if chosen([word for word in given if word != "--demonstrations"]) else 0)

@@ -17,6 +17,7 @@ from mcpfactory_runtime.protocol.http import LOOPBACK, check_origin, is_json
 from mcpfactory_runtime.redirects import redirect_of
 from tests.attacks import wires
 from tests.attacks.attempts import ATTEMPTS
+from tests.attacks.demonstrations import DEMONSTRATIONS
 from tests.attacks.range import attempt
 from tests.attacks.table import ATTACKS
 
@@ -46,3 +47,14 @@ def test_an_attack_comes_to_nothing(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ATTEMPTS)
 def test_an_attempt_from_outside_is_refused(name: str, tmp_path: Path) -> None:
     ATTEMPTS[name].carry_out(tmp_path)
+
+
+def test_each_demonstration_has_attempts_or_tests_that_are_there() -> None:
+    root = Path(__file__).parents[2]
+    for one in DEMONSTRATIONS:
+        assert one.attempts or one.tests
+        for beginning in one.attempts:
+            assert any(name.startswith(beginning) for name in ATTEMPTS), beginning
+        for test in one.tests:
+            file, _, function = test.partition("::")
+            assert f"def {function or 'test_'}" in (root / file).read_text(encoding="utf-8"), test
