@@ -33,6 +33,13 @@ SEEDS = (
     _seed({"a": "5", "b": None, "c": 1.0, "d": "[1]", "e": "true"}, properties=_FIELDS, additionalProperties=False),
     _seed({"kids": [{"kids": []}]}, allOf=[{"$ref": "#/$defs/t"}], **_TREE),
     _seed({"x": 1}, oneOf=[{"$ref": "#"}, {"required": ["x"], "minimum": 3}], additionalProperties={"type": "string"}),
+    _seed(
+        {"a": {}},
+        oneOf=[
+            {"enum": [{}], "minItems": 1, "additionalProperties": {"oneOf": [{"$ref": "#"}, {}]}},
+            {"type": "object"},
+        ],
+    ),
     _seed({}, type="object", properties={"p": {"$ref": "#/properties/q"}, "q": {"$ref": "#/properties/p"}}),
 )
 WORDS = (

@@ -194,3 +194,30 @@ def test_a_tool_with_such_a_schema_is_refused_when_it_is_made(keyword: str, sche
     options: Any = {keyword: schema}
     with pytest.raises(ValueError, match=r"tool 'anything': (.|\n)*hint:"):
         Server("refusing").tool(**options)(anything)
+
+
+def circle(size: int) -> Json:
+    """Enumerations that each lead to all others, in branches of which one must fit."""
+    others = [[{"$ref": f"#/$defs/d{(at + step) % size}"} for step in range(1, size)] for at in range(size)]
+    definitions = {
+        f"d{at}": {"enum": [{}], "minProperties": 0, "additionalProperties": {"oneOf": other}}
+        for at, other in enumerate(others)
+    }
+    return {"$defs": definitions, "properties": {"a": {"oneOf": [{"$ref": "#/$defs/d0"}, {"type": "string"}]}}}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {
+            "oneOf": [
+                {"x": {"enum": [{}], "minItems": 1, "additionalProperties": {"oneOf": [{"$ref": "#"}, True]}}},
+                True,
+            ]
+        },
+        circle(40),
+    ],
+    ids=["itself", "many"],
+)
+def test_enumerations_that_lead_back_to_themselves_are_compiled_soon(schema: Json) -> None:
+    compile_schema(schema)

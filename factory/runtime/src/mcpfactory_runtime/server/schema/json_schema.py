@@ -120,6 +120,7 @@ class _Compiler:
         self._waiting: list[tuple[str, Any, bool]] = []
         self._owner: str | None = None  # the definition that applies to the same value as what is being compiled
         self._branched = False  # whether what is being compiled applies several schemas
+        self._listing: dict[int, tuple[Any, bool]] = {}  # enumeration by its id, itself, and whether it permits nothing
         self._leads: dict[str, set[str]] = {}  # definition → those that it applies to the same value; never a cycle
 
     def root(self) -> CoreSchema:
@@ -201,7 +202,13 @@ class _Compiler:
     def _lists_none(self, schema: Mapping[str, Any]) -> bool:
         """Whether a schema lists values, and its other keywords permit none of them, or are not known to."""
         values = [schema["const"]] if "const" in schema else schema.get("enum")
-        return isinstance(values, list) and not self._permitted(values, schema, 0)
+        if not isinstance(values, list):
+            return False
+        found = self._listing.get(id(schema))
+        if found is None:
+            self._listing[id(schema)] = schema, True  # for what it refers to, if that leads back here: nothing is known
+            found = self._listing[id(schema)] = schema, not self._permitted(values, schema, 0)
+        return found[1]
 
     def _permitted(self, values: list[Any], schema: Mapping[str, Any], depth: int) -> list[Any]:
         """Return those of the listed values that the schema's other keywords permit."""
