@@ -39,6 +39,7 @@ class Animal:
     companions: ClassVar[frozenset[str]] = (
         frozenset()
     )  # rules that must speak as well, where a fault cannot be had alone
+    tolerated: ClassVar[bool] = False  # what it does weighs less than its rule, and closes no gate
     with_cases: ClassVar[bool] = False  # judged with cases.json, against the stub upstream
     limits: ClassVar[Mapping[str, float]] = {}  # what policy allows it to cost
     haste: ClassVar[int] = 1  # its starts are measured by a clock that goes so many times too fast

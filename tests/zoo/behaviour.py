@@ -132,6 +132,23 @@ class Tracer(Animal):
         return text(trace, isError=True) if name == "moon_phase" else super().call(name, arguments)
 
 
+class Questioner(Animal):
+    """Asks back, and not as an error."""
+
+    rule = "behaviour.validates"
+    tolerated = True
+    answer = "Which number shall be added?"
+
+    def accept(self, name: str, arguments: Json) -> Json | None:
+        return text(self.answer) if super().accept(name, arguments) else None
+
+
+class Unmoved(Questioner):
+    """Says the same to whatever is wrong: whether it looked at it, nobody knows."""
+
+    answer = "Very well."
+
+
 # --- behaviour towards an API, seen by the stub upstream ---
 
 
@@ -379,12 +396,20 @@ class Woolgatherer(HealthyMessenger):
 
 
 class Mangler(HealthyMessenger):
-    """Tells another name than the API answered."""
+    """Tells another name than the API answered, as a hook that converts does: nobody can tell the two apart."""
 
     rule = "substance.results"
+    tolerated = True
 
     def answered(self, content: str) -> Json:
         return text(content.replace("Le", "Ta"))
+
+
+class HealthyConverter(HealthyMessenger):
+    """Tells what the API answered in another form: capitals here, degrees of Fahrenheit elsewhere."""
+
+    def answered(self, content: str) -> Json:
+        return text(f"WE ARE TOLD {content.upper()}")
 
 
 class HealthyStoryteller(HealthyMessenger):

@@ -43,7 +43,7 @@ def test_every_sick_animal_is_caught_by_the_rule_that_it_names(name: str) -> Non
     assert all(finding.hint and finding.source for finding in found)
     assert {finding.rule for finding in report.findings} == {kind.rule, *kind.companions}, report.to_text()
     gates = {rule.id for rule in RULES if rule.gate}
-    assert report.passed is gates.isdisjoint({kind.rule, *kind.companions})
+    assert report.passed is (kind.tolerated or gates.isdisjoint({kind.rule, *kind.companions}))
     assert report.score < 100
 
 

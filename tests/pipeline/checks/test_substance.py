@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,6 +27,31 @@ def called(text: Any, *, tool: str = "search_books", body: Any = BODY, structure
     return RecordedCall(tool, exchange("tools/call", result), "case", requests=sent, response=response)
 
 
+def again(call: RecordedCall, *texts: str) -> tuple[RecordedCall, ...]:
+    """The same call, to which the API answered other values and the model got these texts."""
+    return tuple(replace(call, exchange=called(text).exchange) for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("body", "text", "others", "found"),
+    [
+        (20, "68 °F", ("212 °F", "-40 °F"), []),  # it was converted
+        (20, "fine", ("fine", "fine"), [(5, True)]),  # it was thrown away
+        (20, "warm", ("warm", "cold"), []),  # of two other answers one shows that the API's is looked at
+        (20, "fine", (), [(3, False)]),  # nobody asked again, and nothing is shown
+        ({"celsius": 20}, '{"fahrenheit": 68}', ('{"fahrenheit": 212}',), []),
+        ({"degrees": 20}, '{"degrees": 68}', ('{"degrees": 212}',), [(3, False)]),
+        ({"degrees": 20}, '{"degrees": 0}', ('{"degrees": 0}', '{"degrees": 0}'), [(5, True)]),
+    ],
+)
+def test_only_what_stays_whatever_the_api_answers_is_thrown_away(
+    body: Any, text: str, others: tuple[str, ...], found: list[Any]
+) -> None:
+    call = called(text, body=body)
+    report = judged(observed(PLAIN, calls=(call,), changed=again(call, *others), with_cases=True))
+    assert [(one.severity, one.gate) for one in report.findings if one.rule == "substance.results"] == found
+
+
 @pytest.mark.parametrize(
     ("call", "found"),
     [
@@ -40,7 +66,8 @@ def called(text: Any, *, tool: str = "search_books", body: Any = BODY, structure
     ],
 )
 def test_what_the_api_answers_is_compared_with_what_the_model_gets(call: RecordedCall, found: list[Any]) -> None:
-    report = judged(observed(PLAIN, calls=(call,), with_cases=True))
+    text = str(call.exchange.result["content"][0]["text"]) if call.exchange.result else ""
+    report = judged(observed(PLAIN, calls=(call,), changed=again(call, text), with_cases=True))
     told = [(one.severity, one.gate) for one in report.findings if one.rule == "substance.results"]
     assert told == found
     assert ("substance.results" in report.failed_gates) is ((5, True) in found)
@@ -54,7 +81,36 @@ def test_a_hook_that_says_not_implemented_is_seen_where_the_api_answers_no_value
 
 def test_a_server_whose_every_answer_is_lost_has_no_high_score() -> None:
     calls = (called("fine"), called("fine"))
-    assert judged(observed(PLAIN, calls=calls, with_cases=True)).score == 49
+    assert judged(observed(PLAIN, calls=calls, changed=again(calls[0], "fine"), with_cases=True)).score == 49
     half = (called("fine"), called(BODY, tool="find_books"))
     tools = (PLAIN, {**PLAIN, "name": "find_books", "description": "Find books by how they begin, at most 20."})
-    assert judged(observed(*tools, calls=half, with_cases=True)).score > 90
+    assert judged(observed(*tools, calls=half, changed=again(half[0], "fine"), with_cases=True)).score > 90
+
+
+def wrong(result: dict[str, Any], requests: tuple[dict[str, str], ...] = ()) -> RecordedCall:
+    """A call with wrong arguments and what it was answered."""
+    return RecordedCall("search_books", exchange("tools/call", result), "guess", "without 'query'", requests)
+
+
+def said(text: str, **more: Any) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}], **more}
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        (wrong(said("query is missing", isError=True)), []),
+        (wrong(said("Which books?")), [(1, False)]),
+        (wrong(said("Please name a title.", structuredContent={"result": "Please name a title."})), [(1, False)]),
+        (wrong(said("Sure.")), [(3, False)]),  # nothing shows whether it looked
+        (wrong(said("2")), [(3, True)]),  # what it says to right ones
+        (wrong(said("No book is called undefined.")), [(3, True)]),
+        (wrong(said("Done.", structuredContent={"total": 0})), [(3, True)]),
+        (wrong(said("Done."), ({"method": "GET", "path": "/books"},)), [(3, True)]),
+    ],
+)
+def test_a_server_that_asks_back_is_not_refused_and_one_that_works_with_wrong_arguments_is(
+    call: RecordedCall, found: list[Any]
+) -> None:
+    report = judged(observed(TOOL, wrong=(call,)))
+    assert [(one.severity, one.gate) for one in report.findings if one.rule == "behaviour.validates"] == found

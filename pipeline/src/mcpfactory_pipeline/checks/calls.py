@@ -18,7 +18,7 @@ from mcpfactory_codegen.effects import sounds_like_change
 from mcpfactory_pipeline.checks.evidence import calls_others
 from mcpfactory_pipeline.checks.exchange import Json
 from mcpfactory_pipeline.checks.families.behaviour import hint
-from mcpfactory_pipeline.checks.samples import other_arguments, sample_arguments, wrong_arguments
+from mcpfactory_pipeline.checks.samples import other_arguments, other_values, sample_arguments, wrong_arguments
 from mcpfactory_pipeline.checks.target import ExamineError
 from mcpfactory_runtime.upstream.operation import ServerAddress
 from mcpfactory_runtime.upstream.servers import Addresses
@@ -30,6 +30,7 @@ __all__ = [
     "PlannedCall",
     "api_variables",
     "plan_calls",
+    "plan_changed",
     "plan_others",
     "plan_wrong",
     "read_cases",
@@ -176,6 +177,15 @@ def plan_wrong(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -
         for name, planned in list(firsts.items())[:MAX_WRONG]
         for why, arguments in wrong_arguments(reading[name].get("inputSchema"), planned.arguments)
     ]
+
+
+def plan_changed(planned: PlannedCall) -> list[PlannedCall]:
+    """Return the same call twice, to whose request the API answers other values: what depends on its answer changes with it."""
+    response = (planned.case or {}).get("response")
+    if planned.case is None or not isinstance(response, Mapping):
+        return []
+    others = [{**response, "body": other_values(response.get("body"), turn=turn)} for turn in range(2)]
+    return [replace(planned, case={**planned.case, "response": other}) for other in others]
 
 
 def request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], stub_said: Sequence[str]) -> list[str]:

@@ -271,6 +271,7 @@ class Evidence:
     calls: tuple[RecordedCall, ...] = ()
     others: tuple[RecordedCall, ...] = ()  # calls of the same tools with other arguments
     wrong: tuple[RecordedCall, ...] = ()  # calls with arguments that break the schema; `title` says how
+    changed: tuple[RecordedCall, ...] = ()  # calls by cases again, to which the API answered other values
     unasked: tuple[Unasked, ...] = ()  # what the server sent besides answers
     uncalled: Mapping[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False

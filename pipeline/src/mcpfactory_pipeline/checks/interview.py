@@ -20,7 +20,14 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.calls import PlannedCall, plan_calls, plan_others, plan_wrong, request_faults
+from mcpfactory_pipeline.checks.calls import (
+    PlannedCall,
+    plan_calls,
+    plan_changed,
+    plan_others,
+    plan_wrong,
+    request_faults,
+)
 from mcpfactory_pipeline.checks.evidence import (
     Era,
     Evidence,
@@ -45,6 +52,7 @@ from mcpfactory_pipeline.checks.questions import (
     Seen,
 )
 from mcpfactory_pipeline.checks.target import ValidationTarget
+from mcpfactory_pipeline.checks.values import arrival, tells_value
 from mcpfactory_pipeline.checks.wire.conversation import Conversation
 from mcpfactory_pipeline.checks.wire.http import HttpConversation
 from mcpfactory_pipeline.checks.wire.http_probes import probe_http
@@ -117,6 +125,7 @@ class Interview:
         self._calls: list[RecordedCall] = []
         self._others: list[RecordedCall] = []
         self._wrong: list[RecordedCall] = []
+        self._changed: list[RecordedCall] = []
         self._unasked: list[Unasked] = []
         self._uncalled: dict[str, str] = {}
         self._missing: dict[str, str] = {}
@@ -347,6 +356,7 @@ class Interview:
         plan, self._uncalled = plan_calls(
             tools, self._cases, examples=self._examples, allow_calls=self._target.allow_calls
         )
+        unshown: list[PlannedCall] = []  # of whose answers by the API no value reached the model
         for planned in plan:
             last = self._calls[-1].exchange if self._calls else None
             if last is not None and last.problem.startswith("the server"):
@@ -355,31 +365,16 @@ class Interview:
             if self._seconds_left() <= 0:
                 self._uncalled[planned.tool] = self._missing["tools/call"] = _OVER
                 continue
-            if self._stub is not None:
-                self._stub.expect(planned.case)
-            requests, mismatches = (len(self._stub.requests), len(self._stub.mismatches)) if self._stub else (0, 0)
-            exchange = await self._ask(conversation, message("tools/call", _call_params(planned, next(self._ids))))
-            if planned.origin != "case" and exchange.problem.startswith("no answer"):
-                self._uncalled[planned.tool] = f"given up, {exchange.problem}: it may be slow by design"
-            sent = self._stub.requests[requests:] if self._stub else []
-            wrong = request_faults(planned, sent, self._stub.mismatches[mismatches:]) if self._stub else []
-            shown = tuple({"method": request.method, "path": request.path, "query": request.query} for request in sent)
-            self._calls.append(
-                RecordedCall(
-                    planned.tool,
-                    exchange,
-                    planned.origin,
-                    planned.title,
-                    shown,
-                    tuple(wrong),
-                    planned.question,
-                    (planned.case or {}).get("response"),
-                )
-            )
+            params = _call_params(planned, next(self._ids))
+            self._calls.append(call := await self._call(planned, conversation, message("tools/call", params)))
+            if planned.origin != "case" and call.exchange.problem.startswith("no answer"):
+                self._uncalled[planned.tool] = f"given up, {call.exchange.problem}: it may be slow by design"
+            if not call.failed and not call.mismatches and tells_value(call) and arrival(call).nothing:
+                unshown += plan_changed(planned)
+        for planned in unshown:
+            await self._call_again(planned, self._changed, conversation, message)
         for planned in plan_others(tools, plan):
             await self._call_again(planned, self._others, conversation, message)
-        if self._stub is not None:
-            self._stub.expect(None)
         for planned in plan_wrong(tools, plan):
             await self._call_again(planned, self._wrong, conversation, message)
 
@@ -387,12 +382,30 @@ class Interview:
         self, planned: PlannedCall, kept: list[RecordedCall], conversation: Conversation, message: Any
     ) -> None:
         """Call a tool with other arguments, as long as the server lives, answers and there is time."""
-        made = [*self._calls, *self._others, *self._wrong]
+        made = [*self._calls, *self._changed, *self._others, *self._wrong]
         answered = any(call.tool == planned.tool and not call.failed for call in made)
         if answered and not made[-1].exchange.problem and self._seconds_left() > 0:
             request = message("tools/call", {"name": planned.tool, "arguments": dict(planned.arguments)})
-            exchange = await self._ask(conversation, request)
-            kept.append(RecordedCall(planned.tool, exchange, planned.origin, planned.title))
+            kept.append(await self._call(planned, conversation, request))
+
+    async def _call(self, planned: PlannedCall, conversation: Conversation, request: Json) -> RecordedCall:
+        """Call a tool, and note what reached the stub upstream meanwhile."""
+        if self._stub is None:
+            return RecordedCall(planned.tool, await self._ask(conversation, request), planned.origin, planned.title)
+        self._stub.expect(planned.case)
+        requests, mismatches = len(self._stub.requests), len(self._stub.mismatches)
+        exchange = await self._ask(conversation, request)
+        sent, said = self._stub.requests[requests:], self._stub.mismatches[mismatches:]
+        return RecordedCall(
+            planned.tool,
+            exchange,
+            planned.origin,
+            planned.title,
+            tuple({"method": request.method, "path": request.path, "query": request.query} for request in sent),
+            tuple(request_faults(planned, sent, said)),
+            planned.question,
+            (planned.case or {}).get("response"),
+        )
 
     # --- messages and sessions ---
 
@@ -472,6 +485,7 @@ class Interview:
             calls=tuple(self._calls),
             others=tuple(self._others),
             wrong=tuple(self._wrong),
+            changed=tuple(self._changed),
             unasked=tuple(self._unasked),
             uncalled=self._uncalled,
             with_cases=self._cases is not None,

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeGuard
 
 from mcpfactory_pipeline.checks.exchange import is_nested_deeper
 
-__all__ = ["other_arguments", "sample", "sample_arguments", "wrong_arguments"]
+__all__ = ["other_arguments", "other_values", "sample", "sample_arguments", "wrong_arguments"]
 
 Origin = Literal["example", "no arguments", "guess"]
 
@@ -72,6 +72,19 @@ def wrong_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dic
     plain = [key for key in needed if _is_plain(properties.get(key))]
     missing = [(f"without {key!r}", {name: value for name, value in made.items() if name != key}) for key in needed[:1]]
     return missing + [(f"with an object as {key!r}", {**made, key: {"mcpfactory": []}}) for key in plain[:1]]
+
+
+def other_values(value: Any, *, turn: int) -> Any:
+    """Return JSON of the same shape with other values: far from those that were there, and for each `turn` (0, 1) on another side of them."""
+    if isinstance(value, dict):
+        return {key: other_values(one, turn=turn) for key, one in value.items()}
+    if isinstance(value, list):
+        return [other_values(one, turn=turn) for one in value]
+    if isinstance(value, bool):
+        return not value
+    if _is_number(value):
+        return 100 * abs(value) + 7 if turn == 0 else -100 * abs(value) - 9
+    return f"{('other', 'third')[turn]} {value[::-1]}" if isinstance(value, str) else value
 
 
 def _is_plain(schema: Any) -> bool:

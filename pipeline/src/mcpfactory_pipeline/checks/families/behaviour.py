@@ -12,7 +12,15 @@ from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text
 from mcpfactory_pipeline.checks.families.schemas import tools_or_reason
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
-from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
+from mcpfactory_pipeline.checks.rule import (
+    Fault,
+    Rule,
+    RuleOutcome,
+    Severity,
+    not_applicable,
+    not_checked,
+    rule_outcome,
+)
 from mcpfactory_runtime.protocol.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -26,6 +34,15 @@ __all__ = ["RULES"]
 _UNFINISHED: Final = re.compile(
     r"not[ _-]?(yet )?implemented|notimplementederror|\bTODO\b|\bunimplemented\b", re.IGNORECASE
 )
+_SHORT: Final = 500  # characters: a longer answer is no question and no refusal
+# A question, or words of a refusal, in an answer to wrong arguments.
+_ASKS: Final = re.compile(
+    r"[?？؟][\s\"')*]*$|[?？؟]\s|¿|\b(which|what|need(s|ed)?|require[sd]?|missing|provide|specify|supply|give|enter|choose|must|should|invalid|"
+    r"expect(s|ed)?|please|unknown|not an?|error|fail(s|ed)?|unable|can ?not|can't|wrong|malformed|illegal|refused)\b",
+    re.IGNORECASE,
+)
+# What the arguments that `samples.wrong_arguments` makes leave in an answer where somebody computes with them.
+_ECHOED: Final = re.compile(r"mcpfactory|\[object Object\]|\bundefined\b|\bNaN\b|\bNone\b|\bnull\b")
 # Of what the protocol itself refuses: arguments, a capability that the client lacks, a tool that has to be called as a task.
 _PROTOCOL_CODES: Final = (
     INVALID_PARAMS,
@@ -151,11 +168,29 @@ def _validates(evidence: Evidence) -> RuleOutcome:
     return rule_outcome(
         len({call.tool for call in evidence.wrong}),
         (
-            Fault(f"called {call.title}, the tool answered as if all were well", call.tool, call.exchange)
+            Fault(f"called {call.title}, the tool {words}", call.tool, call.exchange, lesser=lesser)
             for call in evidence.wrong
             if not call.failed
+            for words, lesser in [_taken(call, evidence)]
         ),
     )
+
+
+def _taken(call: RecordedCall, evidence: Evidence) -> tuple[str, Severity | None]:
+    """Return what a tool did that answered wrong arguments without an error. What closes the gate is shown: that it ran all the same."""
+    text = answer_text(call.exchange).strip()
+    if text and len(text) <= _SHORT and _ASKS.search(text):
+        return f"asked back, or refused, without an error: {text[:120]!r}", 1
+    if call.requests:
+        return f"sent {call.requests[0]['method']} {call.requests[0]['path']} to its API", None
+    right = {answer_text(one.exchange).strip() for one in evidence.calls if one.tool == call.tool and not one.failed}
+    if text and text in right:
+        return f"answered as it does to right ones: {text[:120]!r}", None
+    if _ECHOED.search(text):
+        return f"worked with them: {text[:120]!r}", None
+    if (call.exchange.result or {}).get("structuredContent"):
+        return "answered with structured content", None
+    return f"answered without an error, and nothing shows whether it looked at them: {text[:120]!r}", 3
 
 
 def _argument_errors(evidence: Evidence) -> RuleOutcome:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text
 from mcpfactory_pipeline.checks.families.behaviour import calls_or_reason
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, rule_outcome
+from mcpfactory_pipeline.checks.values import answered_value, arrival, tells_value
 
 __all__ = ["RULES"]
 
@@ -64,7 +65,7 @@ def _does_something(evidence: Evidence) -> RuleOutcome:
 def _speaks_for_api(call: RecordedCall) -> bool:
     if not call.requests:
         return False
-    return call.response is None or _tells(call) or answer_text(call.exchange) in json.dumps(call.response)
+    return call.response is None or tells_value(call) or answer_text(call.exchange) in json.dumps(call.response)
 
 
 def _unfinished(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
@@ -149,78 +150,38 @@ def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 def _results(evidence: Evidence) -> RuleOutcome:
     if not evidence.with_cases:
         return not_applicable("without a stub upstream nobody knows what the API answered")
-    told = [call for call in evidence.calls if not call.failed and not call.mismatches and _tells(call)]
+    told = [call for call in evidence.calls if not call.failed and not call.mismatches and tells_value(call)]
     return calls_or_reason(evidence) or rule_outcome(
-        len({call.tool for call in told}), (fault for call in told for fault in _lost(call))
+        len({call.tool for call in told}), (fault for call in told for fault in _lost(call, evidence))
     )
 
 
-def _answered(call: RecordedCall) -> Any:
-    """Return the JSON that the API answered to a call; None where it answered something else, or in several steps."""
-    response = call.response if call.requests else None
-    if not isinstance(response, dict) or not str(response.get("content_type", "")).endswith(("/json", "+json")):
-        return None
-    return response.get("body")
-
-
-def _tells(call: RecordedCall) -> bool:
-    """Whether the API answered a value: of an empty object nothing can be lost."""
-    return next(_leaves(_answered(call)), ("", "null"))[1] != "null"
-
-
-def _lost(call: RecordedCall) -> Iterator[Fault]:
-    body, result = _answered(call), call.exchange.result or {}
-    structured, text = result.get("structuredContent"), answer_text(call.exchange)
-    shown = [body if isinstance(body, dict) else {"result": body}, body]
-    if (structured is None or structured in shown) and _as_json(text) in shown:
+def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
+    """Compare one answer. A conversion has no value of the API's either: only an answer that stays when the API's changes has lost it."""
+    found = arrival(call)
+    if not found.lost:
         return
-    wanted = set(_leaves(body))
-    inner = structured.get("result") if isinstance(structured, dict) and not isinstance(body, dict) else structured
-    got = {*_leaves(inner), *_leaves(_as_json(text))}
-    lost = sorted(leaf for leaf in wanted - got if not _is_said(leaf[1], text))
-    if not lost:
-        return
-    said = f"the API answered {_short(body)} and the model got {_short(text)}"
-    changed = [path for path, _ in lost if path in {there for there, _ in got}]
-    paths = ", ".join(path or "the value" for path in (changed or [path for path, _ in lost])[:_LOST_SHOWN])
-    if len(lost) == len(wanted):
-        yield Fault(f"nothing of the API's answer reaches the model: {said}", call.tool, call.exchange)
-    elif changed:
-        yield Fault(
-            f"the model gets another value than the API answered ({paths}): {said}", call.tool, call.exchange, lesser=3
+    said = f"the API answered {_short(answered_value(call))} and the model got {_short(answer_text(call.exchange))}"
+    places = ", ".join(path or "the value" for path in (found.changed or found.lost)[:_LOST_SHOWN])
+    again = [one for one in evidence.changed if (one.tool, one.title) == (call.tool, call.title)]
+    if found.nothing and again and all(_same_answer(call, one) for one in again):
+        words = (
+            f"nothing of the API's answer reaches the model, which got the same for {len(again)} other answers: {said}"
         )
-    else:
-        yield Fault(
-            f"a part of the API's answer does not reach the model ({paths}): {said}", call.tool, call.exchange, lesser=1
-        )
+        yield Fault(words, call.tool, again[-1].exchange)
+    elif found.changed or (found.nothing and not again):
+        words = f"the model gets another value than the API answered ({places}): {said}"
+        yield Fault(words, call.tool, call.exchange, lesser=3)
+    elif not found.nothing:
+        words = f"a part of the API's answer does not reach the model ({places}): {said}"
+        yield Fault(words, call.tool, call.exchange, lesser=1)
 
 
-def _is_said(leaf: str, text: str) -> bool:
-    """Whether a plain value of JSON is in a text, as JSON writes it, or as it reads."""
-    value = json.loads(leaf)
-    if isinstance(value, str):
-        return value in text or leaf.strip('"') in text
-    return leaf in text or (isinstance(value, float) and value.is_integer() and str(int(value)) in text)
-
-
-def _as_json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-
-
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """(path, text) of every plain value; items of a list share a path, as an order may be changed on purpose."""
-    todo = [(path, value)]
-    while todo:
-        at, one = todo.pop()
-        if isinstance(one, dict):
-            todo += [(f"{at}.{key}".lstrip("."), inner) for key, inner in one.items()]
-        elif isinstance(one, list):
-            todo += [(f"{at}[]", inner) for inner in one]
-        else:
-            yield at, json.dumps(one, ensure_ascii=False)
+def _same_answer(one: RecordedCall, other: RecordedCall) -> bool:
+    shown = [
+        [(call.exchange.result or {}).get(key) for key in ("content", "structuredContent")] for call in (one, other)
+    ]
+    return not other.failed and shown[0] == shown[1]
 
 
 def _short(value: Any) -> str:
@@ -255,7 +216,7 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         id="substance.results", family="substance", severity=5, gate=True, check=_results, ceiling=49,
-        statement="With cases, what the API answers reaches the model, hooks included: some of it always (else the gate is closed), and all of it.",
+        statement="With cases, what the API answers reaches the model, hooks included, as it is or converted (an answer that stays the same whatever the API answers closes the gate), and all of it.",
         source="the API's answer is what the model called the tool for; the stub upstream knows it",
         hint="look at what hooks return; the evidence has what the model got",
     ),
