@@ -98,7 +98,7 @@ def inspect(node: str, target: list[str], era: str) -> dict[str, str]:
     return found
 
 
-def npm_package(node: str, name: str, package: str, version: str) -> Path:
+def npm_package(node: str, name: str, package: str, version: str, *, scripts: bool = True) -> Path:
     """The folder of a package of npm in a folder of its own; installed at first use.
 
     Args:
@@ -106,6 +106,7 @@ def npm_package(node: str, name: str, package: str, version: str) -> Path:
         name: of the folder.
         package: its name in the registry.
         version: its version; another one than last time is installed anew.
+        scripts: whether it and what it depends on may run their installation scripts.
 
     Raises:
         CalledProcessError: it cannot be installed.
@@ -120,5 +121,6 @@ def npm_package(node: str, name: str, package: str, version: str) -> Path:
         npm = Path(node).parents[1] / "lib/node_modules/npm/bin/npm-cli.js"
         environment = {**os.environ, "PATH": f"{Path(node).parent}{os.pathsep}{os.environ['PATH']}"}
         command = [node, str(npm), "install", "--silent", "--no-audit", "--no-fund"]
+        command += [] if scripts else ["--ignore-scripts"]
         subprocess.run(command, cwd=folder, env=environment, check=True)
     return found

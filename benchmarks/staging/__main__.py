@@ -7,6 +7,7 @@ Each document goes through `mcpfactory new` and `mcpfactory pipeline run`, as re
   python -m benchmarks staging --only github,stripe   some of the list
   python -m benchmarks staging --files a.yaml b.json  documents from elsewhere; --folder DIR for all in a folder
   python -m benchmarks staging --continue             what was sent before with this code is not sent again
+  python -m benchmarks staging --findings             and what validate found in the servers that arrive
   python -m benchmarks staging --json FILE            everything found, for a program
 
 Exit code 1: a document that has operations does not arrive. 3: a document cannot be had.
@@ -52,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _send([one for one in sources if one.name not in arrivals], wish, Path(folder), arrivals)
     told = [arrivals[source.name] for source in sources]
     print("\n".join(["", *table.explained(told), "", table.total(told)]))
+    if wish.findings:
+        print("\n".join(["", *table.findings(told)]))
     if wish.json:
         record = {"code": code_digest(), "documents": [one.as_json() for one in told]}
         wish.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
@@ -72,6 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--continue", dest="resume", action="store_true", help="keep results of this code")
     parser.add_argument(
         "--keep", type=Path, metavar="DIR", help="leave the workspaces of those that do not arrive here"
+    )
+    parser.add_argument(
+        "--findings", action="store_true", help="tell findings of severity 2 and more, of all documents"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything found")
     return parser

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Arrival", "Obstacle", "Source"]
+__all__ = ["Arrival", "Found", "Obstacle", "Source"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,24 @@ class Obstacle:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """What one rule of validate found in the server of a document.
+
+    Attributes:
+        rule, severity: of validate.
+        count: how often.
+        texts: the first of them.
+        places: where the operations behind these are, "" when none is.
+    """
+
+    rule: str
+    severity: int
+    count: int
+    texts: tuple[str, ...]
+    places: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Arrival:
     """What became of one document.
 
@@ -58,6 +76,7 @@ class Arrival:
         arrived: whether its server is in staging.
         hostile: why no server can be made of it, as the document itself says; "" when one can.
         obstacles: the reasons why not; the first of each rule.
+        findings: what validate found of severity 2 and more, whether it arrived or not; the first of each rule.
     """
 
     name: str
@@ -69,6 +88,7 @@ class Arrival:
     arrived: bool = False
     hostile: str = ""
     obstacles: tuple[Obstacle, ...] = ()
+    findings: tuple[Found, ...] = ()
 
     @property
     def expected(self) -> bool:
@@ -82,4 +102,8 @@ class Arrival:
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Arrival:
         """The record that `as_json` wrote."""
-        return cls(**{**record, "obstacles": tuple(Obstacle(**one) for one in record["obstacles"])})
+        told = tuple(Obstacle(**one) for one in record["obstacles"])
+        found = tuple(
+            Found(**{**one, "texts": tuple(one["texts"]), "places": tuple(one["places"])}) for one in record["findings"]
+        )
+        return cls(**{**record, "obstacles": told, "findings": found})

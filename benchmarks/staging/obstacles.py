@@ -10,15 +10,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from benchmarks.staging.arrival import Obstacle, Source
+from benchmarks.staging.arrival import Found, Obstacle, Source
 from mcpfactory_codegen.ir import escape
 from mcpfactory_codegen.read.document import load
 from mcpfactory_codegen.read.lines import lines_of
 
-__all__ = ["Made", "obstacles"]
+__all__ = ["Made", "found", "obstacles"]
 
 _MOST = 3  # obstacles of one rule, or kind of test
 _LONGEST = 300
+_LEAST = 2  # the severity of findings that are told of servers that arrive, too
 
 
 class Made:
@@ -33,6 +34,12 @@ class Made:
     def report(self) -> dict[str, Any]:
         """What generation says of the server; nothing when there is none."""
         return _json(self.folder / ".mcpfactory" / "report.json")
+
+    @cached_property
+    def validation(self) -> dict[str, Any]:
+        """The report of stage validate; nothing when there is none."""
+        file = next(self.artifacts.glob("*/validate/report.json"), None)
+        return _json(file) if file else {}
 
     @property
     def tools(self) -> int:
@@ -74,6 +81,18 @@ def obstacles(server: Made, failed: Mapping[str, str]) -> Iterator[Obstacle]:
         yield from found or [Obstacle(stage, "", message[:_LONGEST])]
 
 
+def found(server: Made) -> Iterator[Found]:
+    """What validate found of severity 2 and more, rule by rule in the order of its report, whether it closed a gate or not."""
+    rules: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
+    for one in server.validation.get("findings", ()):
+        if one["severity"] >= _LEAST:
+            rules.setdefault((one["rule"], one["severity"]), []).append(one)
+    for (rule, severity), all_of_it in rules.items():
+        first = all_of_it[:_MOST]
+        texts = tuple(_one_line(f"{one.get('where') or ''}: {one['message']}") for one in first)
+        yield Found(rule, severity, len(all_of_it), texts, tuple(server.place(_tool(one)) for one in first))
+
+
 def _problems(server: Made) -> Iterator[Obstacle]:
     errors = [one for one in server.report.get("problems", ()) if one["level"] == "error"]
     for one in errors[:_MOST]:
@@ -102,14 +121,13 @@ def _tests(server: Made) -> Iterator[Obstacle]:
 
 def _findings(server: Made) -> Iterator[Obstacle]:
     """The findings that close a gate, the first of each rule."""
-    file = next(server.artifacts.glob("*/validate/report.json"), None)
-    report = _json(file) if file else {}
+    report = server.validation
     seen: dict[str, int] = {}
     for finding in report.get("findings", ()):
         rule = finding["rule"]
         seen[rule] = seen.get(rule, 0) + 1
         if rule in report["failed_gates"] and seen[rule] <= _MOST:
-            tool = str(finding.get("where") or "").partition(".")[0]
+            tool = _tool(finding)
             yield Obstacle("validate", rule, _one_line(f"{tool}: {finding['message']}"), server.place(tool))
     yield from _unchecked([rule for rule in report.get("failed_gates", ()) if rule not in seen], report, server)
 
@@ -123,6 +141,10 @@ def _unchecked(rules: Sequence[str], report: Mapping[str, Any], server: Made) ->
         also = f" (and {len(rules) - 1} gates)" if len(rules) > 1 else ""
         text = f"could not be checked{also}: {tool}: {idle.get(tool, 'no tool was called')}{more}"
         yield Obstacle("validate", rules[0], _one_line(text), server.place(tool))
+
+
+def _tool(finding: Mapping[str, Any]) -> str:
+    return str(finding.get("where") or "").partition(".")[0]
 
 
 def _one_line(text: str) -> str:

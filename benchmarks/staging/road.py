@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.staging.arrival import Arrival, Obstacle, Source
 from benchmarks.staging.hostile import hostility
-from benchmarks.staging.obstacles import Made, obstacles
+from benchmarks.staging.obstacles import Made, found, obstacles
 
 __all__ = ["empty_workspace", "end_all", "travel"]
 
@@ -81,6 +81,7 @@ def travel(source: Source, template: Path, folder: Path, patience: float) -> Arr
         stages={stage: round(seconds, 1) for stage, seconds in trip.seconds.items()},
         arrived=not trip.failed and "staging" in trip.seconds,
         hostile=hostility(source.file) if made.code == _REFUSED else "",
+        findings=tuple(found(server)),
         **(known or _nothing_told(trip)),
     )
 

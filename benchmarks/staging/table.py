@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.staging.arrival import Arrival
 
-__all__ = ["HEAD", "explained", "line", "total"]
+__all__ = ["HEAD", "explained", "findings", "line", "total"]
 
 HEAD = f"{'document':26} {'kind':14} {'operations':>10} {'tools':>6} {'seconds':>8}  in staging"
 
@@ -28,6 +28,16 @@ def explained(arrivals: Sequence[Arrival]) -> Iterator[str]:
             yield f"  {obstacle.stage}{rule}: {obstacle.text}"
             if obstacle.place:
                 yield f"    at {obstacle.place}"
+
+
+def findings(arrivals: Sequence[Arrival]) -> Iterator[str]:
+    """For each document what validate found in its server, of severity 2 and more: rule, how often, and the first with their lines."""
+    for one in arrivals:
+        yield f"{one.name}:" + ("" if one.findings else " no finding of severity 2 or more")
+        for found in one.findings:
+            yield f"  {found.severity} {found.rule}: {found.count}"
+            for text, place in zip(found.texts, found.places, strict=True):
+                yield f"    {text}" + (f" ({place})" if place else "")
 
 
 def total(arrivals: Sequence[Arrival]) -> str:

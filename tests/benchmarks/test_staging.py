@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from benchmarks.staging.__main__ import main
-from benchmarks.staging.arrival import Arrival, Obstacle, Source
+from benchmarks.staging.arrival import Arrival, Found, Obstacle, Source
 from benchmarks.staging.hostile import hostility
-from benchmarks.staging.obstacles import Made, obstacles
+from benchmarks.staging.obstacles import Made, found, obstacles
 from benchmarks.staging.results import keep, kept
 from benchmarks.staging.sources import from_files, from_folder
-from benchmarks.staging.table import explained, line, total
+from benchmarks.staging.table import explained, findings, line, total
 
 API = """openapi: 3.1.0
 info: {title: Shop, version: '1'}
@@ -84,6 +84,29 @@ def test_what_stopped_a_document_is_told_with_the_line_of_its_operation(source: 
     ]
 
 
+def test_findings_of_a_server_that_arrives_are_told_too_with_the_line(source: Source, tmp_path: Path) -> None:
+    long = {"rule": "descriptions.length", "severity": 2, "where": "get_a.a", "message": "long"}
+    told = [*([long] * 4), {**long, "rule": "annotations.title", "severity": 1}, {**long, "rule": "x", "where": ""}]
+    files = {
+        "servers/shop/.mcpfactory/report.json": {"tools": TOOLS},
+        "pipeline/artifacts/shop/1/validate/report.json": {"findings": told},
+    }
+    place = "shop.yaml:5 /paths/~1a/get"
+    seen = tuple(found(Made(source, _left(tmp_path / "space", files))))
+    assert seen == (
+        Found("descriptions.length", 2, 4, ("get_a.a: long",) * 3, (place,) * 3),
+        Found("x", 2, 1, (": long",), ("",)),
+    )
+    none = Arrival("none", "file", 1, arrived=True)
+    assert list(findings([Arrival("shop", "file", 1, arrived=True, findings=seen[1:]), none])) == [
+        "shop:",
+        "  2 x: 1",
+        "    : long",
+        "none: no finding of severity 2 or more",
+    ]
+    assert list(findings([replace(none, findings=seen)]))[2] == f"    get_a.a: long ({place})"
+
+
 def test_documents_of_a_folder_are_those_that_say_a_version(tmp_path: Path) -> None:
     folder = tmp_path / "many"
     for name in ("1 Öl.yaml", "below/api.v2.json", "below/api v2.yml"):
@@ -95,6 +118,7 @@ def test_documents_of_a_folder_are_those_that_say_a_version(tmp_path: Path) -> N
 
 def test_a_result_is_kept_for_this_document_with_this_code(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     arrival = Arrival("shop", "file", 1, obstacles=(Obstacle("test", "t", "wrong", "line 5"),), stages={"new": 1.5})
+    arrival = replace(arrival, findings=(Found("a.b", 2, 1, ("long",), ("line 5",)),))
     assert kept(source) is None
     keep(source, arrival)
     assert kept(source) == arrival

@@ -1,0 +1,1 @@
+"""Public MCP servers, unmodified, examined by `mcpfactory validate --command`."""
