@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.zoo.base import Animal
 
-# Name → the rule that must catch it. What the cage does wrong has the name of the rule.
+# Name → the rule that must catch it. What the cage does wrong has the name of the rule, or the one behind the colon.
 CHANGES = {
     "Reboundable": "http.origin",
     "Plain": "http.content-type",
@@ -23,6 +23,23 @@ CHANGES = {
     "Alright": "http.modern-status",
     "Sessional": "http.modern-session",
     "ModernGetter": "http.modern-get",
+    "Rebindable": "http.host",
+    "Headstrong": "http.version-missing",
+    "Lingering": "http.stream-ends",
+    "Unprimed": "http.polling",
+    "Primer": "http.polling:primes",
+    "Refuser": "http.modern-resume:last-event",
+    "Decoder": "http.modern-encoding:one-marker",
+    "Responder": "http.modern-single:response",
+    "ModernReceipted": "http.modern-accepted",
+    "Gatherer": "http.modern-single",
+    "Unidentified": "http.modern-error-id",
+    "Orthographer": "http.modern-headers",
+    "Padder": "http.modern-blanks",
+    "Shouter": "http.modern-case",
+    "Literalist": "http.modern-encoding",
+    "Numberer": "http.modern-resume",
+    "Buffered": "http.modern-buffering",
 }
 
 
@@ -34,9 +51,9 @@ class Served(Animal):
 
 def served() -> dict[str, type[Animal]]:
     """The animals of the table."""
-    return {
-        name: type(
-            name, (Served,), {"rule": rule, "amiss": frozenset({rule.partition(".")[2]}), "__doc__": f"Breaks {rule}."}
-        )
-        for name, rule in CHANGES.items()
-    }
+    return {name: _served(name, *rule.split(":")) for name, rule in CHANGES.items()}
+
+
+def _served(name: str, rule: str, amiss: str = "") -> type[Animal]:
+    wrong = frozenset({amiss or rule.partition(".")[2]})
+    return type(name, (Served,), {"rule": rule, "amiss": wrong, "__doc__": f"Breaks {rule}."})

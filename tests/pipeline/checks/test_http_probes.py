@@ -17,7 +17,7 @@ from mcpfactory_pipeline.checks.evidence import Evidence, ProbeAnswer
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.wire import http_probes
 from mcpfactory_pipeline.checks.wire.http import connected
-from mcpfactory_pipeline.checks.wire.http_probes import _body, _first_event, probe_http
+from mcpfactory_pipeline.checks.wire.http_probes import _body, _events, probe_http
 
 
 class Trickle:
@@ -34,9 +34,9 @@ ANSWER = b'data: {"result": 1}\n'
 
 
 def test_of_a_stream_of_keepalives_a_bounded_part_is_read() -> None:
-    assert _first_event(Trickle(repeat(b": still here\n" * 10_000))) == b""  # type: ignore[arg-type]
-    assert _first_event(Trickle(iter([ANSWER[:-1]]))) == ANSWER[5:-1]  # type: ignore[arg-type]  # the end of the stream ends the line
-    assert _first_event(Trickle(chain([b": one\nda"], [ANSWER[2:] + b"\ndata: more"]))) == ANSWER[5:-1]  # type: ignore[arg-type]
+    assert _events(Trickle(repeat(b": still here\n" * 10_000)))[0] == b""  # type: ignore[arg-type]
+    assert _events(Trickle(iter([ANSWER[:-1]])))[0] == ANSWER[5:-1]  # type: ignore[arg-type]  # the end of the stream ends the line
+    assert _events(Trickle(chain([b": one\nda"], [ANSWER[2:] + b"\ndata: more"])))[0] == ANSWER[5:-1]  # type: ignore[arg-type]
 
 
 def test_of_a_body_without_end_a_bounded_part_is_read() -> None:

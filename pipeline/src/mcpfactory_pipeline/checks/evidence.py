@@ -17,6 +17,7 @@ from mcpfactory_pipeline.checks.package import PackageFacts
 from mcpfactory_runtime.server.generated.search_mode import CALLS
 
 __all__ = [
+    "EventStream",
     "Evidence",
     "FailureOutcome",
     "HttpProbe",
@@ -102,12 +103,16 @@ HttpProbe = Literal[
     "origin",
     "rebound",
     "get",
+    "host",
     "version",
+    "no-version",
     "array",
     "no-session",
     "unknown-session",
     "delete",
     "after-delete",
+    "begin-older",
+    "delete-older",
     "modern",
     "modern-origin",
     "modern-rebound",
@@ -120,12 +125,34 @@ HttpProbe = Literal[
     "modern-unknown-version",
     "modern-no-capabilities",
     "modern-get",
+    "modern-array",
+    "modern-response",
+    "modern-notification",
+    "modern-upper-names",
+    "modern-upper-value",
+    "modern-blanks",
+    "modern-bad-base64",
+    "modern-one-marker",
+    "modern-encoded",
+    "modern-last-event",
 ]
 
 
 @dataclass(frozen=True, slots=True)
+class EventStream:
+    """How an answer came as server-sent events."""
+
+    ids: bool = False  # an event has an id
+    primed: bool = False  # the first event has an id and no data
+    ended: bool | None = None  # whether the stream ended soon after its answer; None: nobody waited for it
+
+
+@dataclass(frozen=True, slots=True)
 class ProbeAnswer:
-    """One HTTP request and its answer. Names of `headers` are in small letters; `message` is {} where there is no JSON object."""
+    """One HTTP request and its answer. Names of `headers` are in small letters; `message` is {} where there is no JSON object.
+
+    `stream` is None where the answer came as one body.
+    """
 
     method: str
     sent_headers: Mapping[str, str]
@@ -134,6 +161,7 @@ class ProbeAnswer:
     headers: Mapping[str, str]
     message: Json
     has_body: bool = False
+    stream: EventStream | None = None
 
     def to_proof(self) -> dict[str, str]:
         """Return the exchange as a finding shows it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Era, Evidence, HttpProbe, ProbeAnswer
@@ -18,14 +18,13 @@ from mcpfactory_pipeline.checks.rule import (
     not_checked,
     rule_outcome,
 )
-from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "Judge", "over"]
 
 Judge = Callable[[ProbeAnswer], Iterator[tuple[str, Severity | None]]]  # what is wrong, and whether it is tolerated
 
 
-def _over(era: Era | str, **judges: Judge) -> Check:
+def over(era: Era | str, **judges: Judge) -> Check:
     """Return a check of the answers to some probes, `modern_get=…` for the probe `modern-get`."""
     named = {name.replace("_", "-"): judge for name, judge in judges.items()}
 
@@ -53,7 +52,7 @@ def _faults(probe: HttpProbe, answer: ProbeAnswer, judge: Judge) -> Iterator[Fau
         yield Fault(words, probe, proof=answer.to_proof(), lesser=lesser)
 
 
-def _status(wanted: int, why: str, *, tolerated: bool = True) -> Judge:
+def wrong_status(wanted: int, why: str, *, tolerated: bool = True) -> Judge:
     """Return a check of a refusal's status; another 4xx is tolerated, unless it is said otherwise."""
 
     def judge(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
@@ -72,7 +71,7 @@ def _foreign_page(rebound: ProbeAnswer | None) -> Judge:
     guarded = rebound is not None and 400 <= rebound.status < 500
 
     def judge(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
-        for words, lesser in _status(403, "a request of a foreign web page")(answer):
+        for words, lesser in wrong_status(403, "a request of a foreign web page")(answer):
             if guarded and lesser is None:
                 yield f"{words}, though it is refused where its Host is foreign, too", 3
             else:
@@ -83,37 +82,7 @@ def _foreign_page(rebound: ProbeAnswer | None) -> Judge:
 
 def _origin(evidence: Evidence) -> RuleOutcome:
     legacy, modern = (_foreign_page(evidence.http.get(probe)) for probe in _REBOUND)
-    return _over("", origin=legacy, modern_origin=modern)(evidence)
-
-
-def _code(answer: ProbeAnswer) -> Any:
-    """Return the code of an error; None where what came is no error of JSON-RPC."""
-    error = answer.message.get("error")
-    return error.get("code") if isinstance(error, dict) else None
-
-
-def _refused(wanted: int, code: int, why: str) -> Judge:
-    """Return a check of status and error code of a refusal in the per-request lifecycle; that of another 4xx is tolerated."""
-
-    def judge(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
-        found = _code(answer)
-        if answer.status != wanted or found != code:
-            yield (
-                f"{why} got status {answer.status} and error {found}, not {wanted} and {code}",
-                1 if 400 <= answer.status < 500 else None,
-            )
-
-    return judge
-
-
-def _with_status(wanted: int, code: int, why: str) -> Judge:
-    """Return a check of the status beside an error that is right; that it is the right error is judged in `modern`."""
-
-    def judge(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
-        if _code(answer) == code and answer.status != wanted:
-            yield f"{why} got status {answer.status}, not {wanted}", 1 if 400 <= answer.status < 500 else None
-
-    return judge
+    return over("", origin=legacy, modern_origin=modern)(evidence)
 
 
 def _accepted(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
@@ -148,24 +117,41 @@ def _kind(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
         yield f"the content type is {kind or 'missing'}", None
 
 
+def _served(why: str) -> Judge:
+    """Return a check that a request was served."""
+
+    def judge(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
+        if answer.status >= 400:
+            yield f"{why} got status {answer.status}", None
+
+    return judge
+
+
+def _turned_away(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
+    if answer.status < 400:
+        yield f"a request for another host name got status {answer.status}", None
+
+
+def _ended(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
+    if answer.stream is not None and answer.stream.ended is False:
+        yield "the stream goes on after the answer", None
+
+
+def _primed(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
+    if answer.stream is not None and answer.stream.ids and not answer.stream.primed:
+        yield "events have ids, and the first one has data", None
+
+
+def _unprimed(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
+    if answer.stream is not None and answer.stream.primed:
+        yield f"a stream of {eras.STRUCTURED} begins with an event without data", None
+
+
 def _array(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
     if answer.status < 400 and "error" not in answer.message:
         yield f"an array got status {answer.status}", None
 
 
-def _sessionless(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
-    if "mcp-session-id" in answer.headers:
-        yield "the answer gives a session id", None
-    elif answer.status != 200:
-        yield f"a request with a session id, which is to be ignored, got status {answer.status}", None
-
-
-def _no_get(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
-    if answer.status != 405:
-        yield f"GET got status {answer.status}, not 405", 1 if 400 <= answer.status < 500 else None
-
-
-_MISMATCH: Final = (400, HEADER_MISMATCH)
 _REBOUND: Final[tuple[HttpProbe, HttpProbe]] = ("rebound", "modern-rebound")
 _SETTINGS: Final = (
     "Python: TransportSecuritySettings(allowed_hosts=…, allowed_origins=…) as transport_security; TypeScript: enableDnsRebindingProtection with allowedHosts "
@@ -182,124 +168,93 @@ RULES: Final[tuple[Rule, ...]] = (
         hint=f"compare Origin, where there is one, with the origins that you serve, before anything else. {_SETTINGS}",
     ),
     Rule(
-        id="http.content-type", family="http", severity=3, gate=True, check=_over("", begin=_kind, modern=_kind),
+        id="http.content-type", family="http", severity=3, gate=True, check=over("", begin=_kind, modern=_kind),
         statement="A request is answered with application/json or text/event-stream.",
         source="MCP basic/transports, Sending Messages to the Server",
         hint="set Content-Type",
     ),
     Rule(
-        id="http.accepted", family="http", severity=3, gate=True, check=_over("legacy", notify=_accepted, respond=_accepted),
+        id="http.accepted", family="http", severity=3, gate=True, check=over("legacy", notify=_accepted, respond=_accepted),
         statement="Notifications and responses are answered with status 202 and no body.",
         source="MCP basic/transports, Sending Messages to the Server",
         hint="answer 202 where there is nothing to answer",
         until=eras.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="http.get", family="http", severity=3, gate=True, check=_over("legacy", get=_stream),
+        id="http.get", family="http", severity=3, gate=True, check=over("legacy", get=_stream),
         statement="GET is answered with an event stream, or status 405.",
         source="MCP basic/transports, Listening for Messages from the Server",
         hint="answer 405 where you have no such stream",
         until=eras.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="http.session-id", family="http", severity=3, gate=True, check=_over("legacy", begin=_begun),
+        id="http.session-id", family="http", severity=3, gate=True, check=over("legacy", begin=_begun),
         statement="Session ids are visible ASCII.",
         source="MCP basic/transports, Session Management",
         hint="use a UUID, or the hexadecimal digits of a random number",
         until=eras.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="http.no-session", family="http", severity=2, gate=False, check=_over("legacy", no_session=_status(400, "a request without session id")),
+        id="http.no-session", family="http", severity=2, gate=False, check=over("legacy", no_session=wrong_status(400, "a request without session id")),
         statement="Where there are sessions, a request without session id is answered with status 400.",
         source="MCP basic/transports, Session Management: servers that require a session should respond 400",
         hint="look for Mcp-Session-Id with every request but initialize",
         until=eras.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="http.unknown-session", family="http", severity=3, gate=True, check=_over("legacy", unknown_session=_status(404, "a request in an unknown session")),
+        id="http.unknown-session", family="http", severity=3, gate=True, check=over("legacy", unknown_session=wrong_status(404, "a request in an unknown session")),
         statement="A request in a session that does not exist is answered with status 404.",
         source="MCP basic/transports, Session Management: clients begin anew when they see 404",
         hint="answer 404, so that clients know that they must begin anew",
         until=eras.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="http.deleted-session", family="http", severity=3, gate=True, check=_over("legacy", after_delete=_status(404, "a request in a session that was ended")),
+        id="http.deleted-session", family="http", severity=3, gate=True, check=over("legacy", after_delete=wrong_status(404, "a request in a session that was ended")),
         statement="So is one in a session that DELETE ended.",
         source="MCP basic/transports, Session Management",
         hint="forget the session when DELETE succeeds",
         until=eras.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="http.version-header", family="http", severity=3, gate=True, check=_over("legacy", version=_status(400, "an MCP-Protocol-Version that no revision has")),
+        id="http.version-header", family="http", severity=3, gate=True, check=over("legacy", version=wrong_status(400, "an MCP-Protocol-Version that no revision has")),
         statement="A request with an MCP-Protocol-Version that no revision has is answered with status 400.",
         source="MCP basic/transports, Protocol Version Header",
         hint="compare the header with the revisions that you speak",
         since=eras.STRUCTURED, until=eras.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="http.arrays", family="http", severity=1, gate=False, check=_over("legacy", array=_array),
+        id="http.arrays", family="http", severity=1, gate=False, check=over("legacy", array=_array),
         statement="In revisions without batches, an array is refused.",
         source="MCP basic/transports, Sending Messages to the Server: the body must be a single message (the sentence binds clients first: it weighs 1)",
         hint="answer 400 to an array",
         since=eras.STRUCTURED, until=eras.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="http.modern-version", family="http", severity=3, gate=True,
-        check=_over(
-            "modern",
-            modern_no_version=_refused(*_MISMATCH, "a request without MCP-Protocol-Version"),
-            modern_other_version=_refused(*_MISMATCH, "a request whose header names another revision than its metadata"),
-        ),
-        statement=f"A request whose MCP-Protocol-Version is missing, or not that of its metadata, is answered with status 400 and error {HEADER_MISMATCH}.",
-        source="MCP basic/transports/streamable-http, Protocol Version Header",
-        hint="compare header and metadata before the method is run",
-        since=eras.FIRST_MODERN,
+        id="http.host", family="http", severity=1, gate=False,
+        check=over("legacy", host=_turned_away),
+        statement="On a loopback address, a request for another host name is refused.",
+        source="MCP basic/transports, Security Warning: DNS rebinding; a browser sends no Origin with every request",
+        hint="answer 403 or 421: compare Host with the names that you serve; behind a proxy name those that it passes on",
     ),
     Rule(
-        id="http.modern-method", family="http", severity=3, gate=True,
-        check=_over(
-            "modern",
-            modern_no_method=_refused(*_MISMATCH, "a request without Mcp-Method"),
-            modern_other_method=_refused(*_MISMATCH, "a request whose Mcp-Method is another than its method"),
-        ),
-        statement=f"A request whose Mcp-Method is missing, or not its method, is answered with status 400 and error {HEADER_MISMATCH}.",
-        source="MCP basic/transports/streamable-http, Request Headers: proxies route by them, so they must not lie",
-        hint="compare the header with the body",
-        since=eras.FIRST_MODERN,
+        id="http.version-missing", family="http", severity=2, gate=False,
+        check=over("legacy", no_version=_served("a request of a session without MCP-Protocol-Version")),
+        statement="A request without MCP-Protocol-Version is served in the version of its session.",
+        source="MCP basic/transports, Protocol Version Header: the server should know the version by other means, or assume an older one",
+        hint="the header may be missing: older clients do not know it",
+        since=eras.STRUCTURED, until=eras.LATEST_HANDSHAKE,
     ),
     Rule(
-        id="http.modern-name", family="http", severity=3, gate=True,
-        check=_over("modern", modern_other_name=_refused(*_MISMATCH, "a call whose Mcp-Name is another than its tool")),
-        statement=f"A call whose Mcp-Name is not its tool's name is answered with status 400 and error {HEADER_MISMATCH}.",
-        source="MCP basic/transports/streamable-http, Request Headers",
-        hint="compare the header with params.name, or params.uri",
-        since=eras.FIRST_MODERN,
+        id="http.stream-ends", family="http", severity=2, gate=False, check=over("", begin=_ended, modern=_ended),
+        statement="An event stream ends with the answer to its request.",
+        source="MCP basic/transports, Sending Messages to the Server: after the response has been sent, the server should terminate the stream",
+        hint="close the stream; clients keep one connection open for each that is not",
     ),
     Rule(
-        id="http.modern-status", family="http", severity=3, gate=True,
-        check=_over(
-            "modern",
-            modern_unknown_method=_with_status(404, METHOD_NOT_FOUND, "an unknown method"),
-            modern_unknown_version=_with_status(400, UNSUPPORTED_VERSION, "an unknown revision"),
-            modern_no_capabilities=_with_status(400, INVALID_PARAMS, "metadata without the client's capabilities"),
-        ),
-        statement="Unknown methods are answered with status 404, unknown revisions and incomplete metadata with 400.",
-        source="MCP basic/transports/streamable-http; basic/versioning, Unsupported versions",
-        hint="choose the status by the error's code",
-        since=eras.FIRST_MODERN,
-    ),
-    Rule(
-        id="http.modern-session", family="http", severity=3, gate=True, check=_over("modern", modern=_sessionless),
-        statement="In the per-request lifecycle session ids are neither given nor looked at.",
-        source="MCP basic/transports/streamable-http, Backward Compatibility",
-        hint="ignore Mcp-Session-Id where the metadata names a per-request revision",
-        since=eras.FIRST_MODERN,
-    ),
-    Rule(
-        id="http.modern-get", family="http", severity=2, gate=False, check=_over("modern", modern_get=_no_get),
-        statement="GET with a per-request revision is answered with status 405.",
-        source="MCP basic/transports/streamable-http, Backward Compatibility",
-        hint="answer 405 with Allow: POST",
-        since=eras.FIRST_MODERN,
+        id="http.polling", family="http", severity=1, gate=False, check=over("legacy", begin=_primed, begin_older=_unprimed),
+        statement="A stream whose events have ids begins with an event that has an id and no data, and only in the revision that has this.",
+        source="MCP basic/transports, Sending Messages to the Server: it primes the client to reconnect; older clients cannot read it",
+        hint="send it where the session is of that revision, before anything else",
+        since=eras.LATEST_HANDSHAKE, until=eras.LATEST_HANDSHAKE,
     ),
 )  # fmt: skip
