@@ -221,6 +221,19 @@ class Animal:
         result = self.discover() if method == "server/discover" else self.method(method, params)
         return self.envelope(method, result)
 
+    def listen(self, about: Any, wanted: Any) -> Json | None:
+        """Open a stream of notifications: what is answered instead, None as it stays open."""
+        if not isinstance(wanted, dict):
+            raise RpcError(-32602, "notifications must be an object")
+        self.acknowledge(about, {key: wanted[key] for key in wanted if key == "resourceSubscriptions"})
+        return None
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        self.on_stream(about, "notifications/subscriptions/acknowledged", notifications=honoured)
+
+    def on_stream(self, about: Any, method: str, **params: Any) -> None:
+        self.tell(method, _meta={META + "subscriptionId": about}, **params)
+
     def check_metadata(self, meta: Json) -> None:
         if META + "clientCapabilities" not in meta:
             raise RpcError(-32602, "clientCapabilities is missing")
@@ -247,6 +260,9 @@ class Animal:
         params = message.get("params") or {}
         modern = VERSION in params.get("_meta", {})
         try:
+            if modern and message["method"] == "subscriptions/listen":
+                self.check_metadata(params["_meta"])
+                return self.listen(message["id"], params.get("notifications"))
             result = (self.per_request if modern else self.handshake)(message["method"], params)
         except RpcError as error:
             return {"jsonrpc": "2.0", "id": message["id"], "error": error.body}

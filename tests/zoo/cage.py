@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mcpfactory_pipeline.checks import ValidationTarget
-from mcpfactory_pipeline.checks.evidence import ServerProcess
+from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess
 from mcpfactory_pipeline.checks.exchange import WireExchange
-from mcpfactory_pipeline.checks.wire.conversation import Watch, client_reply, is_answer
+from mcpfactory_pipeline.checks.wire.conversation import Watch, cancellation, client_reply, heard_apart, is_answer
 from tests.zoo.base import Animal, Json
 
 
@@ -74,6 +74,15 @@ class Cage:
         after = await self.ask(message, patience)
         self.exchanges.append(raw)
         return raw, after
+
+    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[Listening, ...]:
+        """See `Conversation.listen`."""
+        self.watch.heard = heard = []
+        for request in [*requests, *map(cancellation, requests)]:
+            self._feed(json.dumps(request))
+        self.watch.heard = None
+        self._came = []
+        return heard_apart(requests, heard)
 
     async def notify(self, message: Json) -> None:
         """See `Conversation.notify`."""

@@ -118,10 +118,23 @@ class Cage(BaseHTTPRequestHandler):
             self.answer(200 if said else 202, said)
             return
         answer = self.respond(message)
+        if answer is None:
+            self.keep_open()
+            return
         code = (answer or {}).get("error", {}).get("code")
         incomplete = META + "clientCapabilities" not in params["_meta"]
         status = STATUS.get(code, 200) if code in (-32601, -32022) or (code == -32602 and incomplete) else 200
         self.answer(200 if self.wrong("modern-status") else status, answer, session=self.wrong("modern-session"))
+
+    def keep_open(self) -> None:
+        """Answer with a stream of what the animal said, until the client has had enough."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("X-Accel-Buffering", "no")
+        self.end_headers()
+        self.wfile.write(b"".join(b"data: %s\n\n" % line.encode() for line in self.said))
+        self.wfile.flush()
+        self.rfile.read(1)
 
     def says(self, name: str, value: str) -> bool:
         """Whether a header has a value, as it is to be read."""

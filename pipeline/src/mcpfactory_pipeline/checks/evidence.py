@@ -21,6 +21,7 @@ __all__ = [
     "Evidence",
     "FailureOutcome",
     "HttpProbe",
+    "Listening",
     "Listing",
     "Probe",
     "ProbeAnswer",
@@ -76,6 +77,7 @@ Probe = Literal[
     "modern-no-capabilities",
     "modern-unknown-version",
     "modern-unknown-method",
+    "listen-malformed",
 ]
 
 
@@ -136,6 +138,27 @@ HttpProbe = Literal[
     "modern-encoded",
     "modern-last-event",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """A stream of notifications that was opened: what was heard on it, in order, and the answer that ended it.
+
+    On stdio all streams share one channel: what names no open stream is heard on the oldest that was not acknowledged, or on the first.
+    """
+
+    request: Json
+    heard: tuple[Json, ...] = ()
+    answer: Json | None = None
+    ended: bool = False  # without an answer
+
+    def to_proof(self) -> dict[str, str]:
+        """Return what was sent and heard as a finding shows it."""
+        heard = [*self.heard, *([] if self.answer is None else [self.answer])]
+        return {
+            "request": json.dumps(self.request),
+            "heard": "\n".join(json.dumps(one) for one in heard[:5]) or "nothing",
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +323,7 @@ class Evidence:
     others: tuple[RecordedCall, ...] = ()  # calls of the same tools with other arguments
     wrong: tuple[RecordedCall, ...] = ()  # calls with arguments that break the schema; `title` says how
     changed: tuple[RecordedCall, ...] = ()  # calls by cases again, to which the API answered other values
+    listens: tuple[Listening, ...] = ()  # streams of notifications, the first still open when the second was opened
     unasked: tuple[Unasked, ...] = ()  # what the server sent besides answers
     uncalled: Mapping[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False

@@ -32,6 +32,7 @@ from mcpfactory_pipeline.checks.evidence import (
     Era,
     Evidence,
     HttpProbe,
+    Listening,
     Listing,
     Probe,
     ProbeAnswer,
@@ -50,10 +51,11 @@ from mcpfactory_pipeline.checks.questions import (
     UNKNOWN_REVISION,
     OddMessage,
     Seen,
+    listening_filters,
 )
 from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.checks.values import arrival, tells_value
-from mcpfactory_pipeline.checks.wire.conversation import Conversation
+from mcpfactory_pipeline.checks.wire.conversation import Conversation, cancellation
 from mcpfactory_pipeline.checks.wire.http import HttpConversation
 from mcpfactory_pipeline.checks.wire.http_probes import probe_http
 from mcpfactory_pipeline.checks.wire.stdio import StdioConversation
@@ -129,6 +131,7 @@ class Interview:
         self._unasked: list[Unasked] = []
         self._uncalled: dict[str, str] = {}
         self._missing: dict[str, str] = {}
+        self._listens: tuple[Listening, ...] = ()
         self._http: dict[HttpProbe, ProbeAnswer] = {}
         self._url = target.url or ""  # where redirects led to
 
@@ -245,6 +248,20 @@ class Interview:
                 await self._examine(conversation, self._modern_message)
             else:
                 await self._probe(conversation, "modern-list", self._modern_message("tools/list"))
+            await self._listen(conversation, result)
+
+    async def _listen(self, conversation: Conversation, result: Json) -> None:
+        """Open two streams of notifications with different filters, then one with none that can be read."""
+        if self._seconds_left() <= 0:
+            self._missing["listen"] = self._missing["listen-malformed"] = _OVER
+            return
+        filters = listening_filters(result.get("capabilities"), self._lists)
+        requests = [self._modern_message("subscriptions/listen", {"notifications": one}) for one in filters]
+        self._listens = await conversation.listen(requests, max(_TIRED, _SLOWER * self._pace))
+        if any(stream.heard for stream in self._listens):
+            malformed = self._modern_message("subscriptions/listen", {"notifications": "all of them"})
+            self._probes["listen-malformed"] = await self._ask(conversation, malformed, _TIRED)
+            await conversation.notify(cancellation(malformed))
 
     async def _malformed_message(self) -> None:
         async with self._session("malformed message") as conversation:
@@ -486,6 +503,7 @@ class Interview:
             others=tuple(self._others),
             wrong=tuple(self._wrong),
             changed=tuple(self._changed),
+            listens=self._listens,
             unasked=tuple(self._unasked),
             uncalled=self._uncalled,
             with_cases=self._cases is not None,

@@ -22,6 +22,7 @@ __all__ = [
     "OddMessage",
     "Seen",
     "WireQuestion",
+    "listening_filters",
 ]
 
 NOTHING: Final = "mcpfactory_nothing"  # no server has a thing of this name
@@ -163,6 +164,16 @@ BATCHES: Final[tuple[OddMessage, ...]] = (
 BATCH_INITIALIZE: Final = OddMessage(
     "batch-initialize", [{**_HELLO, "params": eras.initialize_params(max(eras.BATCHES))}, _PINGS[0]], True
 )
+
+
+def listening_filters(capabilities: Any, lists: Mapping[str, Listing]) -> tuple[Json, Json]:
+    """Return the filters of two streams, which have nothing in common; each asks for something that the server declares, if anything."""
+    seen = Seen(capabilities if isinstance(capabilities, dict) else {}, lists)
+    watched = _watched(seen)
+    return (
+        {"toolsListChanged": True, **({"resourceSubscriptions": [watched["uri"]]} if watched else {})},
+        {"promptsListChanged": True},
+    )
 
 
 NOTHING_TO_ASK: Final = "the server lists nothing that it could be asked about"

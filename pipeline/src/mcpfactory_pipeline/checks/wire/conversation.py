@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from mcpfactory_pipeline.checks.evidence import ServerProcess, Unasked
+from mcpfactory_pipeline.checks import eras
+from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess, Unasked
 from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, Json, WireExchange, is_nested_deeper
 
-__all__ = ["MAX_MESSAGE", "Conversation", "Watch", "client_reply", "decode", "is_answer", "progress_token"]
+__all__ = [
+    "MAX_MESSAGE",
+    "Conversation",
+    "Watch",
+    "cancellation",
+    "client_reply",
+    "decode",
+    "heard_apart",
+    "is_acknowledgement",
+    "is_answer",
+    "progress_token",
+    "subscription",
+]
 
 _MAX_UNASKED: Final = 1_000  # messages kept
 MAX_MESSAGE: Final = 16 * 1024 * 1024  # bytes of one message that are read; more is a fault of the server
@@ -24,6 +38,7 @@ class Watch:
         self._open: dict[str, Json] = {}  # requests without an answer, those that were given up included
         self._modern = True
         self._initialized = False
+        self.heard: list[Json] | None = None  # notifications and answers, as long as streams are open
 
     def sent(self, message: Json) -> None:
         """Note a message of the client."""
@@ -36,6 +51,9 @@ class Watch:
 
     def received(self, message: Json) -> None:
         """Note a message of the server."""
+        if self.heard is not None and (is_answer(message) or "id" not in message):
+            self.heard.append(message)
+            return
         if not is_answer(message):
             if len(self.unasked) < _MAX_UNASKED:
                 during = self._of_token(message) or self._pending
@@ -76,11 +94,46 @@ class Conversation(Protocol):
         With `wait` an answer to the text is waited for a moment longer than the one to `message`.
         """
 
+    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[Listening, ...]:
+        """Open streams of notifications, one after the other, and close them. Never raises.
+
+        Each is given `patience` seconds for its first acknowledgement, or its answer.
+        """
+
     async def notify(self, message: Json) -> None:
         """Send a notification."""
 
     async def close(self) -> ServerProcess:
         """End the session and say how it went."""
+
+
+def is_acknowledgement(message: Json) -> bool:
+    """Whether a notification says that a stream of notifications is open."""
+    return message.get("method") == "notifications/subscriptions/acknowledged"
+
+
+def subscription(message: Json) -> Any:
+    """Return the id of the stream that a notification names; None when it names none."""
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return meta.get(eras.META + "subscriptionId") if isinstance(meta, dict) else None
+
+
+def heard_apart(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[Listening, ...]:
+    """Return what was heard on a channel that all streams share, apart (see `Listening`)."""
+    notified: list[list[Json]] = [[] for _ in requests]
+    answers: dict[str, Json] = {}
+    for message in heard:
+        if is_answer(message):
+            answers.setdefault(str(message.get("id")), message)
+            continue
+        named = [place for place, one in enumerate(requests) if str(one["id"]) == str(subscription(message))]
+        silent = [place for place, told in enumerate(notified) if not any(map(is_acknowledgement, told))]
+        place = (named or (silent if is_acknowledgement(message) else []) or [0])[0]
+        notified[place].append(message)
+    return tuple(
+        Listening(one, tuple(told), answers.get(str(one["id"]))) for one, told in zip(requests, notified, strict=True)
+    )
 
 
 def decode(data: bytes) -> Any:
@@ -102,6 +155,11 @@ def progress_token(request: Json) -> Any:
     params = request.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     return meta.get("progressToken") if isinstance(meta, dict) else None
+
+
+def cancellation(request: Json) -> Json:
+    """Return what ends a request, in either lifecycle."""
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request["id"]}}
 
 
 def client_reply(request: Json) -> Json:

@@ -15,20 +15,28 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.evidence import ServerProcess
+from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
-from mcpfactory_pipeline.checks.wire.conversation import MAX_MESSAGE, Watch, client_reply, decode, is_answer
+from mcpfactory_pipeline.checks.wire.conversation import (
+    MAX_MESSAGE,
+    Watch,
+    client_reply,
+    decode,
+    is_acknowledgement,
+    is_answer,
+)
 from mcpfactory_runtime.protocol.methods import METHODS
 from mcpfactory_runtime.redirects import Redirects, redirect_of
 
 __all__ = ["HttpConversation", "connected"]
 
 _LINE: Final = 65_536
+_GLANCE: Final = 0.1  # seconds for what an open stream has to say besides
 
 
 class HttpConversation:
@@ -73,6 +81,25 @@ class HttpConversation:
     async def notify(self, message: Json) -> None:
         """See `Conversation.notify`."""
         await asyncio.to_thread(self._post, message, 5.0)
+
+    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[Listening, ...]:
+        """See `Conversation.listen`: closing its connection ends a stream."""
+        return await asyncio.to_thread(self._listen, requests, patience)
+
+    def _listen(self, requests: Sequence[Json], patience: float) -> tuple[Listening, ...]:
+        limit = patience * len(requests) + 1
+        with contextlib.ExitStack() as stack:
+            streams = [_NotificationStream(request) for request in requests]
+            for stream in streams:
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    connection = stack.enter_context(connected(self._url, limit))
+                    sock = connection.sock
+                    connection.request("POST", self._path, json.dumps(stream.request), self._headers(stream.request))
+                    stream.open(connection.getresponse(), sock)
+                    stream.read(patience)
+            for stream in streams:
+                stream.read(_GLANCE, first=False)
+            return tuple(stream.listening for stream in streams)
 
     async def close(self) -> ServerProcess:
         """End the session, if there is one."""
@@ -172,6 +199,48 @@ class HttpConversation:
                 connection.getresponse().read(_LINE)
         except (OSError, http.client.HTTPException):
             pass  # the session is the server's to forget
+
+
+class _NotificationStream:
+    """The answer to one `subscriptions/listen`, as it comes."""
+
+    def __init__(self, request: Json) -> None:
+        self.request = request
+        self._messages: list[Json] = []
+        self._lines: Iterator[bytes] = iter(())
+        self._sock: socket.socket | None = None
+        self._ended = False
+
+    def open(self, response: http.client.HTTPResponse, sock: socket.socket) -> None:
+        """Take the answer of the server: a stream, or one body."""
+        if (response.getheader("Content-Type") or "").startswith("text/event-stream"):
+            self._lines, self._sock = _events(response, time.monotonic() + 3600), sock
+        else:
+            self._messages += _messages(decode(response.read(MAX_MESSAGE)))
+
+    def read(self, seconds: float, *, first: bool = True) -> None:
+        """Read what comes within so many seconds, with `first` up to the acknowledgement or the answer."""
+        if self._sock is None or self._ended:
+            return
+        until = time.monotonic() + seconds
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            while (left := until - time.monotonic()) > 0:
+                self._sock.settimeout(left)
+                data = next(self._lines, None)
+                if data is None:
+                    self._ended = True
+                    return
+                came = _messages(decode(data))
+                self._messages += came
+                if first and any(is_answer(one) or is_acknowledgement(one) for one in came):
+                    return
+
+    @property
+    def listening(self) -> Listening:
+        """What came."""
+        answer = next(filter(is_answer, self._messages), None)
+        heard = tuple(one for one in self._messages if not is_answer(one))
+        return Listening(self.request, heard, answer, ended=self._ended and answer is None)
 
 
 @contextlib.contextmanager

@@ -8,13 +8,22 @@ import json
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.checks.evidence import ServerProcess
+from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
-from mcpfactory_pipeline.checks.wire.conversation import MAX_MESSAGE, Watch, client_reply, decode, is_answer
+from mcpfactory_pipeline.checks.wire.conversation import (
+    MAX_MESSAGE,
+    Watch,
+    cancellation,
+    client_reply,
+    decode,
+    heard_apart,
+    is_acknowledgement,
+    is_answer,
+)
 from mcpfactory_runtime.protocol.framing import LineReader
 
 __all__ = ["StdioConversation", "peak_memory"]
@@ -62,6 +71,7 @@ class StdioConversation:
         self._notifications: list[str] = []
         self._stderr = bytearray()
         self._inbox: asyncio.Queue[Json | None] = asyncio.Queue()
+        self._news = asyncio.Event()  # set with each line
         self._arrays: list[list[str]] = []  # the ids in each array that came
         self._given_up: list[object] = []  # ids whose answer came too late to matter
         self._readers = (asyncio.ensure_future(self._read_stdout()), asyncio.ensure_future(self._read_stderr()))
@@ -147,6 +157,27 @@ class StdioConversation:
         self.exchanges.append(raw)
         return raw, after
 
+    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[Listening, ...]:
+        """See `Conversation.listen`."""
+        heard = self.watch.heard = []
+        for number, request in enumerate(requests):
+            await self._write(request)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._heard(number), patience)
+        for request in requests:
+            await self._write(cancellation(request))
+        self.watch.heard = None
+        return heard_apart(requests, heard)
+
+    async def _heard(self, number: int) -> None:
+        """Wait until more than so many streams were acknowledged or answered, or the process closed its output."""
+        while not self._readers[0].done():
+            heard = self.watch.heard or []
+            if sum(is_answer(one) or is_acknowledgement(one) for one in heard) > number:
+                return
+            self._news.clear()
+            await self._news.wait()
+
     async def close(self) -> ServerProcess:
         """End stdin, wait, kill what is left of the process group."""
         ended_early, memory = self._process.returncode, peak_memory(self._process.pid)
@@ -226,8 +257,10 @@ class StdioConversation:
         if rest := lines.rest():
             self._handle_line(rest)
         self._inbox.put_nowait(None)
+        self._news.set()
 
     def _handle_line(self, line: bytes) -> None:
+        self._news.set()
         value = decode(line)
         messages = value if isinstance(value, list) and value else [value]  # one revision has batches
         if isinstance(value, list):
