@@ -339,6 +339,7 @@ class Sensitive(Animal):
     """Dies of a list as params."""
 
     rule = "legacy.survives"
+    tolerated = True  # on stdio
     companions = frozenset({"legacy.params"})
 
     def respond(self, message: Json) -> Json | None:

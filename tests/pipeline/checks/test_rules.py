@@ -11,7 +11,7 @@ import pytest
 
 from mcpfactory_pipeline.checks import RULES, eras
 from mcpfactory_pipeline.checks.evaluate import evaluate
-from mcpfactory_pipeline.checks.evidence import Evidence, Listing, RecordedCall, ServerProcess
+from mcpfactory_pipeline.checks.evidence import Evidence, Listing, RecordedCall, ServerProcess, Transport
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.report import Report
 
@@ -300,13 +300,52 @@ def test_evidence_is_the_exchange_with_secrets_masked_and_long_texts_cut() -> No
     assert len(finding.evidence["response"]) < 3_000
 
 
-def test_a_tolerated_deviation_costs_a_point_and_closes_no_gate() -> None:
-    ignored = exchange("tools/call", {"content": [], "isError": True})
+@pytest.mark.parametrize(
+    "told",
+    [
+        exchange("tools/call", {"content": [], "isError": True}),
+        exchange(
+            "tools/call", error={"code": -32601, "message": "Unknown tool: x"}
+        ),  # mcp-server-… on the TypeScript SDK
+        exchange("tools/call", error={"code": -32603, "message": "Method x not found"}),
+    ],
+)
+def test_a_tolerated_deviation_costs_a_point_and_closes_no_gate(told: WireExchange) -> None:
     evidence = observed(TOOL)
-    report = judged(replace(evidence, probes={**evidence.probes, "unknown-tool": ignored}))
+    report = judged(replace(evidence, probes={**evidence.probes, "unknown-tool": told}))
     assert [(f.rule, f.severity, f.gate) for f in report.findings] == [("legacy.unknown-tool", 1, False)]
     assert report.applicable - report.earned == 1
     assert report.passed
+
+
+def test_an_unknown_tool_that_answers_like_a_known_one_is_not_tolerated() -> None:
+    done = exchange("tools/call", {"content": [], "isError": False})
+    evidence = observed(TOOL)
+    report = judged(replace(evidence, probes={**evidence.probes, "unknown-tool": done}))
+    assert [(f.rule, f.severity) for f in report.findings] == [("legacy.unknown-tool", 3)]
+
+
+@pytest.mark.parametrize(("code", "severity"), [(-32601, 1), (-32603, 3)])
+def test_a_server_with_resources_may_have_no_method_for_templates_but_not_fail_in_it(code: int, severity: int) -> None:
+    method = "resources/templates/list"
+    answer = exchange(method, error={"code": code, "message": "no"})
+    lists = {
+        "resources/list": Listing("resources/list", (), (exchange("resources/list", {"resources": []}),)),
+        method: Listing(method, (), (answer,), problem=f"{method} was not answered"),
+    }
+    report = judged(observed(TOOL, capabilities={"resources": {}}, lists=lists))
+    assert [f.severity for f in report.findings if f.rule == "lists.templates"] == [severity]
+
+
+@pytest.mark.parametrize(("transport", "severity", "gate"), [("stdio", 3, False), ("http", 5, True)])
+def test_a_bad_line_that_ends_the_conversation_closes_a_gate_only_where_others_lose_theirs(
+    transport: Transport, severity: int, gate: bool
+) -> None:
+    silent = WireExchange({"jsonrpc": "2.0", "id": 1, "method": "ping"}, problem="no answer within 10 s")
+    evidence = observed(TOOL, transport=transport)
+    report = judged(replace(evidence, probes={**evidence.probes, "after-malformed": silent}))
+    found = [(f.severity, f.gate) for f in report.findings if f.rule == "legacy.survives"]
+    assert found == [(severity, gate)]
 
 
 def test_a_server_that_could_not_be_observed_at_all_scores_nothing() -> None:

@@ -44,6 +44,7 @@ from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_pipeline.checks.questions import (
     BATCH_INITIALIZE,
     BATCHES,
+    LATER_REVISION,
     NO_REVISION,
     NOTHING_TO_ASK,
     ODD,
@@ -304,8 +305,7 @@ class Interview:
         bare = self._modern_message("tools/list")
         del bare["params"]["_meta"][eras.CAPABILITIES]
         await self._probe(conversation, "modern-no-capabilities", bare)
-        # A date that no revision has; its text is made so that it is not taken for one.
-        unknown = self._modern_message("tools/list", version=self._modern.replace("20", "19", 1))
+        unknown = self._modern_message("tools/list", version=LATER_REVISION)
         await self._probe(conversation, "modern-unknown-version", unknown)
         await self._probe(conversation, "modern-unknown-method", self._modern_message("mcpfactory/nothing"))
         await self._probe(conversation, "modern-retired", self._modern_message("ping"))

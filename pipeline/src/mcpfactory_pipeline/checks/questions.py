@@ -14,6 +14,7 @@ from mcpfactory_pipeline.checks.exchange import Json
 __all__ = [
     "BATCHES",
     "BATCH_INITIALIZE",
+    "LATER_REVISION",
     "NOTHING_TO_ASK",
     "NO_REVISION",
     "ODD",
@@ -178,4 +179,5 @@ def listening_filters(capabilities: Any, lists: Mapping[str, Listing]) -> tuple[
 
 NOTHING_TO_ASK: Final = "the server lists nothing that it could be asked about"
 UNKNOWN_REVISION: Final = "1999-01-01"  # no revision has this date
+LATER_REVISION: Final = "2999-01-01"  # as a client of the future names it; no client of the per-request revisions names an earlier one than these
 NO_REVISION: Final = {key: value for key, value in eras.initialize_params().items() if key != "protocolVersion"}

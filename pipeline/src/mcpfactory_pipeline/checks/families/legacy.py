@@ -9,7 +9,15 @@ from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence, Probe
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.questions import UNKNOWN_REVISION
-from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
+from mcpfactory_pipeline.checks.rule import (
+    Fault,
+    Rule,
+    RuleOutcome,
+    Severity,
+    not_applicable,
+    not_checked,
+    rule_outcome,
+)
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 
 __all__ = ["RULES", "era_or_reason", "probe_check"]
@@ -102,7 +110,11 @@ def _lives(evidence: Evidence) -> RuleOutcome:
     if not made:
         return not_checked(evidence.why_missing("after-malformed"))
     words = "after a message that no client sends the next request got no answer: "
-    return RuleOutcome(tuple(Fault(words + exchange.problem, "malformed message", exchange) for exchange in dead[:1]))
+    # On stdio a client must not write what is no message, and loses its own conversation only; over HTTP all others lose theirs.
+    lesser: Severity | None = 3 if evidence.transport == "stdio" else None
+    return RuleOutcome(
+        tuple(Fault(words + exchange.problem, "malformed message", exchange, lesser=lesser) for exchange in dead[:1])
+    )
 
 
 def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
@@ -180,7 +192,9 @@ def _malformed_initialize(evidence: Evidence) -> RuleOutcome:
 def _unknown_tool(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.code == INVALID_PARAMS:
         return
-    tolerated = exchange.result is not None and exchange.result.get("isError") is True
+    failed = exchange.result is not None and exchange.result.get("isError") is True
+    # That it is a protocol error stands in a sentence of the specification, the code only in its example.
+    tolerated = failed or exchange.code is not None
     yield Fault(
         f"expected error {INVALID_PARAMS}, got {describe_answer(exchange)}",
         "unknown tool",
@@ -272,7 +286,7 @@ RULES: Final[tuple[Rule, ...]] = (
         id="legacy.unknown-method", family="legacy", severity=3, gate=False, check=probe_check("unknown-method", unknown_method),
         statement=f"A method that the server does not have is answered with error {METHOD_NOT_FOUND}.",
         source="JSON-RPC 2.0 §5.1",
-        hint="answer unknown methods instead of dropping them; a client waits",
+        hint=f"answer unknown methods with {METHOD_NOT_FOUND}: a client waits for silence, and looks for a mistake of its own behind other codes",
     ),
     Rule(
         id="legacy.malformed", family="legacy", severity=1, gate=False, check=probe_check("malformed", _malformed, era=""),
@@ -282,8 +296,8 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         id="legacy.survives", family="legacy", severity=5, gate=True, check=_lives,
-        statement="The server goes on after a message that is no JSON, and after others that no client sends.",
-        source="JSON-RPC 2.0 §5.1 has an answer for it; one bad line must not end every conversation",
+        statement="The server goes on after a message that is no JSON, and after others that no client sends; over stdio, where one client has the process for itself, it closes no gate.",
+        source="JSON-RPC 2.0 §5.1 has an answer for it; MCP basic/transports, stdio: the client must not write anything else",
         hint="catch the parse error where the line is read",
     ),
     Rule(
@@ -350,8 +364,8 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         id="legacy.unknown-tool", family="legacy", severity=3, gate=False, check=probe_check("unknown-tool", _unknown_tool, era="", capability="tools"),
-        statement=f"A call of an unknown tool is answered with error {INVALID_PARAMS} (a result with isError is tolerated).",
-        source="MCP server/tools, Error Handling: unknown tools are protocol errors",
+        statement=f"A call of an unknown tool is answered with error {INVALID_PARAMS} (another code, and a result with isError, are tolerated).",
+        source="MCP server/tools, Error Handling: unknown tools are protocol errors, and the example's code is -32602",
         hint="look the name up before running anything",
     ),
     Rule(

@@ -10,6 +10,7 @@ from mcpfactory_pipeline.checks.evidence import Evidence, Listing
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.families.legacy import era_or_reason, probe_check
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
+from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND
 
 __all__ = ["RULES"]
 
@@ -34,7 +35,8 @@ def _readable(method: str, keys: tuple[str, ...]) -> Callable[[Evidence], RuleOu
 def _faults(method: str, listing: Listing, keys: tuple[str, ...]) -> Iterator[Fault]:
     shown = listing.exchanges[-1] if listing.exchanges else None
     if listing.problem:
-        yield Fault(listing.problem, method, shown)
+        without = method == "resources/templates/list" and shown is not None and shown.code == METHOD_NOT_FOUND
+        yield Fault(listing.problem, method, shown, lesser=1 if without else None)
     bad = [
         index
         for index, item in enumerate(listing.items)
@@ -184,8 +186,8 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         id="lists.templates", family="lists", severity=3, gate=False, check=_readable("resources/templates/list", ("uriTemplate", "name")),
-        statement="A server that declares resources lists its templates, each with uriTemplate and name.",
-        source="MCP server/resources, Resource Templates",
+        statement="A server that declares resources lists its templates, each with uriTemplate and name (that it has no such method is tolerated).",
+        source="MCP server/resources, Resource Templates: no sentence demands them, and no capability says that there are some",
         hint="answer resources/templates/list, with an empty list if need be",
     ),
     Rule(

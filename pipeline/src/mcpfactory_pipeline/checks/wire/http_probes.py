@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Era, EventStream, HttpProbe, ProbeAnswer
 from mcpfactory_pipeline.checks.exchange import Json
-from mcpfactory_pipeline.checks.questions import UNKNOWN_REVISION
+from mcpfactory_pipeline.checks.questions import LATER_REVISION, UNKNOWN_REVISION
 from mcpfactory_pipeline.checks.wire.conversation import decode
 from mcpfactory_pipeline.checks.wire.http import connected
 
@@ -104,7 +104,7 @@ def _modern(version: str) -> Iterator[_Step]:
         return {"jsonrpc": "2.0", "id": "mcpfactory-http", "method": method, "params": params}
 
     plain = {"MCP-Protocol-Version": version, "Mcp-Method": "tools/list"}
-    listing, unknown = request("tools/list"), {**meta, eras.VERSION: UNKNOWN_REVISION}
+    listing, unknown = request("tools/list"), {**meta, eras.VERSION: LATER_REVISION}
     yield "modern", "POST", {**plain, "Mcp-Session-Id": "mcpfactory-no-such-session"}, listing
     yield "modern-origin", "POST", {**plain, "Origin": FOREIGN_ORIGIN}, listing
     yield "modern-rebound", "POST", {**plain, **_REBOUND}, listing
@@ -116,7 +116,7 @@ def _modern(version: str) -> Iterator[_Step]:
     yield "modern-other-name", "POST", calling, request("tools/call", named="mcpfactory_nothing")
     unheard = {**plain, "Mcp-Method": "mcpfactory/nothing"}
     yield "modern-unknown-method", "POST", unheard, request("mcpfactory/nothing")
-    unspoken = {**plain, "MCP-Protocol-Version": UNKNOWN_REVISION}
+    unspoken = {**plain, "MCP-Protocol-Version": LATER_REVISION}
     yield "modern-unknown-version", "POST", unspoken, request("tools/list", about=unknown)
     bare = {key: value for key, value in meta.items() if key != eras.CAPABILITIES}
     yield "modern-no-capabilities", "POST", plain, request("tools/list", about=bare)
