@@ -17,7 +17,7 @@ class NotImplementedZoo(Animal):
     """Every tool answers NOT IMPLEMENTED; everything else is perfect."""
 
     rule = "behaviour.tools-work"
-    companions = frozenset({"behaviour.finished"})
+    follows = frozenset({"behaviour.finished"})
 
     def call(self, name: str, arguments: Json) -> Json:
         return text("NOT IMPLEMENTED", isError=True)
@@ -230,7 +230,7 @@ class Misdirected(HealthyMessenger):
     """Asks for the cage next door."""
 
     rule = "behaviour.requests"
-    companions = frozenset({"behaviour.cases"})
+    follows = frozenset({"behaviour.cases"})
 
     def send(self, method: str, path: str, body: Json | None = None) -> Json:
         return super().send(method, path.replace("/cages/", "/cage/") if method == "GET" else path, body)
@@ -240,7 +240,7 @@ class Truncated(HealthyMessenger):
     """Forgets the query."""
 
     rule = "behaviour.requests"
-    companions = frozenset({"behaviour.cases"})
+    follows = frozenset({"behaviour.cases"})
 
     def send(self, method: str, path: str, body: Json | None = None) -> Json:
         return super().send(method, path.partition("?")[0], body)
@@ -250,7 +250,6 @@ class Inventor(HealthyMessenger):
     """Answers without asking."""
 
     rule = "behaviour.requests"
-    companions = frozenset({"robustness.errors"})  # it cannot know that the API fails
 
     def send(self, method: str, path: str, body: Json | None = None) -> Json:
         return text("Leo, since spring")
@@ -270,7 +269,7 @@ class Hypocrite(HealthyMessenger):
     """Counts visits with a POST before it reads, and says that it only reads."""
 
     rule = "behaviour.read-only"
-    companions = frozenset({"behaviour.requests"})
+    follows = frozenset({"behaviour.requests"})
 
     def send(self, method: str, path: str, body: Json | None = None) -> Json:
         if method == "GET":

@@ -19,7 +19,7 @@ class Change(NamedTuple):
     method: str
     answer: Answer
     when: Callable[[Json], bool] = lambda _params: True
-    companions: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
 
 
 def modern(params: Json) -> bool:
@@ -101,9 +101,9 @@ CHANGES: dict[str, Change] = {
     "Entitled": Change("lists.members", "resources/list", entry("resources", title=5)),
     "Oversized": Change("lists.members", "resources/list", entry("resources", size=-1)),
     "Iconoclast": Change("lists.members", "resources/list", entry("resources", icons=[{"mimeType": "image/png"}])),
-    "Argumentative": Change("lists.members", "prompts/list", entry("prompts", arguments={"who": "text"}), companions=()),
+    "Argumentative": Change("lists.members", "prompts/list", entry("prompts", arguments={"who": "text"})),
     "Describer": Change("lists.members", "prompts/list", entry("prompts", description=["a", "b"])),
-    "Relative": Change("lists.uris", "resources/list", {"resources": [{"uri": "plan.txt", "name": "plan"}]}, companions=("lists.read",)),
+    "Relative": Change("lists.uris", "resources/list", {"resources": [{"uri": "plan.txt", "name": "plan"}]}),
     "Blank": Change("lists.uris", "resources/templates/list", entry("resourceTemplates", uriTemplate="zoo://a b/{cage}")),
     "Unbalanced": Change("lists.uris", "resources/templates/list", entry("resourceTemplates", uriTemplate="zoo://{cage")),
     # prompts
@@ -200,7 +200,7 @@ def answering() -> dict[str, type[Animal]]:
             (Changed,),
             {
                 "rule": change.rule,
-                "companions": frozenset(change.companions),
+                "follows": frozenset(change.follows),
                 "change": change,
                 "young": name in YOUNG,
                 "__doc__": f"Answers {change.method} otherwise.",

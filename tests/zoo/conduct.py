@@ -340,7 +340,7 @@ class Sensitive(Animal):
 
     rule = "legacy.survives"
     tolerated = True  # on stdio
-    companions = frozenset({"legacy.params"})
+    follows = frozenset({"legacy.params"})
 
     def respond(self, message: Json) -> Json | None:
         if isinstance(message.get("params"), list):

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.workspace.waivers import Waiver
 from tests.pipeline.checks.sarif_schema import SARIF
-from tests.pipeline.checks.test_rules import TOOL, broken_tool, judged, observed
+from tests.pipeline.checks.test_rules import TOOL, broken_tool, call, judged, observed
 
 EVIL = '</script><script>alert(1)</script> ]]> | `x` @everyone [a](http://evil.example) \x00\x1b[31m "quoted"'
 TODAY = date(2030, 1, 15)
@@ -56,6 +56,12 @@ def test_every_form_but_the_badge_names_each_broken_rule_and_each_that_was_not_c
     wanted = {finding.rule for finding in report.findings} | {one.rule for one in report.not_checked}
     wanted |= {one.rule for one in report.waived}
     assert {rule for rule in wanted if rule not in text} == set()
+
+
+@pytest.mark.parametrize("name", ["text", "json", "junit", "sarif", "html", "markdown"])
+def test_every_form_but_the_badge_tells_what_follows_from_a_finding(name: str) -> None:
+    text = FORMATS[name].write(judged(observed(TOOL, calls=(call("NOT IMPLEMENTED", origin="case"),))))
+    assert "the tool answers that it does not exist yet" in text.replace("\\", "")
 
 
 def test_junit_has_a_case_for_each_rule_and_counts_what_failed() -> None:

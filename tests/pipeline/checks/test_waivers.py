@@ -57,6 +57,17 @@ def test_a_waiver_for_one_tool_leaves_the_others() -> None:
     assert [one.state for one in report.waivers][1] == "not needed"
 
 
+def test_a_waiver_for_a_tool_covers_its_arguments_and_no_tool_whose_name_begins_alike() -> None:
+    mute = broken_tool(lambda tool: tool["inputSchema"]["properties"]["query"].pop("description"))
+    tools = (mute, {**mute, "name": "search_books.all"}, {**mute, "name": "search_books twice"})
+    rule = "descriptions.arguments"
+    report = evaluate(observed(*tools), RULES, waivers=(waiver(rule, "search_books"),), today=TODAY)
+    left = [one.where for one in report.findings if one.rule == rule]
+    assert left == ["search_books.all.query", "search_books twice.query"]
+    report = evaluate(observed(*tools), RULES, waivers=(waiver("schemas.names-valid", "search_books"),), today=TODAY)
+    assert "schemas.names-valid" in failed(report)
+
+
 def test_an_expired_waiver_counts_as_none_from_the_day_after_its_last() -> None:
     rule = "schemas.names-valid"
     assert rule in failed(judged(waiver(rule, days=-1)))

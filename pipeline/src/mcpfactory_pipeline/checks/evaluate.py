@@ -8,17 +8,23 @@ ceiling: a server that does not start, or whose tools do nothing, has no high sc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
+from typing import Final
 
+from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.checks.cascades import find_causes, subject_of, tool_of, unchecked_cause
 from mcpfactory_pipeline.checks.evidence import Evidence, measure
 from mcpfactory_pipeline.checks.exchange import mask, trim
-from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report, Waived, WaiverState
+from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report, Waived, WaiverState, join_locations
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable
 from mcpfactory_pipeline.workspace.waivers import Waiver, WaiverPolicy, in_force, refused_waivers
 
 __all__ = ["evaluate"]
+
+_NAMED: Final = 5  # rules that cannot be judged, which a finding names; the report has all of them
 
 
 def evaluate(
@@ -37,38 +43,29 @@ def evaluate(
     """
     secrets, table, refused = secrets or {}, tuple(rules), refused_waivers(waivers, policy, today)
     valid = tuple(waiver for waiver in in_force(waivers, today) if waiver not in refused)
-    findings, waived, unchecked = list[Finding](), list[Waived](), list[NotChecked]()
-    checked, inapplicable = list[str](), dict[str, str]()
-    earned, applicable, ceilings = Fraction(0), 0, [100]
-    for rule in table:
-        outcome = _apply(rule, evidence)
-        if outcome.inapplicable:
-            inapplicable[rule.id] = outcome.inapplicable
-            continue
-        if outcome.unknown and (waiver := _waiver(valid, rule, "")):
-            waived.append(Waived(waiver, rule.id, f"not checked: {outcome.unknown}"))
-            continue
-        applicable += rule.severity
-        if outcome.unknown:
-            unchecked.append(NotChecked(rule.id, outcome.unknown, rule.gate))
-            continue
-        checked.append(rule.id)
-        kept, excused = _split_waived(rule, outcome.faults, valid)
-        earned += rule.severity - (lost := _points_lost(rule, kept, outcome.subjects))
-        ceilings += [rule.ceiling] if lost == rule.severity else []
-        findings += [_finding(rule, fault, secrets) for fault in kept]
-        waived += excused
+    tools = frozenset(name for name, _ in evidence.named_tools)
+    judged = [_judge(rule, evidence, valid, tools) for rule in table]
+    found = [(one.rule, fault) for one in judged for fault in one.kept]
+    follows = _Follows(found, tools)
+    sums = _add_up(judged, follows, tools)
+    waived = tuple(excused for one in judged for excused in one.excused)
+    findings = [
+        _finding(rule, fault, secrets, follows.of(at))
+        for at, (rule, fault) in enumerate(found)
+        if at not in follows.causes
+    ]
+    findings = _told_once(findings, tools)
     findings.sort(key=lambda finding: (not finding.gate, -finding.severity))
-    gates_open = not any(finding.gate for finding in findings) and not any(item.gate for item in unchecked)
+    gates_open = not any(finding.gate for finding in findings) and not any(item.gate for item in sums.unchecked)
     return Report(
         target=target,
-        score=min(int(100 * earned / applicable), *ceilings) if applicable else 0,
-        passed=gates_open and applicable > 0,
+        score=min(int(100 * sums.earned / sums.applicable), sums.ceiling) if sums.applicable else 0,
+        passed=gates_open and sums.applicable > 0,
         findings=tuple(findings),
-        not_checked=tuple(unchecked),
-        checked=tuple(checked),
-        not_applicable=inapplicable,
-        waived=tuple(waived),
+        not_checked=tuple(sums.unchecked),
+        checked=tuple(sums.checked),
+        not_applicable=sums.inapplicable,
+        waived=waived,
         waivers=tuple(_state(waiver, table, valid, waived, refused) for waiver in waivers),
         server=evidence.server,
         revisions=evidence.revisions,
@@ -78,27 +75,115 @@ def evaluate(
         listed=evidence.tools,
         measured=measure(evidence),
         matrix=tuple(mask(row.to_json(), secrets) for row in evidence.failures),
-        earned=float(round(earned, 2)),
-        applicable=applicable,
+        earned=float(round(sums.earned, 2)),
+        applicable=sums.applicable,
     )
 
 
-def _split_waived(rule: Rule, faults: Iterable[Fault], valid: Iterable[Waiver]) -> tuple[list[Fault], list[Waived]]:
-    """Return the faults that count, and those that are waived."""
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What a rule says: the faults that count, those that are waived, or why there is nothing to say (no `subjects`: that is waived)."""
+
+    rule: Rule
+    kept: tuple[Fault, ...] = ()
+    excused: tuple[Waived, ...] = ()
+    subjects: int = 1
+    inapplicable: str = ""
+    unknown: str = ""
+
+
+@dataclass(slots=True)
+class _Sums:
+    """What the score is made of, and which rules it is made of."""
+
+    earned: Fraction = Fraction(0)
+    applicable: int = 0
+    ceiling: int = 100
+    unchecked: list[NotChecked] = field(default_factory=list)
+    checked: list[str] = field(default_factory=list)
+    inapplicable: dict[str, str] = field(default_factory=dict)
+
+
+def _add_up(judged: Iterable[_Judged], follows: _Follows, tools: Collection[str]) -> _Sums:
+    """Return the points of the rules that can be judged, and why the others cannot."""
+    sums = _Sums()
+    for one in (one for one in judged if one.subjects):
+        rule, kept = one.rule, follows.without_effects(one.kept)
+        if reason := one.inapplicable or follows.why_not(one, kept):
+            sums.inapplicable[rule.id] = reason
+            continue
+        sums.applicable += rule.severity
+        if one.unknown:
+            sums.unchecked.append(NotChecked(rule.id, one.unknown, rule.gate))
+            continue
+        sums.checked.append(rule.id)
+        lost = _points_lost(rule, kept, one.subjects, tools)
+        sums.earned += rule.severity - lost
+        sums.ceiling = min(sums.ceiling, rule.ceiling) if lost == rule.severity else sums.ceiling
+    return sums
+
+
+def _judge(rule: Rule, evidence: Evidence, valid: Sequence[Waiver], tools: Collection[str]) -> _Judged:
+    outcome = _apply(rule, evidence)
+    if outcome.inapplicable:
+        return _Judged(rule, inapplicable=outcome.inapplicable)
+    if outcome.unknown and (waiver := _waiver(valid, rule, "", tools)):
+        excused = Waived(waiver, rule.id, f"not checked: {outcome.unknown}")
+        return _Judged(rule, excused=(excused,), subjects=0)
+    if outcome.unknown:
+        return _Judged(rule, unknown=outcome.unknown)
     kept: list[Fault] = []
-    excused: list[Waived] = []
-    for fault in faults:
-        if waiver := _waiver(valid, rule, _subject(fault)):
-            excused.append(Waived(waiver, rule.id, fault.message, fault.where))
+    waived: list[Waived] = []
+    for fault in outcome.faults:
+        if waiver := _waiver(valid, rule, fault.where, tools):
+            waived.append(Waived(waiver, rule.id, fault.message, fault.where))
         else:
             kept.append(fault)
-    return kept, excused
+    return _Judged(rule, tuple(kept), tuple(waived), outcome.subjects)
 
 
-def _waiver(valid: Iterable[Waiver], rule: Rule, subject: str) -> Waiver | None:
-    """Return the waiver that covers a rule for a subject: one for that tool, or one for the whole rule."""
-    covering = [waiver for waiver in valid if waiver.rule == rule.id and waiver.tool in ("", subject)]
-    return max(covering, key=lambda waiver: waiver.tool, default=None)
+class _Follows:
+    """Which findings follow from which others, and what is told under those."""
+
+    def __init__(self, found: Sequence[tuple[Rule, Fault]], tools: Collection[str]) -> None:
+        self.causes = find_causes(found, tools)
+        self._found = found
+        self._effects = {id(found[at][1]) for at in self.causes}
+        self._told: dict[int, list[str]] = {}
+        self._unjudged: dict[int, list[str]] = {}
+        for at, cause in self.causes.items():
+            rule, fault = found[at]
+            place = f" at {fault.where}" if fault.where else ""
+            self._told.setdefault(cause, []).append(f"{rule.id}{place}: {fault.message}")
+
+    def without_effects(self, faults: Sequence[Fault]) -> list[Fault]:
+        """Return the faults that are no effects of others."""
+        return [fault for fault in faults if id(fault) not in self._effects]
+
+    def why_not(self, one: _Judged, kept: Sequence[Fault]) -> str:
+        """Return why a rule cannot be judged; "" where it can, or where no finding is the reason."""
+        cause = unchecked_cause(one.rule, self._found) if one.unknown else None
+        if one.kept and not kept:
+            cause = self.causes[next(at for at, (_, fault) in enumerate(self._found) if fault is one.kept[0])]
+        if cause is None:
+            return ""
+        if one.unknown:
+            self._unjudged.setdefault(cause, []).append(one.rule.id)
+        return f"cannot be judged because of {self._found[cause][0].id}"
+
+    def of(self, at: int) -> tuple[str, ...]:
+        """Return what is told under a finding."""
+        unjudged = self._unjudged.get(at, [])
+        named = f": {', '.join(unjudged)}" if len(unjudged) <= _NAMED else ""
+        left = (f"{pluralize(len(unjudged), 'rule')} cannot be judged{named}",) if unjudged else ()
+        return (*self._told.get(at, ()), *left)
+
+
+def _waiver(valid: Iterable[Waiver], rule: Rule, where: str, tools: Collection[str]) -> Waiver | None:
+    """Return the waiver that covers a rule at a place: one for that place or its tool, or one for the whole rule."""
+    covered = ("", where, tool_of(where, tools))
+    covering = [one for one in valid if one.rule == rule.id and one.tool in covered]
+    return max(covering, key=lambda waiver: len(waiver.tool), default=None)
 
 
 def _state(
@@ -130,16 +215,34 @@ def _applies_to(rule: Rule, revision: str) -> bool:
     return (not rule.since or rule.since <= revision) and (not rule.until or revision <= rule.until)
 
 
-def _points_lost(rule: Rule, faults: Iterable[Fault], subjects: int) -> Fraction:
+def _points_lost(rule: Rule, faults: Iterable[Fault], subjects: int, tools: Collection[str]) -> Fraction:
     """Points lost: each subject's worst fault, over all subjects."""
     worst: dict[str, int] = {}
     for fault in faults:
-        worst[_subject(fault)] = max(worst.get(_subject(fault), 0), fault.lesser or rule.severity)
+        subject = subject_of(fault.where, tools)
+        worst[subject] = max(worst.get(subject, 0), fault.lesser or rule.severity)
     return min(Fraction(rule.severity), Fraction(sum(worst.values()), max(subjects, 1)))
 
 
-def _subject(fault: Fault) -> str:
-    return fault.where.split(" ", 1)[0]  # "search inputSchema/…" and "search description" are both about `search`
+def _told_once(findings: Iterable[Finding], tools: Collection[str]) -> list[Finding]:
+    """Return one finding for what a rule says of several sessions or messages in the same words, or of several failures of one tool's API."""
+    alike: dict[tuple[str, ...], list[Finding]] = {}
+    for one in findings:
+        tool = tool_of(one.where, tools)
+        row = tool if one.where.startswith(f"{tool}/") else ""
+        about = (row,) if row else (one.message, one.where if tool else "")
+        alike.setdefault((one.rule, str(one.severity), str(one.gate), *about), []).append(one)
+    return [_joined(group) for group in alike.values()]
+
+
+def _joined(alike: Sequence[Finding]) -> Finding:
+    first, *others = alike
+    if not others:
+        return first
+    if first.message == others[0].message:
+        return replace(first, where=join_locations([one.where for one in alike]))
+    lines = (f"{one.rule} at {one.where}: {one.message}" for one in others)
+    return replace(first, follows=(*first.follows, *lines))
 
 
 def _proof(fault: Fault, secrets: Mapping[str, str]) -> dict[str, str] | None:
@@ -147,7 +250,7 @@ def _proof(fault: Fault, secrets: Mapping[str, str]) -> dict[str, str] | None:
     return None if fault.proof is None else {key: trim(mask(text, secrets)) for key, text in fault.proof.items()}
 
 
-def _finding(rule: Rule, fault: Fault, secrets: Mapping[str, str]) -> Finding:
+def _finding(rule: Rule, fault: Fault, secrets: Mapping[str, str], follows: tuple[str, ...]) -> Finding:
     return Finding(
         rule=rule.id,
         severity=fault.lesser or rule.severity,
@@ -157,4 +260,5 @@ def _finding(rule: Rule, fault: Fault, secrets: Mapping[str, str]) -> Finding:
         hint=fault.hint or rule.hint,
         source=rule.source,
         evidence=fault.exchange.to_json(secrets) if fault.exchange else _proof(fault, secrets),
+        follows=follows,
     )

@@ -22,12 +22,14 @@ __all__ = [
     "Waived",
     "WaiverState",
     "finding_lines",
+    "following",
     "format_measurements",
     "group_findings",
     "join_locations",
 ]
 
 _EVIDENCE_LINES: Final = 12
+_FOLLOWS: Final = 5  # lines of what follows from a finding
 _LINE: Final = 400  # characters of one line of evidence
 _SHOWN_BY: Final = (
     "calls with arguments that work (--cases FILE), what its API needs (--env NAME=VALUE), "
@@ -44,7 +46,7 @@ VERSIONS: Final[Mapping[int, str]] = {
     5: "substance: answers that succeed and say nothing; read-only tools are called with other arguments, too",
     6: "features, conduct, content, http, and more of what the specification says; without cases a failed call proves nothing",
     7: "with cases the answers of the API are compared with what the model gets; servers whose tools all say the same, or nothing; tools without a body; ceilings",
-    8: "more of what the specification says: arrays of messages, event streams, headers and bodies of the per-request lifecycle, streams of notifications; foreign origins weigh less where foreign hosts are refused; what converts the API's answer, or asks back for arguments, closes no gate; another error code for an unknown tool, and no method for templates, are tolerated; on stdio a bad line that ends the conversation closes no gate",
+    8: "more of what the specification says: arrays of messages, event streams, headers and bodies of the per-request lifecycle, streams of notifications; foreign origins weigh less where foreign hosts are refused; what converts the API's answer, or asks back for arguments, closes no gate; another error code for an unknown tool, and no method for templates, are tolerated; on stdio a bad line that ends the conversation closes no gate; what follows from another finding costs nothing",
 }
 
 RULES_VERSION: Final = max(VERSIONS)
@@ -55,7 +57,10 @@ Verdict = Literal["passed", "not shown", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One deviation: the rule, what is wrong and where, the exchange that shows it, and what to do."""
+    """One deviation: the rule, what is wrong and where, the exchange that shows it, and what to do.
+
+    `follows` are other findings that come of this one, and how many rules cannot be judged because of it, each as a line.
+    """
 
     rule: str
     severity: Severity
@@ -65,6 +70,7 @@ class Finding:
     hint: str
     source: str
     evidence: Mapping[str, Any] | None = None
+    follows: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding as JSON."""
@@ -271,7 +277,14 @@ def finding_lines(alike: list[Finding]) -> list[str]:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         shown = [_cut(line) for line in text.splitlines()[:_EVIDENCE_LINES]] or [""]
         lines += [f"  {key}: {shown[0]}", *(f"    {line}" for line in shown[1:])]
-    return lines
+    return lines + [f"  follows: {line}" for line in following(alike)]
+
+
+def following(alike: Iterable[Finding]) -> list[str]:
+    """Return what follows from findings that are told together: at most six lines."""
+    lines = list(dict.fromkeys(line for finding in alike for line in finding.follows))
+    more = [f"and {len(lines) - _FOLLOWS} more"] if len(lines) > _FOLLOWS else []
+    return [_cut(line) for line in lines[:_FOLLOWS]] + more
 
 
 def join_locations(found: list[str]) -> str:

@@ -168,6 +168,10 @@ def _first_read(evidence: Evidence) -> RuleOutcome:
     listing = evidence.lists.get("resources/list")
     if listing is not None and not listing.items:
         return not_applicable("the server lists no resources")
+    asked = evidence.probes.get("read-resource")
+    uri = asked.sent["params"].get("uri") if asked is not None and isinstance(asked.sent, dict) else None
+    if isinstance(uri, str) and not _is_uri(uri, template=False):
+        return not_applicable("the first resource has no URI that a client could ask for: lists.uris says so")
     return probe_check("read-resource", _read, era="", capability="resources")(evidence)
 
 

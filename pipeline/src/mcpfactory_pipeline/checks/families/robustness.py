@@ -56,7 +56,18 @@ def _lives(row: FailureOutcome) -> Iterator[Fault]:
         yield Fault(f"the API {row.does}, then it is well again, and the next call gets {said}", _where(row), row.again)
 
 
-def _errors(row: FailureOutcome) -> Iterator[Fault]:
+def _errors(evidence: Evidence) -> RuleOutcome:
+    """A tool that never asks its API cannot know that it fails; that it does not ask is what behaviour.requests sees."""
+    if (reason := _rows_or_reason(evidence)) is not None:
+        return reason
+    asking = {row.tool for row in evidence.failures if row.requests}
+    rows = [row for row in evidence.failures if row.tool in asking]
+    if not rows:
+        return not_applicable("no tool asked the API")
+    return rule_outcome(len(rows), (fault for row in rows for fault in _error_faults(row)))
+
+
+def _error_faults(row: FailureOutcome) -> Iterator[Fault]:
     if row.error and row.exchange.received is not None and not row.failed:
         yield Fault(f"the API {row.does}, and the tool answers as if it had worked", _where(row), row.exchange)
 
@@ -132,7 +143,7 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="keep nothing of a failed exchange: no broken connection, no lock, no half-read body",
     ),
     Rule(
-        id="robustness.errors", family="robustness", severity=5, gate=True, check=_each(_errors),
+        id="robustness.errors", family="robustness", severity=5, gate=True, check=_errors,
         statement="When the API fails, the tool answers with isError.",
         source="MCP server/tools, Error Handling: API failures are tool execution errors",
         hint="raise ToolError, or return isError, for every status from 300 and for every exchange that breaks off",

@@ -12,6 +12,7 @@ from mcpfactory_pipeline.checks.report import (
     PLACES_SHOWN,
     Finding,
     Report,
+    following,
     format_measurements,
     group_findings,
     join_locations,
@@ -104,12 +105,13 @@ def _finding(alike: list[Finding]) -> str:
     proof = json.dumps(one.evidence, indent=2, ensure_ascii=False) if one.evidence is not None else ""
     shown = f"<details><summary>Proof</summary><pre>{_escape(proof)}</pre></details>" if proof else ""
     all_of_them = "".join(f"<li><code>{_escape(place)}</code></li>" for place in places)
+    follows = "".join(f"<p>follows: {_escape(line)}</p>" for line in following(alike))
     more = f"<details><summary>All {len(places)} places</summary><ul>{all_of_them}</ul></details>"
     return (
         f"<article><h3>{_escape(one.rule)}</h3><p>{grade}{f' at <code>{where}</code>' if where else ''}</p>"
         f"{more if len(places) > PLACES_SHOWN else ''}"
         f"<p>{_escape(one.message)}</p><p><strong>hint:</strong> {_escape(one.hint)}</p>"
-        f'<p class="dim">source: {_escape(one.source)}</p>{shown}</article>'
+        f'{follows}<p class="dim">source: {_escape(one.source)}</p>{shown}</article>'
     )
 
 

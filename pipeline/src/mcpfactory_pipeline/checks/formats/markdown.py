@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcpfactory_pipeline.base.text import pluralize, printable, printable_json
-from mcpfactory_pipeline.checks.report import Report, group_findings, join_locations
+from mcpfactory_pipeline.checks.report import Report, following, group_findings, join_locations
 
 __all__ = ["to_markdown"]
 
@@ -39,7 +39,8 @@ def _lines(report: Report) -> Iterator[str]:
         one = alike[0]
         grade = "gate" if one.gate else f"severity {one.severity}"
         where = _escape(join_locations([finding.where for finding in alike]))
-        yield f"| `{one.rule}` | {grade} | {_escape(one.message)} | {where} | {_escape(one.hint)} |"
+        follows = "".join(f"; follows: {_escape(line)}" for line in following(alike))
+        yield f"| `{one.rule}` | {grade} | {_escape(one.message)}{follows} | {where} | {_escape(one.hint)} |"
     if len(groups) > _MOST:
         yield f"\n… and {len(groups) - _MOST} more."
     for alike in (alike for alike in groups[:_MOST] if alike[0].evidence):

@@ -83,7 +83,8 @@ def _result(report: Report, index: Mapping[str, int], finding: Finding) -> dict[
     if finding.evidence is not None:
         properties["evidence"] = dict(finding.evidence)
     where = f"{finding.where}: " if finding.where else ""
-    text = f"{where}{finding.message}\nhint: {finding.hint}"
+    follows = "".join(f"\nfollows: {line}" for line in finding.follows)
+    text = f"{where}{finding.message}\nhint: {finding.hint}{follows}"
     level = "error" if finding.gate else _LEVELS[finding.severity]
     return _about(report, index, finding.rule, finding.where) | {
         "level": level,
