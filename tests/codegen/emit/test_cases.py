@@ -11,6 +11,7 @@ from mcpfactory_codegen.cases.cases import MOST, MOST_EACH, cases, count, untest
 from mcpfactory_codegen.describe.tools import describe
 from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, ApiSecurityScheme, Encoding, Response
 from mcpfactory_codegen.naming import name_api
+from mcpfactory_runtime.upstream.stub import case_content
 from tests.codegen.emit.apis import BOOKSHOP
 
 TEXT = {"type": "string", "example": "a b"}
@@ -285,3 +286,14 @@ def test_what_every_call_sends_is_expected_without_being_given() -> None:
 def test_the_words_of_a_failure_are_expected_where_an_answer_can_have_them(method: str) -> None:
     (made,) = [one for one in case(ApiOperation(method, "/a", ""))["answers"] if one["status"] == 500]
     assert ("says" in made) is (method == "GET")
+
+
+@pytest.mark.parametrize(("media", "begin"), [("image/png", b"\x89PNG\r\n\x1a\n"), ("application/pdf", b"%PDF-")])
+def test_the_made_up_answer_of_a_format_begins_as_it_does(media: str, begin: bytes) -> None:
+    """So that nobody who looks at the bytes takes the tool for a liar."""
+    answer = case(ApiOperation("GET", "/a", "", responses=(Response("200", "", media, {"type": "string"}),)))[
+        "response"
+    ]
+    assert case_content(answer["content_type"], answer["body"]).startswith(begin)
+    other = case(ApiOperation("GET", "/a", "", responses=(Response("200", "", "application/x-tar"),)))["response"]
+    assert other["body"] == "content"

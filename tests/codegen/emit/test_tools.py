@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from mcpfactory_codegen.describe.schemas import BUDGET
 from mcpfactory_codegen.describe.tools import ApiTool, describe, describe_all
-from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter, Encoding
+from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.text import compact, count_tokens
 from tests.codegen.emit.apis import BOOKSHOP, one, with_body
@@ -290,3 +290,13 @@ def test_one_value_of_several_of_which_one_is_needed_stays_an_argument() -> None
         "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
     }
     assert with_body(schema).fixed == {}
+
+
+def test_an_argument_that_the_document_does_not_name_has_a_description() -> None:
+    numbers = {"type": "array", "items": {"type": "integer"}}
+    tool = one(ApiOperation("POST", "/a", "", body=ApiBody("application/json", numbers)))
+    assert tool.input_schema["properties"]["body"]["description"] == "The whole body of the request."
+    told = one(ApiOperation("POST", "/a", "", body=ApiBody("application/json", numbers, description="Ratings.")))
+    assert told.input_schema["properties"]["body"]["description"] == "Ratings."
+    own = one(ApiOperation("POST", "/a", "", body=ApiBody("application/json", {**numbers, "description": "Marks."})))
+    assert own.input_schema["properties"]["body"]["description"] == "Marks."

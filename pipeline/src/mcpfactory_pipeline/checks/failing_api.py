@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
+from mcpfactory_runtime.upstream.stub import case_content
+
 __all__ = ["FAILURES", "ApiFailure", "FailingApi"]
 
 _BLOCK: Final = 1 << 20
@@ -150,7 +152,7 @@ async def _documented(hostile: FailingApi, writer: asyncio.StreamWriter) -> None
     """Send the answer of the case: nothing fails."""
     response = hostile.response
     kind, body = response.get("content_type") or "", response.get("body")
-    content = json.dumps(body).encode() if "json" in kind else b"" if body is None else str(body).encode()
+    content = case_content(kind, body)
     status = int(response.get("status", 200))
     if status in (204, 205, 304):
         writer.write(f"HTTP/1.1 {status} OK\r\nConnection: close\r\n\r\n".encode())

@@ -15,6 +15,7 @@ schemas permit, so that two that are swapped are seen, and arrays have two items
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -50,6 +51,19 @@ _ENCODED: Final = (
     "a é",
     "é",
 )  # the first that fits; each has what must be encoded anywhere
+# How bytes of a format begin, as far as somebody looks at that: clients do, and `validate`.
+_BEGINNINGS: Final[dict[str, bytes]] = {
+    "application/pdf": b"%PDF-1.7\n",
+    "application/zip": b"PK\x03\x04",
+    "audio/flac": b"fLaC",
+    "audio/ogg": b"OggS",
+    "audio/wav": b"RIFF\x0f\x00\x00\x00WAVE",
+    "image/gif": b"GIF89a",
+    "image/jpeg": b"\xff\xd8\xff\xe0",
+    "image/jpg": b"\xff\xd8\xff\xe0",
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/webp": b"RIFF\x0f\x00\x00\x00WEBP",
+}
 _FREE: Final = frozenset(
     {"type", "minLength", "maxLength", "nullable", "title", "description", "default", "example", "examples"}
 )
@@ -354,6 +368,8 @@ def _answer(status: int, response: Response, api: Api) -> Json:
         return {"status": status, "content_type": "application/json", "body": body}
     if media.startswith("text/"):
         return {"status": status, "content_type": media, "body": body if isinstance(body, str) else "text"}
+    if (begin := _BEGINNINGS.get(media.lower())) is not None:
+        return {"status": status, "content_type": media, "body": {"base64": b64encode(begin + b"content").decode()}}
     return {"status": status, "content_type": media if "*" not in media else "text/plain", "body": "content"}
 
 

@@ -33,6 +33,11 @@ FILE_PROPERTIES: Final[dict[str, Any]] = {
 }
 _FILE_SCHEMA: Final[dict[str, Any]] = {"type": ["object", "string"], "properties": FILE_PROPERTIES}
 _FILE_NOTE: Final = "A file: its text, or an object with text or base64."
+_WHOLE: Final = {  # arguments that no parameter and no property of the document is, by their place
+    "body": "The whole body of the request.",
+    "form": "All fields of the form that is sent.",
+    "querystring": "The whole query, behind the question mark of the address.",
+}
 _SELECT: Final[dict[str, Any]] = {
     "type": "string",
     "description": "JMESPath: only what it selects of the answer is returned, e.g. items[].{id: id, name: name}",
@@ -220,6 +225,8 @@ def _property(item: Input, library: Library) -> JsonSchema:
     description = one_line(item.description, 400)
     if description and description != cleaned.get("description"):
         cleaned = {**cleaned, "description": description}
+    elif not item.name and item.place in _WHOLE and "description" not in cleaned and "$ref" not in cleaned:
+        cleaned = {**cleaned, "description": _WHOLE[item.place]}
     if item.deprecated and not cleaned.get("deprecated"):
         cleaned = {**cleaned, "deprecated": True}
     return cleaned

@@ -27,7 +27,7 @@ import h11
 from mcpfactory_runtime.upstream.encoding import is_json
 from mcpfactory_runtime.upstream.expectation import RecordedRequest, credential_faults, differences
 
-__all__ = ["RecordedRequest", "StubUpstream", "load_cases"]
+__all__ = ["RecordedRequest", "StubUpstream", "case_content", "load_cases"]
 
 _MAX_HEAD: Final = 256 * 1024  # bytes of a request's head; long queries are among the things to be tested
 _NO_BODY: Final = frozenset({204, 205, 304})
@@ -220,18 +220,19 @@ class StubUpstream:
             response = response[min(self._served[number], len(response) - 1)]
         self._served[number] += 1
         kind = response.get("content_type", "application/json")
-        body = response.get("body")
-        if body is None and "body" not in response:
-            content = b""
-        elif is_json(kind):
-            content = json.dumps(body, ensure_ascii=False).encode()
-        elif isinstance(body, Mapping) and "base64" in body:
-            content = b64decode(body["base64"])
-        else:
-            content = b"" if body is None else str(body).encode()
+        content = case_content(kind, response["body"]) if "body" in response else b""
         headers = [("Content-Type", kind)] if kind and content else []
         headers += [(str(name), str(value)) for name, value in response.get("headers", {}).items()]
         return _Answer(int(response.get("status", 200)), tuple(headers), content)
+
+
+def case_content(kind: str, body: Any) -> bytes:
+    """Return the bytes that stand for the body of a case's response: JSON by its media type, `{"base64": …}`, or text."""
+    if is_json(kind):
+        return json.dumps(body, ensure_ascii=False).encode()
+    if isinstance(body, Mapping) and "base64" in body:
+        return b64decode(body["base64"])
+    return b"" if body is None else str(body).encode()
 
 
 def _recorded(head: h11.Request, body: bytes) -> RecordedRequest:
