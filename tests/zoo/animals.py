@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from tests.zoo import at_urls, behaviour, catalogue, changes, conduct, packages, performance, protocol, robustness
+from tests.zoo import (
+    arrays,
+    at_urls,
+    behaviour,
+    catalogue,
+    changes,
+    conduct,
+    listening,
+    packages,
+    performance,
+    protocol,
+    robustness,
+)
 from tests.zoo.base import Animal
 
 _BASES = (Animal, at_urls.Served, changes.Changed, conduct.Talkative, catalogue.Reschemed, packages.Packaged)
@@ -10,7 +22,7 @@ _BASES = (Animal, at_urls.Served, changes.Changed, conduct.Talkative, catalogue.
 
 def animals() -> dict[str, type[Animal]]:
     """Every animal by name, in the order of the files."""
-    modules = (protocol, changes, catalogue, behaviour, conduct, packages, robustness, performance)
+    modules = (protocol, arrays, listening, changes, catalogue, behaviour, conduct, packages, robustness, performance)
     kinds = [kind for module in modules for kind in vars(module).values()]
     return (
         changes.answering()

@@ -124,6 +124,13 @@ class Animal:
         if name not in [prompt["name"] for prompt in self.prompts()]:
             raise RpcError(-32602, "no such prompt")
 
+    def completed(self, params: Json) -> Json:
+        if "completions" not in self.capabilities():
+            raise self.unknown_method()
+        if "argument" not in params:
+            raise RpcError(-32602, "argument is missing")
+        return self.complete(params["ref"])
+
     def complete(self, ref: Json) -> Json:
         self.check_prompt(ref["name"])
         return {"completion": {"values": ["Ada", "Grace"], "total": 2, "hasMore": False}}
@@ -193,7 +200,7 @@ class Animal:
             "resources/read": lambda: self.read_resource(params["uri"], modern=VERSION in meta),
             "prompts/list": lambda: {"prompts": self.prompts()},
             "prompts/get": lambda: self.get_prompt(params["name"], params.get("arguments", {})),
-            "completion/complete": lambda: self.complete(params["ref"]),
+            "completion/complete": lambda: self.completed(params),
         }
         if method not in answers:
             raise self.unknown_method()

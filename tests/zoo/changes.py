@@ -68,6 +68,11 @@ def of_nothing(params: Json) -> bool:
     return params.get("ref", {}).get("name") == "mcpfactory_nothing"
 
 
+def of_something(params: Json) -> bool:
+    return "argument" in params and not of_nothing(params)
+
+
+NEWER = ("audio", "resource_link")
 OOPS = RpcError(-32603, "oops")
 CALL, READ, GET, FILL = "tools/call", "resources/read", "prompts/get", "completion/complete"
 
@@ -113,9 +118,14 @@ CHANGES: dict[str, Change] = {
     "PromptTeller": Change("features.unknown-prompt", GET, said(), unknown("name")),
     "Presuming": Change("features.prompt-arguments", GET, said(), lambda params: params["name"] == "tour" and not params["arguments"]),
     # completion and logging
-    "Incomplete": Change("features.completion", FILL, OOPS, lambda params: not of_nothing(params)),
-    "Numeric": Change("features.completion", FILL, {"completion": {"values": [1, 2]}}, lambda params: not of_nothing(params)),
-    "Endlessness": Change("features.completion", FILL, {"completion": {"values": ["x"] * 101}}, lambda params: not of_nothing(params)),
+    "Incomplete": Change("features.completion", FILL, OOPS, of_something),
+    "Numeric": Change("features.completion", FILL, {"completion": {"values": [1, 2]}}, of_something),
+    "Endlessness": Change("features.completion", FILL, {"completion": {"values": ["x"] * 101}}, of_something),
+    "Argumentless": Change("features.completion-argument", FILL, {"completion": {"values": ["Ada"]}}, lambda params: "argument" not in params),
+    "Anachronist": Change("content.revision", CALL, block(type="resource_link", uri="zoo://plan", name="plan"), of_moon),
+    "Underscorer": Change("content.meta-keys", CALL, text("waxing", _meta={"_zoo": 1}), of_moon),
+    "Pathfinder": Change("content.meta-keys", CALL, text("waxing", _meta={"zoo/cage/lion": 1}), of_moon),
+    "HealthyKeys": Change("", CALL, text("waxing", _meta={"a": 1, "zoo.example/a.b_c-d": 1, "x/": 1, "z-oo.e2/9": 1}), of_moon),
     "Finisher": Change("features.unknown-completion", FILL, {"completion": {"values": []}}, of_nothing),
     "Levelless": Change("features.log-level", "logging/setLevel", OOPS, lambda params: params["level"] == "emergency"),
     "Loud": Change("features.unknown-log-level", "logging/setLevel", {}, unknown("level")),
@@ -155,7 +165,7 @@ CHANGES: dict[str, Change] = {
     "HealthyPath": Change("", "resources/templates/list", entry("resourceTemplates", uriTemplate="file:///zoo/{path*}")),
     "HealthyAssistant": Change("", GET, said("assistant", {"type": "image", "data": GIF, "mimeType": "image/gif"}), lambda params: bool(params.get("arguments"))),
     "HealthySilentPrompt": Change("", GET, {"messages": [], "description": ""}, lambda params: bool(params.get("arguments"))),
-    "HealthyNothingToComplete": Change("", FILL, {"completion": {"values": []}}, lambda params: not of_nothing(params)),
+    "HealthyNothingToComplete": Change("", FILL, {"completion": {"values": []}}, of_something),
     "HealthyStrict": Change("", CALL, RpcError(-32602, "a must be a number"), lambda params: params["name"] == "add" and type(params["arguments"].get("a")) not in (int, float)),
     "HealthyTerse": Change("", CALL, {"content": []}, of_moon),
     "HealthyGenerous": Change("", CALL, text("waxing", extra={"a": 1}, _meta={"zoo.example/x": None}), of_moon),
@@ -189,6 +199,13 @@ class Changed(Animal):
         if isinstance(answer, RpcError):
             raise answer
         result = answer(params) if callable(answer) else answer
+        old = not modern(params) and self.agreed in self.handshakes[:2]  # their clients know neither sounds nor links
+        if (
+            old
+            and self.rule != "content.revision"
+            and any(one.get("type") in NEWER for one in result.get("content", []))
+        ):
+            return healthy(method, params)
         return self.envelope(method, result) | result if modern(params) else result
 
 

@@ -357,62 +357,6 @@ class Loner(Animal):
         return {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "one at a time"}}
 
 
-class Serialiser(Animal):
-    """Answers the members of an array one by one."""
-
-    rule = "legacy.batch"
-
-    def batch(self, messages: list[Json]) -> list[Json] | Json | None:
-        answers = super().batch(messages)
-        if isinstance(answers, list):
-            for answer in answers:
-                self.write(answer)
-            return None
-        return answers
-
-
-class Receipting(Animal):
-    """Answers an array of notifications."""
-
-    rule = "legacy.batch-silence"
-
-    def batch(self, messages: list[Json]) -> list[Json] | Json | None:
-        if messages and all("id" not in message for message in messages):
-            return [{"jsonrpc": "2.0", "id": None, "result": {}}]
-        return super().batch(messages)
-
-
-class Unreceptive(Animal):
-    """Refuses an array of responses."""
-
-    rule = "legacy.batch-silence"
-
-    def batch(self, messages: list[Json]) -> list[Json] | Json | None:
-        if any("result" in message for message in messages):
-            return {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "requests only"}}
-        return super().batch(messages)
-
-
-class Hollow(Animal):
-    """Takes an empty array for one that wants no answer."""
-
-    rule = "legacy.batch-empty"
-
-    def batch(self, messages: list[Json]) -> list[Json] | Json | None:
-        return super().batch(messages) if messages else None
-
-
-class Joiner(Animal):
-    """Begins a session in an array."""
-
-    rule = "legacy.batch-initialize"
-
-    def batch(self, messages: list[Json]) -> list[Json] | Json | None:
-        if any(message.get("method") == "initialize" for message in messages):
-            return [answer for message in messages if (answer := self.respond(message)) is not None]
-        return super().batch(messages)
-
-
 class Sleepyhead(Animal):
     """Does not answer a ping before it was greeted."""
 
@@ -545,6 +489,8 @@ class HealthyRich(Animal):
             {"type": "resource", "resource": {"uri": "zoo://plan", "blob": "", "mimeType": "image/png"}},
             {"type": "resource", "resource": {"uri": "zoo://plan", "text": "Lions.", "_meta": {}}},
         ]
+        old = self.agreed in self.handshakes[:2]  # whose clients know neither sounds nor links
+        blocks = [one for one in blocks if not old or one["type"] not in ("audio", "resource_link")]
         return {"content": blocks, "_meta": {"zoo.example/seen": True}}
 
     def resources(self) -> list[Json]:
@@ -574,104 +520,13 @@ class HealthyUnion(Animal):
         return text("a and b must be numbers", isError=True) if wrong else None
 
 
-# --- streams of notifications ---
+class Halfway(Animal):
+    """Completes nothing, with a list."""
 
+    rule = "features.no-completion"
 
-class Abrupt(Animal):
-    """Opens a stream without a word."""
+    def capabilities(self) -> Json:
+        return {key: value for key, value in super().capabilities().items() if key != "completions"}
 
-    rule = "modern.listen"
-
-    def acknowledge(self, about: Any, honoured: Json) -> None:
-        for uri in honoured.get("resourceSubscriptions", []):
-            self.on_stream(about, "notifications/resources/updated", uri=uri)
-        super().acknowledge(about, honoured)
-
-
-class Vague(Animal):
-    """Does not say what of a filter it honours."""
-
-    rule = "modern.listen"
-
-    def acknowledge(self, about: Any, honoured: Json) -> None:
-        self.on_stream(about, "notifications/subscriptions/acknowledged")
-
-
-class Tagless(Animal):
-    """Does not say to which stream a notification belongs."""
-
-    rule = "modern.listen-tagged"
-
-    def on_stream(self, about: Any, method: str, **params: Any) -> None:
-        self.tell(method, **params)
-
-
-class Stringent(Animal):
-    """Makes a text of the id of a stream."""
-
-    rule = "modern.listen-tagged"
-
-    def on_stream(self, about: Any, method: str, **params: Any) -> None:
-        super().on_stream(str(about), method, **params)
-
-
-class Overeager(Animal):
-    """Honours more than it was asked for."""
-
-    rule = "modern.listen-wanted"
-
-    def acknowledge(self, about: Any, honoured: Json) -> None:
-        super().acknowledge(about, {"toolsListChanged": True, "promptsListChanged": True})
-
-
-class Newsagent(Animal):
-    """Sends news that nobody asked for."""
-
-    rule = "modern.listen-wanted"
-
-    def acknowledge(self, about: Any, honoured: Json) -> None:
-        super().acknowledge(about, honoured)
-        self.on_stream(about, "notifications/resources/updated", uri="zoo://secret-plan")
-
-
-class Monogamist(Animal):
-    """Acknowledges one stream only."""
-
-    rule = "modern.listen-several"
-    opened = 0
-
-    def acknowledge(self, about: Any, honoured: Json) -> None:
-        self.opened += 1
-        if self.opened != 2:
-            super().acknowledge(about, honoured)
-
-
-class Replacing(Animal):
-    """Ends a stream when another one is opened."""
-
-    rule = "modern.listen-several"
-    before: Any = None
-
-    def acknowledge(self, about: Any, honoured: Json) -> None:
-        super().acknowledge(about, honoured)
-        if self.before is not None:
-            self.write({"jsonrpc": "2.0", "id": self.before, "result": self.envelope("subscriptions/listen", {})})
-        self.before = about
-
-
-class Indiscriminate(Animal):
-    """Takes any filter."""
-
-    rule = "modern.listen-malformed"
-
-    def listen(self, about: Any, wanted: Any) -> Json | None:
-        if isinstance(wanted, dict):
-            return super().listen(about, wanted)
-        return {"jsonrpc": "2.0", "id": about, "result": self.envelope("subscriptions/listen", {})}
-
-
-class HealthyDeaf(Animal):
-    """Has no streams of notifications, as servers whose lists do not change."""
-
-    def listen(self, about: Any, wanted: Any) -> Json | None:
-        raise self.unknown_method()
+    def completed(self, params: Json) -> Json:
+        return {"completion": {"values": []}}

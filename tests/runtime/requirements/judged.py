@@ -48,6 +48,11 @@ RULES_OF: Final[dict[str, str]] = {
     "initialize.malformed": "legacy.malformed-initialize",
     "initialize.ping-before": "legacy.early-ping",
     "initialize.quiet": "conduct.early",
+    "initialize.respect-version": "content.revision",
+    "fallback.no-link": "content.revision",
+    "meta.key-grammar": "content.meta-keys",
+    "completion.not-offered": "features.no-completion",
+    "completion.bad-argument": "features.completion-argument",
     "initialize.not-in-batch": "legacy.batch-initialize",
     "initialize.offer": "lists.declared lists.tools lists.resources lists.prompts conduct.log-declared conduct.changes-declared",
     "initialize.respect-capabilities": "conduct.requests",
@@ -234,6 +239,7 @@ WHY: Final[dict[str, str]] = {
     "caching.absent-before": _MAY,
     "caching.not-input-required": _MADE,
     "fallback.fields": _MAY,
+    "fallback.no-structured": _MAY,
     "initialize.same-version": "who answers with another version says that it does not speak the one asked for",
     "initialize.latest-version": "what a server speaks is known by its answers only",
     "initialize.first": _CLIENT,
@@ -308,13 +314,8 @@ WHY: Final[dict[str, str]] = {
 OPEN: Final[dict[str, str]] = {
     "message.error-without-id": "both forms are taken: clients do",
     "message.utf-8": "bytes that are no UTF-8 are to be sent over both transports",
-    "meta.key-grammar": "metadata keys of results are to be read",
-    "initialize.respect-version": "tools are to be called in each older revision, too",
     "stdio.signals": "a process is to be ended by SIGTERM",
-    "fallback.no-*": "tools are to be called in the oldest revision, too",
     "resources.traversal": "paths that climb are to be tried in templates, against a canary file",
-    "completion.not-offered": "completion is to be asked of those who do not declare it",
-    "completion.bad-argument": "completion is to be asked without its argument",
 }
 
 

@@ -68,6 +68,8 @@ Probe = Literal[
     "prompt-arguments",
     "complete",
     "complete-unknown",
+    "complete-nothing",
+    "complete-undeclared",
     "set-level",
     "unknown-level",
     "subscribe",
@@ -324,6 +326,7 @@ class Evidence:
     wrong: tuple[RecordedCall, ...] = ()  # calls with arguments that break the schema; `title` says how
     changed: tuple[RecordedCall, ...] = ()  # calls by cases again, to which the API answered other values
     listens: tuple[Listening, ...] = ()  # streams of notifications, the first still open when the second was opened
+    older: tuple[RecordedCall, ...] = ()  # calls again in sessions of older revisions; `title` is the revision
     unasked: tuple[Unasked, ...] = ()  # what the server sent besides answers
     uncalled: Mapping[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False

@@ -52,6 +52,7 @@ from mcpfactory_pipeline.checks.questions import (
     UNKNOWN_REVISION,
     OddMessage,
     Seen,
+    foreign_kinds,
     listening_filters,
 )
 from mcpfactory_pipeline.checks.target import ValidationTarget
@@ -127,6 +128,8 @@ class Interview:
         self._lists: dict[str, Listing] = {}
         self._calls: list[RecordedCall] = []
         self._others: list[RecordedCall] = []
+        self._older: list[RecordedCall] = []
+        self._planned: list[tuple[PlannedCall, RecordedCall]] = []
         self._wrong: list[RecordedCall] = []
         self._changed: list[RecordedCall] = []
         self._unasked: list[Unasked] = []
@@ -172,6 +175,8 @@ class Interview:
         async with self._session(f"session {revision}") as conversation:
             if conversation is not None and await self._initialize(conversation, revision):
                 agreed = (self._handshakes[revision].result or {}).get("protocolVersion")
+                if agreed == revision:
+                    await self._call_older(conversation, revision)
                 if agreed == revision and revision in eras.BATCHES:
                     for odd in BATCHES:
                         if not await self._odd(conversation, odd) or self._probes["batch"].received is None:
@@ -332,7 +337,7 @@ class Interview:
         """Ask what the table of questions has for this lifecycle and these capabilities."""
         seen = Seen(self._capabilities, self._lists)
         for question in QUESTIONS:
-            if question.era not in ("", *self._eras) or question.capability not in self._capabilities:
+            if question.era not in ("", *self._eras) or not question.suits(self._capabilities):
                 continue
             params = question.params(seen)
             if params is None:
@@ -384,6 +389,7 @@ class Interview:
                 continue
             params = _call_params(planned, next(self._ids))
             self._calls.append(call := await self._call(planned, conversation, message("tools/call", params)))
+            self._planned.append((planned, call))
             if planned.origin != "case" and call.exchange.problem.startswith("no answer"):
                 self._uncalled[planned.tool] = f"given up, {call.exchange.problem}: it may be slow by design"
             if not call.failed and not call.mismatches and tells_value(call) and arrival(call).nothing:
@@ -404,6 +410,14 @@ class Interview:
         if answered and not made[-1].exchange.problem and self._seconds_left() > 0:
             request = message("tools/call", {"name": planned.tool, "arguments": dict(planned.arguments)})
             kept.append(await self._call(planned, conversation, request))
+
+    async def _call_older(self, conversation: Conversation, revision: str) -> None:
+        """Call again what returned kinds of content that the revision does not have."""
+        for planned, call in self._planned:
+            if foreign_kinds(call.exchange, revision) and self._seconds_left() > 0:
+                params = {"name": planned.tool, "arguments": dict(planned.arguments)}
+                made = await self._call(planned, conversation, self._handshake_message("tools/call", params))
+                self._older.append(replace(made, title=revision))
 
     async def _call(self, planned: PlannedCall, conversation: Conversation, request: Json) -> RecordedCall:
         """Call a tool, and note what reached the stub upstream meanwhile."""
@@ -501,6 +515,7 @@ class Interview:
             lists=self._lists,
             calls=tuple(self._calls),
             others=tuple(self._others),
+            older=tuple(self._older),
             wrong=tuple(self._wrong),
             changed=tuple(self._changed),
             listens=self._listens,

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Era, Listing, Probe
-from mcpfactory_pipeline.checks.exchange import Json
+from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_runtime.revisions import REVISIONS
 
 __all__ = [
     "BATCHES",
@@ -23,6 +24,7 @@ __all__ = [
     "OddMessage",
     "Seen",
     "WireQuestion",
+    "foreign_kinds",
     "listening_filters",
 ]
 
@@ -54,13 +56,20 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class WireQuestion:
-    """One request. `params` returns what to send, None where there is nothing to ask about; `era` "" is for both lifecycles."""
+    """One request. `params` returns what to send, None where there is nothing to ask about; `era` "" is for both lifecycles.
+
+    `capability` is what a server must declare to be asked, or with a `!` before it what it must not.
+    """
 
     probe: Probe
     method: str
     params: Callable[[Seen], Json | None]
     capability: str = ""
     era: Era | str = ""
+
+    def suits(self, capabilities: Mapping[str, Any]) -> bool:
+        """Whether a server with these capabilities is asked."""
+        return (self.capability.removeprefix("!") in capabilities) is not self.capability.startswith("!")
 
 
 def _always(**params: Any) -> Callable[[Seen], Json | None]:
@@ -87,6 +96,11 @@ def _completed(seen: Seen) -> Json | None:
     if not name or not arguments:
         return None
     return {"ref": {"type": "ref/prompt", "name": name}, "argument": {"name": arguments[0]["name"], "value": ""}}
+
+
+def _unargued(seen: Seen) -> Json | None:
+    completed = _completed(seen)
+    return {"ref": completed["ref"]} if completed else None
 
 
 def _watched(seen: Seen) -> Json | None:
@@ -116,6 +130,13 @@ QUESTIONS: Final[tuple[WireQuestion, ...]] = (
         "completion/complete",
         _always(ref={"type": "ref/prompt", "name": NOTHING}, argument={"name": "a", "value": ""}),
         "completions",
+    ),
+    WireQuestion("complete-nothing", "completion/complete", _unargued, "completions"),
+    WireQuestion(
+        "complete-undeclared",
+        "completion/complete",
+        _always(ref={"type": "ref/prompt", "name": NOTHING}, argument={"name": "a", "value": ""}),
+        "!completions",
     ),
     WireQuestion("unknown-level", "logging/setLevel", _always(level="loud"), "logging", "legacy"),
     WireQuestion("set-level", "logging/setLevel", _always(level="emergency"), "logging", "legacy"),
@@ -165,6 +186,14 @@ BATCHES: Final[tuple[OddMessage, ...]] = (
 BATCH_INITIALIZE: Final = OddMessage(
     "batch-initialize", [{**_HELLO, "params": eras.initialize_params(max(eras.BATCHES))}, _PINGS[0]], True
 )
+
+
+def foreign_kinds(exchange: WireExchange, revision: str) -> list[str]:
+    """Return the kinds of content in the result of a call that a revision does not have, though another one does."""
+    content = (exchange.result or {}).get("content")
+    kinds = [block.get("type") for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    newest = REVISIONS[eras.LATEST_MODERN].content
+    return sorted({kind for kind in kinds if kind in newest and kind not in REVISIONS[revision].content})
 
 
 def listening_filters(capabilities: Any, lists: Mapping[str, Listing]) -> tuple[Json, Json]:

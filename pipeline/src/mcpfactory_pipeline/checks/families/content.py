@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.families.legacy import era_or_reason
 from mcpfactory_pipeline.checks.families.modern import is_modern
+from mcpfactory_pipeline.checks.questions import foreign_kinds
 from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, RuleOutcome, not_applicable, rule_outcome
 from mcpfactory_runtime.revisions import REVISIONS
 
 __all__ = ["RULES"]
 
 _KNOWN: Final = frozenset(kind for revision in REVISIONS.values() for kind in revision.content)
+_LABEL: Final = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_KEY: Final = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?")
+_OWN: Final = frozenset({"inputSchema", "outputSchema", "structuredContent"})
 _BYTES: Final = ("image", "audio")
 # The first bytes of formats that begin in one way only, by MIME type.
 _SIGNATURES: Final[dict[str, bytes]] = {
@@ -182,7 +187,62 @@ def _text_faults(block: _Block) -> Iterator[Fault]:
         yield Fault(words, block.where, block.exchange)
 
 
+def _revision(evidence: Evidence) -> RuleOutcome:
+    if (reason := era_or_reason(evidence, "legacy")) is not None:
+        return reason
+    if not evidence.older:
+        return not_applicable("no tool returned content that an older revision of the server does not have")
+    return rule_outcome(len(evidence.older), (fault for call in evidence.older for fault in _revision_faults(call)))
+
+
+def _revision_faults(call: RecordedCall) -> Iterator[Fault]:
+    if foreign := foreign_kinds(call.exchange, call.title):
+        yield Fault(f"in {call.title}, which has no such content, {', '.join(foreign)} came", call.tool, call.exchange)
+
+
+def _meta_keys(evidence: Evidence) -> RuleOutcome:
+    """Keys of metadata wherever the protocol has metadata; schemas and structured content are the server's own."""
+    if (reason := era_or_reason(evidence)) is not None:
+        return reason
+    found = [
+        (key, exchange)
+        for exchange in evidence.traffic
+        if exchange.result is not None
+        for meta in _metadata(exchange.result)
+        for key in meta
+    ]
+    wrong = {key: exchange for key, exchange in reversed(found) if not _KEY.fullmatch(key)}
+    faults = (Fault(f"the metadata key {key[:80]!r} is none", key[:80], exchange) for key, exchange in wrong.items())
+    return rule_outcome(len({key for key, _ in found}), faults)
+
+
+def _metadata(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, list):
+        for one in value:
+            yield from _metadata(one)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            if key == "_meta" and isinstance(one, dict):
+                yield one
+            elif key not in _OWN:
+                yield from _metadata(one)
+
+
 RULES: Final[tuple[Rule, ...]] = (
+    Rule(
+        id="content.revision", family="content", severity=2, gate=False, check=_revision,
+        statement="In a session of an older revision, tools return only kinds of content that it has.",
+        source="MCP basic/lifecycle, Operation: both sides should respect the negotiated version; schema, CallToolResult of that revision",
+        hint="send a text that says what it would have been: clients of that revision refuse the whole result",
+        until=eras.LATEST_HANDSHAKE,
+    ),
+    Rule(
+        id="content.meta-keys", family="content", severity=1, gate=False, check=_meta_keys,
+        statement="Keys of metadata are a name, or labels with dots between them, a slash and a name.",
+        source="MCP basic/index, _meta: names and labels begin and end with a letter or digit (no client reads keys that it does not know: it weighs 1)",
+        hint="write example.com/name: letters and digits, and between them also hyphens, in names dots and underscores",
+        since=eras.STRUCTURED,
+    ),
     Rule(
         id="content.types", family="content", severity=3, gate=True, check=_over(_blocks, _type_faults),
         statement="Blocks of content have a type that the protocol knows.",

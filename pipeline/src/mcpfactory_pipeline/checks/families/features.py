@@ -11,7 +11,7 @@ from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.families.legacy import describe_answer, probe_check
 from mcpfactory_pipeline.checks.questions import NOTHING_TO_ASK
 from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, RuleOutcome, not_applicable
-from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND
+from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 
 __all__ = ["RULES"]
 
@@ -77,6 +77,20 @@ def _prompt(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault("a message has a role that is neither user nor assistant", "prompts/get", exchange)
     elif any(not isinstance(message.get("content"), dict) for message in messages):
         yield Fault("the content of a message is no block", "prompts/get", exchange)
+
+
+def _not_completed(exchange: WireExchange) -> Iterator[Fault]:
+    found: Any = (exchange.result or {}).get("completion")
+    if isinstance(found, dict) and found.get("values"):
+        return  # it completes, and does not say so
+    if exchange.code != METHOD_NOT_FOUND and exchange.received is not None:
+        yield Fault(f"expected error {METHOD_NOT_FOUND}, got {describe_answer(exchange)}", "completion", exchange)
+
+
+def _undeclared(evidence: Evidence) -> RuleOutcome:
+    if "completions" in evidence.capabilities:
+        return not_applicable("the server declares completions")
+    return probe_check("complete-undeclared", _not_completed, era="")(evidence)
 
 
 def _completion(exchange: WireExchange) -> Iterator[Fault]:
@@ -148,6 +162,18 @@ RULES: Final[tuple[Rule, ...]] = (
         statement=f"The completion for a prompt that does not exist is answered with error {INVALID_PARAMS}.",
         source="MCP server/utilities/completion, Error Handling",
         hint="look the reference up first",
+    ),
+    Rule(
+        id="features.completion-argument", family="features", severity=2, gate=False, check=_asked("complete-nothing", _refuses("completion without an argument", INVALID_PARAMS), "completions"),
+        statement=f"A request for a completion that names no argument is answered with error {INVALID_PARAMS}.",
+        source="MCP server/utilities/completion, Error Handling: missing required arguments",
+        hint="check the request against its schema first",
+    ),
+    Rule(
+        id="features.no-completion", family="features", severity=1, gate=False, check=_undeclared,
+        statement=f"A server that completes nothing answers requests for completions with error {METHOD_NOT_FOUND}.",
+        source="MCP server/utilities/completion, Error Handling: method not found, where the capability is not supported",
+        hint="leave the method out, or declare completions",
     ),
     Rule(
         id="features.log-level", family="features", severity=3, gate=True, check=_asked("set-level", _done("logging/setLevel"), "logging", "legacy"),

@@ -1,0 +1,107 @@
+"""Animals that get streams of notifications wrong, which the per-request lifecycle has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.zoo.base import Animal, Json
+
+
+class Abrupt(Animal):
+    """Opens a stream without a word."""
+
+    rule = "modern.listen"
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        for uri in honoured.get("resourceSubscriptions", []):
+            self.on_stream(about, "notifications/resources/updated", uri=uri)
+        super().acknowledge(about, honoured)
+
+
+class Vague(Animal):
+    """Does not say what of a filter it honours."""
+
+    rule = "modern.listen"
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        self.on_stream(about, "notifications/subscriptions/acknowledged")
+
+
+class Tagless(Animal):
+    """Does not say to which stream a notification belongs."""
+
+    rule = "modern.listen-tagged"
+
+    def on_stream(self, about: Any, method: str, **params: Any) -> None:
+        self.tell(method, **params)
+
+
+class Stringent(Animal):
+    """Makes a text of the id of a stream."""
+
+    rule = "modern.listen-tagged"
+
+    def on_stream(self, about: Any, method: str, **params: Any) -> None:
+        super().on_stream(str(about), method, **params)
+
+
+class Overeager(Animal):
+    """Honours more than it was asked for."""
+
+    rule = "modern.listen-wanted"
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        super().acknowledge(about, {"toolsListChanged": True, "promptsListChanged": True})
+
+
+class Newsagent(Animal):
+    """Sends news that nobody asked for."""
+
+    rule = "modern.listen-wanted"
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        super().acknowledge(about, honoured)
+        self.on_stream(about, "notifications/resources/updated", uri="zoo://secret-plan")
+
+
+class Monogamist(Animal):
+    """Acknowledges one stream only."""
+
+    rule = "modern.listen-several"
+    opened = 0
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        self.opened += 1
+        if self.opened != 2:
+            super().acknowledge(about, honoured)
+
+
+class Replacing(Animal):
+    """Ends a stream when another one is opened."""
+
+    rule = "modern.listen-several"
+    before: Any = None
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        super().acknowledge(about, honoured)
+        if self.before is not None:
+            self.write({"jsonrpc": "2.0", "id": self.before, "result": self.envelope("subscriptions/listen", {})})
+        self.before = about
+
+
+class Indiscriminate(Animal):
+    """Takes any filter."""
+
+    rule = "modern.listen-malformed"
+
+    def listen(self, about: Any, wanted: Any) -> Json | None:
+        if isinstance(wanted, dict):
+            return super().listen(about, wanted)
+        return {"jsonrpc": "2.0", "id": about, "result": self.envelope("subscriptions/listen", {})}
+
+
+class HealthyDeaf(Animal):
+    """Has no streams of notifications, as servers whose lists do not change."""
+
+    def listen(self, about: Any, wanted: Any) -> Json | None:
+        raise self.unknown_method()
