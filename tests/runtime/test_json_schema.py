@@ -443,3 +443,10 @@ def test_it_refuses_nothing_that_json_schema_accepts_even_beside_slips(part: Any
     schema = schema_of(part, **{"$defs": RECURSIVE})
     if jsonschema.Draft202012Validator(schema).is_valid({"a": value}):
         assert same(compile_schema(schema).validate({"a": value})["a"], value)
+
+
+def test_a_multiple_of_a_fraction_may_be_too_large_for_a_float() -> None:
+    schema = {"properties": {"a": {"type": "number", "multipleOf": 2.5}}}
+    compile_schema(schema).validate({"a": 10**400})
+    with pytest.raises(ArgumentError):
+        compile_schema(schema).validate({"a": 10**400 + 1})

@@ -14,15 +14,36 @@ from tests.zoo import (
     performance,
     protocol,
     robustness,
+    tempted,
 )
 from tests.zoo.base import Animal
 
-_BASES = (Animal, at_urls.Served, changes.Changed, conduct.Talkative, catalogue.Reschemed, packages.Packaged)
+_BASES = (
+    Animal,
+    at_urls.Served,
+    changes.Changed,
+    conduct.Talkative,
+    catalogue.Reschemed,
+    packages.Packaged,
+    tempted.Reading,
+)
 
 
 def animals() -> dict[str, type[Animal]]:
     """Every animal by name, in the order of the files."""
-    modules = (protocol, arrays, listening, changes, catalogue, behaviour, conduct, packages, robustness, performance)
+    modules = (
+        protocol,
+        arrays,
+        listening,
+        changes,
+        catalogue,
+        behaviour,
+        conduct,
+        packages,
+        robustness,
+        performance,
+        tempted,
+    )
     kinds = [kind for module in modules for kind in vars(module).values()]
     return (
         changes.answering()

@@ -101,6 +101,7 @@ RULES_OF: Final[dict[str, str]] = {
     "resources.capability": "lists.declared",
     "resources.list": "lists.resources",
     "resources.templates": "lists.templates lists.uris",
+    "resources.traversal": "security.files",
     "resources.read-text": "lists.read content.resources",
     "resources.read-blob": "content.base64",
     "resources.mime-type": "content.mime",
@@ -315,7 +316,6 @@ OPEN: Final[dict[str, str]] = {
     "message.error-without-id": "both forms are taken: clients do",
     "message.utf-8": "bytes that are no UTF-8 are to be sent over both transports",
     "stdio.signals": "a process is to be ended by SIGTERM",
-    "resources.traversal": "paths that climb are to be tried in templates, against a canary file",
 }
 
 

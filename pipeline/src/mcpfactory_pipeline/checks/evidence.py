@@ -26,6 +26,7 @@ __all__ = [
     "Probe",
     "ProbeAnswer",
     "RecordedCall",
+    "RecordedTemptation",
     "ServerProcess",
     "Unasked",
     "answer_text",
@@ -248,6 +249,17 @@ class RecordedCall:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedTemptation:
+    """One call or read with a bait as a value (`bait`), and whether the answer or the listener shows that it was taken."""
+
+    kind: Literal["file", "command", "address"]
+    where: str  # the tool, or the template of a resource
+    argument: str
+    exchange: WireExchange
+    taken: bool
+
+
+@dataclass(frozen=True, slots=True)
 class FailureOutcome:
     """One call while the API failed in one way, and the next one, when it was well again."""
 
@@ -335,6 +347,7 @@ class Evidence:
     package: PackageFacts | None = None  # of a server in a workspace
     missing: Mapping[str, str] = field(default_factory=dict)  # probe or list → why it was not made; * for all others
     http: Mapping[HttpProbe, ProbeAnswer] = field(default_factory=dict)  # of a server at a URL
+    temptations: tuple[RecordedTemptation, ...] = ()  # of a server that was started here, without a stub upstream
     failures: tuple[FailureOutcome, ...] = ()  # what happened while the API failed
     traffic: tuple[WireExchange, ...] = ()  # every request that was made, in order
     limits: Mapping[str, float] = field(default_factory=dict)  # what policy allows, by the names of `gates.COSTS`

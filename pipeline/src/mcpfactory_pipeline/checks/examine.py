@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.ids import utc_now
+from mcpfactory_pipeline.checks.bait import Bait
 from mcpfactory_pipeline.checks.calls import api_variables, plan_calls, read_cases, read_examples, required_variables
 from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence
@@ -78,6 +79,8 @@ async def observe(
             stub = await stack.enter_async_context(StubUpstream(cases, environ=environ))
             environ = api.with_api(environ, stub.base_url)
         own = {} if target.url is not None else _guarded(secrets)
+        bait = await stack.enter_async_context(Bait()) if target.url is None and stub is None else None
+        secrets |= bait.secrets if bait is not None else {}
         enough = timeout + _A_CALL * len(cases or ())
         evidence = await Interview(
             target,
@@ -88,6 +91,7 @@ async def observe(
             stub=stub,
             examples=examples,
             connect=connect,
+            bait=bait,
         ).run()
     _require_tools(evidence, examples, target.examples)
     if cases is not None:

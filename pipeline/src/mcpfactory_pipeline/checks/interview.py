@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
+from mcpfactory_pipeline.checks.bait import Bait, may_be_tempted, tempt, tempt_templates
 from mcpfactory_pipeline.checks.calls import (
     PlannedCall,
     plan_calls,
@@ -37,6 +39,7 @@ from mcpfactory_pipeline.checks.evidence import (
     Probe,
     ProbeAnswer,
     RecordedCall,
+    RecordedTemptation,
     ServerProcess,
     Unasked,
 )
@@ -69,6 +72,7 @@ _ANSWER: Final = 10.0  # seconds that one answer may take
 _SLOWER: Final = 10  # times as long as the first answer an answer may take, where that is more
 _STARTS: Final = 10  # starts of the server that the examination has
 _TIRED: Final = 2.0  # the same, after three answers that did not come
+_TEMPTED: Final = 3.0  # seconds for the answer to a bait
 _MAX_PAGES: Final = 100
 _LISTS: Final = {
     "tools/list": "tools",
@@ -103,8 +107,10 @@ class Interview:
         stub: StubUpstream | None = None,
         examples: Sequence[Mapping[str, Any]] = (),
         connect: Connect | None = None,
+        bait: Bait | None = None,
     ) -> None:
         self._target = target
+        self._bait = bait
         self._connect = connect or _connect
         self._environ = environ
         self._secrets = secrets
@@ -132,6 +138,7 @@ class Interview:
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
         self._wrong: list[RecordedCall] = []
         self._changed: list[RecordedCall] = []
+        self._temptations: list[RecordedTemptation] = []
         self._unasked: list[Unasked] = []
         self._uncalled: dict[str, str] = {}
         self._missing: dict[str, str] = {}
@@ -332,6 +339,27 @@ class Interview:
             )
         await self._ask_questions(conversation, message)
         await self._call_tools(conversation, message)
+        if self._bait is not None and self._stub is None:
+            await self._tempt(self._bait, conversation, message)
+
+    async def _tempt(self, bait: Bait, conversation: Conversation, message: Any) -> None:
+        """Call tools that answered before, and read resources, with a bait as a value."""
+        made = {call.tool: _sent_arguments(call.exchange) for call in self._calls if not call.failed}
+        tools = [
+            (name, tool)
+            for name, tool in Evidence(lists=self._lists).named_tools
+            if name in made and may_be_tempted(tool, allow_calls=self._target.allow_calls)
+        ]
+        templates = self._lists.get("resources/templates/list")
+        for one in [*tempt(tools, made, bait), *tempt_templates(templates.items if templates else (), bait)]:
+            if self._seconds_left() <= 0:
+                self._missing["temptations"] = _OVER
+                return
+            exchange = await self._ask(conversation, message(one.method, dict(one.params)), _TEMPTED)
+            taken = bait.taken(one.kind, json.dumps(exchange.received, ensure_ascii=False))
+            self._temptations.append(RecordedTemptation(one.kind, one.tool, one.argument, exchange, taken))
+            if exchange.problem.startswith("the server"):
+                return
 
     async def _ask_questions(self, conversation: Conversation, message: Any) -> None:
         """Ask what the table of questions has for this lifecycle and these capabilities."""
@@ -527,7 +555,15 @@ class Interview:
             missing=self._missing,
             traffic=tuple(self._traffic),
             http=self._http,
+            temptations=tuple(self._temptations),
         )
+
+
+def _sent_arguments(exchange: WireExchange) -> Json:
+    """Return the arguments of a call that was made."""
+    params = exchange.sent.get("params") if isinstance(exchange.sent, dict) else None
+    arguments = params.get("arguments") if isinstance(params, dict) else None
+    return arguments if isinstance(arguments, dict) else {}
 
 
 def _call_params(planned: PlannedCall, token: int) -> Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from mcpfactory_codegen.describe.suspicion import ORDERS
@@ -103,6 +103,32 @@ def _named(evidence: Evidence, text: str) -> str:
     return next((name for name, value in evidence.secrets.items() if value in text), "")
 
 
+_TAKEN: Final = {
+    "file": "the answer holds a file of this machine that is outside of every folder of the server",
+    "command": "the answer holds what a shell makes of a part of the value",
+    "address": "the server asked the address of this machine that the value names",
+}
+
+
+def _not_taken(kind: str, what: str) -> Callable[[Evidence], RuleOutcome]:
+    """Return the check that no bait of a kind was taken."""
+
+    def check(evidence: Evidence) -> RuleOutcome:
+        if evidence.transport == "http":
+            return not_applicable("only a server that is started here is tried: the bait lies on this machine")
+        tried = [one for one in evidence.temptations if one.kind == kind]
+        if not tried:
+            return not_applicable(f"there is no tool that may be called, and no template, that takes {what}")
+        caught = {(one.where, one.argument): one for one in reversed(tried) if one.taken}
+        faults = (
+            Fault(f"{argument!r} took the bait: {_TAKEN[kind]}", where, one.exchange)
+            for (where, argument), one in caught.items()
+        )
+        return rule_outcome(len({(one.where, one.argument) for one in tried}), faults)
+
+    return check
+
+
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="security.hidden-text", family="security", severity=5, gate=True, check=_hidden,
@@ -121,5 +147,23 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="A secret placed in the environment appears in no answer, error or log.",
         source="MCP basic/security best practices; secrets reach upstream and nothing else",
         hint="log names of settings, not values; keep request headers out of error texts",
+    ),
+    Rule(
+        id="security.files", family="security", severity=3, gate=False, check=_not_taken("file", "a path"),
+        statement="No value of an argument, or of a resource template, leads to files outside of what the server is for.",
+        source="MCP server/resources, Security Considerations: servers must validate all resource URIs; server/tools: servers must validate all tool inputs",
+        hint="join the value below one folder, resolve it, and refuse what is outside (mcpfactory_runtime.safe_join)",
+    ),
+    Rule(
+        id="security.commands", family="security", severity=5, gate=True, check=_not_taken("command", "free text"),
+        statement="No value of an argument is run as a command.",
+        source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
+        hint="start programs with a list of arguments and no shell",
+    ),
+    Rule(
+        id="security.addresses", family="security", severity=2, gate=False, check=_not_taken("address", "an address"),
+        statement="No value of an argument makes the server ask addresses of its own machine.",
+        source="MCP basic/security best practices, Server-Side Request Forgery",
+        hint="refuse loopback, private and link-local addresses unless a setting permits them, after the name is resolved",
     ),
 )  # fmt: skip

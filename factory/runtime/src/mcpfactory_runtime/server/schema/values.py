@@ -160,7 +160,11 @@ def is_number(value: Any) -> bool:
 def _is_multiple(value: float, of: float) -> bool:
     if isinstance(value, int) and isinstance(of, int):
         return value % of == 0
-    ratio = value / of
+    try:
+        ratio = value / of
+    except OverflowError:  # an integer that no float can be
+        (above, below), (step, part) = value.as_integer_ratio(), of.as_integer_ratio()
+        return above * part % (below * step) == 0
     return math.isfinite(ratio) and math.isclose(ratio, round(ratio), rel_tol=1e-9, abs_tol=1e-9)
 
 
