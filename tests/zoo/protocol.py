@@ -87,6 +87,21 @@ class Chatterbox(Animal):
         print("Welcome to the zoo!", flush=True)
 
 
+class Cacophonist(Chatterbox):
+    """Writes to stdout a picture, two messages on a line, a text in Latin-1, and a message of 17 MB."""
+
+    def begin(self) -> None:
+        told = b'{"jsonrpc": "2.0", "method": "notifications/zoo", "params": {"song": "%s"}}'
+        lines = (
+            b"\x89PNG\r\x1a\x00\x00\x00\rIHDR",
+            2 * told,
+            "Der Bär grüßt.".encode("latin-1"),
+            told % (b"o" * 17_000_000),
+        )
+        sys.stdout.buffer.write(b"\n".join(lines) + b"\n")
+        sys.stdout.flush()
+
+
 class Sleeper(Animal):
     """Does not end when stdin ends, once it has spoken the oldest revision; one session is enough to wait for."""
 

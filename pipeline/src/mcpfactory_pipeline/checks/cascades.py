@@ -22,7 +22,8 @@ Match = Literal["tool", "exchange", "unanswered", "anywhere", "unchecked"]
 class Cascade:
     """What follows from a finding of the rule `cause`: findings of `effects` (rules, or families as `legacy.`) that `match` it.
 
-    `tool`: about the same tool. `exchange`: with the same exchange as evidence. `unanswered`: whose request got no answer.
+    `tool`: about the same tool. `exchange`: with the same exchange as evidence. `unanswered`: whose request got no answer,
+    and rules that could not be checked for that reason.
     `anywhere`: all of them. `unchecked`: no findings, but rules that could not be checked.
     """
 
@@ -36,6 +37,7 @@ _ABOUT_TOOLS: Final = ("schemas.", "descriptions.", "behaviour.", "content.", "s
 CASCADES: Final[tuple[Cascade, ...]] = (
     Cascade("startup.starts", ("",), "unchecked"),
     Cascade("startup.speaks", ("",), "unchecked"),
+    Cascade("startup.stdout", ("legacy.", "modern.", "lists.", "features.", *_ABOUT_TOOLS), "unanswered"),
     Cascade("lists.tools", _ABOUT_TOOLS, "unchecked"),
     Cascade("schemas.tool-shape", ("behaviour.", "content.", "substance."), "unchecked"),
     Cascade("behaviour.answers", ("behaviour.", "content.", "substance."), "unchecked"),
@@ -70,9 +72,10 @@ def find_causes(found: Sequence[Found], tools: Collection[str]) -> dict[int, int
     return {at: _root(at, parents) for at in parents}
 
 
-def unchecked_cause(rule: Rule, found: Sequence[Found]) -> int | None:
+def unchecked_cause(rule: Rule, reason: str, found: Sequence[Found]) -> int | None:
     """Return the index of the finding because of which a rule could not be checked; None where there is none."""
-    rows = [row for row in CASCADES if row.match == "unchecked" and _is_one_of(rule.id, row.effects)]
+    matches = ("unchecked", "unanswered") if reason.startswith("no answer") else ("unchecked",)
+    rows = [row for row in CASCADES if row.match in matches and _is_one_of(rule.id, row.effects)]
     return next(
         (
             at

@@ -162,7 +162,8 @@ class _Follows:
 
     def why_not(self, one: _Judged, kept: Sequence[Fault]) -> str:
         """Return why a rule cannot be judged; "" where it can, or where no finding is the reason."""
-        cause = unchecked_cause(one.rule, self._found) if one.unknown else None
+        cause = unchecked_cause(one.rule, one.unknown, self._found) if one.unknown else None
+        cause = self.causes.get(cause, cause) if cause is not None else None
         if one.kept and not kept:
             cause = self.causes[next(at for at, (_, fault) in enumerate(self._found) if fault is one.kept[0])]
         if cause is None:

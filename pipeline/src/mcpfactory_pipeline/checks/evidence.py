@@ -93,6 +93,7 @@ class ServerProcess:
     milliseconds: int = 0  # until the first answer
     problem: str = ""  # why it could not be started or ended early
     noise: tuple[str, ...] = ()  # lines on stdout that are no JSON-RPC message
+    noise_causes: tuple[str, ...] = ()  # what they are instead, each once
     notifications: tuple[str, ...] = ()  # as they came
     stderr: str = ""  # the last of it, for evidence
     ended_after: int | None = None  # milliseconds from the end of stdin to the end of the process; None: it was killed

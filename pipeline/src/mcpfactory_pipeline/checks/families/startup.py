@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence, ServerProcess
+from mcpfactory_pipeline.checks.noise import noise_hint
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 
 __all__ = ["RULES"]
@@ -28,7 +30,12 @@ def _starts(evidence: Evidence) -> RuleOutcome:
 
 def _start_faults(start: ServerProcess) -> Iterator[Fault]:
     if not start.answered:
-        yield Fault(start.problem or "no answer came", start.purpose, proof={"stderr": start.stderr[-_STDERR:]})
+        words = start.problem or "no answer came"
+        proof = {"stderr": start.stderr[-_STDERR:]}
+        if start.noise:
+            words = f"{words}; what stood on stdout is no JSON-RPC message: {_causes(start)}"
+            proof = {"stdout": _shown(start), **proof}
+        yield Fault(words, start.purpose, proof=proof, hint=noise_hint(start.noise_causes))
 
 
 def _speaks(evidence: Evidence) -> RuleOutcome:
@@ -53,7 +60,9 @@ def _in_time(evidence: Evidence) -> RuleOutcome:
 def _stdout(evidence: Evidence) -> RuleOutcome:
     if evidence.transport != "stdio":
         return not_applicable("stdout is no channel of this transport")
-    started = [start for start in evidence.starts if start.answered or start.noise]
+    started = [
+        start for start in evidence.starts if start.answered
+    ]  # of the others startup.starts says what stood there
     if not started:
         return not_checked("the server did not start")
     return rule_outcome(len(started), (_noise(start) for start in started if start.noise))
@@ -61,10 +70,19 @@ def _stdout(evidence: Evidence) -> RuleOutcome:
 
 def _noise(start: ServerProcess) -> Fault:
     return Fault(
-        f"{len(start.noise)} lines on stdout are no JSON-RPC message",
+        f"{pluralize(len(start.noise), 'line')} on stdout {'is' if len(start.noise) == 1 else 'are'} no JSON-RPC message: {_causes(start)}",
         start.purpose,
-        proof={"stdout": "\n".join(start.noise[:5])},
+        proof={"stdout": _shown(start)},
+        hint=noise_hint(start.noise_causes),
     )
+
+
+def _causes(start: ServerProcess) -> str:
+    return ", ".join(start.noise_causes) or "text"
+
+
+def _shown(start: ServerProcess) -> str:
+    return "\n".join(start.noise[:5])
 
 
 def _ends(evidence: Evidence) -> RuleOutcome:

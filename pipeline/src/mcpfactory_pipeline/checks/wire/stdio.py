@@ -14,6 +14,7 @@ from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.noise import OVERSIZE_LINE, noise_cause
 from mcpfactory_pipeline.checks.wire.conversation import (
     MAX_MESSAGE,
     Watch,
@@ -68,6 +69,7 @@ class StdioConversation:
         self._began = time.monotonic()
         self._first_answer: int | None = None
         self._noise: list[str] = []
+        self._noise_causes: dict[str, None] = {}
         self._notifications: list[str] = []
         self._stderr = bytearray()
         self._inbox: asyncio.Queue[Json | None] = asyncio.Queue()
@@ -206,6 +208,7 @@ class StdioConversation:
             milliseconds=self._first_answer or 0,
             problem=problem,
             noise=tuple(self._noise),
+            noise_causes=tuple(self._noise_causes),
             notifications=tuple(self._notifications),
             stderr=self._stderr.decode(errors="replace"),
             ended_after=ended_after,
@@ -253,7 +256,10 @@ class StdioConversation:
         assert stream is not None  # started with a pipe
         while data := await stream.read(_CHUNK):
             for line in lines.feed(data):
-                self._handle_line(line if isinstance(line, bytes) else b"a line of more than 16 MB")
+                if isinstance(line, bytes):
+                    self._handle_line(line)
+                else:
+                    self._note_noise(OVERSIZE_LINE, OVERSIZE_LINE)
         if rest := lines.rest():
             self._handle_line(rest)
         self._inbox.put_nowait(None)
@@ -278,7 +284,12 @@ class StdioConversation:
                 elif self._inbox.qsize() < _MAX_WAITING:
                     self._inbox.put_nowait(message)
             elif len(self._noise) < _MAX_NOISE:
-                self._noise.append(line[:500].decode(errors="replace"))
+                self._note_noise(line[:500].decode(errors="replace"), noise_cause(line))
+
+    def _note_noise(self, shown: str, cause: str) -> None:
+        if len(self._noise) < _MAX_NOISE:
+            self._noise.append(shown)
+            self._noise_causes[cause] = None
 
     async def _read_stderr(self) -> None:
         stream = self._process.stderr
