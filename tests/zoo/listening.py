@@ -105,3 +105,20 @@ class HealthyDeaf(Animal):
 
     def listen(self, about: Any, wanted: Any) -> Json | None:
         raise self.unknown_method()
+
+
+class HealthyConcluder(Animal):
+    """Answers the request of a stream that is cancelled, as servers on the Go SDK do."""
+
+    own_process = True
+    open: frozenset[Any] = frozenset()
+
+    def respond(self, message: Json) -> Json | None:
+        about = message["params"].get("requestId") if message.get("method") == "notifications/cancelled" else None
+        if about in self.open:
+            self.write({"jsonrpc": "2.0", "id": about, "result": self.envelope("subscriptions/listen", {})})
+        return super().respond(message)
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        self.open |= {about}
+        super().acknowledge(about, honoured)

@@ -76,6 +76,7 @@ class StdioConversation:
         self._news = asyncio.Event()  # set with each line
         self._arrays: list[list[str]] = []  # the ids in each array that came
         self._given_up: list[object] = []  # ids whose answer came too late to matter
+        self._listened: list[object] = []  # ids of cancelled streams, whose requests some servers answer at their end
         self._readers = (asyncio.ensure_future(self._read_stdout()), asyncio.ensure_future(self._read_stderr()))
 
     @classmethod
@@ -167,6 +168,7 @@ class StdioConversation:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._heard(number), patience)
         for request in requests:
+            self._listened.append(request["id"])
             await self._write(cancellation(request))
         self.watch.heard = None
         return heard_apart(requests, heard)
@@ -238,7 +240,7 @@ class StdioConversation:
                 self._inbox.put_nowait(None)  # whoever asks next must not wait either
                 return None
             if is_answer(message):
-                if message.get("id") in self._given_up and message.get("id") is not None:
+                if message.get("id") in (*self._given_up, *self._listened) and message.get("id") is not None:
                     continue
                 return message
             if "id" in message:
