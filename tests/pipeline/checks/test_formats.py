@@ -104,21 +104,29 @@ def test_sarif_keeps_to_its_schema(report: Report) -> None:
 
 
 def test_sarif_says_where_a_tool_is_written_and_suppresses_what_is_waived() -> None:
+    places = {"": ("servers/a/src/server.py", 3), "search_books": ("a b.py", 7), "project": ("pyproject.toml", 1)}
     report = sick()
-    located = Report(
-        **{
-            **{field: getattr(report, field) for field in report.__slots__},
-            "locations": {"": ("servers/a/mcpfactory.toml", 1), "search_books": ("a.py", 7)},
-        }
-    )
+    nameless = replace(report.findings[0], rule="packaging.metadata", where="project.license")
+    argument = replace(report.findings[0], rule="descriptions.arguments", where="search_books.query")
+    located = replace(report, locations=places, findings=(*report.findings, nameless, argument, argument))
     (run,) = json.loads(FORMATS["sarif"].write(located))["runs"]
     by_rule = {result["ruleId"]: result for result in run["results"]}
-    place = by_rule["descriptions.tool"]["locations"][0]
-    assert place["physicalLocation"] == {"artifactLocation": {"uri": "a.py"}, "region": {"startLine": 7}}
+
+    def place(rule: str) -> tuple[str, int]:
+        (location,) = by_rule[rule]["locations"]
+        physical = location["physicalLocation"]
+        return physical["artifactLocation"]["uri"], physical["region"]["startLine"]
+
+    assert place("descriptions.tool") == place("descriptions.arguments") == ("a%20b.py", 7)
+    assert place("packaging.metadata") == ("pyproject.toml", 1)
+    assert place("schemas.names-valid") == ("servers/a/src/server.py", 3)  # a tool that no source names
     assert [one["kind"] for one in by_rule["descriptions.tool"]["suppressions"]] == ["external"]
-    assert "suppressions" not in by_rule["schemas.names-valid"]
+    assert by_rule["schemas.names-valid"]["suppressions"] == []
     for result in run["results"]:
         assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+        assert isinstance(result["suppressions"], list)
+    fingerprints = [result["partialFingerprints"]["ruleAndPlace/v1"] for result in run["results"]]
+    assert len(fingerprints) == len(set(fingerprints))
 
 
 class Page(HTMLParser):

@@ -115,8 +115,8 @@ class Report:
     `score` is 0-100, rounded down; `passed` means promotable: no gate failed and none was left unchecked. `checked` are
     the ids of the rules that were applied, `not_applicable` maps the others to the reason, `uncalled` the tools that were
     not called, `measured` what it cost to run (checks.measures), `matrix` what happened while the API failed. `listed` are the
-    tools as they came, for those who keep the contract. `locations` maps tools to the file and line where they are written, ""
-    to that of the server; empty for servers that are not in a workspace. `measured`, `listed` and `locations` are not in
+    tools as they came, for those who keep the contract. `locations` maps tools, and what findings name instead, to the file and line where they are
+    written, "" to that of the server; empty for servers that are not in a workspace. `measured`, `listed` and `locations` are not in
     `to_json`, so that equal servers give equal reports; the written JSON adds `measured`.
     """
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.checks.examine import validate
+from mcpfactory_pipeline.checks.places import source_places
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.launch.command import server_command, server_environ
@@ -22,9 +22,6 @@ __all__ = ["FULL_TOOL_SET", "validate_source", "with_locations"]
 
 # All tools, in the standard dialect: there are cases for every one.
 FULL_TOOL_SET: Final = {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
-_MANIFEST: Final = re.compile(r'^\{"name": ?"([^"]{1,200})"')  # one tool a line
-_FUNCTION: Final = re.compile(r"^\s*(?:async\s+)?def\s+(\w+)\s*\(")
-_LARGEST: Final = 2_000_000  # bytes of a hand-written module that is searched
 
 
 async def validate_source(
@@ -58,31 +55,6 @@ async def validate_source(
 
 
 def with_locations(report: Report, root: Path, folder: Path) -> Report:
-    """Return a report with the file and line of each tool of the server in `folder`."""
+    """Return a report with the files and lines that its findings are about, of the server in `folder`."""
     names = [tool["name"] for tool in report.listed if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
-    return replace(report, locations=tool_locations(root, folder, names))
-
-
-def tool_locations(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, tuple[str, int]]:
-    """(file, line) of each tool of the server in `folder`, with the file below `root`; "" is the server's `mcpfactory.toml`.
-
-    A tool of a manifest is on its line there, a written one at the function of its name; one that is in neither is left out.
-    """
-    wanted, found = set(tools), {"": ((folder / "mcpfactory.toml").relative_to(root).as_posix(), 1)}
-    for file in sorted((folder / "src").rglob("*.py")):
-        if "_generated" not in file.parts:
-            _find_lines(file, root, _FUNCTION, wanted, found)
-    for file in sorted((folder / "src").rglob("manifest.json")):
-        _find_lines(file, root, _MANIFEST, wanted, found)
-    return found
-
-
-def _find_lines(
-    file: Path, root: Path, mark: re.Pattern[str], wanted: set[str], found: dict[str, tuple[str, int]]
-) -> None:
-    if mark is _FUNCTION and file.stat().st_size > _LARGEST:
-        return
-    for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
-        name = mark.match(line)
-        if name and name[1] in wanted:
-            found.setdefault(name[1], (file.relative_to(root).as_posix(), number))
+    return replace(report, locations=source_places(root, folder, names))

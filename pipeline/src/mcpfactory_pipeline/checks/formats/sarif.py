@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
+from urllib.parse import quote
 
 from mcpfactory_pipeline.base.text import printable_json
+from mcpfactory_pipeline.checks.cascades import tool_of
 from mcpfactory_pipeline.checks.report import Finding, Report, Waived
 from mcpfactory_pipeline.checks.rule import Rule
 from mcpfactory_pipeline.checks.rules import RULES
@@ -29,6 +32,7 @@ def to_sarif(report: Report) -> str:
     index = {name: number for number, name in enumerate(order)}
     results = [_result(report, index, finding) for finding in report.findings]
     results += [_suppressed(report, index, known, one) for one in report.waived]
+    _number_alike(results)
     run = {
         "tool": {
             "driver": {
@@ -89,6 +93,7 @@ def _result(report: Report, index: Mapping[str, int], finding: Finding) -> dict[
     return _about(report, index, finding.rule, finding.where) | {
         "level": level,
         "message": {"text": text},
+        "suppressions": [],  # §3.27.23: all results have some, or none has
         "properties": properties,
     }
 
@@ -119,15 +124,27 @@ def _about(report: Report, index: Mapping[str, int], rule: str, where: str) -> d
     }
 
 
+def _number_alike(results: Iterable[dict[str, Any]]) -> None:
+    """Tell apart the fingerprints of what a rule says twice of one place: whoever compares runs takes equal ones for one result."""
+    seen: Counter[str] = Counter()
+    for result in results:
+        prints = result["partialFingerprints"]
+        seen[digest := prints["ruleAndPlace/v1"]] += 1
+        if seen[digest] > 1:
+            prints["ruleAndPlace/v1"] = f"{digest}/{seen[digest]}"
+
+
 def _location(report: Report, where: str) -> dict[str, Any]:
-    tool = where.split(" ", 1)[0]
     names: Iterable[str] = (part for part in (report.target, where) if part)
-    logical = {"fullyQualifiedName": " ".join(names), "kind": "function" if tool in report.locations else "resource"}
-    if tool:
-        logical["name"] = tool
+    listed = {str(tool.get("name")) for tool in report.listed if isinstance(tool, dict)}
+    tool = tool_of(where, listed)
+    logical = {"fullyQualifiedName": " ".join(names), "kind": "function" if tool else "resource"}
+    if tool or where:
+        logical["name"] = tool or where
     location: dict[str, Any] = {"logicalLocations": [logical]}
-    place = report.locations.get(tool) or report.locations.get("")
+    about = tool if tool and tool in report.locations else tool_of(where, report.locations.keys() - listed)
+    place = report.locations.get(about)
     if place:
         file, line = place
-        location["physicalLocation"] = {"artifactLocation": {"uri": file}, "region": {"startLine": line}}
+        location["physicalLocation"] = {"artifactLocation": {"uri": quote(file)}, "region": {"startLine": line}}
     return location
