@@ -310,6 +310,7 @@ class Animal:
 
     def run(self) -> None:
         self.begin()
+        sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]  # it is a text file
         for line in sys.stdin:
             self.feed(line)
         self.end()

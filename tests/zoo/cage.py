@@ -8,7 +8,14 @@ from collections.abc import Mapping, Sequence
 from mcpfactory_pipeline.checks import ValidationTarget
 from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess
 from mcpfactory_pipeline.checks.exchange import WireExchange
-from mcpfactory_pipeline.checks.wire.conversation import Watch, cancellation, client_reply, heard_apart, is_answer
+from mcpfactory_pipeline.checks.wire.conversation import (
+    Watch,
+    cancellation,
+    client_reply,
+    heard_apart,
+    is_answer,
+    printable,
+)
 from tests.zoo.base import Animal, Json
 
 
@@ -70,7 +77,9 @@ class Cage:
         came, self._came = self._came, []
         apart = len(came) > 1 and [str(one.get("id")) for one in came] not in self._arrays
         more = tuple(came[1:])
-        raw = WireExchange(text, came[0] if came else None, "" if came else "no answer", more=more, apart=apart)
+        raw = WireExchange(
+            printable(text), came[0] if came else None, "" if came else "no answer", more=more, apart=apart
+        )
         after = await self.ask(message, patience)
         self.exchanges.append(raw)
         return raw, after
@@ -89,9 +98,16 @@ class Cage:
         self.watch.sent(message)
         self._feed(json.dumps(message))
 
-    async def close(self) -> ServerProcess:
+    async def close(self, *, terminate: bool = False) -> ServerProcess:
         """See `Conversation.close`."""
-        return ServerProcess(self._purpose, answered=True, milliseconds=1, noise=tuple(self._noise), ended_after=1)
+        return ServerProcess(
+            self._purpose,
+            answered=True,
+            milliseconds=1,
+            noise=tuple(self._noise),
+            ended_after=1,
+            terminated=terminate,
+        )
 
 
 class Keeper:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 
@@ -118,7 +119,36 @@ class Sleeper(Animal):
             threading.Event().wait()
 
 
+class Deathless(Animal):
+    """Does not end when it is told to."""
+
+    own_process = True
+    rule = "startup.signals"
+
+    def begin(self) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
 # --- the handshake and JSON-RPC ---
+
+
+class Squeamish(Animal):
+    """Dies of bytes that are no UTF-8."""
+
+    rule = "legacy.utf-8"
+
+    def feed(self, line: str) -> None:
+        line.encode()
+        super().feed(line)
+
+
+class Namer(Animal):
+    """Has an id for an error about what it could not read."""
+
+    rule = "legacy.malformed"
+
+    def malformed(self) -> Json | None:
+        return {**(super().malformed() or {}), "id": 0}
 
 
 class Futurist(Animal):

@@ -16,7 +16,7 @@ from mcpfactory_pipeline.checks import RULES, Report, Rule, ValidationTarget, er
 from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.examine import observe
-from mcpfactory_pipeline.checks.wire import http_probes
+from mcpfactory_pipeline.checks.wire import http_probes, stdio
 from tests.zoo.animals import animals
 from tests.zoo.cage import Keeper
 from tests.zoo.http_cage import caged, serving
@@ -76,6 +76,7 @@ def visit(name: str, *, own_process: bool = False, at_url: bool = False) -> Visi
         inside = not kind.own_process and not own_process and not at_url
         connect = Keeper(kind, list(eras.HANDSHAKES), list(eras.MODERNS)) if inside else None
         stack.enter_context(patch.object(http_probes, "LINGER", 0.2))  # a stream of an animal ends at once, or never
+        stack.enter_context(patch.object(stdio, "END_PATIENCE", 2.5))  # and so does its process
         evidence, secrets = asyncio.run(observe(target, connect=connect))
     starts = tuple(replace(start, milliseconds=start.milliseconds * kind.haste) for start in evidence.starts)
     return Visit(name, replace(evidence, starts=starts), secrets)

@@ -30,6 +30,8 @@ RULES_OF: Final[dict[str, str]] = {
     "message.notification-no-id": "conduct.shape",
     "message.response-silence": "legacy.responses",
     "message.not-json": "legacy.malformed legacy.survives",
+    "message.error-without-id": "legacy.malformed",
+    "message.utf-8": "legacy.utf-8 startup.stdout",
     "message.not-rpc": "legacy.not-rpc legacy.survives",
     "message.params-object": "legacy.params",
     "message.unknown-method": "legacy.unknown-method modern.unknown-method",
@@ -73,6 +75,7 @@ RULES_OF: Final[dict[str, str]] = {
     "stdio.only-messages": "startup.stdout",
     "stdio.wrong-line": "legacy.malformed legacy.survives",
     "stdio.end-of-input": "startup.ends",
+    "stdio.signals": "startup.signals",
     "stdio.no-requests": "conduct.modern-requests",
     "tools.capability": "lists.declared",
     "tools.list": "lists.tools schemas.tool-shape",
@@ -312,11 +315,7 @@ WHY: Final[dict[str, str]] = {
 }
 
 # What could be seen, and is not looked at yet.
-OPEN: Final[dict[str, str]] = {
-    "message.error-without-id": "both forms are taken: clients do",
-    "message.utf-8": "bytes that are no UTF-8 are to be sent over both transports",
-    "stdio.signals": "a process is to be ended by SIGTERM",
-}
+OPEN: Final[dict[str, str]] = {}
 
 
 # Areas whose sentences bind clients as well, in the other direction; all others bind the server alone.

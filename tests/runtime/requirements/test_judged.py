@@ -9,7 +9,7 @@ from tests.runtime.requirements.judged import OPEN, RULES_OF, WHY, coverage, to_
 from tests.runtime.requirements.table import TABLE
 
 ROWS = coverage()
-LONGEST = 4  # requirements that may be open: could be judged, and are not yet. Make it smaller with each that is done.
+LONGEST = 0  # requirements that may be open: could be judged, and are not yet.
 
 
 def test_no_requirement_is_without_a_rule_and_without_a_reason() -> None:

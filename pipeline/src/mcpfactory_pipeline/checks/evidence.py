@@ -62,6 +62,8 @@ Probe = Literal[
     "unknown-members",
     "list-again",
     "late-cancel",
+    "not-utf-8",
+    "after-not-utf-8",
     "unknown-resource",
     "resource-uri",
     "get-prompt",
@@ -98,6 +100,7 @@ class ServerProcess:
     stderr: str = ""  # the last of it, for evidence
     ended_after: int | None = None  # milliseconds from the end of stdin to the end of the process; None: it was killed
     memory: int | None = None  # peak kilobytes of the process, where the system says
+    terminated: bool = False  # it was told to end by SIGTERM, not by the end of its stdin
     busy: bool = False  # a request was unanswered at the end, so that the process had something left to do
 
 

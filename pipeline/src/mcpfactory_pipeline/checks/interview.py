@@ -60,7 +60,7 @@ from mcpfactory_pipeline.checks.questions import (
 )
 from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.checks.values import arrival, tells_value
-from mcpfactory_pipeline.checks.wire.conversation import Conversation, cancellation
+from mcpfactory_pipeline.checks.wire.conversation import Conversation, cancellation, printable
 from mcpfactory_pipeline.checks.wire.http import HttpConversation
 from mcpfactory_pipeline.checks.wire.http_probes import probe_http
 from mcpfactory_pipeline.checks.wire.stdio import StdioConversation
@@ -222,10 +222,10 @@ class Interview:
                 await self._probe(conversation, "early-ping", self._handshake_message("ping"))
                 await self._probe(conversation, "no-version", self._handshake_message("initialize", NO_REVISION))
             if batch is not None and batch.received is not None:
-                await self._odd(conversation, BATCH_INITIALIZE, lives=False)
+                await self._odd(conversation, BATCH_INITIALIZE)
 
-    async def _odd(self, conversation: Conversation, odd: OddMessage, *, lives: bool = True) -> bool:
-        """Send one odd message and a ping; whether the server lives on, which it has to where `lives`."""
+    async def _odd(self, conversation: Conversation, odd: OddMessage) -> bool:
+        """Send one odd message and a ping; whether the server lives on."""
         if self._seconds_left() <= 0:
             self._missing[odd.probe] = _OVER
             return False
@@ -233,10 +233,10 @@ class Interview:
         ping = self._handshake_message("ping")
         self._probes[odd.probe], after = await conversation.send_raw(odd.text, ping, patience, wait=odd.answered)
         if after.received is None:
-            problem = f"{after.problem} (after {odd.text})"
+            problem = f"{after.problem} (after {printable(odd.text)})"
             after = replace(after, problem=problem)
-        if lives:
-            self._probes["after-odd"] = after
+        if odd.after is not None:
+            self._probes[odd.after] = after
         return after.received is not None
 
     async def _per_request(self) -> None:
@@ -277,7 +277,7 @@ class Interview:
             await conversation.notify(cancellation(malformed))
 
     async def _malformed_message(self) -> None:
-        async with self._session("malformed message") as conversation:
+        async with self._session("malformed message", terminate=True) as conversation:
             if conversation is None:
                 return
             if "legacy" in self._eras:
@@ -499,8 +499,8 @@ class Interview:
             self._deadline += _STARTS * self._pace
 
     @asynccontextmanager
-    async def _session(self, purpose: str) -> AsyncIterator[Conversation | None]:
-        """Yield a conversation, or None when none can be had; what it showed is kept when it ends."""
+    async def _session(self, purpose: str, *, terminate: bool = False) -> AsyncIterator[Conversation | None]:
+        """Yield a conversation, or None when none can be had; what it showed is kept when it ends, by a signal with `terminate`."""
         if self._seconds_left() <= 0:
             self._missing.setdefault("*", _OVER)
             yield None
@@ -514,7 +514,7 @@ class Interview:
         try:
             yield conversation
         finally:
-            self._starts.append(await conversation.close())
+            self._starts.append(await conversation.close(terminate=terminate))
             self._traffic += conversation.exchanges
             self._unasked += conversation.watch.unasked
             if isinstance(conversation, HttpConversation):

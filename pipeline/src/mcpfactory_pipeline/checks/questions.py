@@ -150,11 +150,13 @@ class OddMessage:
     probe: Probe
     message: Any = field(hash=False)
     answered: bool = False
+    after: Probe | None = "after-odd"  # the ping behind it, None where the server may end of it
+    raw: str = ""  # what goes over the wire instead, with surrogates for bytes that are no UTF-8
 
     @property
     def text(self) -> str:
         """What goes over the wire."""
-        return json.dumps(self.message)
+        return self.raw or json.dumps(self.message)
 
 
 ODD: Final[tuple[OddMessage, ...]] = (
@@ -168,6 +170,12 @@ ODD: Final[tuple[OddMessage, ...]] = (
         "array-params", {"jsonrpc": "2.0", "id": "mcpfactory-array", "method": "tools/call", "params": []}, True
     ),
     OddMessage("not-rpc", {"mcpfactory": "no JSON-RPC message", "id": "mcpfactory-no-rpc"}, True),
+    OddMessage(
+        "not-utf-8",
+        None,
+        after="after-not-utf-8",
+        raw='{"jsonrpc": "2.0", "id": "mcpfactory-bytes", "method": "ping", "params": {"mcpfactory": "\udcff"}}',
+    ),
 )
 
 
@@ -184,7 +192,7 @@ BATCHES: Final[tuple[OddMessage, ...]] = (
 
 # And one before there is a session.
 BATCH_INITIALIZE: Final = OddMessage(
-    "batch-initialize", [{**_HELLO, "params": eras.initialize_params(max(eras.BATCHES))}, _PINGS[0]], True
+    "batch-initialize", [{**_HELLO, "params": eras.initialize_params(max(eras.BATCHES))}, _PINGS[0]], True, None
 )
 
 

@@ -117,6 +117,12 @@ def _lives(evidence: Evidence) -> RuleOutcome:
     )
 
 
+def _not_utf_8(exchange: WireExchange) -> Iterator[Fault]:
+    if exchange.received is None:
+        words = "after bytes that are no UTF-8 the next request got no answer: "
+        yield Fault(words + exchange.problem, "bytes that are no UTF-8", exchange)
+
+
 def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
     offered = (exchange.result or {}).get("protocolVersion")
     if exchange.result is not None and offered not in eras.HANDSHAKES:
@@ -299,6 +305,13 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="The server goes on after a message that is no JSON, and after others that no client sends; over stdio, where one client has the process for itself, it closes no gate.",
         source="JSON-RPC 2.0 §5.1 has an answer for it; MCP basic/transports, stdio: the client must not write anything else",
         hint="catch the parse error where the line is read",
+    ),
+    Rule(
+        id="legacy.utf-8", family="legacy", severity=3, gate=False, check=probe_check("after-not-utf-8", _not_utf_8),
+        statement="The server goes on after bytes that are no UTF-8 (whether it refuses the message or replaces the bytes is its own affair).",
+        source="MCP basic/transports: messages must be UTF-8; Unicode 16 §3.9: decoders go on after what is none",
+        hint="decode with replacement, or answer a parse error and read on",
+        until=eras.LATEST_HANDSHAKE,
     ),
     Rule(
         id="legacy.unknown-version", family="legacy", severity=5, gate=True, check=probe_check("unknown-version", _unknown_version),

@@ -90,7 +90,7 @@ def _ends(evidence: Evidence) -> RuleOutcome:
         return not_applicable("the server was not started here")
     if not any(start.answered for start in evidence.starts):
         return not_checked("the server did not start")
-    idle = [start for start in evidence.starts if start.answered and not start.busy]
+    idle = [start for start in evidence.starts if start.answered and not start.busy and not start.terminated]
     never = (
         Fault("the process did not end when its stdin ended, and was killed", start.purpose)
         for start in idle
@@ -99,13 +99,27 @@ def _ends(evidence: Evidence) -> RuleOutcome:
     return rule_outcome(len(idle), (*never, *_late(idle)))
 
 
-def _late(idle: Iterable[ServerProcess]) -> Iterator[Fault]:
+def _late(idle: Iterable[ServerProcess], what: str = "after its stdin") -> Iterator[Fault]:
     """Lateness is the fastest's: one slow end of several is the machine's, not the server's."""
     ended = [(start.ended_after, start.purpose) for start in idle if start.ended_after is not None]
     starts = [start.milliseconds for start in idle if start.answered]
     if ended and min(ended)[0] > max(END_WITHIN, 2 * min(starts, default=0)):
         for milliseconds, purpose in ended:
-            yield Fault(f"the process ended {milliseconds} ms after its stdin", purpose)
+            yield Fault(f"the process ended {milliseconds} ms {what}", purpose)
+
+
+def _signals(evidence: Evidence) -> RuleOutcome:
+    if evidence.transport != "stdio":
+        return not_applicable("the server was not started here")
+    told = [start for start in evidence.starts if start.answered and start.terminated]
+    if not told:
+        return not_checked("no process could be told to end")
+    never = (
+        Fault("the process did not end by SIGTERM, and was killed", start.purpose)
+        for start in told
+        if start.ended_after is None
+    )
+    return rule_outcome(len(told), (*never, *_late(told, "after SIGTERM")))
 
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -138,5 +152,11 @@ RULES: Final[tuple[Rule, ...]] = (
         statement=f"On stdio, the process ends within {END_WITHIN // 1000} seconds after its stdin ends, or twice the time that its start took.",
         source="MCP basic/lifecycle, Shutdown, stdio: closing stdin is how a client ends a server",
         hint="leave when reading stdin gives end-of-file; do not wait for timers or threads",
+    ),
+    Rule(
+        id="startup.signals", family="startup", severity=2, gate=False, check=_signals,
+        statement="On stdio, the process ends as soon after SIGTERM.",
+        source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM where the end of stdin did not help",
+        hint="do not ignore the signal; what must be put away first is put away at once",
     ),
 )  # fmt: skip

@@ -20,6 +20,7 @@ __all__ = [
     "heard_apart",
     "is_acknowledgement",
     "is_answer",
+    "printable",
     "progress_token",
     "subscription",
 ]
@@ -91,6 +92,8 @@ class Conversation(Protocol):
     ) -> tuple[WireExchange, WireExchange]:
         """Send a text that no client would send, then `message`: what came back for either. Never raises.
 
+        Surrogates in the text stand for bytes that are no UTF-8 (`surrogateescape`).
+
         With `wait` an answer to the text is waited for a moment longer than the one to `message`.
         """
 
@@ -103,8 +106,8 @@ class Conversation(Protocol):
     async def notify(self, message: Json) -> None:
         """Send a notification."""
 
-    async def close(self) -> ServerProcess:
-        """End the session and say how it went."""
+    async def close(self, *, terminate: bool = False) -> ServerProcess:
+        """End the session and say how it went; with `terminate` a process is sent SIGTERM, and keeps its stdin."""
 
 
 def is_acknowledgement(message: Json) -> bool:
@@ -155,6 +158,11 @@ def progress_token(request: Json) -> Any:
     params = request.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     return meta.get("progressToken") if isinstance(meta, dict) else None
+
+
+def printable(text: str) -> str:
+    """Return a text with what stands for bytes that are no UTF-8 written out, so that it can be printed."""
+    return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def cancellation(request: Json) -> Json:

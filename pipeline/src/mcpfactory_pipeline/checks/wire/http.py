@@ -29,6 +29,7 @@ from mcpfactory_pipeline.checks.wire.conversation import (
     decode,
     is_acknowledgement,
     is_answer,
+    printable,
 )
 from mcpfactory_runtime.protocol.methods import METHODS
 from mcpfactory_runtime.redirects import Redirects, redirect_of
@@ -101,7 +102,7 @@ class HttpConversation:
                 stream.read(_GLANCE, first=False)
             return tuple(stream.listening for stream in streams)
 
-    async def close(self) -> ServerProcess:
+    async def close(self, *, terminate: bool = False) -> ServerProcess:
         """End the session, if there is one."""
         if self._session:
             await asyncio.to_thread(self._delete)
@@ -111,7 +112,8 @@ class HttpConversation:
         return ServerProcess(self._purpose, answered, self._first_answer or 0, problem)
 
     def _post(self, message: Json | str, patience: float) -> WireExchange:
-        body = (message if isinstance(message, str) else json.dumps(message)).encode()
+        body = (message if isinstance(message, str) else json.dumps(message)).encode(errors="surrogateescape")
+        message = printable(message) if isinstance(message, str) else message
         if isinstance(message, dict):
             self.watch.sent(message)
         began = time.monotonic()

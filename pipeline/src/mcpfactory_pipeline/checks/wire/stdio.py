@@ -24,10 +24,11 @@ from mcpfactory_pipeline.checks.wire.conversation import (
     heard_apart,
     is_acknowledgement,
     is_answer,
+    printable,
 )
 from mcpfactory_runtime.protocol.framing import LineReader
 
-__all__ = ["StdioConversation", "peak_memory"]
+__all__ = ["END_PATIENCE", "StdioConversation", "peak_memory"]
 
 _CHUNK: Final = 64 * 1024
 _MAX_STDERR: Final = 1024 * 1024  # bytes kept
@@ -35,7 +36,7 @@ _MAX_NOISE: Final = 20  # lines kept
 _MAX_NOTIFICATIONS: Final = 1_000  # notifications kept
 _MAX_WAITING: Final = 1_000  # messages that are not read yet; a server that floods fills no memory
 _MOMENT: Final = 0.5  # seconds
-_END_PATIENCE: Final = 4.0  # seconds that a process gets to end before it is killed
+END_PATIENCE: Final = 4.0  # seconds that a process gets to end before it is killed
 _SLOWER: Final = 5  # times as long as its start, where that is more
 _INHERITED: Final = (
     "HOME",
@@ -151,7 +152,7 @@ class StdioConversation:
                 late = await asyncio.wait_for(self._answer(), _MOMENT)
                 came += [late] if late is not None else []
         raw = WireExchange(
-            text,
+            printable(text),
             came[0] if came else None,
             "" if came else problem or "no answer",
             more=tuple(came[1:]),
@@ -182,16 +183,19 @@ class StdioConversation:
             self._news.clear()
             await self._news.wait()
 
-    async def close(self) -> ServerProcess:
-        """End stdin, wait, kill what is left of the process group."""
+    async def close(self, *, terminate: bool = False) -> ServerProcess:
+        """End stdin, or tell the process to end, wait, kill what is left of the process group."""
         ended_early, memory = self._process.returncode, peak_memory(self._process.pid)
         began = time.monotonic()
-        if self._process.stdin is not None:
+        if terminate:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.terminate()
+        elif self._process.stdin is not None:
             self._process.stdin.close()
         ended_after: int | None = None
         try:
             pace = (self._first_answer or 0) / 1000
-            await asyncio.wait_for(self._process.wait(), max(_END_PATIENCE, _SLOWER * pace))
+            await asyncio.wait_for(self._process.wait(), max(END_PATIENCE, _SLOWER * pace))
             ended_after = round(1000 * (time.monotonic() - began))
         except TimeoutError:
             pass
@@ -215,6 +219,7 @@ class StdioConversation:
             stderr=self._stderr.decode(errors="replace"),
             ended_after=ended_after,
             memory=memory,
+            terminated=terminate,
             busy=any(request is not None for request in self._given_up),
         )
 
@@ -226,7 +231,7 @@ class StdioConversation:
         if stdin is None or stdin.is_closing():
             return await self._end_reason()
         try:
-            stdin.write(text.encode() + b"\n")
+            stdin.write(text.encode(errors="surrogateescape") + b"\n")
             await stdin.drain()
         except (BrokenPipeError, ConnectionResetError):
             return await self._end_reason()
