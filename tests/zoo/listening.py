@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from typing import Any
 
 from tests.zoo.base import Animal, Json
@@ -122,3 +125,17 @@ class HealthyConcluder(Animal):
     def acknowledge(self, about: Any, honoured: Json) -> None:
         self.open |= {about}
         super().acknowledge(about, honoured)
+
+
+class HealthyLeaver(Animal):
+    """Says on stdout that it was told to end, when nobody reads it any more."""
+
+    own_process = True
+
+    def begin(self) -> None:
+        signal.signal(signal.SIGTERM, self.leave)
+
+    def leave(self, *_: object) -> None:
+        sys.stdout.write("The zoo closes.\n")
+        sys.stdout.flush()
+        os._exit(0)

@@ -307,7 +307,7 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="catch the parse error where the line is read",
     ),
     Rule(
-        id="legacy.utf-8", family="legacy", severity=3, gate=False, check=probe_check("after-not-utf-8", _not_utf_8),
+        id="legacy.utf-8", family="legacy", severity=2, gate=False, check=probe_check("after-not-utf-8", _not_utf_8),
         statement="The server goes on after bytes that are no UTF-8 (whether it refuses the message or replaces the bytes is its own affair).",
         source="MCP basic/transports: messages must be UTF-8; Unicode 16 §3.9: decoders go on after what is none",
         hint="decode with replacement, or answer a parse error and read on",

@@ -154,7 +154,7 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="leave when reading stdin gives end-of-file; do not wait for timers or threads",
     ),
     Rule(
-        id="startup.signals", family="startup", severity=2, gate=False, check=_signals,
+        id="startup.signals", family="startup", severity=1, gate=False, check=_signals,
         statement="On stdio, the process ends as soon after SIGTERM.",
         source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM where the end of stdin did not help",
         hint="do not ignore the signal; what must be put away first is put away at once",

@@ -71,6 +71,7 @@ class StdioConversation:
         self._first_answer: int | None = None
         self._noise: list[str] = []
         self._noise_causes: dict[str, None] = {}
+        self._told_to_end = False  # by a signal: what is said of it is no message that a client waits for
         self._notifications: list[str] = []
         self._stderr = bytearray()
         self._inbox: asyncio.Queue[Json | None] = asyncio.Queue()
@@ -187,6 +188,7 @@ class StdioConversation:
         """End stdin, or tell the process to end, wait, kill what is left of the process group."""
         ended_early, memory = self._process.returncode, peak_memory(self._process.pid)
         began = time.monotonic()
+        self._told_to_end = terminate
         if terminate:
             with contextlib.suppress(ProcessLookupError):
                 self._process.terminate()
@@ -294,7 +296,7 @@ class StdioConversation:
                 self._note_noise(line[:500].decode(errors="replace"), noise_cause(line))
 
     def _note_noise(self, shown: str, cause: str) -> None:
-        if len(self._noise) < _MAX_NOISE:
+        if len(self._noise) < _MAX_NOISE and not self._told_to_end:
             self._noise.append(shown)
             self._noise_causes[cause] = None
 
