@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from benchmarks.peers import home
@@ -109,9 +111,12 @@ def _defence(found: Mapping[str, Examined], verdicts: Sequence[Verdict]) -> Iter
 
 def _exchange(evidence: Mapping[str, Any]) -> Iterator[str]:
     """Who said what, without this machine's folders."""
+    hidden = {os.environ.get("PATH", ""): "…", str(home()): "~", str(Path.home()): "~"}
     for part, said in evidence.items():
         text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-        text = " ".join(text.replace(str(home()), "~").split())
+        for path, shown in hidden.items():
+            text = text.replace(path, shown) if len(path) > 1 else text
+        text = " ".join(text.split())
         yield f"{part}: {text[:_LONGEST]}{' …' if len(text) > _LONGEST else ''}"
 
 

@@ -109,6 +109,17 @@ def test_another_verdict_under_load_is_exit_1_with_both_columns(
     assert "memory                 passed 99        refused 90       exit 0 became 1, " in capsys.readouterr().out
 
 
+def test_the_page_tells_nothing_of_the_machine_that_wrote_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", "/opt/mine/bin:/usr/bin")
+    evidence = {"response": json.dumps({"PATH": "/opt/mine/bin:/usr/bin", "file": f"{tmp_path}/home/a"})}
+    report = {**BAD, "findings": [{**FINDING, "evidence": evidence}]}
+    server = next(one for one in SERVERS if one.name == "memory")
+    verdict = Verdict("security.canary", ("memory",), "So it is.")
+    assert 'response: {"PATH": "…", "file": "~/a"}' in pages.page(
+        [server], {"memory": Examined(1, 1.0, report)}, [verdict]
+    )
+
+
 def test_the_page_has_the_exchange_of_each_defended_finding() -> None:
     server = next(one for one in SERVERS if one.name == "memory")
     text = pages.page(
