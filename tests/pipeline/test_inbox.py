@@ -75,6 +75,21 @@ def test_a_rejected_candidate_waits_for_nobody_and_a_closed_gate_does(workspace,
     assert (item.kind, item.server, item.command) == ("gate", "notes", "add tests to servers/notes/tests/")
 
 
+def test_a_hold_of_a_channel_that_was_removed_waits_for_nobody_until_the_channel_is_back(workspace, run, inbox):
+    add_server(workspace.root, "books")
+    run("books")
+    decision.hold(workspace, "books", "production", reason="audit", stages=STAGES)
+    assert list(status(workspace)[0]["holds"]) == ["production"]
+    fewer = configured(workspace, '[[pipeline.channels]]\nname = "staging"\n')
+    assert "hold" not in [item.kind for item in inbox()]
+    assert status(fewer)[0]["holds"] == {}
+    configured(
+        workspace,
+        '[[pipeline.channels]]\nname = "staging"\n[[pipeline.channels]]\nname = "production"\nfrom = "staging"\n',
+    )
+    assert "hold" in [item.kind for item in inbox()]
+
+
 def test_the_worst_comes_first_and_of_the_same_kind_the_oldest(workspace, run, inbox):
     for name, outcome in (
         ("held", "passed"),

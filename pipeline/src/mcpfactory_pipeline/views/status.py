@@ -11,7 +11,7 @@ from mcpfactory_pipeline.base.errors import NotFoundError, StageError
 from mcpfactory_pipeline.base.locks import read_holder
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, PlanStep
-from mcpfactory_pipeline.plan.policy import describe_decision
+from mcpfactory_pipeline.plan.policy import describe_decision, read_channels
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.decision import choose_candidate
 from mcpfactory_pipeline.run.runner import server_plan
@@ -143,17 +143,18 @@ def status_row(
     """Return the row of one server, and its state; an empty state where that cannot be read."""
     holder, problem = read_holder(store.locks, server.name), None
 
-    def read() -> tuple[ServerState, Sequence[PlanStep], Sequence[Drift]]:
+    def read() -> tuple[ServerState, Sequence[PlanStep], Sequence[Drift], frozenset[str]]:
         state = store.shown_state(server.name)
         inputs = read_inputs(stages, InputReader(server, state))
         steps = server_plan(workspace, server, stages, state, inputs=inputs)
-        return state, steps, find_drift(workspace, server, state, inputs, refresh=refresh)
+        channels = frozenset(channel.name for channel in read_channels(workspace))
+        return state, steps, find_drift(workspace, server, state, inputs, refresh=refresh), channels
 
     found = contain(server.name, read)
     if isinstance(found, BrokenServer):
         problem = {"message": found.message, "hint": found.hint}
-        found = (ServerState(server.name), (), ())
-    state, steps, drift = found
+        found = (ServerState(server.name), (), (), frozenset())
+    state, steps, drift, channels = found
     candidate, known = state.candidates.get(state.candidate or ""), {stage.name: stage for stage in stages}
     row: dict[str, Any] = {
         "server": server.name,
@@ -166,7 +167,8 @@ def status_row(
         },
         "published": {target: asdict(live) for target, live in sorted(state.published.items())},
         "publishing": sorted(state.publishing),
-        "holds": {name: dict(hold) for name, hold in sorted(state.holds.items())},
+        # A hold of a channel that the workspace no longer has waits for nobody; it is there again when the channel is.
+        "holds": {name: dict(hold) for name, hold in sorted(state.holds.items()) if name in channels},
         "retired": dict(state.retired) if state.retired else None,
         "coverage": _coverage(state),
         "drift": [entry.to_json() for entry in drift],
