@@ -300,3 +300,9 @@ def test_an_argument_that_the_document_does_not_name_has_a_description() -> None
     assert told.input_schema["properties"]["body"]["description"] == "Ratings."
     own = one(ApiOperation("POST", "/a", "", body=ApiBody("application/json", {**numbers, "description": "Marks."})))
     assert own.input_schema["properties"]["body"]["description"] == "Marks."
+    shared = {"Marks": numbers, "Told": {**numbers, "description": "Marks."}}
+    for name, description in (("Marks", "The whole body of the request."), ("Told", "Marks.")):
+        tool = one(
+            ApiOperation("POST", "/a", "", body=ApiBody("application/json", {"$ref": f"#/$defs/{name}"})), shared
+        )
+        assert tool.input_schema["properties"]["body"]["description"] == description

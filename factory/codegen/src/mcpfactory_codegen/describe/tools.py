@@ -225,11 +225,18 @@ def _property(item: Input, library: Library) -> JsonSchema:
     description = one_line(item.description, 400)
     if description and description != cleaned.get("description"):
         cleaned = {**cleaned, "description": description}
-    elif not item.name and item.place in _WHOLE and "description" not in cleaned and "$ref" not in cleaned:
+    elif not item.name and item.place in _WHOLE and not _is_described(cleaned, library):
         cleaned = {**cleaned, "description": _WHOLE[item.place]}
     if item.deprecated and not cleaned.get("deprecated"):
         cleaned = {**cleaned, "deprecated": True}
     return cleaned
+
+
+def _is_described(schema: dict[str, Any], library: Library) -> bool:
+    """Whether a schema has a description, or the definition that it refers to has one."""
+    name = str(schema.get("$ref", "")).rpartition("/")[2]
+    target = library.definition(name) if name else {}
+    return "description" in schema or (isinstance(target, dict) and "description" in target)
 
 
 def _file(item: Input, library: Library) -> dict[str, Any]:
