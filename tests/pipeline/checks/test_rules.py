@@ -40,7 +40,10 @@ def observed(*tools: Any, **changes: Any) -> Evidence:
     listed = exchange("tools/list", {"tools": list(tools)})
     good = exchange("tools/call", {"content": [{"type": "text", "text": "2"}], "structuredContent": {"total": 2}})
     healthy = Evidence(
-        starts=(ServerProcess("session", answered=True, ended_after=20),),
+        starts=(
+            ServerProcess("session", answered=True, ended_after=20),
+            ServerProcess("told to end", answered=True, ended_after=20, terminated=True),
+        ),
         handshakes={latest: exchange("initialize", hello)},
         revisions=(latest,),
         eras=frozenset({"legacy"}),
@@ -52,6 +55,8 @@ def observed(*tools: Any, **changes: Any) -> Evidence:
                 "{", {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "no JSON"}}
             ),
             "after-malformed": exchange("ping", {}),
+            "after-not-utf-8": exchange("ping", {}),
+            "complete-undeclared": exchange("x", error={"code": -32601, "message": "no such method"}),
             "unknown-tool": exchange("tools/call", error={"code": -32602, "message": "no such tool"}),
             "bad-cursor": exchange("tools/list", error={"code": -32602, "message": "no such cursor"}),
             "unknown-version": exchange("initialize", hello),
