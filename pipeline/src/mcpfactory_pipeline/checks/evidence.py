@@ -61,6 +61,7 @@ Probe = Literal[
     "array-params",
     "unknown-members",
     "list-again",
+    "list-after",
     "late-cancel",
     "not-utf-8",
     "after-not-utf-8",

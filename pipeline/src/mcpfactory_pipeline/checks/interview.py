@@ -341,6 +341,8 @@ class Interview:
         await self._call_tools(conversation, message)
         if self._bait is not None and self._stub is None:
             await self._tempt(self._bait, conversation, message)
+        if "tools" in self._capabilities:
+            await self._probe(conversation, "list-after", message("tools/list", {}))
 
     async def _tempt(self, bait: Bait, conversation: Conversation, message: Any) -> None:
         """Call tools that answered before, and read resources, with a bait as a value."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mcpfactory_codegen.describe.suspicion import ORDERS
 from mcpfactory_pipeline.base.text import is_hidden
 from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.families.legacy import era_or_reason
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 
@@ -103,6 +105,33 @@ def _named(evidence: Evidence, text: str) -> str:
     return next((name for name, value in evidence.secrets.items() if value in text), "")
 
 
+def _swapped(evidence: Evidence) -> RuleOutcome:
+    """Whether tools are another time what they were when they were first listed, and nobody was told."""
+    listing = evidence.lists.get("tools/list")
+    later = [exchange for probe in ("list-again", "list-after") if (exchange := evidence.probes.get(probe)) is not None]
+    if listing is None or not later:
+        return era_or_reason(evidence) or not_checked(evidence.why_missing("list-after"))
+    if any(one.method == "notifications/tools/list_changed" for one in evidence.unasked):
+        return not_applicable("the server told that its tools changed")
+    counts = Counter(name for name, _ in evidence.named_tools)
+    first = {name: tool for name, tool in evidence.named_tools if counts[name] == 1}
+    return rule_outcome(len(first), _swaps(first, later))
+
+
+def _swaps(first: Mapping[str, Any], later: Sequence[WireExchange]) -> Iterator[Fault]:
+    told = set()
+    for exchange in later:
+        page = (exchange.result or {}).get("tools")
+        for tool in page if isinstance(page, list) else ():
+            name = tool.get("name") if isinstance(tool, dict) else None
+            if isinstance(name, str) and name in first and tool != first[name] and name not in told:
+                told.add(name)
+                parts = sorted(key for key in {*tool, *first[name]} if tool.get(key) != first[name].get(key))
+                yield Fault(
+                    f"{', '.join(parts)} of the tool changed after it was listed, and nothing told so", name, exchange
+                )
+
+
 _TAKEN: Final = {
     "file": "the answer holds a file of this machine that is outside of every folder of the server",
     "command": "the answer holds what a shell makes of a part of the value",
@@ -147,6 +176,12 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="A secret placed in the environment appears in no answer, error or log.",
         source="MCP basic/security best practices; secrets reach upstream and nothing else",
         hint="log names of settings, not values; keep request headers out of error texts",
+    ),
+    Rule(
+        id="security.swap", family="security", severity=3, gate=False, check=_swapped,
+        statement="A tool stays what it was when it was listed, unless the client is told that the list changed.",
+        source="tool poisoning: people approve a tool, and the model gets another one; MCP server/tools, List Changed Notification",
+        hint="send notifications/tools/list_changed (and declare listChanged), or keep names, descriptions and schemas as they are",
     ),
     Rule(
         id="security.files", family="security", severity=3, gate=False, check=_not_taken("file", "a path"),
