@@ -109,6 +109,8 @@ def _swapped(evidence: Evidence) -> RuleOutcome:
     """Whether tools are another time what they were when they were first listed, and nobody was told."""
     listing = evidence.lists.get("tools/list")
     later = [exchange for probe in ("list-again", "list-after") if (exchange := evidence.probes.get(probe)) is not None]
+    if "tools" not in evidence.capabilities:
+        return era_or_reason(evidence) or not_applicable("the server declares no tools")
     if listing is None or not later:
         return era_or_reason(evidence) or not_checked(evidence.why_missing("list-after"))
     if any(one.method == "notifications/tools/list_changed" for one in evidence.unasked):
