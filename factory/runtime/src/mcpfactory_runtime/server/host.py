@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.rates import Allowance, Rates
+    from mcpfactory_runtime.server.readiness import Readiness
     from mcpfactory_runtime.server.registry import PromptOptions, Registry, Resource, ResourceOptions, Tool, ToolOptions
     from mcpfactory_runtime.server.sealing import Sealer
     from mcpfactory_runtime.server.subscriptions import Hub
@@ -39,6 +40,7 @@ class Host(Protocol):
         hub: who is notified of changes.
         closing: set when the server ends.
         state: what the lifespan yielded.
+        readiness: the author's checks of whether it can do its work.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Host(Protocol):
     hub: Hub
     closing: asyncio.Event
     state: Any
+    readiness: Readiness
 
     @property
     def capabilities(self) -> Json:

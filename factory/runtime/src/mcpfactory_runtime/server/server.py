@@ -16,6 +16,7 @@ from mcpfactory_runtime.revisions import APPS
 from mcpfactory_runtime.server.dispatch import Dispatcher
 from mcpfactory_runtime.server.extensions.extensions import Extensions
 from mcpfactory_runtime.server.middleware.layers import Layers
+from mcpfactory_runtime.server.operation import Operated
 from mcpfactory_runtime.server.rates import VARIABLE, Rates
 from mcpfactory_runtime.server.registry import Completer, Registry, Resource, Template, Tool, make_prompt, make_resource
 from mcpfactory_runtime.server.subscriptions import KINDS, UPDATED, Hub
@@ -42,7 +43,7 @@ log = logging.getLogger("mcpfactory_runtime")
 Lifespan = Callable[["Server"], AbstractAsyncContextManager[Any]]
 
 
-class Server:
+class Server(Operated):
     """An MCP server: tools, resources and prompts, spoken in every released revision.
 
     Args:
@@ -85,6 +86,7 @@ class Server:
     ) -> None:
         if page_size is not None and page_size < 1:
             raise ValueError("page_size must be at least 1\nhint: None puts everything on one page")
+        super().__init__()
         self.name = name
         self.version = version
         self.instructions = instructions

@@ -34,6 +34,7 @@ from mcpfactory_runtime.transports.http.event_store import Journal
 from mcpfactory_runtime.transports.http.exchange import Exchange
 from mcpfactory_runtime.transports.http.gate import create_gate
 from mcpfactory_runtime.transports.http.life import Life
+from mcpfactory_runtime.transports.http.probes import PROBES, Probes
 from mcpfactory_runtime.transports.http.session import HttpSession
 from mcpfactory_runtime.transports.http.sse import SseEndpoints, session_in
 from mcpfactory_runtime.transports.http.wire import (
@@ -121,6 +122,8 @@ class HttpApp:
         self._pages = pages or {}
         self._reviving = asyncio.Lock()
         self._life = Life(self._enter)
+        self._probes = Probes(server, self._life, self._gate)
+        self._probed = PROBES - self._paths - self._pages.keys()
         self._mirrored: dict[str, Mirrored] = {}
         self._mirrored_version = -1
 
@@ -134,7 +137,7 @@ class HttpApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope."""
         if scope["type"] == "http":
-            if not self._life.started:
+            if not self._life.started and _place(scope)[1] not in self._probed:
                 await self._life.start()
             await self._serve(scope, receive, send)
         elif scope["type"] == "lifespan":
@@ -166,6 +169,7 @@ class HttpApp:
             await self._life.end()
 
     async def _enter(self, stack: AsyncExitStack) -> None:
+        self._probes.draining = False
         if self._store is not None:
             await self._store.open()
             stack.push_async_callback(self._store.aclose)
@@ -176,6 +180,7 @@ class HttpApp:
 
     async def _leave(self) -> None:
         self.begin_shutdown()
+        self._server.readiness.stop()
         if self._relay is not None:
             await self._relay.aclose(FORWARDED_GRACE)
         for session in list(self._sessions.values()):
@@ -185,6 +190,7 @@ class HttpApp:
     def begin_shutdown(self) -> None:
         """Refuse requests from now on, and end streams that belong to none. Event loop only."""
         self._server.closing.set()
+        self._probes.draining = True
         for session in self._sessions.values():
             session.begin_shutdown()
         if self._sse is not None:
@@ -208,8 +214,7 @@ class HttpApp:
     async def _serve_path(
         self, scope: Scope, receive: Receive, send: Send, *, headers: dict[str, str], forwarded: bool
     ) -> None:
-        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
-        place = path.rstrip("/")
+        path, place = _place(scope)
         if place not in self._paths:
             await self._serve_other(place, path, scope, headers, send)
             return
@@ -250,7 +255,10 @@ class HttpApp:
         await self._execute(chosen, principal, scope, receive, send, streamed=streamed)
 
     async def _serve_other(self, place: str, path: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
-        """Serve a page, or metadata, or nothing."""
+        """Serve a probe, a page, metadata, or nothing."""
+        if place in self._probed:
+            await self._probes.serve(place, scope, headers, send)
+            return
         if place not in self._pages:
             await self._serve_metadata(path, send)
             return
@@ -391,6 +399,12 @@ class HttpApp:
                 return ()
             known = self._mirrored[tool] = find_mirrored(entry.wire.get("inputSchema"))
         return known
+
+
+def _place(scope: Scope) -> tuple[str, str]:
+    """Return the path of a request below where the application is mounted, as it is and without a slash at its end."""
+    path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+    return path, path.rstrip("/")
 
 
 def _least_missed(sessions: Collection[HttpSession], now: float) -> HttpSession:

@@ -1,0 +1,106 @@
+"""Whether a server can do its work now: an author's own checks, asked seldom however often somebody asks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from inspect import Parameter, iscoroutinefunction, signature
+from typing import Any, Final
+
+from mcpfactory_runtime.server.threads import in_thread
+
+__all__ = ["Readiness"]
+
+log = logging.getLogger("mcpfactory_runtime")
+
+_PATIENCE: Final = 5.0  # seconds for one check
+_KEEP: Final = 1.0  # seconds that an outcome is kept: strangers may ask, and a check may cost a query
+_NEEDED: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+
+Check = Callable[[], Any]
+
+
+class Readiness:
+    """The checks of one server. Event loop only.
+
+    A check that is slow is called once, not once for each who asks, and counts as failed until it returns.
+
+    Args:
+        patience: seconds for one check.
+        keep: seconds that an outcome is kept.
+        clock: seconds.
+    """
+
+    def __init__(
+        self, *, patience: float = _PATIENCE, keep: float = _KEEP, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._patience = patience
+        self._keep = keep
+        self._clock = clock
+        self._checks: dict[str, Check] = {}
+        self._calls: dict[str, asyncio.Task[Any]] = {}
+        self._failing: set[str] = set()
+        self._kept: tuple[float, dict[str, bool]] | None = None
+
+    def add(self, check: Check) -> None:
+        """Add a function without parameters, `def` or `async def`, that returns nothing or True, and raises or returns False where it fails.
+
+        Raises:
+            TypeError: it has parameters.
+            ValueError: there is a check of its name.
+        """
+        name = getattr(check, "__name__", repr(check))
+        needed = [one.name for one in signature(check).parameters.values() if one.kind in _NEEDED]
+        if needed:
+            raise TypeError(f"ready check {name} has parameters: {', '.join(needed)}\nhint: it is called without any")
+        if name in self._checks:
+            raise ValueError(f"there is a ready check {name!r}\nhint: give the function another name")
+        self._checks[name] = check
+
+    async def look(self) -> dict[str, bool]:
+        """Return the name of each check and whether it succeeded, in order of registration."""
+        if not self._checks:
+            return {}
+        if self._kept is not None and self._clock() < self._kept[0]:
+            return self._kept[1]
+        outcomes = await asyncio.gather(*(self._succeeds(name) for name in self._checks))
+        found = dict(zip(self._checks, outcomes, strict=True))
+        self._kept = (self._clock() + self._keep, found)
+        return found
+
+    def stop(self) -> None:
+        """Cancel checks that have not returned: the server ends."""
+        for call in self._calls.values():
+            call.cancel()
+        self._calls.clear()
+        self._kept = None
+
+    async def _succeeds(self, name: str) -> bool:
+        call = self._calls.get(name)
+        if call is None or call.done():
+            call = self._calls[name] = asyncio.create_task(_call(self._checks[name]))
+        await asyncio.wait([call], timeout=self._patience)
+        failure = _failure(call, self._patience)
+        if failure and name not in self._failing:  # once, not at each probe
+            log.warning("ready check %s %s", name, failure)
+        (self._failing.add if failure else self._failing.discard)(name)
+        return not failure
+
+
+async def _call(check: Check) -> Any:
+    return await (check() if iscoroutinefunction(check) else in_thread(check, {}))
+
+
+def _failure(call: asyncio.Task[Any], patience: float) -> str:
+    """Say how a check failed, for the log; "" where it succeeded."""
+    if not call.done():
+        return f"has not returned within {patience:g} seconds"
+    if call.cancelled():
+        return "was cancelled"
+    error = call.exception()
+    if error is not None:
+        return f"raised {type(error).__name__}: {error}"
+    result = call.result()
+    return "" if result is None or result else f"returned {result!r}"

@@ -1,0 +1,81 @@
+"""`/health` and `/ready`: what an orchestrator or a load balancer asks, answered to strangers without saying anything of the server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from mcpfactory_runtime.protocol import jsonrpc
+from mcpfactory_runtime.protocol.http import Rejection
+from mcpfactory_runtime.transports.http.wire import Headers, Scope, Send, reject, send_json
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.transports.http.gate import AccessGate, OpenGate
+    from mcpfactory_runtime.transports.http.life import Life
+
+__all__ = ["PROBES", "Probes"]
+
+log = logging.getLogger("mcpfactory_runtime")
+
+HEALTH: Final = "/health"
+READY: Final = "/ready"
+PROBES: Final = frozenset({HEALTH, READY})
+_HEAD: Final[Headers] = [(b"cache-control", b"no-store")]
+
+
+class Probes:
+    """Answers the two probes of one HTTP application. Neither waits for the server's lifespan.
+
+    Attributes:
+        draining: the application is ending.
+
+    Args:
+        server: says whether it is closing, and has the author's checks.
+        life: says whether the lifespan has begun.
+        gate: says who may know the names of checks: whoever may call.
+    """
+
+    def __init__(self, server: Host, life: Life, gate: AccessGate | OpenGate) -> None:
+        self._server = server
+        self._life = life
+        self._gate = gate
+        self.draining = False
+        self._beginning: asyncio.Task[None] | None = None
+
+    async def serve(self, place: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
+        """Answer one probe: 200, or 503 where the server should get no requests now."""
+        if scope["method"] not in ("GET", "HEAD"):
+            await reject(send, Rejection(405, None, "Only GET\n", {"allow": "GET, HEAD"}))
+            return
+        answer = {"status": "ok"} if place == HEALTH else await self._look(scope, headers)
+        status = 200 if answer["status"] in ("ok", "ready") else 503
+        await send_json(send, status, b"" if scope["method"] == "HEAD" else jsonrpc.encode(answer), _HEAD)
+
+    async def _look(self, scope: Scope, headers: dict[str, str]) -> dict[str, Any]:
+        if self.draining or (self._life.started and self._server.closing.is_set()):
+            return {"status": "draining"}
+        if not self._life.started:
+            self._begin()
+            return {"status": "starting"}
+        found = await self._server.readiness.look()
+        answer: dict[str, Any] = {"status": "ready" if all(found.values()) else "unavailable"}
+        if found and await self._admitted(scope, headers):
+            answer["checks"] = {name: "ok" if succeeded else "failed" for name, succeeded in found.items()}
+        return answer
+
+    async def _admitted(self, scope: Scope, headers: dict[str, str]) -> bool:
+        principal = await self._gate.authenticate(scope, headers)
+        return not isinstance(principal, Rejection) and self._gate.authorize(principal, None) is None
+
+    def _begin(self) -> None:
+        """Begin the lifespan where nothing else did (mounted without it): who waits for "ready" sends no first request."""
+        if self._beginning is None or self._beginning.done():
+            self._beginning = asyncio.create_task(self._enter())
+
+    async def _enter(self) -> None:
+        try:
+            await self._life.start()
+        except Exception:
+            log.exception("the lifespan could not be entered")
