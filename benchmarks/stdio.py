@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from benchmarks.wire import Pipe, call
 
-__all__ = ["ADD", "echo", "flood", "growth", "in_flight", "one_at_a_time", "startup"]
+__all__ = ["ADD", "echo", "flood", "growth", "in_bursts", "in_flight", "one_at_a_time", "startup"]
 
 ADD = {"a": 1, "b": 2}
 
@@ -111,6 +111,20 @@ def in_flight(
         return flood(
             pipe, [json.dumps(call(number, tool, ADD)).encode() + b"\n" for number in range(1, calls + 1)], width
         )
+    finally:
+        pipe.close()
+
+
+def in_bursts(command: Sequence[str], calls: int = 10000, width: int = 50) -> float:
+    """Calls a second when `width` requests go in one write, and the next ones after all their answers."""
+    pipe = Pipe(command)
+    try:
+        pipe.handshake()
+        lines = [json.dumps(call(number, "add", ADD)).encode() + b"\n" for number in range(1, calls + 1)]
+        begin = time.perf_counter()
+        for first in range(0, calls, width):
+            flood(pipe, lines[first : first + width], width)
+        return calls / (time.perf_counter() - begin)
     finally:
         pipe.close()
 

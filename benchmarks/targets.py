@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchmarks.workloads import BARE, FASTMCP, OURS, POOL, PYTHON, PYTHON_PLAIN, TYPESCRIPT
+from benchmarks.workloads import BARE, FASTMCP, OURS, OURS_DEF, OURS_INLINE, POOL, PYTHON, PYTHON_PLAIN, TYPESCRIPT
 from benchmarks.workspace import COMMANDS
 
 __all__ = ["TARGETS", "Samples", "Target", "median"]
@@ -71,6 +71,12 @@ TARGETS = (
     Target("stdio, one at a time, all cores / TypeScript SDK", ("serial", OURS), ("serial", TYPESCRIPT), at_least=1.3),
     Target("stdio, one at a time, all cores / Python SDK", ("serial", OURS), ("serial", PYTHON), at_least=8),
     Target("stdio, 50 in flight / TypeScript SDK", ("flight", OURS), ("flight", TYPESCRIPT), at_least=1.0),
+    Target("stdio, bursts of 50 / TypeScript SDK", ("bursts", OURS), ("bursts", TYPESCRIPT), at_least=1.0),
+    Target("`def`, one at a time, all cores / TypeScript SDK", ("serial", OURS_DEF), ("serial", TYPESCRIPT), at_least=1.0),
+    Target("`def`, 50 in flight / `async def`", ("flight", OURS_DEF), ("flight", OURS), at_least=0.8),
+    Target("`def`, bursts of 50 / `async def`", ("bursts", OURS_DEF), ("bursts", OURS), at_least=0.8),
+    Target("`def` inline, one at a time, one core / `async def`", ("serial-core", OURS_INLINE), ("serial-core", OURS), at_least=0.95),
+    Target("`def` inline, bursts of 50 / `async def`", ("bursts", OURS_INLINE), ("bursts", OURS), at_least=0.95),
     *_http("HTTP, 32 connections, handshake", "legacy-32"),
     Target("HTTP, 32 connections, per request / Python SDK", ("modern-32", OURS), ("modern-32", PYTHON), at_least=15),
     Target("HTTP, 32 connections, per request / bare starlette", ("modern-32", OURS), ("modern-32", BARE), at_least=0.4),

@@ -12,10 +12,12 @@ from pathlib import Path
 from benchmarks import apis, gateway, generated, http, stdio, workspace
 
 __all__ = [
-    "BARE", "DIRECT", "ECHO", "FASTMCP", "OURS", "PARTS", "POOL", "PYTHON", "PYTHON_PLAIN", "QUANTITIES", "TYPESCRIPT", "Note", "Part", "Quantity",
+    "BARE", "DIRECT", "ECHO", "FASTMCP", "OURS", "OURS_DEF", "OURS_INLINE", "PARTS", "POOL", "PYTHON", "PYTHON_PLAIN", "QUANTITIES", "TYPESCRIPT", "Note", "Part", "Quantity",
 ]  # fmt: skip
 
 OURS, PYTHON, FASTMCP, TYPESCRIPT = "mcpfactory", "Python SDK", "FastMCP", "TypeScript SDK"
+OURS_DEF, OURS_INLINE = "mcpfactory, `def`", "mcpfactory, `def` inline"
+PYTHON_DEF, FASTMCP_DEF = "Python SDK, `def`", "FastMCP, `def`"
 PYTHON_PLAIN = "Python SDK, as it comes"
 DIRECT = "directly"
 BARE, ECHO, POOL = "bare starlette", "cat (no protocol)", "bare httpx client"
@@ -54,6 +56,11 @@ QUANTITIES = {
         "the same without keeping them together; `cat` shows what the machine's wake-ups leave at most",
     ),
     "flight": Quantity("stdio, 50 in flight", "calls/s", "10,000 calls of `add`, each answer lets the next one go"),
+    "bursts": Quantity(
+        "stdio, bursts of 50",
+        "calls/s",
+        "10,000 calls of `add`: fifty requests in one write, then fifty answers, and so on",
+    ),
     "memory": Quantity("resident memory of the one-tool stdio server", "MiB", "after 8,000 calls, with its children"),
     "memory-early": Quantity("resident memory after 10,000 calls", "MiB", "50 in flight, over stdio"),
     "memory-late": Quantity("resident memory after 1,000,000 calls", "MiB", "the same process later"),
@@ -163,6 +170,7 @@ def _stdio(note: Note, name: str, command: list[str]) -> None:
     note("serial", name, rate)
     note("memory", name, memory)
     note("flight", name, stdio.in_flight(command))
+    note("bursts", name, stdio.in_bursts(command))
 
 
 def _http(note: Note, name: str, command: list[str]) -> None:
@@ -246,7 +254,7 @@ ALL: Sequence[str] = (OURS, PYTHON, FASTMCP, TYPESCRIPT)
 PARTS = {
     "startup": Part(_startup, (*ALL,), repeats=4),
     "many": Part(_many, (OURS,)),
-    "stdio": Part(_stdio, (*ALL, ECHO), repeats=2),
+    "stdio": Part(_stdio, (*ALL, OURS_DEF, OURS_INLINE, PYTHON_DEF, FASTMCP_DEF, ECHO), repeats=2),
     "http": Part(_http, (*ALL, PYTHON_PLAIN, BARE)),
     "workers": Part(_workers, (OURS, BARE), repeats=2),
     "upstream": Part(_upstream, (OURS, BARE), repeats=2),

@@ -33,6 +33,10 @@ PEERS = (
     Peer("Python SDK", ("{python}", str(HERE / "servers/python_sdk.py"))),
     Peer("Python SDK, as it comes", ("{python}", str(HERE / "servers/python_sdk.py"), "--as-it-comes"), stdio=False),
     Peer("FastMCP", ("{python}", str(HERE / "servers/fastmcp_server.py"))),
+    Peer("mcpfactory, `def`", ("{ours}", str(HERE / "servers/ours_def.py")), http=False),
+    Peer("mcpfactory, `def` inline", ("{ours}", str(HERE / "servers/ours_inline.py")), http=False),
+    Peer("Python SDK, `def`", ("{python}", str(HERE / "servers/python_sdk_def.py")), http=False),
+    Peer("FastMCP, `def`", ("{python}", str(HERE / "servers/fastmcp_def.py")), http=False),
     Peer("TypeScript SDK", ("{node}", "{home}/typescript_sdk.mjs")),
     Peer("bare starlette", ("{ours}", str(HERE / "servers/bare.py")), stdio=False),
 )

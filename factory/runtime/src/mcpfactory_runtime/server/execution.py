@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.server.inline import run_inline
 from mcpfactory_runtime.server.signature import ArgumentsError, Injected
 from mcpfactory_runtime.server.threads import in_thread
 
@@ -73,6 +74,8 @@ async def _run_handler(tool: Tool, arguments: Json, make_context: Callable[[], I
     assert handler is not None
     if _RECORD:
         _record_tool(Path(_RECORD), tool.name)
+    if tool.inline:
+        return tool.convert(run_inline(tool.name, handler, bound))
     return tool.convert(await (handler(**bound) if tool.is_async else in_thread(handler, bound)))
 
 

@@ -69,6 +69,7 @@ class ToolOptions(PromptOptions, total=False):
     scopes: Sequence[str]
     task: Literal["optional", "required"] | None
     defer_task: bool
+    inline: bool
 
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.{}-]*:|\{")  # RFC 3986 §3.1; or a variable in its place
@@ -88,12 +89,13 @@ class Tool:
         scopes: what an access token must grant for calls over HTTP.
         task: whether calls may or must be tasks; None never.
         defer_task: the handler says itself when the call becomes a task.
+        inline: a `def` handler runs on the event loop.
         resolve_target: of a tool that calls others: returns the one that these arguments mean, None when there is none.
     """
 
     __slots__ = (
         *("bind", "context", "convert", "handler", "is_async", "load", "name", "scopes", "wire"),
-        *("defer_task", "resolve_target", "task"),
+        *("defer_task", "inline", "resolve_target", "task"),
     )
 
     def __init__(self, name: str, wire: Json, load: Callable[[Tool], None] | None = None) -> None:
@@ -108,6 +110,7 @@ class Tool:
         self.scopes: tuple[str, ...] = ()
         self.task: Literal["optional", "required"] | None = None
         self.defer_task = False
+        self.inline = False
         self.resolve_target: Callable[[Any], Tool | None] | None = None
 
     @classmethod
@@ -127,6 +130,7 @@ class Tool:
         scopes: Sequence[str] = (),
         task: Literal["optional", "required"] | None = None,
         defer_task: bool = False,
+        inline: bool = False,
     ) -> Tool:
         """Return a tool from a function's name, signature and docstring; see `Server.tool` for the keywords."""
         signature = read_signature(handler)
@@ -150,6 +154,10 @@ class Tool:
         tool.bind = signature.bind
         tool.context = signature.context
         tool.is_async = is_async(tool.handler)
+        tool.inline = inline
+        if inline and tool.is_async:
+            hint = "`async def` runs on the event loop anyway"
+            raise TypeError(f"tool {tool.name}: inline=True is for `def` functions\nhint: {hint}")
         tool.convert = convert
         if scopes:
             from mcpfactory_runtime.auth.scopes import union  # noqa: PLC0415 - only for tools that ask for scopes

@@ -152,10 +152,11 @@ class Server(Operated):
             options: name, title, description, annotations (`readOnlyHint` …), icons, meta; structured: True demands
                 structured output, False turns it off; input_schema and output_schema replace what is listed, not what
                 is checked; scopes: what an access token must grant (HTTP only, see docs/reference/authorization.md);
-                task and defer_task: calls may or must be tasks (docs/reference/tasks.md).
+                task and defer_task: calls may or must be tasks (docs/reference/tasks.md); inline: the promise that a
+                `def` function only computes and soon ends, so that it runs on the event loop, too.
 
         Raises:
-            TypeError: the signature cannot be an argument list.
+            TypeError: the signature cannot be an argument list; inline=True for an `async def`.
             ValueError: the name is taken.
         """
 

@@ -1,30 +1,221 @@
-"""`def` handlers run in worker threads; here it is known whether one still runs, for threads cannot be stopped."""
+"""`def` handlers run in worker threads, so that none that waits keeps other calls from going on.
+
+The threads are our own and not those of `asyncio.to_thread`, whose future, chain of callbacks and wake-up for every
+call cost several times what a quick handler does. Here one thread takes what comes; further ones join, twice as many
+each time, when none of them has got on for a millisecond. Results go back together: the event loop is woken when a
+thread has nothing more to do, and looks by itself every millisecond while calls wait.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
+from collections import deque
 from collections.abc import Callable
-from threading import get_ident
-from typing import Any
+from contextlib import suppress
+from contextvars import Context, copy_context
+from typing import Any, Final
+from weakref import WeakKeyDictionary, ref
 
-__all__ = ["busy", "in_thread"]
+__all__ = ["MOST", "busy", "in_thread"]
 
-_running: set[int] = set()
+MOST: Final = 40  # handlers that run at a time; the next ones wait, as in AnyIO and Starlette
+_STUCK: Final = 0.001  # seconds without a handler begun after which another thread joins
+_REST: Final = 30.0  # seconds without work after which a thread ends
 
 
-async def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    """Call a handler in a worker thread, with this task's context variables."""
+def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio.Future[Any]:
+    """Call a handler in a worker thread, with a copy of the context variables of here.
 
-    def call() -> Any:
-        _running.add(get_ident())
-        try:
-            return handler(**arguments)
-        finally:
-            _running.discard(get_ident())
-
-    return await asyncio.to_thread(call)
+    Returns:
+        The future of what it returns or raises. Cancelled, a handler that has not begun never does; one that has begun
+        runs to its end, which then nobody sees.
+    """
+    loop = asyncio.get_running_loop()
+    arrivals = _arrivals.get(loop)
+    if arrivals is None:
+        arrivals = _arrivals[loop] = _Arrivals(loop)
+    work = _Work(loop.create_future(), copy_context(), handler, arguments, arrivals)
+    if _workers.put(work) and not arrivals.watched:
+        arrivals.watched = True
+        loop.call_later(_STUCK, _watch, loop, arrivals)
+    return work.future
 
 
 def busy() -> bool:
     """Whether a handler is running in a worker thread now."""
-    return bool(_running)
+    return _workers.running > 0
+
+
+class _Work:
+    """A call of a handler."""
+
+    __slots__ = ("arguments", "arrivals", "context", "future", "handler")
+
+    def __init__(
+        self,
+        future: asyncio.Future[Any],
+        context: Context,
+        handler: Callable[..., Any],
+        arguments: dict[str, Any],
+        arrivals: _Arrivals,
+    ) -> None:
+        self.future = future
+        self.context = context
+        self.handler = handler
+        self.arguments = arguments
+        self.arrivals = arrivals
+
+    def run(self) -> None:
+        """Call the handler, and send what came of it. Worker threads only."""
+        value: Any = None
+        error: BaseException | None = None
+        try:
+            value = self.context.run(self.handler, **self.arguments)
+        except StopIteration as stop:  # which no future can hold
+            error = RuntimeError("the handler raised StopIteration")
+            error.__cause__ = stop
+        except BaseException as raised:  # noqa: BLE001 - all of it belongs to whoever waits
+            error = raised
+        self.arrivals.add((self.future, value, error))
+
+
+class _Arrivals:
+    """What worker threads have done for one event loop, on its way there."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.watched = False
+        """Whether the loop looks by itself, soon (`_watch`)."""
+        self._loop = ref(loop)  # the dictionary of arrivals does not keep the loop alive
+        self._done: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
+        self._called = False
+
+    def add(self, outcome: tuple[asyncio.Future[Any], Any, BaseException | None]) -> None:
+        """Leave an outcome for the event loop. Any thread."""
+        self._done.append(outcome)
+        if not self.watched:  # asked after the line above: the loop takes everything after it has reset this
+            self.call()
+
+    def call(self) -> None:
+        """Wake the event loop if there is something for it. Any thread."""
+        if self._done and not self._called:
+            self._called = True
+            loop = self._loop()
+            if loop is not None:
+                with suppress(RuntimeError):  # it is closed; nobody waits
+                    loop.call_soon_threadsafe(self.take)
+
+    def take(self) -> None:
+        """Resolve the futures. Event loop only."""
+        self._called = False
+        while self._done:
+            future, value, error = self._done.popleft()
+            if future.done():  # cancelled meanwhile
+                continue
+            if error is None:
+                future.set_result(value)
+            else:
+                future.set_exception(error)
+
+
+class _Workers:
+    """The threads, and the calls that wait for one."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew. A forked process has none of its parent's threads."""
+        self.running = 0
+        """Threads that are not waiting for work."""
+        self._lock = threading.Lock()
+        self._waiting: deque[_Work] = deque()
+        self._idle: list[threading.Lock] = []  # one for each thread that waits; released, it goes on
+        self._begun = 0  # handlers, ever
+        self._seen = 0  # of these when somebody last looked
+
+    def put(self, work: _Work) -> bool:
+        """Give a call to the threads. Returns whether somebody must look soon whether they get on with it (`join`)."""
+        with self._lock:
+            self._waiting.append(work)
+            if not self.running:
+                self._wake()
+                return False
+            if len(self._waiting) == 1:
+                self._seen = self._begun
+            return True
+
+    def join(self) -> bool:
+        """Let twice as many threads run if no handler has begun since the last look. Returns whether calls still wait."""
+        with self._lock:
+            if self._waiting and self._begun == self._seen:
+                for _ in range(min(len(self._waiting), self.running)):
+                    self._wake()
+            self._seen = self._begun
+            return bool(self._waiting)
+
+    def _wake(self) -> None:
+        """Let one more thread run, unless as many do as may. The lock is held."""
+        if self.running >= MOST:
+            return
+        self.running += 1
+        if self._idle:
+            self._idle.pop().release()
+        else:
+            threading.Thread(target=self._run, name="handler", daemon=True).start()
+
+    def _run(self) -> None:
+        """Take calls until none came for a while."""
+        gate = threading.Lock()
+        gate.acquire()
+        while True:
+            arrivals = None
+            while (work := self._next(gate)) is not None:
+                if arrivals is not None and arrivals is not work.arrivals:
+                    arrivals.call()
+                arrivals = work.arrivals
+                work.run()
+                del work  # and with it everything that the call held
+            if arrivals is not None:
+                arrivals.call()
+            if not gate.acquire(timeout=_REST):
+                if self._leave(gate):
+                    return
+                gate.acquire()
+
+    def _next(self, gate: threading.Lock) -> _Work | None:
+        """Return the next call; None: there is none, and the thread waits at its gate."""
+        with self._lock:
+            while self._waiting:
+                work = self._waiting.popleft()
+                if not work.future.cancelled():
+                    self._begun += 1
+                    return work
+            self.running -= 1
+            self._idle.append(gate)
+            return None
+
+    def _leave(self, gate: threading.Lock) -> bool:
+        """Whether a thread may end: nobody wakes it, neither now nor later."""
+        with self._lock:
+            if gate not in self._idle:
+                return False
+            self._idle.remove(gate)
+            return True
+
+
+def _watch(loop: asyncio.AbstractEventLoop, arrivals: _Arrivals) -> None:
+    """Take what has been done, and see to it that calls that wait get threads, as long as some do."""
+    arrivals.watched = _workers.join()
+    arrivals.take()
+    if arrivals.watched:
+        loop.call_later(_STUCK, _watch, loop, arrivals)
+
+
+_workers = _Workers()
+_arrivals: WeakKeyDictionary[asyncio.AbstractEventLoop, _Arrivals] = WeakKeyDictionary()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_workers.forget)

@@ -1,0 +1,14 @@
+"""One tool on mcpfactory's runtime, a `def`."""
+
+from mcpfactory_runtime import Server
+
+server = Server("bench", version="1")
+
+
+@server.tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+server.run()
