@@ -1,4 +1,4 @@
-"""The command line of a server: `python -m my_server [--mode M] [--profile P] [--http [--host H] [--port P]]`.
+"""The command line of a server: `python -m my_server [--mode M] [--profile P] [--http [--host H] [--port P] [--metrics]]`.
 
 `login` and `logout` in the first place are about the API behind it.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 from mcpfactory_runtime.server.generated.catalogue import DIALECTS, MODES, CatalogueError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
+    from argparse import ArgumentParser, Namespace
 
     from mcpfactory_runtime.server.extensions.extensions import Extensions
 
@@ -35,6 +35,13 @@ class Runnable(Protocol):
 
         Raises:
             ValueError: the environment says what cannot be read.
+        """
+
+    def add_metrics(self) -> None:
+        """Count requests.
+
+        Raises:
+            RuntimeError: a library is missing.
         """
 
     def run_stdio(self) -> None:
@@ -73,6 +80,7 @@ def run(server: Runnable, arguments: Sequence[str] | None) -> None:
     parser.add_argument(
         "--open", action="store_true", help="serve everybody who reaches an address that others can reach"
     )
+    parser.add_argument("--metrics", action="store_true", help="serve figures for Prometheus at /metrics, with --http")
     parser.add_argument("--workers", type=int, default=1, help="processes that serve HTTP (default: %(default)s)")
     if catalogue:
         parser.add_argument("--mode", help=f"list the API's tools, or find them by search: {', '.join(MODES)}")
@@ -86,24 +94,42 @@ def run(server: Runnable, arguments: Sequence[str] | None) -> None:
             catalogue.select(options.mode, options.profile, options.dialect)
         except CatalogueError as error:
             parser.error(str(error))
+    if options.metrics:
+        _add_metrics(server, parser, options)
     if options.http:
-        authorization = _authorization(parser)
-        if not (authorization or options.open or options.host in _LOOPBACK):
-            parser.error(
-                f"{options.host} can be reached by others, and nothing says who may call\n"
-                "hint: MCPFACTORY_AUTH_ISSUER, _JWKS_URL and _RESOURCE say who; --open serves everybody"
-            )
-        try:
-            server.run_http(options.host, options.port, workers=options.workers, **authorization)
-        except OSError as error:  # an address that is in use, say
-            from mcpfactory_runtime.transports.http.serve import listening_hint  # noqa: PLC0415 - loaded by run_http
-
-            where = f"{options.host}:{options.port} cannot be listened on: {error.strerror or error}"
-            parser.error(f"{where}\nhint: {listening_hint(error)}")
-        except (ValueError, OverflowError) as error:
-            parser.error(f"{error}\nhint: --port is 0 to 65535, 0 for any")
+        _serve_http(server, parser, options)
     else:
         server.run_stdio()
+
+
+def _serve_http(server: Runnable, parser: ArgumentParser, options: Namespace) -> None:
+    """Serve HTTP, if the address and who may call fit together."""
+    authorization = _authorization(parser)
+    if not (authorization or options.open or options.host in _LOOPBACK):
+        parser.error(
+            f"{options.host} can be reached by others, and nothing says who may call\n"
+            "hint: MCPFACTORY_AUTH_ISSUER, _JWKS_URL and _RESOURCE say who; --open serves everybody"
+        )
+    try:
+        server.run_http(options.host, options.port, workers=options.workers, **authorization)
+    except OSError as error:  # an address that is in use, say
+        from mcpfactory_runtime.transports.http.serve import listening_hint  # noqa: PLC0415 - loaded by run_http
+
+        where = f"{options.host}:{options.port} cannot be listened on: {error.strerror or error}"
+        parser.error(f"{where}\nhint: {listening_hint(error)}")
+    except (ValueError, OverflowError) as error:
+        hint = "" if "hint:" in str(error) else "\nhint: --port is 0 to 65535, 0 for any"
+        parser.error(f"{error}{hint}")
+
+
+def _add_metrics(server: Runnable, parser: ArgumentParser, options: Namespace) -> None:
+    """Count requests, if their figures can be served."""
+    if not options.http:
+        parser.error("--metrics are served over HTTP\nhint: --http --metrics")
+    try:
+        server.add_metrics()
+    except RuntimeError as error:  # no prometheus_client
+        parser.error(str(error))
 
 
 def _log(server: Runnable, given: Sequence[str]) -> NoReturn:

@@ -65,7 +65,7 @@ class Dispatcher:
         self._host = host
         self._layers = layers
         self._extensions = extensions
-        self._registry = host.registry
+        self._registry = self.registry = host.registry
         self._cache: dict[tuple[str, str, Any], bytes] = {}
         self._cache_version = -1
         self._info: dict[str, Json] = {}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.sealing import Sealer
     from mcpfactory_runtime.server.subscriptions import Hub
 
-__all__ = ["Host", "HttpRequest", "Outcome", "ReplyChannel", "SessionChannel"]
+__all__ = ["Host", "HttpRequest", "Outcome", "ReplyChannel", "ServedMetrics", "SessionChannel"]
 
 Json = dict[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -40,6 +40,7 @@ class Host(Protocol):
         hub: who is notified of changes.
         closing: set when the server ends.
         state: what the lifespan yielded.
+        metrics: the figures to be served; None without any.
         readiness: the author's checks of whether it can do its work.
     """
 
@@ -55,6 +56,7 @@ class Host(Protocol):
     hub: Hub
     closing: asyncio.Event
     state: Any
+    metrics: ServedMetrics | None
     readiness: Readiness
 
     @property
@@ -122,6 +124,13 @@ class Host(Protocol):
 
     def notify_resource_updated(self, uri: str) -> None:
         """Notify subscribers of a resource that it changed."""
+
+
+class ServedMetrics(Protocol):
+    """The figures of a server."""
+
+    def expose(self, accept: str, sessions: int) -> tuple[str, bytes]:
+        """Return a content type that is accepted, and the figures in that form. From any thread."""
 
 
 class HttpRequest(Protocol):

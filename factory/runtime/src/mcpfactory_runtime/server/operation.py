@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mcpfactory_runtime.server.readiness import Readiness
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.server.host import Outcome, ReplyChannel, ServedMetrics
+    from mcpfactory_runtime.server.observe.request import ObservedHandler, RequestObserver
+    from mcpfactory_runtime.server.registry import Registry
 
 __all__ = ["Operated"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+class _Answering(Protocol):
+    """What answers requests when nobody observes them."""
+
+    registry: Registry
+
+    def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
+        """Answer one request."""
+
+
 class Operated:
     """A server as it is seen from outside (docs/how-to/observe.md)."""
 
+    _dispatcher: _Answering
+
     def __init__(self) -> None:
         self.readiness = Readiness()
+        self.metrics: ServedMetrics | None = None
+        self._observed: ObservedHandler | None = None
 
     def ready_check(self, function: Function) -> Function:
         """Decorate a function that says whether the server can do its work now, for `/ready` over HTTP.
@@ -30,3 +51,33 @@ class Operated:
         """
         self.readiness.add(function)
         return function
+
+    def add_metrics(self, registry: CollectorRegistry | None = None) -> None:
+        """Count requests, and serve the figures at `/metrics` over HTTP, in the text format of Prometheus. Twice is once.
+
+        Args:
+            registry: of prometheus_client, where the series go: `REGISTRY` serves those of the program as well. None makes one of their own.
+
+        Raises:
+            RuntimeError: prometheus_client is not installed.
+            ValueError: the registry has such series already.
+        """
+        if self.metrics is None:
+            try:
+                from mcpfactory_runtime.server.observe.metrics import Metrics  # noqa: PLC0415 - loads prometheus_client
+            except ModuleNotFoundError as error:
+                raise _missing(error, "metrics", "metrics") from None
+            self.metrics = metrics = Metrics(registry)
+            self._observe(metrics)
+
+    def _observe(self, observer: RequestObserver) -> None:
+        """Tell somebody of each request from now on."""
+        if self._observed is None:
+            from mcpfactory_runtime.server.observe.request import ObservedHandler  # noqa: PLC0415 - most servers tell nobody
+
+            self._observed = ObservedHandler(self._dispatcher.handle, self._dispatcher.registry)
+        self._observed.observers.append(observer)
+
+
+def _missing(error: ModuleNotFoundError, what: str, extra: str) -> RuntimeError:
+    return RuntimeError(f"{what} need {error.name}\nhint: pip install 'mcpfactory-runtime[{extra}]'")

@@ -495,7 +495,7 @@ class Server(Operated):
         Raises:
             McpError: the error to send; so may the awaitable.
         """
-        return self._dispatcher.handle(call, channel)
+        return (self._observed or self._dispatcher).handle(call, channel)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

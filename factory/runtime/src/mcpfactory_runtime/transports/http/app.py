@@ -34,7 +34,7 @@ from mcpfactory_runtime.transports.http.event_store import Journal
 from mcpfactory_runtime.transports.http.exchange import Exchange
 from mcpfactory_runtime.transports.http.gate import create_gate
 from mcpfactory_runtime.transports.http.life import Life
-from mcpfactory_runtime.transports.http.probes import PROBES, Probes
+from mcpfactory_runtime.transports.http.probes import METRICS, PROBES, Probes
 from mcpfactory_runtime.transports.http.session import HttpSession
 from mcpfactory_runtime.transports.http.sse import SseEndpoints, session_in
 from mcpfactory_runtime.transports.http.wire import (
@@ -258,6 +258,10 @@ class HttpApp:
         """Serve a probe, a page, metadata, or nothing."""
         if place in self._probed:
             await self._probes.serve(place, scope, headers, send)
+            return
+        if place == METRICS and place not in self._pages and self._server.metrics is not None:
+            sessions = len(self._sessions) + (len(self._sse) if self._sse else 0)
+            await self._probes.serve_metrics(self._server.metrics, sessions, scope, headers, send)
             return
         if place not in self._pages:
             await self._serve_metadata(path, send)

@@ -1,4 +1,7 @@
-"""`/health` and `/ready`: what an orchestrator or a load balancer asks, answered to strangers without saying anything of the server."""
+"""`/health` and `/ready`: what an orchestrator or a load balancer asks, answered to strangers without saying anything of the server.
+
+And `/metrics`, for whoever may call the server.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,20 @@ from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.transports.http.wire import Headers, Scope, Send, reject, send_json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.server.host import Host, ServedMetrics
     from mcpfactory_runtime.transports.http.gate import AccessGate, OpenGate
     from mcpfactory_runtime.transports.http.life import Life
 
-__all__ = ["PROBES", "Probes"]
+__all__ = ["METRICS", "PROBES", "Probes"]
 
 log = logging.getLogger("mcpfactory_runtime")
 
 HEALTH: Final = "/health"
 READY: Final = "/ready"
+METRICS: Final = "/metrics"
 PROBES: Final = frozenset({HEALTH, READY})
+_METHODS: Final = ("GET", "HEAD")
+_ONLY_GET: Final = Rejection(405, None, "Only GET\n", {"allow": "GET, HEAD"})
 _HEAD: Final[Headers] = [(b"cache-control", b"no-store")]
 
 
@@ -46,12 +52,25 @@ class Probes:
 
     async def serve(self, place: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
         """Answer one probe: 200, or 503 where the server should get no requests now."""
-        if scope["method"] not in ("GET", "HEAD"):
-            await reject(send, Rejection(405, None, "Only GET\n", {"allow": "GET, HEAD"}))
+        if scope["method"] not in _METHODS:
+            await reject(send, _ONLY_GET)
             return
         answer = {"status": "ok"} if place == HEALTH else await self._look(scope, headers)
         status = 200 if answer["status"] in ("ok", "ready") else 503
         await send_json(send, status, b"" if scope["method"] == "HEAD" else jsonrpc.encode(answer), _HEAD)
+
+    async def serve_metrics(
+        self, metrics: ServedMetrics, sessions: int, scope: Scope, headers: dict[str, str], send: Send
+    ) -> None:
+        """Send the figures to whoever may call the server; `sessions` is how many there are."""
+        refused = await _refused(self._gate, scope, headers) if scope["method"] in _METHODS else _ONLY_GET
+        if refused is not None:
+            await reject(send, refused)
+            return
+        kind, data = await asyncio.to_thread(metrics.expose, headers.get("accept", ""), sessions)
+        head = [(b"content-type", kind.encode()), (b"content-length", b"%d" % len(data)), *_HEAD]
+        await send({"type": "http.response.start", "status": 200, "headers": head})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else data})
 
     async def _look(self, scope: Scope, headers: dict[str, str]) -> dict[str, Any]:
         if self.draining or (self._life.started and self._server.closing.is_set()):
@@ -66,8 +85,7 @@ class Probes:
         return answer
 
     async def _admitted(self, scope: Scope, headers: dict[str, str]) -> bool:
-        principal = await self._gate.authenticate(scope, headers)
-        return not isinstance(principal, Rejection) and self._gate.authorize(principal, None) is None
+        return await _refused(self._gate, scope, headers) is None
 
     def _begin(self) -> None:
         """Begin the lifespan where nothing else did (mounted without it): who waits for "ready" sends no first request."""
@@ -79,3 +97,9 @@ class Probes:
             await self._life.start()
         except Exception:
             log.exception("the lifespan could not be entered")
+
+
+async def _refused(gate: AccessGate | OpenGate, scope: Scope, headers: dict[str, str]) -> Rejection | None:
+    """Return why somebody may not call the server; None for who may."""
+    principal = await gate.authenticate(scope, headers)
+    return principal if isinstance(principal, Rejection) else gate.authorize(principal, None)

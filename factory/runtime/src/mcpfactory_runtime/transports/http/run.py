@@ -52,6 +52,10 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
     _complete(options, host)
     if workers < 1 or (workers > 1 and not hasattr(os, "fork")):
         raise ValueError(f"{workers} worker processes are not possible here\nhint: leave workers= out")
+    if workers > 1 and server.metrics is not None:
+        raise ValueError(
+            "metrics are counted in one process, so not with several workers\nhint: one process each, behind ports of their own"
+        )
     app = HttpApp(server, **options)
     if workers == 1:
         listener = listen(host, port)

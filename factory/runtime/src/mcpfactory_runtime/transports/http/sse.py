@@ -117,6 +117,10 @@ class SseEndpoints:
         else:
             await self._post(scope, body, principal, send)
 
+    def __len__(self) -> int:
+        """How many sessions there are."""
+        return len(self._sessions)
+
     def begin_shutdown(self) -> None:
         """End every stream as soon as its requests are answered."""
         for session in self._sessions.values():

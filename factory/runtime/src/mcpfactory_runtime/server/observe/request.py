@@ -1,0 +1,158 @@
+"""One request of a client from its arrival to its answer, and who is told.
+
+It is around the dispatcher, not a middleware: it sees what is refused before any middleware, and lists stay ready as bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
+from mcpfactory_runtime.protocol.methods import CALL_TOOL
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.server.host import Outcome, ReplyChannel
+    from mcpfactory_runtime.server.registry import Registry
+
+__all__ = ["CANCELLED", "TOOL_ERROR", "ObservedHandler", "ObservedRequest", "RequestObserver"]
+
+Json = dict[str, Any]
+Handle = Callable[["Call", "ReplyChannel"], "Outcome"]
+
+TOOL_ERROR: Final = "tool_error"  # by the semantic conventions for MCP
+CANCELLED: Final = "cancelled"
+
+
+class ObservedRequest:
+    """One request, by the terms of the semantic conventions of OpenTelemetry for MCP.
+
+    Attributes:
+        method: as the newest revision calls it.
+        tool: the name of the tool that is called, by way of search mode as well; "" for any other request, and for a name that is not registered.
+        prompt: the name of the prompt that is asked for, likewise.
+        revision: the protocol revision of the request.
+        call: the request.
+        channel: the way back to who asks.
+        seconds: how long it took, once it has ended.
+        code: the code of the JSON-RPC error that it ended with; None without one.
+        failure: "" for a success; else `tool_error`, `cancelled`, or the code as text.
+        message: that of the JSON-RPC error.
+    """
+
+    __slots__ = (
+        *("call", "channel", "code", "failure", "message", "method"),
+        *("prompt", "revision", "seconds", "tool"),
+    )
+
+    def __init__(self, call: Call, channel: ReplyChannel, registry: Registry) -> None:
+        self.call = call
+        self.channel = channel
+        self.method = call.method
+        self.revision = call.peer.revision.name
+        self.tool = _tool_name(call.params, registry) if call.method == CALL_TOOL else ""
+        self.prompt = _known(call.params, registry.prompts) if call.method == "prompts/get" else ""
+        self.seconds = 0.0
+        self.code: int | None = None
+        self.failure = ""
+        self.message = ""
+
+    def fail(self, error: BaseException) -> None:
+        """Note what was raised, as the client is told."""
+        if isinstance(error, asyncio.CancelledError):
+            self.failure = CANCELLED
+            return
+        self.code = error.code if isinstance(error, McpError) else INTERNAL_ERROR
+        self.message = str(error) if isinstance(error, McpError) else ""
+        self.failure = str(self.code)
+
+    def succeed(self, result: Json | bytes) -> None:
+        """Note a result."""
+        if isinstance(result, dict) and result.get("isError"):
+            self.failure = TOOL_ERROR
+
+
+class RequestObserver(Protocol):
+    """Who is told of operations. It must not raise. Event loop only."""
+
+    def begin(self, operation: ObservedRequest) -> None:
+        """An operation begins, in the context in which it will be carried out."""
+
+    def end(self, operation: ObservedRequest) -> None:
+        """It has ended, in the same context."""
+
+
+class ObservedHandler:
+    """Answers requests by another function, and tells observers.
+
+    Args:
+        handle: answers a request.
+        registry: what is registered: a name that is not becomes no label.
+        clock: seconds.
+    """
+
+    def __init__(self, handle: Handle, registry: Registry, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._handle = handle
+        self._registry = registry
+        self._clock = clock
+        self.observers: list[RequestObserver] = []
+
+    def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
+        """Answer one request: the result, its encoded form, or an awaitable of it.
+
+        Raises:
+            McpError: the error to send; so may the awaitable.
+        """
+        begun = self._clock()
+        operation = ObservedRequest(call, channel, self._registry)
+        try:
+            outcome = self._handle(call, channel)
+        except Exception as error:
+            self._begin(operation)
+            operation.fail(error)
+            self._end(operation, begun)
+            raise
+        if not isinstance(outcome, dict | bytes):
+            return self._finished(operation, outcome, begun)
+        self._begin(operation)
+        operation.succeed(outcome)
+        self._end(operation, begun)
+        return outcome
+
+    async def _finished(self, operation: ObservedRequest, outcome: Awaitable[Json], begun: float) -> Json:
+        self._begin(operation)
+        try:
+            result = await outcome
+            operation.succeed(result)
+        except BaseException as error:
+            operation.fail(error)
+            raise
+        else:
+            return result
+        finally:
+            self._end(operation, begun)
+
+    def _begin(self, operation: ObservedRequest) -> None:
+        for observer in self.observers:
+            observer.begin(operation)
+
+    def _end(self, operation: ObservedRequest, begun: float) -> None:
+        operation.seconds = self._clock() - begun
+        for observer in reversed(self.observers):
+            observer.end(operation)
+
+
+def _tool_name(params: Json, registry: Registry) -> str:
+    tool = registry.tools.get(_known(params, registry.tools))
+    if tool is None:
+        return ""
+    target = tool.resolve_target(params.get("arguments")) if tool.resolve_target is not None else None
+    return (target or tool).name
+
+
+def _known(params: Json, registered: Any) -> str:
+    name = params.get("name")
+    return name if type(name) is str and name in registered else ""
