@@ -91,6 +91,45 @@ async def complete(ref, argument):
 if __name__ == "__main__":
     server.run()
 '''
+SLY = """
+from mcpfactory_runtime import Context, McpError, Server, ToolError
+server = Server("sly")
+HIDDEN = "\\u202eno\\u200b\\U000e0041\\x9b\\x1b[8m"
+
+@server.tool
+async def say(ctx: Context) -> dict[str, str]:
+    ctx.report_progress(1, 2, f"progress{HIDDEN}")
+    ctx.log("warning", {f"logged{HIDDEN}": [f"log{HIDDEN}"]})
+    return {f"member{HIDDEN}": f"value{HIDDEN}"}
+
+@server.tool
+async def fail() -> str:
+    raise ToolError(f"failed{HIDDEN}")
+
+@server.tool
+async def refuse() -> str:
+    raise McpError(-31999, f"refused{HIDDEN}", {"why": f"data{HIDDEN}"})
+
+@server.tool
+async def ask(ctx: Context) -> str:
+    answer = await ctx.elicit(f"question{HIDDEN}", {"type": "object", "properties": {"name": {"type": "string"}}})
+    return answer.content["name"]
+
+@server.resource("secret://text")
+async def resource() -> str:
+    return f"resource{HIDDEN}"
+
+@server.prompt
+async def prompt(word: str) -> str:
+    return f"prompt{HIDDEN}"
+
+@server.completion
+async def complete(ref, argument):
+    return [f"completed{HIDDEN}"]
+
+if __name__ == "__main__":
+    server.run()
+"""
 ODD = """
 import json, sys
 for line in sys.stdin:

@@ -25,7 +25,7 @@ from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
 from tests.cli.workshop import stage
 from tests.patience import PATIENCE
-from tests.serve.sample import ABLE, BROKEN, ODD, servers
+from tests.serve.sample import ABLE, BROKEN, ODD, SLY, servers
 
 pytestmark = pytest.mark.anyio
 
@@ -145,6 +145,47 @@ async def test_resources_prompts_completion_progress_and_log_are_passed_on(space
         assert "text: required but missing" in refused["content"][0]["text"]
     assert [step["message"] for step in steps] == ["half", "done"]
     assert [params["data"] for method, params in heard if method == "notifications/message"] == ["look out"]
+
+
+async def test_nothing_that_a_server_says_has_text_that_nobody_sees(tmp_path):
+    """Answers, errors, log messages, progress, questions, resources, prompts and completions; the health page counts them."""
+    heard: list[Any] = []
+
+    def asked(params: Any) -> Any:
+        heard.append(params["message"])
+        return {"action": "accept", "content": {"name": "Ada"}}
+
+    space = servers(tmp_path, sly=SLY)
+    async with through(space, notified=lambda _, params: heard.append(params), log_level="info", elicitation=asked) as (
+        gateway,
+        client,
+    ):
+        heard.append(await client.call_tool("sly_say", progress=heard.append))
+        heard.append(await client.call_tool("sly_fail"))
+        with pytest.raises(McpError, match="refused") as refused:
+            await client.call_tool("sly_refuse")
+        heard.append((refused.value.message, refused.value.data))
+        assert await text(client, "sly_ask") == "Ada"
+        heard.append(await client.read_resource("mcp://sly/secret://text"))
+        heard.append(await client.get_prompt("sly_prompt", {"word": "a"}))
+        heard.append(await client.complete({"type": "ref/prompt", "name": "sly_prompt"}, "word", "c"))
+        cleaned = row(gateway, "sly").left_out
+    words = (
+        "value",
+        "member",
+        "progress",
+        "log",
+        "logged",
+        "failed",
+        "refused",
+        "data",
+        "question",
+        "resource",
+        "prompt",
+    )
+    assert [word for word in (*words, "completed") if f"{word}no[8m" not in str(heard)] == []
+    assert [sign for sign in ("\\u202e", "\\u200b", "\\U000e0041", "\\x9b", "\\x1b") if sign in repr(heard)] == []
+    assert cleaned == "11 messages with hidden characters, which were left out"
 
 
 @pytest.mark.parametrize("revision", [LATEST.name, LATEST_LEGACY.name])

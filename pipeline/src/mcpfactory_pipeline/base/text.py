@@ -43,6 +43,10 @@ _HIDDEN: Final = (
     (0xE0000, 0xE01EF),  # tags and supplementary variation selectors: whole hidden sentences
     (0xFEFF, 0xFEFF),  # zero width no-break space
 )
+UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f" + "".join(f"{chr(low)}-{chr(high)}" for low, high in _HIDDEN) + "]"
+)
+"""A character of which `is_hidden` is true, or a control character beyond ASCII."""
 _GAP: Final = 2
 _WORD: Final = 20  # columns up to which a word is not broken as long as there is room
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))

@@ -4,7 +4,7 @@ A call is forwarded to it with what comes back before its end: progress, log mes
 gateway asks by ending its request (`input_required`), so it is known which call a question belongs to. The question goes to
 whoever made the call, in the way of the lifecycle that is spoken there. Where that is the per-request one, the call is made
 again with the answers, and goes through from its beginning: every question is asked of the server again, and answered from
-what the client has answered already.
+what the client has answered already. All that a server says arrives here, and goes on without characters that nobody sees.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.ids import format_time, utc_now
 from mcpfactory_pipeline.launch.failure import read_failure
+from mcpfactory_pipeline.serve.gateway.texts import plain_answer, plain_text
 from mcpfactory_runtime import Context, McpError, ToolError
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
@@ -59,7 +60,7 @@ class Child:
         on_log: Callable[[Sequence[Context], Json], None],
     ) -> None:
         self.name = name
-        self.calls = self.errors = self.starts = 0
+        self.calls = self.cleaned = self.errors = self.starts = 0
         self.last_error = ""
         self.condition: Condition = "asleep"
         self.since = format_time(utc_now())
@@ -90,10 +91,13 @@ class Child:
             self._idle_timer = None
         try:
             client = await self._running_client()
-            return await _forward(client, method, params, ctx)
+            return await _forward(client, method, params, ctx, self._plain)
         except (ConnectionLostError, ProtocolError, TimeoutError, PipelineError) as error:
             raise self._tool_error(error) from None
-        except (McpError, ToolError):
+        except McpError as error:
+            self.errors += 1
+            raise McpError(error.code, self._plain(error.message), self._plain(error.data)) from None
+        except ToolError:
             self.errors += 1
             raise
         finally:
@@ -174,16 +178,23 @@ class Child:
     def _tool_error(self, error: Exception) -> ToolError:
         """Return what a caller gets: what the owner has to repair where the server does not start, else that it is started again."""
         self.errors += 1
-        failure = error if isinstance(error, PipelineError) else read_failure(str(error))
-        self.last_error = str(failure or error)[:_MAX_ERROR]
+        said = plain_text(str(error))  # it quotes the end of the server's stderr
+        failure = error if isinstance(error, PipelineError) else read_failure(said)
+        self.last_error = str(failure or said)[:_MAX_ERROR]
         if self._client is None or self._client.lost is not None:
             self._set_condition("broken")
         if failure is not None:
             return ToolError(f"The server {self.name} does not start: {failure}\nhint: {failure.hint}")
         return ToolError(
-            f"The server {self.name} cannot answer: {error}\nhint: it is started anew by the next call; what this call did "
+            f"The server {self.name} cannot answer: {said}\nhint: it is started anew by the next call; what this call did "
             "until then is not known"
         )
+
+    def _plain(self, said: Any) -> Any:
+        """Return what the server said without characters that nobody sees, and count where there were some."""
+        plain = plain_answer(said)
+        self.cleaned += plain is not said
+        return plain
 
     def _set_condition(self, condition: Condition) -> None:
         if condition != self.condition:
@@ -191,7 +202,7 @@ class Child:
 
     def _notified(self, method: str, params: Json) -> None:
         if method == "notifications/message" and self._contexts:
-            self._on_log(self._contexts, params)
+            self._on_log(self._contexts, self._plain(params))
 
     def _spawn(self, work: Awaitable[None]) -> None:
         async def quietly() -> None:
@@ -207,8 +218,8 @@ _ROUNDS: Final = 20  # of questions for one call
 _FORWARDED: Final = ("elicitation", "sampling", "roots")  # capabilities of the client that are its servers' to use
 
 
-async def _forward(client: Client, method: str, params: Json, ctx: Context) -> Json:
-    """Return the result of a request to a server, without envelope.
+async def _forward(client: Client, method: str, params: Json, ctx: Context, plain: Callable[[Any], Any]) -> Json:
+    """Return the result of a request to a server, without envelope; all that it says goes through `plain`.
 
     Raises `McpError`: the server's error, or that the client cannot answer what the server asks. Raises what a client raises.
     """
@@ -216,11 +227,11 @@ async def _forward(client: Client, method: str, params: Json, ctx: Context) -> J
     answered: Json = {}
     for number in range(1, _ROUNDS + 1):
         result = await client.request(
-            method, {**params, **answered, "_meta": meta}, timeout=None, progress=_progress(ctx)
+            method, {**params, **answered, "_meta": meta}, timeout=None, progress=_progress(ctx, plain)
         )
         if result.get("resultType", "complete") != "input_required":
-            return _without_envelope(result)
-        wanted = result.get("inputRequests") or {}
+            return _without_envelope(cast("Json", plain(result)))
+        wanted = plain(result.get("inputRequests") or {})
         answers = await ctx.ask(**{f"{number}.{key}": _question(one) for key, one in wanted.items()})
         answered = {"inputResponses": {key: answers[f"{number}.{key}"] for key in wanted}}
         if "requestState" in result:
@@ -236,12 +247,12 @@ def _meta(ctx: Context) -> Json:
     return known | ({META_LOG_LEVEL: level} if level else {})
 
 
-def _progress(ctx: Context) -> Callable[[Json], Any] | None:
+def _progress(ctx: Context, plain: Callable[[Any], Any]) -> Callable[[Json], Any] | None:
     if "progressToken" not in ctx.meta:
         return None
 
     def report(params: Json) -> None:
-        ctx.report_progress(params["progress"], params.get("total"), params.get("message"))
+        ctx.report_progress(params["progress"], params.get("total"), plain(params.get("message")))
 
     return report
 

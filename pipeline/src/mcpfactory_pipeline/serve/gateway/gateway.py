@@ -108,7 +108,7 @@ class Gateway:
                 child.in_flight,
                 child.errors,
                 child.last_error,
-                "; ".join(self._notes.get(name, ())),
+                "; ".join((*self._notes.get(name, ()), *_cleaned(child))),
             )
             for name, child in self._children.items()
         ]
@@ -230,6 +230,13 @@ class Gateway:
         which = f"{pluralize(len(self._known), 'server')}: {', '.join(self._known)}"
         first = f"A gateway to {which}. Names begin with the server's. Servers start when they are called."
         return "\n".join([first, *said])
+
+
+def _cleaned(child: Child) -> tuple[str, ...]:
+    """Return a sentence about messages from which something was left out, if there were some."""
+    return (
+        (f"{pluralize(child.cleaned, 'message')} with hidden characters, which were left out",) if child.cleaned else ()
+    )
 
 
 def make_gateway(workspace: Workspace, names: Sequence[str], **options: Any) -> Gateway:

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from mcpfactory_pipeline.serve.gateway.names import inner_uri, outer_content, outer_name, outer_uri
-from mcpfactory_pipeline.serve.gateway.texts import plain_text
 from mcpfactory_runtime import Context, EmbeddedBlob, EmbeddedText, McpError
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS
 from mcpfactory_runtime.server.registry import Prompt, Resource, Template, Tool
@@ -27,7 +26,7 @@ def relayed_tool(server: str, wire: Mapping[str, Any], call: Call) -> Tool:
 
     async def handler(arguments: Json, ctx: Context) -> Json:
         result = await call(server, "tools/call", {"name": inner, "arguments": arguments}, ctx)
-        content = [_plain_block(outer_content(server, block)) for block in result.get("content", [])]
+        content = [outer_content(server, block) for block in result.get("content", [])]
         return {**result, "content": content}
 
     name = outer_name(server, inner)
@@ -43,7 +42,7 @@ def relayed_prompt(server: str, wire: Mapping[str, Any], call: Call) -> Prompt:
     async def handler(arguments: Json, ctx: Context) -> list[Json]:
         result = await call(server, "prompts/get", {"name": inner, "arguments": arguments}, ctx)
         said = result.get("messages", [])
-        return [{**one, "content": _plain_block(outer_content(server, one.get("content")))} for one in said]
+        return [{**one, "content": outer_content(server, one.get("content"))} for one in said]
 
     return Prompt(handler, _PromptArguments(), {**wire, "name": outer_name(server, inner)})  # type: ignore[arg-type]  # it binds as one
 
@@ -121,12 +120,6 @@ def _embedded(server: str, one: Json) -> EmbeddedText | EmbeddedBlob:
     if "blob" in one:
         return EmbeddedBlob(uri, b64decode(one["blob"]), mime)
     return EmbeddedText(uri, str(one.get("text", "")), mime)
-
-
-def _plain_block(block: Any) -> Any:
-    """Return a block of content whose text has nothing that a person does not see."""
-    text = block.get("text") if isinstance(block, dict) else None
-    return {**block, "text": plain_text(text)} if isinstance(text, str) else block
 
 
 def _as_arguments(arguments: Json) -> Json:

@@ -1,21 +1,23 @@
 """What a model is shown of servers behind a gateway: without text that a person does not see, or that gives the model orders. Pure.
 
 The rules are those of `validate` (`security.hidden-text`, `security.orders`). Titles and descriptions are cleaned; what a caller has to
-repeat (names, values) cannot be changed, so that what has hidden characters there is not offered.
+repeat (names, values) cannot be changed, so that what has hidden characters there is not offered. Answers, errors, log messages,
+progress and questions lose hidden characters only: whether a value reads like an order is for the client's person to see.
 """
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from mcpfactory_codegen.describe.suspicion import ORDERS
-from mcpfactory_pipeline.base.text import is_hidden
+from mcpfactory_pipeline.base.text import UNSEEN
 from mcpfactory_pipeline.serve.gateway.listing import ServerListing
 
-__all__ = ["plain_listing", "plain_text"]
+__all__ = ["plain_answer", "plain_listing", "plain_text"]
 
 _ORDER: Final = re.compile("|".join(f"(?:{pattern})" for pattern in ORDERS), re.IGNORECASE | re.DOTALL)
 _LONGEST: Final = 20_000  # characters of one text that are searched
@@ -45,11 +47,21 @@ def plain_listing(listing: ServerListing) -> tuple[ServerListing, tuple[str, ...
 
 def plain_text(text: str) -> str:
     """Return a text without characters that a person does not see."""
-    return text if text.isascii() and text.isprintable() else "".join(c for c in text if not _is_unseen(c))
+    return UNSEEN.sub("", text)
 
 
-def _is_unseen(character: str) -> bool:
-    return is_hidden(character) or "\x7f" <= character <= "\x9f"
+def plain_answer(value: Any) -> Any:
+    """Return what a server said, whatever it is, without characters that a person does not see. What has none is returned itself."""
+    if isinstance(value, str):
+        return value if value.isascii() and value.isprintable() else plain_text(value)
+    if isinstance(value, list):
+        items = [plain_answer(one) for one in value]
+        return value if all(map(operator.is_, items, value)) else items
+    if isinstance(value, dict):
+        members = {plain_text(name): plain_answer(one) for name, one in value.items()}
+        same = members.keys() == value.keys() and all(members[name] is one for name, one in value.items())
+        return value if same else members
+    return value
 
 
 def _plain_items(items: Iterable[Mapping[str, Any]], key: str, notes: list[str]) -> Iterable[dict[str, Any]]:
@@ -80,4 +92,4 @@ def _has_hidden(value: Any) -> bool:
         return any(_has_hidden(one) for pair in value.items() for one in pair)
     if isinstance(value, list):
         return any(map(_has_hidden, value))
-    return isinstance(value, str) and any(map(_is_unseen, value)) and plain_text(value) != value
+    return isinstance(value, str) and UNSEEN.search(value) is not None
