@@ -31,6 +31,12 @@ def _mounts() -> bool:
     return can_mount()
 
 
+def _has_redis() -> bool:
+    from benchmarks.trials.redis_server import find_redis
+
+    return find_redis() is not None
+
+
 def _has_level(name: str) -> bool:
     from mcpfactory_pipeline.isolation.levels import LEVELS
 
@@ -43,6 +49,7 @@ NEEDS: Final = {
     "landlock": Need("Linux with Landlock", lambda: _has_level("landlock")),
     "bubblewrap": Need("bubblewrap, and the right to make namespaces", lambda: _has_level("bubblewrap")),
     "mount": Need("the right to mount a small file system", _mounts),
+    "redis": Need("Redis or Valkey: apt-get install redis-server", _has_redis),
 }
 
 

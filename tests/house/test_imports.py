@@ -31,6 +31,7 @@ HOMES = {
         "factory/runtime/src/mcpfactory_runtime/server/generated/search_encoder.py",
         "factory/runtime/src/mcpfactory_runtime/server/generated/search_vectors.py",
     ),
+    "redis": ("factory/runtime/src/mcpfactory_runtime/store/redis.py",),
     "botocore": ("factory/runtime/src/mcpfactory_runtime/upstream/signature.py",),
     "jmespath": ("factory/runtime/src/mcpfactory_runtime/upstream/selection.py",),
     "distributed": ("pipeline/src/mcpfactory_pipeline/executors/dask.py",),

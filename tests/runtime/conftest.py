@@ -1,7 +1,20 @@
-"""For all tests of the runtime: gaps of the requirements table, the size of fuzzing, and what was counted."""
+"""For all tests of the runtime: gaps of the requirements table, the size of fuzzing, what was counted, and a real Redis."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
+from benchmarks.trials.redis_server import redis_server
+from tests.machine import skip_without
 from tests.runtime.requirements.plugin import pytest_collection_modifyitems
 
 __all__ = ["pytest_collection_modifyitems"]
+
+
+@pytest.fixture(scope="session")
+def redis_address() -> Iterator[str]:
+    skip_without("redis")
+    with redis_server() as address:
+        yield address

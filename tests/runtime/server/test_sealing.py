@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
 from mcpfactory_runtime.server import sealing
 from mcpfactory_runtime.server.sealing import LIFETIME, Sealer, UsedChallenges
+from mcpfactory_runtime.store.memory import MemoryStore
 from tests.runtime.requirements import requirement
 
 BOUND: dict[str, Any] = {"principal": "ann", "method": "tools/call", "params": {"name": "t", "arguments": {"a": 1}}}
@@ -81,9 +83,30 @@ def test_a_state_is_used_once_by_whichever_process(shared: bool, tmp_path: Any, 
         monkeypatch.setenv("MCPFACTORY_STATE_DIR", str(tmp_path / "used"))
     first = Sealer.from_environment("shop")
     state = first.open(first.seal(ANSWERS, ["name"], now=0, **BOUND), now=0, **BOUND)
-    first.use(state, now=LIFETIME)
+    asyncio.run(first.use(state, now=LIFETIME))
     with pytest.raises(McpError, match="was used already"):
-        (Sealer.from_environment("shop") if shared else first).use(state, now=LIFETIME)
+        asyncio.run((Sealer.from_environment("shop") if shared else first).use(state, now=LIFETIME))
+
+
+@pytest.mark.anyio
+async def test_processes_that_share_a_store_share_the_key_and_what_was_used(monkeypatch: Any) -> None:
+    monkeypatch.delenv("MCPFACTORY_STATE_KEY", raising=False)
+    store, first, other, stranger = MemoryStore(), *(Sealer.from_environment("shop") for _ in range(3))
+    await first.share(store)
+    await other.share(store)
+    await stranger.share(MemoryStore())
+    text = first.seal(ANSWERS, ["name"], now=0, **BOUND)
+    state = other.open(text, now=0, **BOUND)
+    with pytest.raises(McpError, match="another process"):
+        stranger.open(text, now=0, **BOUND)
+    await other.use(state, now=LIFETIME)
+    for one in (first, other):
+        with pytest.raises(McpError, match="was used already"):
+            await one.use(state, now=LIFETIME)
+    monkeypatch.setenv("MCPFACTORY_STATE_KEY", "given")
+    given = Sealer.from_environment("shop")
+    await given.share(store)
+    assert Sealer(b"given", "shop").open(given.seal(ANSWERS, ["name"], now=0, **BOUND), now=0, **BOUND)
 
 
 def test_what_had_to_be_forgotten_counts_as_used(monkeypatch: Any) -> None:

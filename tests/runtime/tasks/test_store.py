@@ -1,4 +1,4 @@
-"""Both stores behave alike, by the clock they were given; the file says what is wrong with it."""
+"""All stores behave alike, by the clock they were given; the file says what is wrong with it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,20 @@ import stat
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 
 from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT, TaskOptions, read_options
 from mcpfactory_runtime.server.tasks.record import TERMINAL, Task
+from mcpfactory_runtime.server.tasks.shared import SharedTaskStore
 from mcpfactory_runtime.server.tasks.sqlite import SqliteTaskStore
 from mcpfactory_runtime.server.tasks.store import MemoryTaskStore, TaskStore, TaskStoreError
+from mcpfactory_runtime.store.base import SharedStore
+from mcpfactory_runtime.store.memory import MemoryStore
+from mcpfactory_runtime.store.processes import Processes
+from mcpfactory_runtime.store.redis import RedisStore
+from mcpfactory_runtime.store.sqlite import SqliteStore
 from mcpfactory_runtime.testing import connect as connect_memory
 from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
@@ -39,11 +46,23 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "shared-memory", "shared-sqlite", "shared-redis"])
 async def store(request: pytest.FixtureRequest, clock: Clock, tmp_path: Path) -> AsyncIterator[TaskStore]:
-    made = MemoryTaskStore(clock) if request.param == "memory" else SqliteTaskStore(tmp_path / "tasks.db", clock)
+    own = {"memory": lambda: MemoryTaskStore(clock), "sqlite": lambda: SqliteTaskStore(tmp_path / "tasks.db", clock)}
+    if request.param in own:
+        made = own[request.param]()
+        yield made
+        await made.close()
+        return
+    shared: SharedStore = {
+        "shared-memory": MemoryStore,
+        "shared-sqlite": lambda: SqliteStore(tmp_path / "store.db"),
+        "shared-redis": lambda: RedisStore(request.getfixturevalue("redis_address"), f"{token_hex(4)}:"),
+    }[request.param]()
+    made = SharedTaskStore(shared, clock=clock)
     yield made
     await made.close()
+    await shared.aclose()
 
 
 def task(name: str, owner: str = "ann", ttl: int | None = 1_000) -> Task:
@@ -150,6 +169,33 @@ async def test_a_running_task_ends_with_its_time(store: TaskStore, clock: Clock)
     async with asyncio.timeout(PATIENCE):
         while sample.RUNNING.is_set():  # until the worker has seen that it was cancelled
             await asyncio.to_thread(lambda: None)
+
+
+async def test_a_task_whose_process_died_has_failed_and_one_whose_process_lives_has_not(clock: Clock) -> None:
+    shared = MemoryStore(clock)
+    mine, other = Processes(shared), Processes(shared)
+    one, two = SharedTaskStore(shared, mine, clock), SharedTaskStore(shared, other, clock)
+    await one.create(task("a", ttl=None))
+    await one.create(task("b", ttl=None))
+    done = await one.update("b", lambda now: now.completed({}))
+    await other.join()
+    assert (await two.get("a"), await two.get("b")) == (await one.get("a"), done)
+    clock.now += mine.lease  # of which nobody hears any more, while the other one goes on
+    lost, _ = await two.list("ann", None, 9)
+    assert [(item.status, item.id) for item in lost] == [("failed", "a"), ("completed", "b")]
+    assert await one.update("a", lambda now: now.completed({})) is None  # it was only slow: too late
+    await mine.leave()
+    await other.leave()
+
+
+async def test_a_process_that_ends_in_order_is_not_waited_for(clock: Clock) -> None:
+    shared = MemoryStore(clock)
+    one, two = SharedTaskStore(shared, clock=clock), SharedTaskStore(shared, clock=clock)
+    await one.create(task("a"))
+    await one.close()
+    found = await two.get("a")
+    assert found is not None
+    assert found.status == "failed"
 
 
 async def test_the_file_is_for_its_user_only(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The command line of a server: `python -m my_server [--mode M] [--profile P] [--http [--host H] [--port P] [--metrics]]`.
+"""The command line of a server: `python -m my_server [--mode M] [--profile P] [--http [--host H] [--port P] [--metrics] [--store ADDRESS]]`.
 
 `login` and `logout` in the first place are about the API behind it.
 """
@@ -81,6 +81,9 @@ def run(server: Runnable, arguments: Sequence[str] | None) -> None:
         "--open", action="store_true", help="serve everybody who reaches an address that others can reach"
     )
     parser.add_argument("--metrics", action="store_true", help="serve figures for Prometheus at /metrics, with --http")
+    parser.add_argument(
+        "--store", help="what several processes share: redis://HOST:PORT/0, sqlite:///FILE (default: MCPFACTORY_STORE)"
+    )
     parser.add_argument("--workers", type=int, default=1, help="processes that serve HTTP (default: %(default)s)")
     if catalogue:
         parser.add_argument("--mode", help=f"list the API's tools, or find them by search: {', '.join(MODES)}")
@@ -104,6 +107,8 @@ def run(server: Runnable, arguments: Sequence[str] | None) -> None:
 
 def _serve_http(server: Runnable, parser: ArgumentParser, options: Namespace) -> None:
     """Serve HTTP, if the address and who may call fit together."""
+    from mcpfactory_runtime.store.base import StoreError  # noqa: PLC0415 - stdio needs none
+
     authorization = _authorization(parser)
     if not (authorization or options.open or options.host in _LOOPBACK):
         parser.error(
@@ -111,7 +116,9 @@ def _serve_http(server: Runnable, parser: ArgumentParser, options: Namespace) ->
             "hint: MCPFACTORY_AUTH_ISSUER, _JWKS_URL and _RESOURCE say who; --open serves everybody"
         )
     try:
-        server.run_http(options.host, options.port, workers=options.workers, **authorization)
+        server.run_http(options.host, options.port, workers=options.workers, store=options.store, **authorization)
+    except StoreError as error:
+        parser.error(str(error))
     except OSError as error:  # an address that is in use, say
         from mcpfactory_runtime.transports.http.serve import listening_hint  # noqa: PLC0415 - loaded by run_http
 

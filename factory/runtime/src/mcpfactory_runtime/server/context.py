@@ -339,7 +339,7 @@ class Context(Injected):
                     "params": question.params(self._call.peer),
                 }
         if found and self._opened is not None:
-            self._server.sealer.use(self._opened, time.time())
+            await self._server.sealer.use(self._opened, time.time())
             self._opened = None
         if missing:
             raise InputRequired(missing)

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.registry import PromptOptions, Registry, Resource, ResourceOptions, Tool, ToolOptions
     from mcpfactory_runtime.server.sealing import Sealer
     from mcpfactory_runtime.server.subscriptions import Hub
+    from mcpfactory_runtime.store.base import SharedStore
+    from mcpfactory_runtime.store.processes import Processes
 
-__all__ = ["Host", "HttpRequest", "Outcome", "ReplyChannel", "ServedMetrics", "SessionChannel"]
+__all__ = ["Host", "HttpRequest", "Outcome", "ReplyChannel", "ServedMetrics", "SessionChannel", "Sharer"]
 
 Json = dict[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -70,6 +72,10 @@ class Host(Protocol):
     @property
     def sealer(self) -> Sealer:
         """Seals what travels through clients."""
+
+    @property
+    def extensions(self) -> Sharer:
+        """What keeps tasks."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Enter the life of the process."""
@@ -131,6 +137,13 @@ class ServedMetrics(Protocol):
 
     def expose(self, accept: str, sessions: int) -> tuple[str, bytes]:
         """Return a content type that is accepted, and the figures in that form. From any thread."""
+
+
+class Sharer(Protocol):
+    """What keeps something that other processes should see."""
+
+    def share(self, store: SharedStore, processes: Processes) -> None:
+        """Keep it in a store from now on."""
 
 
 class HttpRequest(Protocol):

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
+from mcpfactory_runtime.store.base import Expected, SharedStore
 
 __all__ = ["LIFETIME", "Opened", "Sealer", "UsedChallenges"]
 
@@ -31,6 +32,7 @@ LIFETIME: Final = 3600.0
 
 _NOT_BOUND: Final = {"_meta", "inputResponses", "requestState"}  # differ between a request and its repetition
 _CHALLENGE: Final = re.compile(r"[0-9a-f]{32}")
+_EVER: Final = 10 * 365 * 86_400.0  # seconds that processes keep their common key in a store
 _MOST_USED: Final = 100_000  # challenges that one process remembers
 
 
@@ -104,6 +106,7 @@ class Sealer:
         self._key = key
         self._server = server
         self._used = UsedChallenges() if used is None else used
+        self._store: SharedStore | None = None
 
     @classmethod
     def from_environment(cls, server: str = "") -> Sealer:
@@ -144,13 +147,29 @@ class Sealer:
             raise McpError(INVALID_PARAMS, "Invalid params: requestState belongs to another request")
         return Opened(body["answers"], frozenset(body["asked"]), body["challenge"], body["expires"])
 
-    def use(self, opened: Opened, now: float) -> None:
+    async def share(self, store: SharedStore) -> None:
+        """Use the key that all processes of a store use, unless the environment named one, and remember used states there."""
+        self._store = store
+        if "MCPFACTORY_STATE_KEY" not in os.environ:
+            new = secrets.token_hex(32).encode()
+            first = await store.write("secrets", [("state", new)], seconds=_EVER, expected=Expected("state", None))
+            self._key = new if first else await store.get("secrets", "state") or new
+
+    async def use(self, opened: Opened, now: float) -> None:
         """Note that the answers to a state are believed, which happens once.
 
         Raises:
             McpError: INVALID_PARAMS when it happened before.
         """
-        if not self._used.add(opened.challenge, opened.expires, now):
+        if self._store is None:
+            first = self._used.add(opened.challenge, opened.expires, now)
+        else:
+            seconds = opened.expires - now + 1.0  # then it is refused for its age
+            expected = Expected("", None)
+            first = await self._store.write(
+                f"used/{opened.challenge}", [("", b"1")], seconds=seconds, expected=expected
+            )
+        if not first:
             raise McpError(
                 INVALID_PARAMS,
                 "Invalid params: requestState was used already\nhint: send the request without requestState and "

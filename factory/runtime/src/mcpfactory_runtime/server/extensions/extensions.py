@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.tasks.manager import TaskManager, TaskOptions
     from mcpfactory_runtime.server.tasks.methods import TaskMethods
     from mcpfactory_runtime.server.tasks.store import TaskStore
+    from mcpfactory_runtime.store.base import SharedStore
+    from mcpfactory_runtime.store.processes import Processes
 
     TasksOption = TaskOptions | TaskStore | str | PathLike[str] | None
 
@@ -41,6 +43,7 @@ class Extensions:
         self.task_manager: TaskManager | None = None
         self._host = host
         self._task_options = tasks
+        self._shares_tasks = False
         self._task_methods: TaskMethods | None = None
         self._skills: Skills | None = None
         self._hooks: Hooks | None = None
@@ -115,6 +118,17 @@ class Extensions:
 
             self._skills = Skills(self._host)
         return self._skills
+
+    def share(self, store: SharedStore, processes: Processes) -> None:
+        """Keep tasks in a store that other processes share, unless the server's author or the environment said where."""
+        from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT  # noqa: PLC0415 - for those who share only
+
+        if (self._task_options is None and not os.environ.get(ENVIRONMENT)) or self._shares_tasks:
+            from mcpfactory_runtime.server.tasks.shared import SharedTaskStore  # noqa: PLC0415 - likewise
+
+            self._shares_tasks = True
+            self._task_options = SharedTaskStore(store, processes)
+            self.task_manager = self._task_methods = None  # of an earlier life of the server, if any
 
     async def close(self) -> None:
         """Close what was opened."""

@@ -22,9 +22,8 @@ from uuid import uuid4
 
 from pydantic_core import from_json, to_json
 
-from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.server.tasks.record import Change, Task
-from mcpfactory_runtime.server.tasks.store import TaskStore, TaskStoreError
+from mcpfactory_runtime.server.tasks.store import LOST, TaskStore, TaskStoreError
 
 try:
     import fcntl
@@ -48,10 +47,6 @@ CREATE INDEX IF NOT EXISTS tasks_by_owner ON tasks (owner, number);
 CREATE INDEX IF NOT EXISTS tasks_by_expiry ON tasks (expires);
 """
 _LIVING: Final = "(expires IS NULL OR expires > ?)"
-_LOST: Final = {
-    "code": INTERNAL_ERROR,
-    "message": "The server process ended before the task did. hint: call the tool again",
-}
 
 
 class SqliteTaskStore(TaskStore):
@@ -215,7 +210,7 @@ class SqliteTaskStore(TaskStore):
         """Return the task; failed, if it cannot end any more because its process did."""
         if task.terminal or task.runner == self._runner or self._alive(task.runner):
             return task
-        failed = task.failed(_LOST)
+        failed = task.failed(LOST)
         assert failed is not None, "only a task that has not ended is failed"
         return self._write(database, task, failed)
 

@@ -6,10 +6,18 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.server.tasks.record import Change, Task
 
-__all__ = ["MemoryTaskStore", "TaskStore", "TaskStoreError"]
+__all__ = ["LOST", "MemoryTaskStore", "TaskStore", "TaskStoreError"]
+
+LOST: Final = {
+    "code": INTERNAL_ERROR,
+    "message": "The server process ended before the task did. hint: call the tool again",
+}
+"""The error of a task whose process ended before it."""
 
 
 class TaskStoreError(Exception):

@@ -30,12 +30,13 @@ from mcpfactory_runtime.protocol.http import (
 )
 from mcpfactory_runtime.protocol.param_headers import Mirrored, find_mirrored
 from mcpfactory_runtime.transports.http.cors import exposing, granted_origin, is_preflight, send_preflight
-from mcpfactory_runtime.transports.http.event_store import Journal
+from mcpfactory_runtime.transports.http.event_store import Journal, session_key
 from mcpfactory_runtime.transports.http.exchange import Exchange
 from mcpfactory_runtime.transports.http.gate import create_gate
 from mcpfactory_runtime.transports.http.life import Life
 from mcpfactory_runtime.transports.http.probes import METRICS, PROBES, Probes
 from mcpfactory_runtime.transports.http.session import HttpSession
+from mcpfactory_runtime.transports.http.sharing import create_sharing
 from mcpfactory_runtime.transports.http.sse import SseEndpoints, session_in
 from mcpfactory_runtime.transports.http.wire import (
     AsgiRequest,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.store.base import SharedStore
     from mcpfactory_runtime.transports.http.event_store import EventStore
     from mcpfactory_runtime.transports.http.relay import WorkerRelay
 
@@ -84,6 +86,8 @@ class HttpApp:
         event_store: keeps sessions and their events beyond this process; None keeps the latest in memory.
         legacy_sse: also serve the transport of the oldest revision, at `sse` and `messages` beside the endpoint.
         relay: forwards requests to the other worker processes behind the same port.
+        store: where processes that serve the same clients keep sessions, their events, tasks and used states (docs/reference/transports.md);
+            takes the place of `event_store` and `relay`.
         pages: path → what is served there on GET, besides the protocol.
     """
 
@@ -101,6 +105,7 @@ class HttpApp:
         event_store: EventStore | None = None,
         legacy_sse: bool = True,
         relay: WorkerRelay | None = None,
+        store: SharedStore | None = None,
         pages: Mapping[str, Page] | None = None,
     ) -> None:
         self._server = server
@@ -112,15 +117,17 @@ class HttpApp:
         self._max_sessions = max_sessions
         self._max_requests = max_requests
         self._requests = 0
-        self._store = event_store
+        self._sharing = None if store is None else create_sharing(store, self._lose_session)
+        self._store = event_store if self._sharing is None else self._sharing.events
         self._sessions: dict[str, HttpSession] = {}
         parent = self._path.rpartition("/")[0]
-        self._relay = relay
-        self._label = relay.label if relay else ""
+        self._relay = relay if self._sharing is None else self._sharing.relay
+        self._label = self._relay.label if self._relay else ""
         self._sse = SseEndpoints(server, parent, max_sessions, self._label) if legacy_sse else None
         self._paths = frozenset({self._path}) | (self._sse.paths if self._sse else frozenset())
         self._pages = pages or {}
         self._reviving = asyncio.Lock()
+        self._ending: set[asyncio.Future[None]] = set()
         self._life = Life(self._enter)
         self._probes = Probes(server, self._life, self._gate)
         self._probed = PROBES - self._paths - self._pages.keys()
@@ -170,7 +177,9 @@ class HttpApp:
 
     async def _enter(self, stack: AsyncExitStack) -> None:
         self._probes.draining = False
-        if self._store is not None:
+        if self._sharing is not None:
+            await stack.enter_async_context(self._sharing.entered(self._server))
+        elif self._store is not None:
             await self._store.open()
             stack.push_async_callback(self._store.aclose)
         await stack.enter_async_context(self._server.running())
@@ -191,6 +200,8 @@ class HttpApp:
         """Refuse requests from now on, and end streams that belong to none. Event loop only."""
         self._server.closing.set()
         self._probes.draining = True
+        if self._relay is not None:
+            self._relay.begin_shutdown()
         for session in self._sessions.values():
             session.begin_shutdown()
         if self._sse is not None:
@@ -218,11 +229,12 @@ class HttpApp:
         if place not in self._paths:
             await self._serve_other(place, path, scope, headers, send)
             return
-        if self._relay is not None and not forwarded:
-            owner = self._relay.owner(headers.get(SESSION_HEADER) or session_in(scope))
-            if owner is not None:
-                await self._relay.forward(owner, scope, receive, send)
+        session_id = headers.get(SESSION_HEADER) or session_in(scope)
+        if self._relay is not None and session_id and not forwarded and session_id not in self._sessions:
+            here = await self._relay.forward(session_id, scope, receive, send)
+            if here is None:
                 return
+            receive = here
         principal = await self._gate.authenticate(scope, headers)
         if isinstance(principal, Rejection):
             await reject(send, principal)
@@ -339,6 +351,8 @@ class HttpApp:
             if session_id in self._sessions:
                 return
             assert self._store is not None
+            if self._sharing is not None and await self._sharing.events.claim(session_key(session_id)) is not None:
+                return
             journal = Journal(self._store, session_id)
             found = await journal.load()
             if found is None or found[0]["principal"] != principal:
@@ -374,6 +388,15 @@ class HttpApp:
         self._sessions.pop(session.id, None)
         session.end()
         await session.close(0)
+
+    def _lose_session(self, key: str) -> None:
+        """End a session here that another process has taken over, and nothing of it there."""
+        for session in list(self._sessions.values()):
+            if session_key(session.id) == key:
+                session.lose()
+                ending = asyncio.ensure_future(self._end_session(session))
+                self._ending.add(ending)
+                ending.add_done_callback(self._ending.discard)
 
     async def _open_stream(self, chosen: OpenStream, receive: Receive, send: Send) -> None:
         session = self._sessions[chosen.session]

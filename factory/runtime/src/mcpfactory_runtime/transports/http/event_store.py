@@ -11,9 +11,13 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["EventStore", "Journal", "Unfinished"]
+__all__ = ["EventStore", "Journal", "SessionLostError", "Unfinished", "session_key"]
 
 Json = dict[str, Any]
+
+
+class SessionLostError(Exception):
+    """Another process has taken the session over: nothing of it is sent from here."""
 
 
 class Unfinished(NamedTuple):
@@ -70,15 +74,25 @@ class EventStore(Protocol):
         """Return the events that are kept of a stream, by number; None if it is not known."""
 
 
+def session_key(session_id: str) -> str:
+    """Return the name of a session in a store."""
+    return hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 class Journal:
     """One session's part of a store; the recorder of its streams."""
 
     def __init__(self, store: EventStore, session_id: str) -> None:
         self._store = store
-        self._key = hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
+        self._key = session_key(session_id)
         self._saved: Json = {}
         self._touched = 0.0
         self._closed = False
+        self._lost = False
+
+    def lose(self) -> None:
+        """Record nothing more, and let nothing be sent: the session is another process's."""
+        self._closed = self._lost = True
 
     def close(self) -> None:
         """Record nothing more: the process ends, the session does not."""
@@ -118,8 +132,14 @@ class Journal:
             self._store.finish(self._key, stream)
 
     async def written(self) -> None:
-        """Wait until everything so far outlives the process."""
+        """Wait until everything so far outlives the process.
+
+        Raises:
+            SessionLostError: it does not: another process has the session.
+        """
         await self._store.written()
+        if self._lost:
+            raise SessionLostError
 
     async def load(self) -> tuple[Json, list[Unfinished]] | None:
         """Return what the store knows of the session."""

@@ -61,9 +61,9 @@ class WorkerRelay:
         """What the ids of this worker's sessions begin with."""
         return f"{self._number}."
 
-    def owner(self, session_id: str | None) -> int | None:
+    def owner(self, session_id: str) -> int | None:
         """Return the other worker that has a session; None when it is not another's."""
-        found = _OWNER.match(session_id or "")
+        found = _OWNER.match(session_id)
         number = int(found[1]) if found else self._number
         return number if number != self._number and number < len(self._paths) else None
 
@@ -85,6 +85,9 @@ class WorkerRelay:
         self._server = await asyncio.start_unix_server(accept, sock=self._listener)
         server.hub.add(self)
 
+    def begin_shutdown(self) -> None:
+        """Do nothing: workers of one port end together."""
+
     async def aclose(self, seconds: float) -> None:
         """Let what was forwarded end, for so many seconds at most."""
         if self._server is not None:
@@ -96,8 +99,15 @@ class WorkerRelay:
 
     # -- from here to another worker -----------------------------------------------------------------------------
 
-    async def forward(self, owner: int, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let another worker serve a request."""
+    async def forward(self, session_id: str, scope: Scope, receive: Receive, send: Send) -> Receive | None:
+        """Let the worker that has a session serve a request; None when it did, else what the request is received from here."""
+        owner = self.owner(session_id)
+        if owner is None:
+            return receive
+        await self._forward(owner, scope, receive, send)
+        return None
+
+    async def _forward(self, owner: int, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             reader, writer = await asyncio.open_unix_connection(self._paths[owner])
         except OSError:

@@ -6,6 +6,7 @@ workers end when the parent does, however that happens.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import shutil
@@ -25,6 +26,7 @@ from mcpfactory_runtime.transports.http.serve import DRAIN, listen, listen_each,
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.store.base import SharedStore
 
 __all__ = ["run_http", "serve_http"]
 
@@ -43,10 +45,11 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
             and web pages are refused unless `allowed_origins` names them.
         port: 0 takes any free one; the URL is printed on stderr.
         workers: processes that serve; more than one needs fork, so not on Windows.
-        options: those of `HttpApp`. Without `event_store`, MCPFACTORY_EVENTS_DB names the file of one.
+        options: those of `HttpApp`; `store` may be an address. Without `event_store` and `store`, MCPFACTORY_STORE is the address of
+            a store, or MCPFACTORY_EVENTS_DB the file of an event store.
 
     Raises:
-        OSError: the address cannot be listened on.
+        OSError: the address cannot be listened on, or the store cannot be used (`StoreError`).
         ValueError: an option is wrong.
     """
     _complete(options, host)
@@ -57,6 +60,8 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
             "metrics are counted in one process, so not with several workers\nhint: one process each, behind ports of their own"
         )
     app = HttpApp(server, **options)
+    if options["store"] is not None:
+        asyncio.run(_try(options["store"]))
     if workers == 1:
         listener = listen(host, port)
         print_url(server.name, listener, host, app.path)
@@ -64,6 +69,8 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
         return
     listeners = listen_each(host, port, workers)
     print_url(server.name, listeners[0], host, app.path, f" by {workers} processes")
+    if options["store"] is None:  # else the workers share what all processes of the store do
+        os.environ.setdefault("MCPFACTORY_STATE_KEY", secrets.token_hex(32))
     _run_workers(server.name, lambda others: HttpApp(server, relay=others, **options), listeners)
 
 
@@ -83,11 +90,25 @@ def _complete(options: dict[str, Any], host: str) -> None:
     """Add what follows from the address and the environment."""
     if host not in LOOPBACK | {"::1"}:
         options.setdefault("allowed_hosts", ("*",))
+    store = options.get("store") or (None if options.get("event_store") else os.environ.get("MCPFACTORY_STORE")) or None
+    if isinstance(store, str):
+        from mcpfactory_runtime.store.address import create_store  # noqa: PLC0415 - for those who share only
+
+        store = create_store(store)
+    options["store"] = store
     path = os.environ.get("MCPFACTORY_EVENTS_DB")
-    if path and options.get("event_store") is None:
+    if path and options.get("store") is None and options.get("event_store") is None:
         from mcpfactory_runtime.transports.http.sqlite_events import SqliteEventStore  # noqa: PLC0415 - SQLite is for those who ask for it
 
         options["event_store"] = SqliteEventStore(path)
+
+
+async def _try(store: SharedStore) -> None:
+    """Find out before anything is served whether a store can be used."""
+    try:
+        await store.open()
+    finally:
+        await store.aclose()
 
 
 def _run_workers(name: str, make_app: Callable[[WorkerRelay], HttpApp], listeners: Sequence[socket.socket]) -> None:
@@ -102,8 +123,7 @@ def _run_workers(name: str, make_app: Callable[[WorkerRelay], HttpApp], listener
         SystemExit: with status 1 when workers cannot start, or die again and again.
     """
     folder = Path(tempfile.mkdtemp(prefix="mcpfactory-"))  # for its owner only
-    # What one worker has sealed another must be able to open, once.
-    os.environ.setdefault("MCPFACTORY_STATE_KEY", secrets.token_hex(32))
+    # What one worker has sealed another must be able to open (by the key, see above), once.
     os.environ.setdefault("MCPFACTORY_STATE_DIR", str(folder / "used"))
     parent = _Parent(name, make_app, listeners, [str(folder / f"{number}.sock") for number in range(len(listeners))])
     try:

@@ -128,6 +128,11 @@ class HttpSession(Session):
         if self._journal is not None:
             self._journal.close()
 
+    def lose(self) -> None:
+        """Send and record nothing more: another process has the session."""
+        if self._journal is not None:
+            self._journal.lose()
+
     def end(self) -> None:
         """End the session: close every stream."""
         if self._journal is not None:

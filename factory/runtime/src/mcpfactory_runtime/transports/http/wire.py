@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Refusal
 from mcpfactory_runtime.protocol.http import Rejection
+from mcpfactory_runtime.transports.http.event_store import SessionLostError
 from mcpfactory_runtime.transports.http.stream import Stream
 
 __all__ = [
@@ -194,9 +195,10 @@ async def send_events(
     async def follow() -> None:
         await send({"type": "http.response.start", "status": 200, "headers": SSE_HEADERS + (headers or [])})
         await send({"type": "http.response.body", "body": first, "more_body": True})
-        async with aclosing(stream.follow(position, resumed=resumed, earlier=earlier)) as events:
-            async for event in events:
-                await send({"type": "http.response.body", "body": event, "more_body": True})
+        with suppress(SessionLostError):  # the client comes back, and is served by whoever has the session
+            async with aclosing(stream.follow(position, resumed=resumed, earlier=earlier)) as events:
+                async for event in events:
+                    await send({"type": "http.response.body", "body": event, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
     async def leave() -> None:

@@ -1,0 +1,160 @@
+"""Tasks in a store that several processes share, on one machine or on many."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Final
+
+from pydantic_core import from_json, to_json
+
+from mcpfactory_runtime.server.tasks.record import Change, Task
+from mcpfactory_runtime.server.tasks.store import LOST, TaskStore, TaskStoreError
+from mcpfactory_runtime.store.base import Expected, SharedStore, StoreError
+from mcpfactory_runtime.store.processes import Processes
+
+__all__ = ["SharedTaskStore"]
+
+_EVER: Final = 10 * 365 * 86_400.0  # seconds that a task without ttl is kept
+_LISTED: Final = 30 * 86_400.0  # seconds that a principal's list outlives its latest task, at least
+_LOOKED_AT: Final = 8  # places of a list that each new task looks at, to remove what is over
+_TASK: Final = "task"
+_PLACE: Final = "place"
+
+
+class SharedTaskStore(TaskStore):
+    """Keeps tasks in a store. A task whose process has died, by its lease, is failed when it is next looked at.
+
+    Args:
+        store: where.
+        processes: who lives; closed by whoever made it. None: the task store makes its own, and joins at the first task.
+        clock: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        store: SharedStore,
+        processes: Processes | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(clock)
+        self._store = store
+        self._own = processes is None
+        self._processes = processes or Processes(store)
+        self._writing = asyncio.Lock()  # changes of this process come one after the other, and need not be tried again
+        self._created = 0
+
+    async def create(self, task: Task) -> Task:
+        """Keep a new task."""
+        await self._processes.join()
+        own = replace(task, runner=self._processes.id)
+        self._created += 1
+        place = f"{own.created:020.6f}/{self._created:012}/{own.id}"
+        seconds = self._seconds(own)
+        try:
+            listed = _list_of(own.owner)
+            over = [(key, None) for key, until in await self._store.scan(listed, limit=_LOOKED_AT) if self._over(until)]
+            until = b"" if own.expires is None else repr(own.expires).encode()
+            # The list first: a task that is in it and does not exist yet is passed over.
+            await self._store.write(listed, [*over, (place, until)], seconds=max(seconds, _LISTED))
+            entries = [(_TASK, _encoded(own)), (_PLACE, place.encode())]
+            await self._store.write(_space(own.id), entries, seconds=seconds)
+        except StoreError as error:
+            raise TaskStoreError(str(error)) from error
+        return own
+
+    async def get(self, task_id: str) -> Task | None:
+        """Return the task, or None."""
+        found = await self._read(task_id)
+        return None if found is None else found[0]
+
+    async def update(self, task_id: str, change: Change) -> Task | None:
+        """Change a task: again and again, while others come between."""
+        async with self._writing:
+            while True:
+                found = await self._read(task_id)
+                changed = change(found[0]) if found is not None else None
+                if found is None or changed is None:
+                    return None
+                after = replace(changed, updated=self.clock(), version=found[0].version + 1)
+                if await self._replace(after, found[1]):
+                    return after
+
+    async def list(self, owner: str, after: str | None, size: int) -> tuple[list[Task], bool]:
+        """Return a page of a principal's tasks."""
+        place = ""
+        if after is not None:
+            before = await self.get(after)
+            if before is None or before.owner != owner:
+                raise KeyError(after)
+            place = (await self._store.get(_space(after), _PLACE) or b"").decode()
+        found: list[Task] = []
+        while len(found) <= size:
+            places = [key for key, _ in await self._store.scan(_list_of(owner), after=place, limit=size + 1)]
+            tasks = [await self.get(key.rpartition("/")[2]) for key in places]
+            found += [task for task in tasks if task is not None]
+            if len(places) <= size:
+                break
+            place = places[-1]
+        return found[:size], len(found) > size
+
+    async def expire(self) -> int:
+        """Do nothing: the store forgets by itself."""
+        return 0
+
+    async def close(self) -> None:
+        """Let the others know at once that this process ends."""
+        if self._own:
+            await self._processes.leave()
+
+    async def _read(self, task_id: str) -> tuple[Task, bytes] | None:
+        """Return a task and its form in the store; failed, if it cannot end any more because its process did."""
+        while True:
+            try:
+                data = await self._store.get(_space(task_id), _TASK)
+                if data is None:
+                    return None
+                task = Task(**from_json(data))
+                if self._over(b"" if task.expires is None else repr(task.expires).encode()):
+                    return None
+                if task.terminal or await self._processes.alive(task.runner):
+                    return task, data
+            except StoreError as error:
+                raise TaskStoreError(str(error)) from error
+            failed = task.failed(LOST)
+            assert failed is not None, "only a task that has not ended is failed"
+            after = replace(failed, updated=self.clock(), version=task.version + 1)
+            if await self._replace(after, data):
+                return after, _encoded(after)
+
+    async def _replace(self, after: Task, before: bytes) -> bool:
+        try:
+            return await self._store.write(
+                _space(after.id),
+                [(_TASK, _encoded(after))],
+                seconds=self._seconds(after),
+                expected=Expected(_TASK, before),
+            )
+        except StoreError as error:
+            raise TaskStoreError(str(error)) from error
+
+    def _seconds(self, task: Task) -> float:
+        return _EVER if task.expires is None else max(task.expires - self.clock(), 0.001)
+
+    def _over(self, until: bytes) -> bool:
+        return bool(until) and float(until) <= self.clock()
+
+
+def _encoded(task: Task) -> bytes:
+    return to_json(asdict(task))
+
+
+def _space(task_id: str) -> str:
+    return f"task/{task_id}"
+
+
+def _list_of(owner: str) -> str:
+    return f"tasks/{hashlib.sha256(owner.encode('utf-8', 'surrogatepass')).hexdigest()}"

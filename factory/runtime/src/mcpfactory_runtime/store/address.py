@@ -1,0 +1,35 @@
+"""Which store an address names."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mcpfactory_runtime.store.base import SharedStore
+
+__all__ = ["create_store"]
+
+_SCHEMES: Final = ("memory:", "sqlite:///PATH", "redis://HOST:PORT/NUMBER", "rediss://…", "valkey://…", "unix://PATH")
+
+
+def create_store(address: str) -> SharedStore:
+    """Return the store that an address names; nothing is opened yet.
+
+    Raises:
+        ValueError: it names none.
+        StoreError: a library is missing.
+    """
+    scheme, _, rest = address.partition(":")
+    if address == "memory:":
+        from mcpfactory_runtime.store.memory import MemoryStore  # noqa: PLC0415 - each store is loaded by those who want it
+
+        return MemoryStore()
+    if scheme == "sqlite" and rest.startswith("///") and rest[3:]:
+        from mcpfactory_runtime.store.sqlite import SqliteStore  # noqa: PLC0415 - likewise
+
+        return SqliteStore(rest[3:])
+    if scheme in ("redis", "rediss", "valkey", "valkeys", "unix") and rest.startswith("//"):
+        from mcpfactory_runtime.store.redis import RedisStore  # noqa: PLC0415 - likewise
+
+        return RedisStore(address.replace("valkey", "redis", 1) if scheme.startswith("valkey") else address)
+    # The address is not repeated: it may hold a password.
+    raise ValueError(f"{scheme!r} begins no address of a store\nhint: {', '.join(_SCHEMES)}")

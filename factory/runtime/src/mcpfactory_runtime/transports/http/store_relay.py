@@ -1,0 +1,328 @@
+"""Processes that share a store: a request for a session that another process has is sent there, and its answer back.
+
+Everything travels through the mailboxes of the processes, so they need no addresses of each other. A request is taken before
+anything is done with it: if its process dies before that, whoever has the request serves it, and nothing happens twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from mcpfactory_runtime.protocol import jsonrpc
+from mcpfactory_runtime.protocol.http import Rejection
+from mcpfactory_runtime.store.base import StoreError
+from mcpfactory_runtime.transports.http.event_store import session_key
+from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, read_body, reject
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.store.processes import Processes
+    from mcpfactory_runtime.transports.http.shared_events import SharedEventStore
+
+__all__ = ["StoreRelay"]
+
+Json = dict[str, Any]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+log = logging.getLogger("mcpfactory_runtime")
+
+_KEPT: Final = 60.0  # seconds that a mailbox outlives its last message
+_TAKEN_WITHIN: Final = 30.0  # seconds in which a living process takes a request
+_WAIT: Final = 5.0  # seconds of one look into the mailbox
+_AGAIN: Final = 0.25  # seconds until the mailbox is looked into again after the store did not answer
+_UNREAD: Final = 1 << 20  # bytes of a response that are under way at once
+_ACK: Final = 1 << 18  # bytes after which the reader says that it has read them
+
+
+class _Incoming:
+    """A request of another process that is served here."""
+
+    def __init__(self, peer: str) -> None:
+        self.peer = peer
+        self.gone = asyncio.Event()
+        self.unread = 0
+        self.read = asyncio.Event()
+
+    def lose(self) -> None:
+        """Who asked has gone."""
+        self.gone.set()
+        self.read.set()
+
+
+class _Outgoing:
+    """A request that another process serves; `None` in its frames is the end of that process."""
+
+    def __init__(self, peer: str) -> None:
+        self.peer = peer
+        self.frames: asyncio.Queue[tuple[Json, bytes] | None] = asyncio.Queue()
+
+    def lose(self) -> None:
+        """Who serves has died."""
+        self.frames.put_nowait(None)
+
+
+class StoreRelay:
+    """What one process knows of the others that share its store. Event loop only.
+
+    Args:
+        processes: who lives.
+        events: whose each session is.
+    """
+
+    def __init__(self, processes: Processes, events: SharedEventStore) -> None:
+        self._processes = processes
+        self._store = processes.store
+        self._events = events
+        self._relaying = False
+        self._ending = False
+        self._incoming: dict[str, _Incoming] = {}
+        self._outgoing: dict[str, _Outgoing] = {}
+        self._loops: list[asyncio.Task[None]] = []
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._app: App | None = None
+        self._server: Host | None = None
+
+    @property
+    def label(self) -> str:
+        """What the ids of this process's sessions begin with."""
+        return f"{self._processes.id}."
+
+    async def start(self, app: App, server: Host) -> None:
+        """Serve what the others forward, and notify them of changes."""
+        self._app, self._server, self._ending = app, server, False
+        await self._processes.join()
+        loop = asyncio.get_running_loop()
+        self._loops = [loop.create_task(self._read()), loop.create_task(self._watch())]
+        server.hub.add(self)
+
+    def begin_shutdown(self) -> None:
+        """Take no further request: who sent it serves it when this process has ended."""
+        self._ending = True
+
+    async def aclose(self, seconds: float) -> None:
+        """Let what was forwarded end, for so many seconds at most."""
+        if self._server is not None:
+            self._server.hub.discard(self)
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=seconds)
+        for task in (*self._tasks, *self._loops):
+            task.cancel()
+        for task in (*self._tasks, *self._loops):
+            with suppress(asyncio.CancelledError, OSError):
+                await task
+        self._loops = []
+
+    # -- from here to another process ----------------------------------------------------------------------------
+
+    async def forward(self, session_id: str, scope: Scope, receive: Receive, send: Send) -> Receive | None:
+        """Let the process that has a session serve a request; None when it did, else what the request is received from here."""
+        owner = await self._owner(session_id)
+        if owner is None:
+            return receive
+        assert self._server is not None
+        body = await read_body(receive, self._server.max_message_size) if scope["method"] == "POST" else b""
+        if body is None:
+            await reject(send, Rejection(413, None, f"Larger than {self._server.max_message_size} bytes\n"))
+            return None
+        while owner is not None:
+            if await self._forward(owner, scope, body, receive, send):
+                return None
+            owner = await self._owner(session_id)
+        return _received(body, receive)
+
+    async def _owner(self, session_id: str) -> str | None:
+        """Return the other living process that has a session; None where this one serves it, or nobody."""
+        owner = await self._events.claim(session_key(session_id))
+        if owner is None:  # perhaps a session that is a connection, of HTTP with SSE: it is its first process's
+            label, dot, _ = session_id.partition(".")
+            known = dot and label != self._processes.id and await self._events.load(session_key(session_id)) is None
+            owner = label if known and await self._processes.alive(label) else None
+        return owner
+
+    async def _forward(self, owner: str, scope: Scope, body: bytes, receive: Receive, send: Send) -> bool:
+        """Whether the other process served the request; False when it ended before it took it."""
+        name = secrets.token_hex(8)
+        exchange = self._outgoing[name] = _Outgoing(owner)
+        leaving = asyncio.ensure_future(_gone(receive))
+        answering = asyncio.ensure_future(self._answer(exchange, name, _head(scope), body, send))
+        try:
+            await asyncio.wait((leaving, answering), return_when=asyncio.FIRST_COMPLETED)
+            if answering.done():
+                return answering.result()
+            await self._tell(owner, "gone", name)
+            return True
+        finally:
+            del self._outgoing[name]
+            leaving.cancel()
+            answering.cancel()
+            await asyncio.wait((leaving, answering))
+
+    async def _answer(self, exchange: _Outgoing, name: str, head: Json, body: bytes, send: Send) -> bool:
+        await self._tell(exchange.peer, "request", name, {"from": self._processes.id, **head}, body)
+        try:
+            async with asyncio.timeout(_TAKEN_WITHIN):
+                taken = await exchange.frames.get()
+        except TimeoutError:
+            await reject(send, _unavailable("does not answer"))
+            return True
+        if taken is None:
+            return False
+        started, read = False, 0
+        while (frame := await exchange.frames.get()) is not None:
+            told, data = frame
+            if told["kind"] == "start":
+                started = True
+                headers = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in told["headers"]]
+                await send({"type": "http.response.start", "status": told["status"], "headers": headers})
+                continue
+            await send({"type": "http.response.body", "body": data, "more_body": told["kind"] == "part"})
+            if told["kind"] == "end":
+                return True
+            read += len(data)
+            if read >= _ACK:
+                await self._tell(exchange.peer, "read", name, {"bytes": read})
+                read = 0
+        if not started:  # otherwise the response breaks off, which the client sees
+            await reject(send, _unavailable("has ended"))
+        return True
+
+    def publish(self, method: str, params: Json) -> None:
+        """Forward a change to the other processes: some of their clients may listen for it."""
+        if not self._relaying:
+            self._spawn(self._publish(method, params))
+
+    async def _publish(self, method: str, params: Json) -> None:
+        try:
+            for process in await self._processes.others():
+                await self._tell(process, "change", "", {"method": method, "params": params})
+        except StoreError as error:
+            log.warning("other processes were not told of %s: %s", method, error)
+
+    async def _tell(self, process: str, kind: str, name: str, more: Json | None = None, data: bytes = b"") -> None:
+        head = jsonrpc.encode({"kind": kind, "exchange": name, **(more or {})})
+        await self._store.send(process, head + b"\n" + data, seconds=_KEPT)
+
+    # -- from another process to here ----------------------------------------------------------------------------
+
+    async def _read(self) -> None:
+        while True:
+            try:
+                for data in await self._store.receive(self._processes.id, _WAIT):
+                    head, _, rest = data.partition(b"\n")
+                    self._take(jsonrpc.decode(head), rest)
+            except StoreError as error:
+                log.warning("messages of other processes cannot be read: %s", error)
+                await asyncio.sleep(_AGAIN)
+
+    def _take(self, head: Json, data: bytes) -> None:
+        """Do what a message says."""
+        kind, name = head["kind"], head["exchange"]
+        if kind == "change":
+            assert self._server is not None
+            self._relaying = True  # not back to where it came from
+            try:
+                self._server.hub.publish(head["method"], head["params"])
+            finally:
+                self._relaying = False
+        elif kind == "request":
+            if not self._ending:
+                self._spawn(self._serve(name, head, data))
+        elif kind == "gone" and name in self._incoming:
+            self._incoming[name].lose()
+        elif kind == "read" and name in self._incoming:
+            self._incoming[name].unread -= head["bytes"]
+            self._incoming[name].read.set()
+        elif name in self._outgoing:
+            self._outgoing[name].frames.put_nowait((head, data))
+
+    async def _serve(self, name: str, head: Json, body: bytes) -> None:
+        exchange = self._incoming[name] = _Incoming(head["from"])
+        scope = {"type": "http", **{key: head[key] for key in ("method", "path", "root_path", "client")}}
+        scope["query_string"] = head["query"].encode("latin-1")
+        scope["headers"] = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in head["headers"]]
+
+        async def gone() -> Json:
+            await exchange.gone.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(event: Any) -> None:
+            if exchange.gone.is_set():
+                return
+            if event["type"] == "http.response.start":
+                headers = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in event["headers"]]
+                await self._tell(exchange.peer, "start", name, {"status": event["status"], "headers": headers})
+                return
+            data = event.get("body", b"")
+            exchange.unread += len(data)
+            await self._tell(exchange.peer, "part" if event.get("more_body") else "end", name, data=data)
+            while exchange.unread > _UNREAD and not exchange.gone.is_set():
+                exchange.read.clear()
+                await exchange.read.wait()
+
+        try:
+            await self._tell(exchange.peer, "taken", name)  # before anything is done with it
+            assert self._app is not None
+            await self._app(scope, _received(body, gone), send)
+        except StoreError as error:
+            log.warning("another process was not answered: %s", error)
+        finally:
+            del self._incoming[name]
+
+    async def _watch(self) -> None:
+        """Find out which of the processes that something is under way with have died."""
+        while True:
+            await asyncio.sleep(self._processes.lease / 4)
+            exchanges: list[_Incoming | _Outgoing] = [*self._incoming.values(), *self._outgoing.values()]
+            for peer in {exchange.peer for exchange in exchanges}:
+                try:
+                    dead = not await self._processes.alive(peer)
+                except StoreError:
+                    continue  # who cannot be asked for is not dead
+                for exchange in exchanges:
+                    if dead and exchange.peer == peer:
+                        exchange.lose()
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _head(scope: Scope) -> Json:
+    return {
+        "method": scope["method"],
+        "path": scope["path"],
+        "root_path": scope.get("root_path", ""),
+        "query": scope.get("query_string", b"").decode("latin-1"),
+        "headers": [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]],
+        "client": scope.get("client"),
+    }
+
+
+def _received(body: bytes, then: Receive) -> Receive:
+    """Return what gives a body that was read before, and then what is received besides."""
+    given = False
+
+    async def receive() -> Any:
+        nonlocal given
+        if given:
+            return await then()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _unavailable(why: str) -> Rejection:
+    text = f"The process that has this session {why}, and took the request before. hint: it may have been carried out\n"
+    return Rejection(503, None, text, {"retry-after": "1"})

@@ -1,0 +1,114 @@
+"""Two processes of one server that share a store, behind nothing that keeps a client at one of them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
+from tests.patience import PATIENCE, until
+from tests.runtime.transports.conftest import request
+from tests.runtime.transports.test_resuming import answer_of, events, resume, speaking, texts
+from tests.runtime.transports.web import GATED, Gate, Web, calling, serving
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'store.db'}"
+    return f"{request.getfixturevalue('redis_address')}?db={secrets.randbelow(16)}"
+
+
+@pytest.fixture
+def two(tmp_path: Path, address: str) -> Iterator[tuple[Web, Web]]:
+    """Two processes of the gated server."""
+    with ExitStack() as stack:
+        one, other = (stack.enter_context(serving(tmp_path, "--store", address)) for _ in range(2))
+        yield one, other
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    return Gate(tmp_path / "gate")
+
+
+def kill(web: Web) -> None:
+    web.process.kill()
+    web.process.wait(PATIENCE)
+
+
+def text_of(answer: Any) -> str:
+    return str(answer.json()["result"]["content"][0]["text"])
+
+
+def test_a_session_is_served_at_every_process_by_the_one_that_has_it(two: tuple[Web, Web], gate: Gate) -> None:
+    one, other = two
+    headers = one.begin()
+    for web in two:
+        assert text_of(web.call("who", {}, headers)) == str(one.process.pid)
+    assert len(text_of(other.call("large", {"size": 3 << 20}, headers))) == 3 << 20  # more than is under way at once
+    with other.http.stream("POST", "/mcp", **speaking(gate, headers, ["one"])) as stream:
+        lines = stream.iter_lines()
+        assert texts(events(lines, 2)) == ["one"]  # as it comes
+        gate.wait()
+        gate.open("two")
+        assert answer_of(events(lines)) == "two"
+    with other.http.stream("GET", "/mcp", headers=headers) as own:
+        subscribe = request("resources/subscribe", {"uri": "count://a"})
+        assert one.http.post("/mcp", json=subscribe, headers=headers).status_code == 200
+        assert one.call("touch", {"name": "a", "times": 1}, headers).status_code == 200
+        assert "resources/updated" in events(own.iter_lines(), 1)[0]["data"]
+    assert other.http.delete("/mcp", headers=headers).status_code == 200
+    assert [web.call("who", {}, headers).status_code for web in two] == [404, 404]
+    assert other.call("who", {}, {"mcp-session-id": headers["mcp-session-id"][:18] + "guess"}).status_code == 404
+
+
+def test_after_a_kill_the_other_process_goes_on_with_session_and_streams(two: tuple[Web, Web], gate: Gate) -> None:
+    one, other = two
+    headers = one.begin()
+    with one.http.stream("POST", "/mcp", **speaking(gate, headers, ["one"])) as stream:
+        seen = events(stream.iter_lines(), 2)
+        gate.wait()
+        kill(one)
+    rest = events(resume(other, headers, seen[0]["id"]).text.splitlines())  # waits until the lease is over
+    assert rest[0] == seen[1]
+    message = json.loads(rest[-1]["data"])
+    assert (message["id"], message["error"]["code"], len(rest)) == (7, INTERNAL_ERROR, 2)
+    assert text_of(other.call("who", {}, headers)) == str(other.process.pid)
+
+
+def test_a_change_at_one_process_is_told_to_clients_of_the_other(two: tuple[Web, Web]) -> None:
+    one, other = two
+    headers = other.begin()
+    with other.http.stream("GET", "/mcp", headers=headers) as own:
+        one.http.post("/mcp", **calling("change", {}, one.begin()))
+        assert "tools/list_changed" in events(own.iter_lines(), 1)[0]["data"]
+
+
+def test_a_process_that_ends_in_order_hands_its_sessions_over(two: tuple[Web, Web]) -> None:
+    one, other = two
+    headers = one.begin()
+    one.process.terminate()
+    until(lambda: one.process.poll() is not None)
+    assert one.process.returncode == 0, one.told
+    assert text_of(other.call("who", {}, headers)) == str(other.process.pid)
+    assert "Traceback" not in one.told + other.told
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [("http://a:secret@b", "begins no address of a store"), ("unix:///nobody/here", "is Redis or Valkey reachable")],
+)
+def test_a_store_that_cannot_be_used_is_an_error_of_the_command_line(address: str, told: str) -> None:
+    command = [*GATED, "--http", "--port", "0", "--store", address]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, told in done.stderr, "hint: " in done.stderr) == (2, True, True), done.stderr
+    assert "Traceback" not in done.stderr
+    assert "secret" not in done.stderr
