@@ -80,8 +80,11 @@ _FOLDERS = (
 )  # fmt: skip
 
 
-def _assigned(_: Path, name: str) -> object:
-    return changed([PlanStep("a", "x", BROKEN), PlanStep(name, "x", BROKEN)])
+def _assigned(_: Path, name: str) -> str:
+    due, unusable = changed([PlanStep("a", "x", BROKEN), PlanStep(name, "x", BROKEN)])
+    if due != ["a"]:
+        raise HarmError(f"{due} are assigned")
+    return f"left out: {unusable}"
 
 
 def _linked(folder: Path) -> str:
@@ -97,7 +100,7 @@ def _linked(folder: Path) -> str:
 
 
 NAMES: Rows = {
-    **each_refused("a folder", _FOLDERS, _assigned, ConfigError),
+    **each_refused("a folder", _FOLDERS, _assigned),
     "a folder that is a link": ("refused", _linked),
 }
 

@@ -27,7 +27,7 @@ def test_the_table_has_what_was_promised_and_what_is_honest_is_taken(tmp_path: P
     (tmp_path / "a.yaml").touch()
     assert WorkspaceAccess(tmp_path).document("a.yaml") == str(tmp_path.resolve() / "a.yaml")
     assert WorkspaceAccess(tmp_path).document("https://8.8.8.8/x") == "https://8.8.8.8/x"
-    assert shards.changed([PlanStep("books-2.x_y", "x", RUN)]) == ["books-2.x_y"]
+    assert shards.changed([PlanStep("books-2.x_y", "x", RUN)]) == (["books-2.x_y"], [])
     assert is_public("8.8.8.8")
     assert check_origin({"host": "localhost:8000", "origin": "http://localhost:3000"}, LOOPBACK, ()) is None
     assert is_json({"content-type": "Application/JSON; charset=utf-8"})

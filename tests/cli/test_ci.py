@@ -55,6 +55,14 @@ def test_changed_servers_are_assigned(shell):
     assert shell("ci", "matrix").out == "1: books\n2: tea\n"
 
 
+def test_a_folder_that_can_be_no_server_costs_the_others_nothing(shell):
+    (shell.folder / "servers/x --force").mkdir()
+    (shell.folder / "servers/x --force/mcpfactory.toml").write_text("")
+    made = shell("ci", "matrix")
+    assert (made.code, made.out) == (0, "1: books tea\n")
+    assert "'servers/x --force' cannot be the folder of a server; no job gets it" in made.err
+
+
 def test_results_are_folded_with_a_summary(shell, empty, monkeypatch):
     run_id = new_id()
     monkeypatch.setattr(workshop, "finish", partial(workshop.finish, run=run_id))

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.plan.plan import BROKEN, RUN, PlanStep
 from mcpfactory_pipeline.workspace.workspace import is_name
 
 __all__ = ["changed", "matrix", "shards"]
 
 
-def changed(steps: Iterable[PlanStep]) -> list[str]:
+def changed(steps: Iterable[PlanStep]) -> tuple[list[str], list[str]]:
     """Return the servers of a plan that have something to run, or that a run must tell are broken, in order.
 
-    Raises:
-        ConfigError: one of them has a name that no server may have: names become words of a script.
+    Second: those of them that no job can have. Their names are more than names, and names become words of a script.
     """
     found = list(dict.fromkeys(step.server for step in steps if step.verdict in {RUN, BROKEN}))
-    odd = next((name for name in found if not is_name(name)), None)
-    if odd is not None:
-        raise ConfigError(f"{f'servers/{odd}'!r} cannot be the folder of a server", hint="give it a name like bookshop")
-    return found
+    return [name for name in found if is_name(name)], [name for name in found if not is_name(name)]
 
 
 def shards(servers: Sequence[str], jobs: int, least: int) -> list[tuple[str, ...]]:

@@ -64,6 +64,7 @@ async def _call(
     from mcpfactory_codegen.text import nearest
     from mcpfactory_pipeline.launch.connection import connect_server
     from mcpfactory_pipeline.launch.failure import find_tool_failure
+    from mcpfactory_pipeline.workspace.coverage import inspection_report
     from mcpfactory_runtime import McpError
 
     async with connect_server(server, offer, timeout=timeout) as client:
@@ -71,10 +72,11 @@ async def _call(
         if tool not in tools:
             contained = (known for known in sorted(tools) if tool.lower() in known.lower())
             near = [name for name in dict.fromkeys([nearest(tool, tools), *contained]) if name][:_MAX_SUGGESTIONS]
+            start = "" if inspection_report(server.folder) else " --start"
             guess = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
             output.fail(
                 f"{server.name} has no tool {tool!r}",
-                f"{guess}mcpfactory inspect {server.name} lists all",
+                f"{guess}mcpfactory inspect {server.name}{start} lists all",
                 Exit.NOT_FOUND,
             )
         schema = tools[tool]["inputSchema"]

@@ -143,7 +143,7 @@ def matrix(
     provider: Provider = "",
     as_json: AsJson = False,
 ) -> None:
-    """Assign the servers that have something to run to jobs.
+    """Assign the servers that have something to run to jobs. A folder whose name no server may have is named, and left out.
 
     With --provider: print what its next step reads, for github lines for $GITHUB_OUTPUT (`matrix`, the number of `jobs`, and
     the id of the `run`), for gitlab the pipeline that runs the jobs and folds their results.
@@ -157,7 +157,11 @@ def matrix(
     from mcpfactory_pipeline.run.run import plan_servers
 
     workspace = workspace_in()
-    settings, due = read_ci(workspace.config), shards.changed(plan_servers(workspace))
+    settings, (due, unusable) = read_ci(workspace.config), shards.changed(plan_servers(workspace))
+    for name in unusable:
+        output.error(
+            f"{f'servers/{name}'!r} cannot be the folder of a server; no job gets it", "give it a name like bookshop"
+        )
     groups = shards.shards(due, settings.jobs, settings.servers)
     assignment, run_id = shards.matrix(groups), new_id()
     if provider == "gitlab":
