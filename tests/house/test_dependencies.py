@@ -15,6 +15,9 @@ WHEELS = ("factory/runtime", "factory/codegen", "factory/cli", "pipeline")
 NOT_IMPORTED = {
     "httptools": "uvicorn parses HTTP with it when it is there",
     "uvloop": "uvicorn runs on it when it is there",
+    "opentelemetry-api": "one package, `opentelemetry`, is made of several distributions",
+    "opentelemetry-exporter-otlp-proto-http": "likewise",
+    "opentelemetry-sdk": "likewise",
     "sniffio": "httpcore looks for it on the disk at each request when it is not there",
 }
 
@@ -31,6 +34,7 @@ def declared(root, wheel: str) -> set[str]:
 def imported(root, modules, wheel: str) -> dict[str, str]:
     """The distributions that a wheel imports from, each with one file that does."""
     owners = packages_distributions()
+    known = declared(root, wheel)
     own = {path.name for path in (root / wheel / "src").iterdir()}
     found: dict[str, str] = {}
     for module in modules:
@@ -40,8 +44,8 @@ def imported(root, modules, wheel: str) -> dict[str, str]:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
             for name in {name.partition(".")[0] for name in names} - own - sys.stdlib_module_names:
-                (owner, *_) = owners.get(name, [name])
-                found.setdefault(canonicalize_name(owner), module.path)
+                makers = [canonicalize_name(owner) for owner in owners.get(name, [name])]
+                found.setdefault(next((one for one in makers if one in known), makers[0]), module.path)
     return found
 
 

@@ -27,6 +27,14 @@ HOMES = {
         "factory/runtime/src/mcpfactory_runtime/auth/jose.py",
         "factory/runtime/src/mcpfactory_runtime/upstream/account.py",
     ),
+    "opentelemetry": (
+        "factory/runtime/src/mcpfactory_runtime/server/observe/",
+        "factory/runtime/src/mcpfactory_runtime/server/operation.py",  # for types
+    ),
+    "prometheus_client": (
+        "factory/runtime/src/mcpfactory_runtime/server/observe/metrics.py",
+        "factory/runtime/src/mcpfactory_runtime/server/operation.py",  # for types
+    ),
     "numpy": (
         "factory/runtime/src/mcpfactory_runtime/server/generated/search_encoder.py",
         "factory/runtime/src/mcpfactory_runtime/server/generated/search_vectors.py",

@@ -15,7 +15,7 @@ from mcpfactory_runtime import McpError, Server, ToolError
 from mcpfactory_runtime.auth import Authorization
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.revisions import LATEST
-from mcpfactory_runtime.server.observe.metrics import BUCKETS
+from mcpfactory_runtime.server.observe.request import BUCKETS
 from tests.runtime.transports.conftest import hello, request
 from tests.runtime.transports.test_probes import ISSUER, RESOURCE, Probed, _opened
 from tests.runtime.transports.web import calling
@@ -74,6 +74,8 @@ async def test_requests_are_counted_by_method_target_and_failure() -> None:
                 with pytest.raises(McpError):
                     await client.call_tool(name, arguments)
             await client.get_prompt("greet")
+            with pytest.raises(McpError):
+                await client.get_prompt("nobody")
         counted = _counts(await _scrape(probed))
     called = {labels[1:]: value for labels, value in counted.items() if labels[0] == "tools/call"}
     assert called == {
@@ -84,6 +86,7 @@ async def test_requests_are_counted_by_method_target_and_failure() -> None:
         ("odd", "", "_OTHER"): 1,
     }
     assert counted["prompts/get", "", "greet", ""] == 1
+    assert counted["prompts/get", "", "", "-32602"] == 1
 
 
 async def test_a_tool_that_search_mode_calls_is_counted_under_its_own_name() -> None:

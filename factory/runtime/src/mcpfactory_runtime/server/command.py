@@ -1,4 +1,4 @@
-"""The command line of a server: `python -m my_server [--mode M] [--profile P] [--http [--host H] [--port P] [--metrics] [--store ADDRESS]]`.
+"""The command line of a server: `python -m my_server [--mode M] [--profile P] [--http [--host H] [--port P] [--metrics] [--store ADDRESS]] [--otel]`.
 
 `login` and `logout` in the first place are about the API behind it.
 """
@@ -44,6 +44,13 @@ class Runnable(Protocol):
             RuntimeError: a library is missing.
         """
 
+    def export_telemetry(self) -> None:
+        """Send spans of requests.
+
+        Raises:
+            RuntimeError: a library is missing.
+        """
+
     def run_stdio(self) -> None:
         """Serve standard input and output."""
 
@@ -84,6 +91,7 @@ def run(server: Runnable, arguments: Sequence[str] | None) -> None:
     parser.add_argument(
         "--store", help="what several processes share: redis://HOST:PORT/0, sqlite:///FILE (default: MCPFACTORY_STORE)"
     )
+    parser.add_argument("--otel", action="store_true", help="send traces and durations by OTLP, as OTEL_… say")
     parser.add_argument("--workers", type=int, default=1, help="processes that serve HTTP (default: %(default)s)")
     if catalogue:
         parser.add_argument("--mode", help=f"list the API's tools, or find them by search: {', '.join(MODES)}")
@@ -97,8 +105,7 @@ def run(server: Runnable, arguments: Sequence[str] | None) -> None:
             catalogue.select(options.mode, options.profile, options.dialect)
         except CatalogueError as error:
             parser.error(str(error))
-    if options.metrics:
-        _add_metrics(server, parser, options)
+    _observe(server, parser, options)
     if options.http:
         _serve_http(server, parser, options)
     else:
@@ -129,13 +136,16 @@ def _serve_http(server: Runnable, parser: ArgumentParser, options: Namespace) ->
         parser.error(f"{error}{hint}")
 
 
-def _add_metrics(server: Runnable, parser: ArgumentParser, options: Namespace) -> None:
-    """Count requests, if their figures can be served."""
-    if not options.http:
+def _observe(server: Runnable, parser: ArgumentParser, options: Namespace) -> None:
+    """Make requests seen from outside, as the options say."""
+    if options.metrics and not options.http:
         parser.error("--metrics are served over HTTP\nhint: --http --metrics")
     try:
-        server.add_metrics()
-    except RuntimeError as error:  # no prometheus_client
+        if options.metrics:
+            server.add_metrics()
+        if options.otel:
+            server.export_telemetry()
+    except RuntimeError as error:  # a library is missing
         parser.error(str(error))
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mcpfactory_runtime.server.readiness import Readiness
 
 if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
     from prometheus_client import CollectorRegistry
 
     from mcpfactory_runtime.protocol.connection import Call
@@ -32,10 +35,13 @@ class _Answering(Protocol):
 class Operated:
     """A server as it is seen from outside (docs/how-to/observe.md)."""
 
+    name: str
     _dispatcher: _Answering
 
     def __init__(self) -> None:
         self.readiness = Readiness()
+        self._telemetry: RequestObserver | None = None
+        self._flush: Callable[[], None] | None = None
         self.metrics: ServedMetrics | None = None
         self._observed: ObservedHandler | None = None
 
@@ -69,6 +75,45 @@ class Operated:
                 raise _missing(error, "metrics", "metrics") from None
             self.metrics = metrics = Metrics(registry)
             self._observe(metrics)
+
+    def add_telemetry(
+        self, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None
+    ) -> None:
+        """Make a span of each request, with the calls of APIs as its children, and record how long it took. Twice is once.
+
+        Args:
+            tracer_provider: of OpenTelemetry; None takes what the program has set up.
+            meter_provider: likewise.
+
+        Raises:
+            RuntimeError: OpenTelemetry is not installed.
+        """
+        if self._telemetry is None:
+            try:
+                from mcpfactory_runtime.server.observe.spans import Telemetry  # noqa: PLC0415 - loads OpenTelemetry
+            except ModuleNotFoundError as error:
+                raise _missing(error, "traces", "otel") from None
+            self._telemetry = Telemetry(tracer_provider, meter_provider)
+            self._observe(self._telemetry)
+
+    def export_telemetry(self) -> None:
+        """`add_telemetry`, and send it by OTLP as the variables OTEL_… say, unless the program has set up something else.
+
+        Raises:
+            RuntimeError: OpenTelemetry, its SDK or its exporter is not installed.
+        """
+        try:
+            from mcpfactory_runtime.server.observe.setup import flush, set_up  # noqa: PLC0415 - loads the SDK
+        except ModuleNotFoundError as error:
+            raise _missing(error, "traces", "otel") from None
+        set_up(self.name)
+        self.add_telemetry()
+        self._flush = flush
+
+    async def _send_telemetry(self) -> None:
+        """Send what is left at the end."""
+        if self._flush is not None:
+            await asyncio.to_thread(self._flush)
 
     def _observe(self, observer: RequestObserver) -> None:
         """Tell somebody of each request from now on."""

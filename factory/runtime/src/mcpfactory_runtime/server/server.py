@@ -515,6 +515,7 @@ class Server(Operated):
         self.closing = asyncio.Event()
         try:
             async with AsyncExitStack() as life:
+                life.push_async_callback(self._send_telemetry)
                 if self._lifespan is not None:
                     self.state = await life.enter_async_context(self._lifespan(self))
                 life.push_async_callback(self.extensions.close)

@@ -30,6 +30,7 @@ from mcpfactory_runtime.protocol.decoding import ACCEPTED, aiter_decoded
 from mcpfactory_runtime.redirects import Redirect, Redirects
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import ToolResult
+from mcpfactory_runtime.tracing import TracedCall, traced
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, credentials_for
 from mcpfactory_runtime.upstream.connections import Certificate, ConnectionPool, GuardedBackend, tls_context
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme, ServerAddress
@@ -322,7 +323,7 @@ class Upstream:
             final = attempt == _RETRIES or not _repeatable(request)
             wait = self._retry_wait * 2**attempt * random.uniform(0.5, 1)  # noqa: S311 - spreads callers, hides nothing
             try:
-                answer = await self._exchange(request, certificate, self._max_bytes)
+                answer = await self._exchange(request, certificate, self._max_bytes, attempt)
             except (httpcore.ConnectError, httpcore.ReadError, httpcore.RemoteProtocolError):
                 if final or loop.time() + wait >= deadline:
                     raise
@@ -335,29 +336,39 @@ class Upstream:
             await asyncio.sleep(wait)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _exchange(self, request: UpstreamRequest, certificate: Certificate, limit: int) -> _HttpAnswer:
+    async def _exchange(
+        self, request: UpstreamRequest, certificate: Certificate, limit: int, attempt: int = 0
+    ) -> _HttpAnswer:
         """One request: status, headers by lower-case name, content, and whether there was more of it than `limit` bytes."""
         client = self._open(certificate if request.url.startswith("https:") else None)
         headers = request.headers
         if request.keys is not None:
             headers = sign(request.keys, request.method, request.url, headers, request.content)
-        sent = client.build_request(
-            request.method,
-            request.url,
-            headers=[(name.encode(), value.encode()) for name, value in headers],
-            content=request.content,
-        )
-        response = await client.send(sent, stream=True)
-        try:
-            content = bytearray()
-            async for chunk in aiter_decoded(response):
-                content += chunk
-                if len(content) > limit:
-                    break
-        finally:
-            await response.aclose()
+        with traced(request.method, request.url, attempt) as call:
+            sent = client.build_request(
+                request.method,
+                request.url,
+                headers=[(name.encode(), value.encode()) for name, value in (*headers, *_added(call, headers))],
+                content=request.content,
+            )
+            response = await client.send(sent, stream=True)
+            call.answered(response.status_code)
+            try:
+                content = bytearray()
+                async for chunk in aiter_decoded(response):
+                    content += chunk
+                    if len(content) > limit:
+                        break
+            finally:
+                await response.aclose()
         answered = {name.lower(): value for name, value in response.headers.items()}
         return response.status_code, answered, bytes(content[:limit]), len(content) > limit
+
+
+def _added(call: TracedCall, headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the headers of a trace, but none that the API's own operation sets."""
+    given = {name.lower() for name, _ in headers}
+    return [(name, value) for name, value in call.headers.items() if name not in given]
 
 
 def _repeatable(request: UpstreamRequest) -> bool:

@@ -10,14 +10,11 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
 
-from mcpfactory_runtime.protocol.errors import CODES
-from mcpfactory_runtime.server.observe.request import ObservedRequest
+from mcpfactory_runtime.server.observe.request import BUCKETS, ObservedRequest, bounded_failure
 
-__all__ = ["BUCKETS", "Metrics"]
+__all__ = ["Metrics"]
 
-BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)  # of the conventions
 _LABELS: Final = ("mcp_method_name", "gen_ai_tool_name", "gen_ai_prompt_name", "error_type", "mcp_protocol_version")
-_CODES: Final = frozenset(str(code) for code in CODES)
 
 
 class Metrics:
@@ -46,20 +43,15 @@ class Metrics:
         )
         self._sessions = Gauge("mcp_server_active_sessions", "MCP sessions over HTTP.", registry=self.registry)
 
-    def begin(self, operation: ObservedRequest) -> None:
-        """Count an operation as under way."""
-        self._active.labels(operation.method).inc()
+    def begin(self, request: ObservedRequest) -> None:
+        """Count a request as under way."""
+        self._active.labels(request.method).inc()
 
-    def end(self, operation: ObservedRequest) -> None:
+    def end(self, request: ObservedRequest) -> None:
         """Count it as done."""
-        self._active.labels(operation.method).dec()
-        failure = operation.failure
-        if (
-            operation.code is not None and failure not in _CODES
-        ):  # a code of the author's own, or of whom a handler asked
-            failure = "_OTHER"
-        labels = (operation.method, operation.tool, operation.prompt, failure, operation.revision)
-        self._durations.labels(*labels).observe(operation.seconds)
+        self._active.labels(request.method).dec()
+        labels = (request.method, request.tool, request.prompt, bounded_failure(request), request.revision)
+        self._durations.labels(*labels).observe(request.seconds)
 
     def expose(self, accept: str, sessions: int) -> tuple[str, bytes]:
         """Return a content type that is accepted, and all series in that form. From any thread."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
+from mcpfactory_runtime.protocol.errors import CODES, INTERNAL_ERROR, McpError
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
 
 if TYPE_CHECKING:
@@ -18,11 +19,20 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Outcome, ReplyChannel
     from mcpfactory_runtime.server.registry import Registry
 
-__all__ = ["CANCELLED", "TOOL_ERROR", "ObservedHandler", "ObservedRequest", "RequestObserver"]
+__all__ = [
+    "BUCKETS",
+    "CANCELLED",
+    "TOOL_ERROR",
+    "ObservedHandler",
+    "ObservedRequest",
+    "RequestObserver",
+    "bounded_failure",
+]
 
 Json = dict[str, Any]
 Handle = Callable[["Call", "ReplyChannel"], "Outcome"]
 
+BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)  # seconds, by the same
 TOOL_ERROR: Final = "tool_error"  # by the semantic conventions for MCP
 CANCELLED: Final = "cancelled"
 
@@ -41,11 +51,14 @@ class ObservedRequest:
         code: the code of the JSON-RPC error that it ended with; None without one.
         failure: "" for a success; else `tool_error`, `cancelled`, or the code as text.
         message: that of the JSON-RPC error.
+        trace_id: of the trace that it is part of, in hexadecimal digits; "" where nobody traces.
+        span_id: of its span, likewise.
+        kept: what observers keep from its begin to its end.
     """
 
     __slots__ = (
         *("call", "channel", "code", "failure", "message", "method"),
-        *("prompt", "revision", "seconds", "tool"),
+        *("kept", "prompt", "revision", "seconds", "span_id", "tool", "trace_id"),
     )
 
     def __init__(self, call: Call, channel: ReplyChannel, registry: Registry) -> None:
@@ -59,6 +72,16 @@ class ObservedRequest:
         self.code: int | None = None
         self.failure = ""
         self.message = ""
+        self.trace_id = ""
+        self.span_id = ""
+        self.kept: dict[object, Any] = {}
+
+    @property
+    def session(self) -> str:
+        """A digest of the id of its session over HTTP, "" without one: who knows the id itself may be able to speak in the session."""
+        session = self.channel.persistent
+        known = None if session is None else session.session_id
+        return "" if known is None else sha256(known.encode()).hexdigest()[:16]
 
     def fail(self, error: BaseException) -> None:
         """Note what was raised, as the client is told."""
@@ -143,6 +166,11 @@ class ObservedHandler:
         operation.seconds = self._clock() - begun
         for observer in reversed(self.observers):
             observer.end(operation)
+
+
+def bounded_failure(request: ObservedRequest) -> str:
+    """Return how a request failed in one of few words: codes that are not of JSON-RPC or MCP are `_OTHER`."""
+    return request.failure if request.code is None or request.code in CODES else "_OTHER"
 
 
 def _tool_name(params: Json, registry: Registry) -> str:

@@ -1,0 +1,302 @@
+"""Spans of requests and of the calls of APIs within them, as the SDK of OpenTelemetry collects them, over sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode, get_current_span
+
+from mcpfactory_runtime import McpError, Server, ToolError
+from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.revisions import LATEST
+from mcpfactory_runtime.upstream import Operation, Upstream
+from tests.runtime.transports.conftest import hello, modern
+from tests.runtime.transports.test_probes import Probed
+from tests.runtime.transports.web import calling
+
+pytestmark = pytest.mark.anyio
+TRACE, OTHER = "0af7651916cd43dd8448eb211c80319c", "1bf7651916cd43dd8448eb211c80319d"
+PARENT = f"00-{TRACE}-b7ad6b7169203331-01"
+AROUND = f"00-{OTHER}-00f067aa0ba902b7-01"
+
+
+class Api(BaseHTTPRequestHandler):
+    """An API on loopback that keeps what it was sent; it answers the path's number."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def _answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.server.asked.append((self.path, dict(self.headers.items()), body))  # type: ignore[attr-defined]
+        status = int(self.path.rpartition("/")[2].partition("?")[0]) if "status" in self.path else 200
+        data = b"{}" if "status" in self.path else b""
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextmanager
+def api() -> Iterator[Any]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Api)
+    server.asked = []  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class Traced:
+    """A server with telemetry, and what it collected."""
+
+    def __init__(self) -> None:
+        self.kept = InMemorySpanExporter()
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(self.kept))
+        self.reader = InMemoryMetricReader()
+        self.server = Server("traced")
+        self.server.add_telemetry(provider, MeterProvider([self.reader]))
+        self.server.add_telemetry(provider)  # twice is once
+
+        @self.server.tool
+        def current() -> str:
+            return f"{get_current_span().get_span_context().span_id:016x}"
+
+        @self.server.tool
+        async def fail() -> None:
+            raise ToolError("no")
+
+        @self.server.tool
+        async def odd() -> None:
+            raise McpError(7001, "odd words")
+
+    def spans(self, kind: SpanKind = SpanKind.SERVER) -> list[ReadableSpan]:
+        return [span for span in self.kept.get_finished_spans() if span.kind == kind]
+
+
+def _ids(span: ReadableSpan) -> tuple[str, str]:
+    assert span.parent is not None
+    return f"{span.parent.trace_id:032x}", f"{span.parent.span_id:016x}"
+
+
+async def test_a_request_is_a_span_with_the_names_of_the_conventions_and_the_current_one_for_its_handler() -> None:
+    traced = Traced()
+    async with Probed(traced.server.http_app()) as probed:
+        answer = await probed.http.post("/mcp", **calling("current", {}, number=7))
+    (span,) = traced.spans()
+    assert span.name == "tools/call current"
+    assert span.parent is None
+    assert dict(span.attributes or {}) == {
+        "mcp.method.name": "tools/call",
+        "gen_ai.tool.name": "current",
+        "gen_ai.operation.name": "execute_tool",
+        "mcp.protocol.version": LATEST.name,
+        "jsonrpc.request.id": "7",
+        "network.transport": "tcp",
+        "network.protocol.name": "http",
+        "client.address": "127.0.0.1",
+    }
+    assert span.status.status_code is StatusCode.UNSET
+    assert answer.json()["result"]["structuredContent"] == {"result": f"{span.get_span_context().span_id:016x}"}
+
+
+async def test_failures_are_marked_by_the_conventions() -> None:
+    traced = Traced()
+    async with Probed(traced.server.http_app()) as probed:
+        for tool in ("fail", "odd", "made-up"):
+            await probed.http.post("/mcp", **calling(tool, {}))
+    found = [
+        (span.name, span.attributes["error.type"], span.attributes.get("rpc.response.status_code"), span.status.description)
+        for span in traced.spans()
+        if span.attributes
+    ]  # fmt: skip
+    assert found == [
+        ("tools/call fail", "tool_error", None, None),
+        ("tools/call odd", "7001", "7001", "odd words"),
+        ("tools/call", "-32602", "-32602", "Unknown tool: 'made-up'"),
+    ]
+    assert {span.status.status_code for span in traced.spans()} == {StatusCode.ERROR}
+
+
+@pytest.mark.parametrize(
+    ("meta", "headers", "parent", "linked"),
+    [
+        ({"traceparent": PARENT}, {}, (TRACE, PARENT[36:52]), []),
+        ({}, {"traceparent": AROUND}, (OTHER, AROUND[36:52]), []),
+        ({"traceparent": PARENT}, {"traceparent": AROUND}, (TRACE, PARENT[36:52]), [OTHER]),
+        ({"traceparent": 7}, {"traceparent": "nonsense"}, None, []),
+        ({"traceparent": "00-" + "0" * 32 + "-b7ad6b7169203331-01"}, {}, None, []),
+    ],
+)
+async def test_a_span_belongs_to_what_meta_says_else_to_the_http_request(
+    meta: dict[str, Any], headers: dict[str, str], parent: Any, linked: list[str]
+) -> None:
+    traced = Traced()
+    message = calling("current", {})
+    message["json"] = modern("tools/call", {"name": "current", "arguments": {}}, **meta)
+    async with Probed(traced.server.http_app()) as probed:
+        await probed.http.post("/mcp", json=message["json"], headers={**message["headers"], **headers})
+    (span,) = traced.spans()
+    assert (None if span.parent is None else _ids(span)) == parent
+    assert [f"{link.context.trace_id:032x}" for link in span.links] == linked
+
+
+async def test_calls_of_apis_are_children_and_carry_the_trace_and_nothing_of_their_address() -> None:
+    traced = Traced()
+    with api() as upstream_api:
+        port = upstream_api.server_address[1]
+        upstream = Upstream(f"http://127.0.0.1:{port}", environ={"MCPFACTORY_ALLOW_PRIVATE": "1"}, retry_wait=0)
+
+        @traced.server.tool
+        async def look(status: int) -> str:
+            return str(await upstream.send(Operation("GET", f"/status/secret-path/{status}"), {}))
+
+        async with Probed(traced.server.http_app()) as probed:
+            for status in (200, 404, 503):
+                await probed.http.post("/mcp", **calling("look", {"status": status}))
+        await upstream.aclose()
+    parents, children = traced.spans(), traced.spans(SpanKind.CLIENT)
+    assert [span.name for span in children] == ["GET"] * 5
+    assert [_ids(span)[1] for span in children] == [
+        f"{parents[number].get_span_context().span_id:016x}" for number in (0, 1, 2, 2, 2)
+    ]
+    assert [dict(span.attributes or {}) for span in children][1::3] == [
+        {
+            "http.request.method": "GET",
+            "server.address": "127.0.0.1",
+            "server.port": port,
+            "http.response.status_code": 404,
+            "error.type": "404",
+        },
+        {
+            "http.request.method": "GET",
+            "http.request.resend_count": 2,
+            "server.address": "127.0.0.1",
+            "server.port": port,
+            "http.response.status_code": 503,
+            "error.type": "503",
+        },
+    ]
+    sent = [headers["traceparent"].rpartition("-")[0] for _, headers, _ in upstream_api.asked]
+    contexts = [span.get_span_context() for span in children]
+    assert sent == [f"00-{context.trace_id:032x}-{context.span_id:016x}" for context in contexts]
+
+
+async def test_without_telemetry_apis_are_told_of_no_trace() -> None:
+    with api() as upstream_api:
+        url = f"http://127.0.0.1:{upstream_api.server_address[1]}"
+        async with Upstream(url, environ={"MCPFACTORY_ALLOW_PRIVATE": "1"}) as upstream:
+            await upstream.send(Operation("GET", "/status/200"), {})
+    assert "traceparent" not in {name.lower() for name in upstream_api.asked[0][1]}
+
+
+async def test_a_cancelled_request_ends_its_span_and_sessions_are_named_by_a_digest() -> None:
+    traced = Traced()
+    begun = asyncio.Event()
+
+    @traced.server.tool
+    async def wait() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async with Probed(traced.server.http_app()) as probed:
+        session = {"mcp-session-id": (await probed.http.post("/mcp", json=hello())).headers["mcp-session-id"]}
+        asked = asyncio.create_task(probed.http.post("/mcp", **calling("wait", {}, session, 5)))
+        await begun.wait()
+        note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}
+        await probed.http.post("/mcp", json=note, headers=session)
+        await asked
+    (span,) = [span for span in traced.spans() if span.name == "tools/call wait"]
+    assert span.attributes is not None
+    assert span.attributes["error.type"] == "cancelled"
+    assert len(str(span.attributes["mcp.session.id"])) == 16
+    assert session["mcp-session-id"] not in str([dict(span.attributes or {}) for span in traced.spans()])
+
+
+async def test_durations_are_recorded_with_bounded_attributes() -> None:
+    traced = Traced()
+    async with Probed(traced.server.http_app()) as probed:
+        for tool in ("fail", "odd", "made-up"):
+            await probed.http.post("/mcp", **calling(tool, {}))
+    data = traced.reader.get_metrics_data()
+    assert data is not None
+    (metric,) = data.resource_metrics[0].scope_metrics[0].metrics
+    assert (metric.name, metric.unit) == ("mcp.server.operation.duration", "s")
+    found = {
+        (point.attributes.get("gen_ai.tool.name"), point.attributes["error.type"]) for point in metric.data.data_points
+    }
+    assert found == {("fail", "tool_error"), ("odd", "_OTHER"), (None, "-32602")}
+
+
+PROGRAM = """
+import sys
+from mcpfactory_runtime import Server
+server = Server("programmed")
+
+@server.tool
+async def add(a: int, b: int) -> int:
+    return a + b
+
+{before}
+server.run({arguments})
+"""
+
+
+async def test_the_command_line_sends_spans_by_otlp_before_the_server_ends() -> None:
+    with api() as collector:
+        program = PROGRAM.format(before="", arguments=["--otel"])
+        environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{collector.server_address[1]}"}
+        async with Client.connect_stdio([sys.executable, "-c", program], env=environ) as client:
+            await client.call_tool("add", {"a": 1, "b": 2})
+    bodies = [body for path, _, body in collector.asked if path == "/v1/traces"]
+    sent = [ExportTraceServiceRequest.FromString(body).resource_spans[0] for body in bodies]
+    assert "tools/call add" in [span.name for one in sent for span in one.scope_spans[0].spans]
+    assert {("service.name", "programmed")} <= {
+        (pair.key, pair.value.string_value) for pair in sent[0].resource.attributes
+    }
+
+
+def test_without_the_library_the_command_line_says_what_to_install() -> None:
+    program = PROGRAM.format(before="sys.modules['opentelemetry'] = None", arguments=["--otel"])
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.endswith("hint: pip install 'mcpfactory-runtime[otel]'\n")
+
+
+def test_a_server_that_is_not_asked_for_it_loads_nothing_of_it() -> None:
+    more = "import json; server.run = lambda *_: print(json.dumps(sorted(sys.modules)))"
+    program = PROGRAM.format(before=f"import mcpfactory_runtime.transports.stdio; {more}", arguments=[])
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    loaded = set(json.loads(done.stdout))
+    assert {
+        name for name in loaded if name.startswith(("opentelemetry", "prometheus", "mcpfactory_runtime.server.observe"))
+    } == set()
