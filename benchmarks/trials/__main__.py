@@ -23,6 +23,7 @@
   python -m benchmarks.trials addresses          two FastAPI apps on loopback: each key reaches its own, whatever the environment says
   python -m benchmarks.trials several-documents  three documents of Twilio as one server, staged, each call at the right host
   python -m benchmarks.trials mutants [kills …]  promises broken on purpose: each trial must turn red for each of its mutants
+  python -m benchmarks.trials two-processes --times 120  a server as two processes with Redis, one killed (-9) every five seconds; seconds
   python -m benchmarks.trials twenty-five        ten servers through 25 stages with four people's gates, by the commands of the page
   --seed N                                       other moments and choices
 Each prints what it met, and the last lines are a table of figures. The exit code is 1 when a promise was broken, 3 when
@@ -62,6 +63,7 @@ from benchmarks.trials import (
     several_documents,
     tags,
     twenty_five,
+    two_processes,
     workers,
 )
 from benchmarks.trials.ground import environment
@@ -88,6 +90,7 @@ PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "fork": (fork.run, 1),
     "addresses": (addresses.run, 1),
     "several-documents": (several_documents.run, 1),
+    "two-processes": (two_processes.run, 120),
     "twenty-five": (twenty_five.run, 10),
 }
 

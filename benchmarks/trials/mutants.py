@@ -26,6 +26,7 @@ __all__ = ["MUTANTS", "Mutant", "apply_mutant", "examine", "has_mutant", "names_
 _VARIABLE: Final = "TRIAL_MUTANT"
 _APPLY: Final = "from benchmarks.trials.mutants import apply_mutant; apply_mutant()"
 _PACKAGE: Final = "mcpfactory_pipeline."
+_RUNTIME: Final = "mcpfactory_runtime."
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,46 @@ def _index_believed() -> None:
     index.digest = lambda *given: Same(real(*given))
 
 
+def _runtime(place: str, value: object) -> None:
+    """Replace something of the runtime: `module:name` or `module:class.name`."""
+    module, _, path = place.partition(":")
+    *owners, name = path.split(".")
+    owner: Any = import_module(_RUNTIME + module)
+    for one in owners:
+        owner = getattr(owner, one)
+    assert hasattr(owner, name), place  # a patch of nothing would be no mutant
+    setattr(owner, name, value)
+
+
+def _store_of_its_own() -> None:
+    _runtime("store.address:create_store", lambda _address: import_module(f"{_RUNTIME}store.memory").MemoryStore())
+
+
+def _dead_never_found() -> None:
+    async def alive(_processes: object, _process: str) -> bool:
+        return True
+
+    _runtime("store.processes:Processes.alive", alive)
+
+
+def _events_not_recorded() -> None:
+    _runtime("transports.http.shared_events:SharedEventStore.append", lambda *_given: None)
+
+
+def _sent_twice() -> None:
+    real = import_module(f"{_RUNTIME}store.redis").RedisStore.send
+
+    async def send(store: object, mailbox: str, data: bytes, *, seconds: float) -> None:
+        for _ in range(2 if b'"kind":"request"' in data.partition(b"\n")[0] else 1):
+            await real(store, mailbox, data, seconds=seconds)
+
+    _runtime("store.redis:RedisStore.send", send)
+
+
+def _tasks_in_memory() -> None:
+    _runtime("server.extensions.extensions:Extensions.share", lambda *_given: None)
+
+
 MUTANTS: Final[Mapping[str, Mutant]] = {
     "state written in place": Mutant("kills", "the state is replaced whole", _in_place, 1),
     "torn line kept": Mutant("kills", "half a line is taken away", _torn_line_stays, 1),
@@ -165,6 +206,11 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "half a release forgotten": Mutant("releases", "all of a release, or none", _half_release_forgotten, 15),
     "time of the build": Mutant("builds", "the same sources, the same bytes", _time_of_the_build, 2),
     "other bytes offered": Mutant("installs", "installed is what was validated", _other_bytes_offered, 1),
+    "store of its own": Mutant("two-processes", "every process knows every session", _store_of_its_own, 8),
+    "the dead live on": Mutant("two-processes", "what a killed process had goes on", _dead_never_found, 15),
+    "events not recorded": Mutant("two-processes", "streams are resumed", _events_not_recorded, 15),
+    "requests sent twice": Mutant("two-processes", "a call is carried out once", _sent_twice, 8),
+    "tasks in memory": Mutant("two-processes", "every process knows every task", _tasks_in_memory, 8),
     "index believed": Mutant("publish", "other bytes of a version are refused", _index_believed, 1),
 }
 

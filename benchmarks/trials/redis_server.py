@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-__all__ = ["HINT", "find_redis", "redis_server"]
+__all__ = ["HINT", "find_redis", "install_redis", "redis_server"]
 
 HINT: Final = "neither redis-server nor valkey-server is installed; hint: apt-get install redis-server"
 _PATIENCE: Final = 60.0  # seconds for its start
@@ -20,6 +21,17 @@ _PATIENCE: Final = 60.0  # seconds for its start
 def find_redis() -> str | None:
     """Return the command of a server that is installed here."""
     return shutil.which("redis-server") or shutil.which("valkey-server")
+
+
+def install_redis() -> bool:
+    """Whether a server is installed; tries to install one where this is a Debian that lets us."""
+    apt = shutil.which("apt-get")
+    if find_redis() is None and apt is not None and os.geteuid() == 0:
+        command = [apt, "install", "--yes", "--no-install-recommends", "redis-server"]
+        subprocess.run(
+            command, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, stdout=subprocess.DEVNULL, check=False
+        )
+    return find_redis() is not None
 
 
 @contextmanager

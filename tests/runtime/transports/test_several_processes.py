@@ -10,11 +10,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
+from mcpfactory_runtime.store.base import StoreError
+from mcpfactory_runtime.store.memory import MemoryStore
 from tests.patience import PATIENCE, until
-from tests.runtime.transports.conftest import request
+from tests.runtime.transports import gated
+from tests.runtime.transports.conftest import hello, request
 from tests.runtime.transports.test_resuming import answer_of, events, resume, speaking, texts
 from tests.runtime.transports.web import GATED, Gate, Web, calling, serving
 
@@ -100,6 +104,36 @@ def test_a_process_that_ends_in_order_hands_its_sessions_over(two: tuple[Web, We
     assert one.process.returncode == 0, one.told
     assert text_of(other.call("who", {}, headers)) == str(other.process.pid)
     assert "Traceback" not in one.told + other.told
+
+
+class Failing(MemoryStore):
+    """A store that answers no question any more."""
+
+    failing = False
+
+    async def get(self, space: str, key: str) -> bytes | None:
+        if self.failing:
+            raise StoreError("gone")
+        return await super().get(space, key)
+
+
+@pytest.mark.anyio
+async def test_while_the_store_does_not_answer_sessions_of_others_are_refused_and_calls_without_one_are_answered() -> (
+    None
+):
+    store = Failing()
+    app = gated.server.http_app(store=store)
+    async with (
+        app.lifespan(),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as http,
+    ):
+        began = await http.post("/mcp", json=hello())
+        store.failing = True
+        for session, status in ((began.headers["mcp-session-id"], 200), ("another's", 503)):
+            asked = await http.post("/mcp", **calling("large", {"size": 1}, {"mcp-session-id": session}))
+            assert (asked.status_code, "hint: try again" in asked.text) == (status, status != 200), asked.text
+        assert (await http.post("/mcp", **calling("large", {"size": 1}))).status_code == 200
+        store.failing = False
 
 
 @pytest.mark.parametrize(

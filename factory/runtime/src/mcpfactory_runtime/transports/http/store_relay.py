@@ -121,7 +121,13 @@ class StoreRelay:
 
     async def forward(self, session_id: str, scope: Scope, receive: Receive, send: Send) -> Receive | None:
         """Let the process that has a session serve a request; None when it did, else what the request is received from here."""
-        owner = await self._owner(session_id)
+        try:
+            owner = await self._owner(session_id)
+        except StoreError as error:
+            log.error("whose a session is cannot be asked for: %s", error)
+            text = "It cannot be found out now who has this session. hint: try again later\n"
+            await reject(send, Rejection(503, None, text, {"retry-after": "5"}))
+            return None
         if owner is None:
             return receive
         assert self._server is not None
