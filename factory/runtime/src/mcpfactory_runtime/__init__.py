@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.errors import McpError as McpError
     from mcpfactory_runtime.server.completion import Completion as Completion
     from mcpfactory_runtime.server.context import Context as Context
+    from mcpfactory_runtime.server.dependencies import Depends as Depends
     from mcpfactory_runtime.server.errors import ToolError as ToolError
     from mcpfactory_runtime.server.generated.hooks import ToolCall as ToolCall
     from mcpfactory_runtime.server.inputs import Elicit as Elicit
@@ -40,6 +41,7 @@ _WHERE: Final = {
     "Audio": "server.results",
     "Completion": "server.completion",
     "Context": "server.context",
+    "Depends": "server.dependencies",
     "Elicit": "server.inputs",
     "EmbeddedBlob": "server.results",
     "EmbeddedText": "server.results",

@@ -11,13 +11,14 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.server.dependencies import override
 from mcpfactory_runtime.server.schema.json_schema import compile_schema
 from mcpfactory_runtime.transports.memory import serve_memory
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.server import Server
 
-__all__ = ["compile_schema", "connect"]
+__all__ = ["compile_schema", "connect", "override"]
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, 
 from typing import Any, Final, Literal, NamedTuple, TypedDict
 
 from mcpfactory_runtime.revisions import TASKS
+from mcpfactory_runtime.server.dependencies import with_dependencies
 from mcpfactory_runtime.server.output import Converter, free_result, read_output
 from mcpfactory_runtime.server.signature import (
     Injected,
@@ -133,6 +134,7 @@ class Tool:
         inline: bool = False,
     ) -> Tool:
         """Return a tool from a function's name, signature and docstring; see `Server.tool` for the keywords."""
+        handler = with_dependencies(handler)
         signature = read_signature(handler)
         convert, schema = read_output(returned(signature.returns), structured)
         wire = _described(_tool_name(handler, name), signature, title, description)
@@ -157,7 +159,7 @@ class Tool:
         tool.inline = inline
         if inline and tool.is_async:
             hint = "`async def` runs on the event loop anyway"
-            raise TypeError(f"tool {tool.name}: inline=True is for `def` functions\nhint: {hint}")
+            raise TypeError(f"tool {tool.name}: inline=True is for `def` functions without dependencies\nhint: {hint}")
         tool.convert = convert
         if scopes:
             from mcpfactory_runtime.auth.scopes import union  # noqa: PLC0415 - only for tools that ask for scopes
@@ -240,7 +242,7 @@ class Completer:
     __slots__ = ("context", "handler", "is_async", "names")
 
     def __init__(self, handler: Handler) -> None:
-        self.handler = handler
+        self.handler = handler = with_dependencies(handler)
         self.names, self.context = names_and_context(handler)
         self.is_async = is_async(handler)
 
@@ -351,6 +353,7 @@ def make_resource(
             f"resource {uri!r}: a URI begins with a scheme\nhint: such as notes://today, or notes://{{id}} for many"
         )
     template = UriTemplate(uri)
+    handler = with_dependencies(handler)
     signature = read_signature(handler)
     own_name = name or _handler_name(handler)
     wanted, given = set(signature.names), set(template.names)
@@ -388,6 +391,7 @@ def make_prompt(
     meta: Meta = None,
 ) -> Prompt:
     """Return a prompt from a function; its parameters are the prompt's arguments."""
+    handler = with_dependencies(handler)
     signature = read_signature(handler)
     wire = _described(name or _handler_name(handler), signature, title, description)
     arguments = []

@@ -27,6 +27,7 @@ __all__ = [
     "read_signature",
     "resolved_hints",
     "returned",
+    "takes_context",
 ]
 
 Json = dict[str, Any]
@@ -119,7 +120,7 @@ def read_signature(handler: Handler) -> Signature:
     context = None
     for parameter in inspect.signature(handler).parameters.values():
         annotation = hints.get(parameter.name, Any)
-        if _takes_context(annotation):
+        if takes_context(annotation):
             context = parameter.name
         else:
             _refuse_kind(handler, parameter)
@@ -142,11 +143,12 @@ def names_and_context(handler: Handler) -> tuple[list[str], str | None]:
     """Return the parameters without the Context, and the name of the one that takes it."""
     hints = resolved_hints(handler)
     names = list(inspect.signature(handler).parameters)
-    context = next((name for name in names if _takes_context(hints.get(name))), None)
+    context = next((name for name in names if takes_context(hints.get(name))), None)
     return [name for name in names if name != context], context
 
 
-def _takes_context(annotation: Any) -> bool:
+def takes_context(annotation: Any) -> bool:
+    """Whether a parameter with this annotation takes the `Context`."""
     return any(Injected in getattr(kind, "__mro__", ()) for kind in (annotation, *get_args(annotation)))
 
 

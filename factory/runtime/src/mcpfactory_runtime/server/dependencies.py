@@ -1,0 +1,233 @@
+"""Dependencies: values that are made for a call, handed to the handler for a parameter's annotation, and closed after it.
+
+>>> async def find(title: str, shelf: Annotated[Shelf, Depends(open_shelf)]) -> list[str]: ...
+
+A handler with dependencies is wrapped when it is registered: the wrapper has the handler's other parameters, and makes,
+hands over and closes the values around it. Nothing else of the server knows of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from functools import update_wrapper
+from types import TracebackType
+from typing import Annotated, Any, Final, get_args, get_origin
+
+from mcpfactory_runtime.server.signature import Injected, awaited, is_async, resolved_hints, takes_context
+from mcpfactory_runtime.server.threads import in_thread
+
+__all__ = ["Dependency", "Depends", "override", "with_dependencies"]
+
+Provider = Callable[..., Any]
+Handler = Callable[..., Any]
+
+_CONTEXT: Final = "mcpfactory_context"  # the wrapper's parameter where only providers want the context
+_overrides: Final[dict[Provider, Provider]] = {}
+
+
+class Dependency:
+    """What `Depends` returns: the mark on a parameter."""
+
+    __slots__ = ("provider",)
+
+    def __init__(self, provider: Provider) -> None:
+        self.provider = provider
+
+
+def Depends(provider: Provider) -> Any:  # noqa: N802 - reads as the mark that it is, as in FastAPI
+    """Mark a parameter whose value a provider makes, in its annotation (`Annotated[Shelf, …]`) or as its default.
+
+    Args:
+        provider: a function, a class, or a generator function that yields once and is resumed when the call has ended;
+            `async` or not. Its own parameters are a `Context`, other dependencies, or have defaults. Each provider is
+            called once for a call, however many want its value.
+    """
+    return Dependency(provider)
+
+
+@contextmanager
+def override(provider: Provider, replacement: Provider) -> Iterator[None]:
+    """Let `replacement` make the values of `provider`, in this whole process: for tests."""
+    before = _overrides.get(provider)
+    _overrides[provider] = replacement
+    try:
+        yield
+    finally:
+        if before is None:
+            del _overrides[provider]
+        else:
+            _overrides[provider] = before
+
+
+def with_dependencies(handler: Handler) -> Handler:
+    """Return the handler itself, or an `async def` around one that has dependencies, with its other parameters.
+
+    Raises:
+        TypeError: a provider has a parameter that nobody gives, or depends on itself.
+    """
+    hints = resolved_hints(handler)
+    parameters = inspect.signature(handler).parameters
+    wanted = {
+        name: mark.provider for name, one in parameters.items() if (mark := _mark(one, hints.get(name))) is not None
+    }
+    if not wanted:
+        return handler
+    makers = {name: _Maker(provider) for name, provider in wanted.items()}
+    kept = [one.replace(annotation=hints.get(name, Any)) for name, one in parameters.items() if name not in wanted]
+    context = next((one.name for one in kept if takes_context(one.annotation)), None)
+    call: Any = _wrapper(handler, makers, context)
+    update_wrapper(call, handler)
+    del call.__wrapped__
+    if context is None and any(maker.wants_context for maker in makers.values()):
+        kept.append(inspect.Parameter(_CONTEXT, inspect.Parameter.KEYWORD_ONLY, annotation=Injected))
+    call.__signature__ = inspect.Signature(kept, return_annotation=hints.get("return", inspect.Signature.empty))
+    call.__annotations__ = {one.name: one.annotation for one in kept}
+    if "return" in hints:
+        call.__annotations__["return"] = hints["return"]
+    return call  # type: ignore[no-any-return]  # attributes of functions have no types
+
+
+def _wrapper(handler: Handler, makers: dict[str, _Maker], context_name: str | None) -> Handler:
+    """Return the function that makes values, calls the handler with them, and closes them."""
+    run = awaited(handler)
+    if inspect.isgeneratorfunction(handler):  # all that it yields is taken before anything is closed
+
+        def run(**arguments: Any) -> list[Any]:
+            return list(handler(**arguments))
+
+    async def call(**arguments: Any) -> Any:
+        context = arguments.pop(_CONTEXT, None) if context_name is None else arguments[context_name]
+        async with AsyncExitStack() as stack:
+            made: dict[Provider, Any] = {}
+            for name, maker in makers.items():
+                arguments[name] = await maker.make(context, stack, made)
+            if is_async(run):
+                return await run(**arguments)
+            return await _to_its_end(in_thread(run, arguments))
+
+    return call
+
+
+class _Maker:
+    """How a provider is called. Raises `TypeError` as `with_dependencies` does."""
+
+    def __init__(self, provider: Provider, way: tuple[Provider, ...] = ()) -> None:
+        if provider in way:
+            raise TypeError(f"{_name(provider)} depends on itself\nhint: {' → '.join(map(_name, (*way, provider)))}")
+        self.provider = provider
+        self._makers: dict[str, _Maker] = {}
+        self._contexts: list[str] = []
+        for parameter, annotation in _parameters(provider):
+            mark = _mark(parameter, annotation)
+            if mark is not None:
+                self._makers[parameter.name] = _Maker(mark.provider, (*way, provider))
+            elif takes_context(annotation):
+                self._contexts.append(parameter.name)
+            elif parameter.default is parameter.empty and parameter.kind not in _COLLECTING:
+                raise TypeError(
+                    f"{_name(provider)}: nobody gives its parameter {parameter.name}\n"
+                    "hint: parameters of a provider are a Context, other dependencies, or have a default"
+                )
+
+    @property
+    def wants_context(self) -> bool:
+        """Whether the provider, or one that it depends on, takes the context."""
+        return bool(self._contexts) or any(maker.wants_context for maker in self._makers.values())
+
+    async def make(self, context: Any, stack: AsyncExitStack, made: dict[Provider, Any]) -> Any:
+        """Return the value for a call; `stack` closes it, `made` has those of the same call."""
+        if self.provider in made:
+            return made[self.provider]
+        replacement = _overrides.get(self.provider)
+        if replacement is not None:
+            value = await _Maker(replacement).make(context, stack, made)
+        else:
+            arguments: dict[str, Any] = dict.fromkeys(self._contexts, context)
+            for name, maker in self._makers.items():
+                arguments[name] = await maker.make(context, stack, made)
+            value = await self._open(arguments, stack)
+        made[self.provider] = value
+        return value
+
+    async def _open(self, arguments: dict[str, Any], stack: AsyncExitStack) -> Any:
+        generator = inspect.unwrap(self.provider)  # of what `@contextmanager` decorates
+        if inspect.isasyncgenfunction(generator) or inspect.isgeneratorfunction(generator):
+            return await stack.enter_async_context(_Opened(generator, arguments))
+        if is_async(self.provider):
+            return await self.provider(**arguments)
+        return await _to_its_end(in_thread(self.provider, arguments))
+
+
+class _Opened:
+    """A generator as a context manager. An error of the call is thrown into it, and goes on whatever it does with it."""
+
+    def __init__(self, generator: Provider, arguments: dict[str, Any]) -> None:
+        if inspect.isasyncgenfunction(generator):
+            self._manager: Any = asynccontextmanager(generator)(**arguments)
+            self._threaded = False
+        else:
+            self._manager = contextmanager(generator)(**arguments)
+            self._threaded = True
+
+    async def __aenter__(self) -> Any:
+        if not self._threaded:
+            return await self._manager.__aenter__()
+        entered = in_thread(self._manager.__enter__, {})
+        try:
+            return await _to_its_end(entered)
+        except asyncio.CancelledError as error:
+            if entered.done() and not entered.cancelled() and entered.exception() is None:
+                await self.__aexit__(type(error), error, error.__traceback__)
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._threaded:
+            await _to_its_end(in_thread(lambda: self._manager.__exit__(kind, error, traceback), {}))
+        else:
+            await self._manager.__aexit__(kind, error, traceback)
+
+
+async def _to_its_end(future: asyncio.Future[Any]) -> Any:
+    """Wait for a thread, also when the call is cancelled meanwhile: what the thread uses is closed after it only."""
+    cancelled: asyncio.CancelledError | None = None
+    while not future.done():
+        try:
+            await asyncio.wait([future])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        if not future.cancelled():
+            future.exception()  # seen: nobody else looks
+        raise cancelled
+    return future.result()
+
+
+_COLLECTING: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _parameters(provider: Provider) -> Iterator[tuple[inspect.Parameter, Any]]:
+    try:
+        signature = inspect.signature(provider)
+    except ValueError:  # of a type in C: it is called without arguments
+        return
+    hints = resolved_hints(vars(provider).get("__init__", object.__init__) if isinstance(provider, type) else provider)
+    for parameter in signature.parameters.values():
+        yield parameter, hints.get(parameter.name)
+
+
+def _mark(parameter: inspect.Parameter, annotation: Any) -> Dependency | None:
+    """Return the mark of a parameter that is a dependency."""
+    if isinstance(parameter.default, Dependency):
+        return parameter.default
+    if get_origin(annotation) is Annotated:
+        return next((one for one in get_args(annotation)[1:] if isinstance(one, Dependency)), None)
+    return None
+
+
+def _name(provider: Provider) -> str:
+    return getattr(provider, "__qualname__", repr(provider))
