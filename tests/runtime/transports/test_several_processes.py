@@ -88,6 +88,16 @@ def test_after_a_kill_the_other_process_goes_on_with_session_and_streams(two: tu
     assert text_of(other.call("who", {}, headers)) == str(other.process.pid)
 
 
+def test_a_session_of_the_oldest_transport_takes_its_posts_from_every_process(two: tuple[Web, Web]) -> None:
+    one, other = two
+    with one.http.stream("GET", "/sse") as stream:
+        lines = stream.iter_lines()
+        (endpoint,) = events(lines, 1)
+        assert other.http.post(endpoint["data"], json=hello()).status_code == 202
+        assert json.loads(events(lines, 1)[0]["data"])["result"]["serverInfo"]["name"] == "gated"
+    until(lambda: other.http.post(endpoint["data"], json=request("ping")).status_code == 404)
+
+
 def test_a_change_at_one_process_is_told_to_clients_of_the_other(two: tuple[Web, Web]) -> None:
     one, other = two
     headers = other.begin()

@@ -124,7 +124,7 @@ class HttpApp:
         self._relay = relay if self._sharing is None else self._sharing.relay
         self._label = self._relay.label if self._relay else ""
         self._sse = SseEndpoints(server, parent, max_sessions, self._label) if legacy_sse else None
-        self._paths = frozenset({self._path}) | (self._sse.paths if self._sse else frozenset())
+        self._paths = frozenset({self._path}) | (self._sse.paths if self._sse is not None else frozenset())
         self._pages = pages or {}
         self._reviving = asyncio.Lock()
         self._ending: set[asyncio.Future[None]] = set()
@@ -394,6 +394,7 @@ class HttpApp:
         for session in list(self._sessions.values()):
             if session_key(session.id) == key:
                 session.lose()
+                del self._sessions[session.id]  # now: the next request goes where the session is
                 ending = asyncio.ensure_future(self._end_session(session))
                 self._ending.add(ending)
                 ending.add_done_callback(self._ending.discard)

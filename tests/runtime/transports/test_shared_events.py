@@ -1,0 +1,182 @@
+"""Sessions in a shared store: what is kept of them, and that only the process that has one writes to it."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from mcpfactory_runtime.store.base import SharedStore, StoreError
+from mcpfactory_runtime.store.memory import MemoryStore
+from mcpfactory_runtime.store.processes import Processes
+from mcpfactory_runtime.store.redis import RedisStore
+from mcpfactory_runtime.store.sqlite import SqliteStore
+from mcpfactory_runtime.transports.http.event_store import Journal, SessionLostError, Unfinished
+from mcpfactory_runtime.transports.http.shared_events import SharedEventStore
+from mcpfactory_runtime.transports.http.stream import KEPT
+from tests.patience import PATIENCE
+from tests.runtime.transports.conftest import hello
+from tests.runtime.transports.gated import server
+from tests.runtime.transports.web import calling
+
+pytestmark = pytest.mark.anyio
+
+STATE = {"principal": ""}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SharedStore]:
+    made: SharedStore = {
+        "memory": MemoryStore,
+        "sqlite": lambda: SqliteStore(tmp_path / "store.db"),
+        "redis": lambda: RedisStore(request.getfixturevalue("redis_address"), f"{secrets.token_hex(4)}:"),
+    }[request.param]()
+    yield made
+    await made.aclose()
+
+
+async def joined(store: SharedStore) -> SharedEventStore:
+    events = SharedEventStore(store, Processes(store))
+    await events.open()
+    return events
+
+
+async def test_what_was_recorded_is_there_for_the_next_process(store: SharedStore) -> None:
+    one = await joined(store)
+    one.save("k", STATE)
+    one.begin("k", "1", [7, "x"])
+    one.begin("k", "2", [8])
+    for number in range(1, 4):
+        one.append("k", "1", number, b"%d" % number)
+    one.append("k", "2", 1, b"answer")
+    one.finish("k", "2")
+    await one.written()
+    two = await joined(store)
+    assert await two.claim("k") == one._processes.id
+    await one._processes.leave()
+    assert await two.claim("k") is None
+    assert await two.load("k") == (STATE, [Unfinished("1", [7, "x"], 3)])
+    assert await two.events("k", "1") == [(1, b"1"), (2, b"2"), (3, b"3")]
+    assert await two.events("k", "2") == [(1, b"answer")]
+    assert await two.events("k", "3") is None
+    two.forget("k")
+    await two.written()
+    assert (await two.load("k"), await two.claim("k")) == (None, None)
+    await two._processes.leave()
+
+
+async def test_a_long_stream_keeps_its_end_and_a_session_its_latest_streams(store: SharedStore) -> None:
+    events = await joined(store)
+    events.save("k", STATE)
+    events.begin("k", "long", [1])
+    for number in range(1, KEPT + 11):
+        events.append("k", "long", number, b"x")
+    for stream in range(70):
+        events.begin("k", f"s{stream}", [stream])
+        events.append("k", f"s{stream}", 1, b"x")
+        events.finish("k", f"s{stream}")
+    kept = await events.events("k", "long")
+    assert kept is not None
+    assert [number for number, _ in kept] == list(range(11, KEPT + 11))
+    found = [stream for stream in range(70) if await events.events("k", f"s{stream}")]
+    assert found == list(range(6, 70))
+    assert len(await store.scan("session/k", "event/s")) == 64
+    await events._processes.leave()
+
+
+async def test_a_process_that_was_taken_for_dead_records_and_sends_nothing_more(store: SharedStore) -> None:
+    slow, other = await joined(store), await joined(store)
+    lost: list[str] = []
+    slow.on_lost = lost.append
+    journal = Journal(slow, "id")
+    journal.save(STATE)
+    await journal.written()
+    key = journal._key
+    await store.drop(f"process/{slow._processes.id}")  # its lease is over
+    assert await other.claim(key) is None
+    other.begin(key, "1", [1])
+    await other.written()
+    slow.append(key, "1", 1, b"late")
+    await slow.written()
+    assert lost == [key]
+    assert await other.events(key, "1") == []
+    slow.on_lost = lambda _: None
+    journal.lose()
+    with pytest.raises(SessionLostError):
+        await journal.written()
+    slow.forget(key)  # nor does it take away what is no longer its own
+    slow.append(key, "1", 2, b"later")
+    await slow.written()
+    assert await other.load(key) is not None
+    other.forget(key)
+    await other.written()
+    slow.append(key, "1", 3, b"later still")  # nor brings it back what has ended
+    await slow.written()
+    assert await store.scan(f"session/{key}") == []
+    for one in (slow, other):
+        await one._processes.leave()
+
+
+async def test_after_a_lapse_a_process_finds_out_what_it_lost() -> None:
+    store = MemoryStore()
+    slow, other = await joined(store), await joined(store)
+    lost: list[str] = []
+    slow.on_lost = lost.append
+    for key in ("a", "b"):
+        slow.save(key, STATE)
+    await slow.written()
+    await store.drop(f"process/{slow._processes.id}")
+    await other.claim("a")
+    assert slow._processes.on_lapse is not None
+    await slow._processes.on_lapse()
+    assert lost == ["a"]
+    for one in (slow, other):
+        await one._processes.leave()
+
+
+async def test_what_the_store_does_not_take_is_written_when_it_answers_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, attempts = MemoryStore(), 0
+    events = await joined(store)
+    real = store.write
+
+    async def write(*given: object, **options: object) -> bool:
+        nonlocal attempts
+        attempts += 1
+        if attempts < 3:
+            raise StoreError("gone")
+        return await real(*given, **options)  # type: ignore[arg-type]  # as they came
+
+    monkeypatch.setattr("mcpfactory_runtime.transports.http.shared_events._AGAIN", 0)
+    monkeypatch.setattr(store, "write", write)
+    events.save("k", STATE)
+    async with asyncio.timeout(PATIENCE):
+        await events.written()
+    assert await events.load("k") == (STATE, [])
+    await events._processes.leave()
+
+
+async def test_an_application_ends_a_session_that_another_process_took_over() -> None:
+    store = MemoryStore()
+    app = server.http_app(store=store)
+    async with (
+        app.lifespan(),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as http,
+    ):
+        names = {"mcp-session-id": (await http.post("/mcp", json=hello())).headers["mcp-session-id"]}
+        assert (await http.post("/mcp", **calling("large", {"size": 1}, names))).status_code == 200
+        (space,) = [name for name in store._spaces if name.startswith("session/")]
+        other = Processes(store)
+        await store.write(space, [("owner", other.id.encode())], seconds=60)  # as one that died later did
+        assert app._sharing is not None
+        await app._sharing.events._check_owned()
+        assert app._sessions == {}
+        assert (await http.post("/mcp", **calling("large", {"size": 1}, names))).status_code == 200  # taken over again
