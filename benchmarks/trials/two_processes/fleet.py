@@ -29,6 +29,7 @@ class Fleet:
     Attributes:
         ledger: where handlers write what they did.
         port: the proxy's.
+        ports: the processes' own.
         kills: processes killed so far.
     """
 
@@ -39,7 +40,7 @@ class Fleet:
         self.kills = 0
         self._log = folder / "stderr"
         self._store = store
-        self._ports = _free_ports(count)
+        self.ports = _free_ports(count)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._next = 0
         self._proxy: asyncio.Server | None = None
@@ -51,8 +52,8 @@ class Fleet:
 
     async def __aenter__(self) -> Fleet:
         """Start everything."""
-        self._processes = [self._start(number) for number in range(len(self._ports))]
-        for number in range(len(self._ports)):
+        self._processes = [self._start(number) for number in range(len(self.ports))]
+        for number in range(len(self.ports)):
             await self._listens(number)
         self._proxy = await asyncio.start_server(self._pass_on, "127.0.0.1", 0)
         self.port = self._proxy.sockets[0].getsockname()[1]
@@ -84,7 +85,7 @@ class Fleet:
 
     def _start(self, number: int) -> subprocess.Popen[bytes]:
         server = [sys.executable, "-m", "benchmarks.trials.two_processes.server"]
-        options = ["--http", "--port", str(self._ports[number]), "--store", self._store]
+        options = ["--http", "--port", str(self.ports[number]), "--store", self._store]
         with self._log.open("ab") as log:
             return subprocess.Popen([*server, *options], stderr=log, env={**os.environ, _LEDGER: str(self.ledger)})
 
@@ -92,7 +93,7 @@ class Fleet:
         async with asyncio.timeout(_PATIENCE):
             while True:
                 with suppress(OSError):
-                    _, writer = await asyncio.open_connection("127.0.0.1", self._ports[number])
+                    _, writer = await asyncio.open_connection("127.0.0.1", self.ports[number])
                     writer.close()
                     return
                 if self._processes[number].poll() is not None:
@@ -101,8 +102,8 @@ class Fleet:
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Give a connection to the next process that takes it, whoever the client is."""
-        self._next = first = (self._next + 1) % len(self._ports)
-        for port in (*self._ports[first:], *self._ports[:first]):
+        self._next = first = (self._next + 1) % len(self.ports)
+        for port in (*self.ports[first:], *self.ports[:first]):
             with suppress(OSError):
                 answers, asking = await asyncio.open_connection("127.0.0.1", port)
                 ways = [asyncio.ensure_future(_pump(reader, asking)), asyncio.ensure_future(_pump(answers, writer))]

@@ -28,6 +28,12 @@ async def work(key: str, steps: int, ctx: Context) -> Text:
     return Text(key)
 
 
+@server.tool
+async def nothing() -> Text:
+    """Do nothing."""
+    return Text("")
+
+
 @server.tool(task="optional")
 async def job(key: str) -> Text:
     """Work in the background."""
