@@ -1,7 +1,7 @@
 """The store in Redis or Valkey, which the processes of several machines share.
 
-A space is two keys: a hash with what the entries hold, and a sorted set with their order; a mailbox is a list. The braces
-put both keys of a space on one node of a cluster.
+A space is two keys: a hash with what the entries hold, and a sorted set with their order; a mailbox is a list. One
+server is spoken to; the cluster protocol is not.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class RedisStore(SharedStore):
     # -- the connection ------------------------------------------------------------------------------------------
 
     def _names(self, space: str) -> tuple[str, str]:
-        return f"{self._prefix}s:{{{space}}}", f"{self._prefix}o:{{{space}}}"
+        return f"{self._prefix}s:{space}", f"{self._prefix}o:{space}"
 
     def _mailbox(self, mailbox: str) -> str:
         return f"{self._prefix}m:{mailbox}"
