@@ -272,7 +272,7 @@ class HttpApp:
             await self._probes.serve(place, scope, headers, send)
             return
         if place == METRICS and place not in self._pages and self._server.metrics is not None:
-            sessions = len(self._sessions) + (len(self._sse) if self._sse else 0)
+            sessions = len(self._sessions) + (self._sse.count if self._sse else 0)
             await self._probes.serve_metrics(self._server.metrics, sessions, scope, headers, send)
             return
         if place not in self._pages:

@@ -117,7 +117,8 @@ class SseEndpoints:
         else:
             await self._post(scope, body, principal, send)
 
-    def __len__(self) -> int:
+    @property
+    def count(self) -> int:
         """How many sessions there are."""
         return len(self._sessions)
 
