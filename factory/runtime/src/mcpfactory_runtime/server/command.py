@@ -1,4 +1,4 @@
-"""The command line of a server: `python -m my_server [--mode M] [--profile P] [--http [--host H] [--port P] [--metrics] [--store ADDRESS]] [--otel]`.
+"""The command line of a server: `python -m my_server [--mode M] [--profile P] [--http [--host H] [--port P] [--metrics] [--store ADDRESS]] [--otel] [--log-format json]`.
 
 `login` and `logout` in the first place are about the API behind it.
 """
@@ -43,6 +43,9 @@ class Runnable(Protocol):
         Raises:
             RuntimeError: a library is missing.
         """
+
+    def add_json_log(self) -> None:
+        """Log requests as JSON lines."""
 
     def export_telemetry(self) -> None:
         """Send spans of requests.
@@ -91,6 +94,7 @@ def run(server: Runnable, arguments: Sequence[str] | None) -> None:
     parser.add_argument(
         "--store", help="what several processes share: redis://HOST:PORT/0, sqlite:///FILE (default: MCPFACTORY_STORE)"
     )
+    parser.add_argument("--log-format", choices=("text", "json"), default="text", help="json: a line for each request")
     parser.add_argument("--otel", action="store_true", help="send traces and durations by OTLP, as OTEL_… say")
     parser.add_argument("--workers", type=int, default=1, help="processes that serve HTTP (default: %(default)s)")
     if catalogue:
@@ -140,6 +144,8 @@ def _observe(server: Runnable, parser: ArgumentParser, options: Namespace) -> No
     """Make requests seen from outside, as the options say."""
     if options.metrics and not options.http:
         parser.error("--metrics are served over HTTP\nhint: --http --metrics")
+    if options.log_format == "json":
+        server.add_json_log()
     try:
         if options.metrics:
             server.add_metrics()

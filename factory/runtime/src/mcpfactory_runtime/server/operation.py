@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
 from mcpfactory_runtime.server.readiness import Readiness
 
@@ -41,6 +41,7 @@ class Operated:
     def __init__(self) -> None:
         self.readiness = Readiness()
         self._telemetry: RequestObserver | None = None
+        self._logged = False
         self._flush: Callable[[], None] | None = None
         self.metrics: ServedMetrics | None = None
         self._observed: ObservedHandler | None = None
@@ -109,6 +110,19 @@ class Operated:
         set_up(self.name)
         self.add_telemetry()
         self._flush = flush
+
+    def add_json_log(self, stream: TextIO | None = None) -> None:
+        """Log each request, and whatever else this process logs, as one JSON object a line. Twice is once.
+
+        Args:
+            stream: where to; None is stderr.
+        """
+        if not self._logged:
+            from mcpfactory_runtime.server.observe.lines import RequestLines, install  # noqa: PLC0415 - most servers log text
+
+            self._logged = True
+            install(stream)
+            self._observe(RequestLines())
 
     async def _send_telemetry(self) -> None:
         """Send what is left at the end."""

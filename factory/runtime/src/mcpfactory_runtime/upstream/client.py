@@ -34,7 +34,7 @@ from mcpfactory_runtime.tracing import TracedCall, traced
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, credentials_for
 from mcpfactory_runtime.upstream.connections import Certificate, ConnectionPool, GuardedBackend, tls_context
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme, ServerAddress
-from mcpfactory_runtime.upstream.redaction import Redaction
+from mcpfactory_runtime.upstream.redaction import Redaction, remember_secrets
 from mcpfactory_runtime.upstream.request import UpstreamRequest, build_request
 from mcpfactory_runtime.upstream.response import read_response
 from mcpfactory_runtime.upstream.servers import Addresses
@@ -159,6 +159,7 @@ class Upstream:
             credentials = credentials_for(operation, self._schemes, self._environ)
         else:
             credentials = await oauth.credentials(operation)
+        remember_secrets(credentials.secrets)
         request = build_request(operation, arguments, self._addresses.of(operation.server), credentials)
         host = self._host(request.url, operation)
         deadline = asyncio.get_running_loop().time() + (seconds := self.timeout)
@@ -171,6 +172,7 @@ class Upstream:
                     # What was answered with 303 has acted: the refusal is of the request after it.
                     if again is not NO_CREDENTIALS and (repeatable or request.method == method):
                         credentials = again
+                        remember_secrets(credentials.secrets)
                         request = build_request(operation, arguments, self._addresses.of(operation.server), credentials)
                         answer, request, redirect = await self._followed(request, credentials.certificate, deadline)
         except (TimeoutError, httpcore.TimeoutException):

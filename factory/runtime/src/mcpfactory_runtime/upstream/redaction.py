@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from mcpfactory_runtime.server.results import ToolResult
 
-__all__ = ["REDACTED", "Redaction"]
+__all__ = ["REDACTED", "Redaction", "remember_secrets", "seen_secrets"]
 
 REDACTED: Final = "[redacted]"
 _SHORTEST_CODE: Final = 8  # characters of base64 that are no accident
@@ -72,6 +72,24 @@ class Redaction:
         if isinstance(value, list):
             return [self._value(one) for one in value]
         return value
+
+
+_MOST_SEEN: Final = 256  # tokens are renewed: the latest count
+_seen: dict[str, None] = {}
+
+
+def remember_secrets(secrets: Sequence[str]) -> None:
+    """Note what calls of APIs carried, for what is written without knowing of which call it is."""
+    for secret in secrets:
+        _seen.pop(secret, None)
+        _seen[secret] = None
+    while len(_seen) > _MOST_SEEN:
+        del _seen[next(iter(_seen))]
+
+
+def seen_secrets() -> Redaction:
+    """Return what takes the secrets that were noted out of texts."""
+    return Redaction(sorted(_seen.copy(), key=len, reverse=True))
 
 
 _ESCAPES: Final = ("%", "\\u", "\\/", "&")  # a text without them has a secret in one of few spellings, or not at all

@@ -77,6 +77,11 @@ class ObservedRequest:
         self.kept: dict[object, Any] = {}
 
     @property
+    def title(self) -> str:
+        """The method, and the tool or prompt."""
+        return " ".join(filter(None, (self.method, self.tool or self.prompt)))
+
+    @property
     def session(self) -> str:
         """A digest of the id of its session over HTTP, "" without one: who knows the id itself may be able to speak in the session."""
         session = self.channel.persistent

@@ -53,7 +53,7 @@ class Telemetry:
         """Begin a span, and make it the current one."""
         parent, links = _parent(request)
         span = self._tracer.start_span(
-            " ".join(filter(None, (request.method, request.tool or request.prompt))),
+            request.title,
             context=parent,
             kind=trace.SpanKind.SERVER,
             attributes=_attributes(request),

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcpfactory_runtime.protocol.http import LOOPBACK
 from mcpfactory_runtime.transports.http.app import HttpApp
 from mcpfactory_runtime.transports.http.relay import WorkerRelay
-from mcpfactory_runtime.transports.http.serve import DRAIN, listen, listen_each, print_url, serve, serve_embedded
+from mcpfactory_runtime.transports.http.serve import DRAIN, listen, listen_each, print_url, serve, serve_embedded, tell
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
@@ -232,8 +232,7 @@ class _Parent:
             os.kill(pid, signal.SIGKILL)
 
     def _report(self, text: str) -> None:
-        sys.stderr.write(f"{self._name}: {text}\n")
-        sys.stderr.flush()
+        tell(self._name, text)
 
 
 def _bind(path: str) -> socket.socket:

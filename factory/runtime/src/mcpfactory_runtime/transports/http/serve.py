@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import os
 import signal
 import socket
@@ -23,7 +24,19 @@ from mcpfactory_runtime.server.threads import busy
 if TYPE_CHECKING:
     from mcpfactory_runtime.transports.http.app import HttpApp
 
-__all__ = ["DRAIN", "listen", "listen_each", "listening_hint", "print_url", "serve", "serve_embedded", "web_config"]
+__all__ = [
+    "DRAIN",
+    "listen",
+    "listen_each",
+    "listening_hint",
+    "print_url",
+    "serve",
+    "serve_embedded",
+    "tell",
+    "web_config",
+]
+
+log = logging.getLogger("mcpfactory_runtime")
 
 DRAIN: Final = 10  # seconds for requests in flight when the process gets a signal to end
 _BACKLOG: Final = 2048
@@ -247,8 +260,20 @@ def listen_each(host: str, port: int, count: int) -> list[socket.socket]:
 def print_url(name: str, listener: socket.socket, host: str, path: str, more: str = "") -> None:
     """Print the URL on stderr."""
     shown = f"[{host}]" if ":" in host else host
-    sys.stderr.write(f"{name}: serving MCP{more} at http://{shown}:{listener.getsockname()[1]}{path}\n")
-    sys.stderr.flush()
+    tell(name, f"serving MCP{more} at http://{shown}:{listener.getsockname()[1]}{path}")
+
+
+def tell(name: str, text: str) -> None:
+    """Print a message of a server on stderr, as a line of the log where that is JSON."""
+    if _logs_json():
+        log.info("%s: %s", name, text)
+    else:
+        sys.stderr.write(f"{name}: {text}\n")
+        sys.stderr.flush()
+
+
+def _logs_json() -> bool:
+    return any(getattr(handler.formatter, "one_line", False) for handler in logging.getLogger().handlers)
 
 
 def serve(app: HttpApp, listener: socket.socket, lifeline: int | None = None) -> None:
@@ -265,6 +290,7 @@ def web_config(app: HttpApp) -> uvicorn.Config:
         app,
         http=_BoundedProtocol,
         log_level="warning",
+        log_config=None if _logs_json() else uvicorn.config.LOGGING_CONFIG,
         access_log=False,
         server_header=False,
         ws="none",
