@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from mcpfactory_runtime.auth import Authorization
 from mcpfactory_runtime.store.base import SharedStore, StoreError
 from mcpfactory_runtime.store.memory import MemoryStore
 from mcpfactory_runtime.store.processes import Processes
@@ -25,6 +26,8 @@ from tests.runtime.transports.web import calling
 
 pytestmark = pytest.mark.anyio
 
+ISSUER = "https://login.example"
+RESOURCE = "http://127.0.0.1/mcp"
 STATE = {"principal": ""}
 
 
@@ -180,3 +183,25 @@ async def test_an_application_ends_a_session_that_another_process_took_over() ->
         await app._sharing.events._check_owned()
         assert app._sessions == {}
         assert (await http.post("/mcp", **calling("large", {"size": 1}, names))).status_code == 200  # taken over again
+
+
+async def test_who_may_not_call_sends_nothing_through_the_store() -> None:
+    async def opened(token: str) -> dict[str, object] | None:
+        return {"active": True, "iss": ISSUER, "aud": RESOURCE, "sub": token} if token == "ann" else None
+
+    store = MemoryStore()
+    app = server.http_app(store=store, auth=Authorization(issuer=ISSUER, resource=RESOURCE, verify=opened))
+    peer = Processes(store)
+    await peer.join()
+    http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
+    async with app.lifespan(), http:
+        names = {"mcp-session-id": f"{peer.id}.guessed"}
+        for token in ({}, {"authorization": "Bearer bob"}):
+            refused = await http.post("/mcp", **calling("large", {"size": 1}, {**names, **token}))
+            assert refused.status_code == 401
+        assert peer.id not in store._boxes
+        admitted = {**names, "authorization": "Bearer ann"}
+        asking = asyncio.ensure_future(http.post("/mcp", **calling("large", {"size": 1}, admitted)))
+        assert await store.receive(peer.id, PATIENCE)  # with its token: the other process looks at it as well
+        await peer.leave()  # without taking the request, which is so served here: nobody has the session
+        assert (await asking).status_code == 404

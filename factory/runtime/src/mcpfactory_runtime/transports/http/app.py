@@ -229,9 +229,8 @@ class HttpApp:
         if place not in self._paths:
             await self._serve_other(place, path, scope, headers, send)
             return
-        session_id = headers.get(SESSION_HEADER) or session_in(scope)
-        if self._relay is not None and session_id and not forwarded and session_id not in self._sessions:
-            here = await self._relay.forward(session_id, scope, receive, send)
+        if not forwarded:
+            here = await self._forward(scope, receive, send, headers)
             if here is None:
                 return
             receive = here
@@ -265,6 +264,18 @@ class HttpApp:
         # who lists the event stream first prefers it
         streamed = headers.get("accept", "").startswith("text/event-stream")
         await self._execute(chosen, principal, scope, receive, send, streamed=streamed)
+
+    async def _forward(self, scope: Scope, receive: Receive, send: Send, headers: dict[str, str]) -> Receive | None:
+        """Let the process that has the session serve a request; None when it did, else what the request is received from here."""
+        session_id = headers.get(SESSION_HEADER) or session_in(scope)
+        if self._relay is None or not session_id or session_id in self._sessions:
+            return receive
+        if self._sharing is not None:  # nobody fills the store who may not call; the token goes on with the request
+            refused = await self._gate.authenticate(dict(scope), dict(headers))
+            if isinstance(refused, Rejection):
+                await reject(send, refused)
+                return None
+        return await self._relay.forward(session_id, scope, receive, send)
 
     async def _serve_other(self, place: str, path: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
         """Serve a probe, a page, metadata, or nothing."""
