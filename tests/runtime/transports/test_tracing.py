@@ -24,7 +24,9 @@ from opentelemetry.trace import SpanKind, StatusCode, get_current_span
 from mcpfactory_runtime import McpError, Server, ToolError
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.revisions import LATEST
+from mcpfactory_runtime.server.observe import setup
 from mcpfactory_runtime.upstream import Operation, Upstream
+from tests.patience import PATIENCE
 from tests.runtime.transports.conftest import hello, modern
 from tests.runtime.transports.test_probes import Probed
 from tests.runtime.transports.web import calling
@@ -283,6 +285,25 @@ async def test_the_command_line_sends_spans_by_otlp_before_the_server_ends() -> 
     assert {("service.name", "programmed")} <= {
         (pair.key, pair.value.string_value) for pair in sent[0].resource.attributes
     }
+
+
+@contextmanager
+def _blocking() -> Iterator[threading.Event]:
+    release = threading.Event()
+    try:
+        yield release
+    finally:
+        release.set()
+
+
+def test_a_collector_that_does_not_answer_holds_up_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    with _blocking() as release:
+        provider = TracerProvider(shutdown_on_exit=False)
+        monkeypatch.setattr(provider, "force_flush", lambda *_: release.wait(PATIENCE))
+        monkeypatch.setattr(setup.trace, "get_tracer_provider", lambda: provider)
+        setup.flush(0.01)
+        assert not release.is_set()
+        assert [thread.daemon for thread in threading.enumerate() if "_flush" in thread.name] == [True]
 
 
 def test_without_the_library_the_command_line_says_what_to_install() -> None:
