@@ -15,6 +15,7 @@ from mcpfactory_runtime import Server
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.server.observe.lines import JsonFormatter, RequestLines
 from mcpfactory_runtime.server.session import Session
+from mcpfactory_runtime.tracing import CURRENT
 from mcpfactory_runtime.upstream import Operation, SecurityScheme, Upstream
 from mcpfactory_runtime.upstream.redaction import remember_secrets, seen_secrets
 from tests.runtime.transports.conftest import hello, request
@@ -118,6 +119,7 @@ async def test_requests_of_one_connection_leave_nothing_behind_for_the_next(log:
     await session.close(0)
     assert [span.parent for span in traced.spans()] == [None] * 3
     assert len({line["trace_id"] for line in log()[:3]}) == 3
+    assert CURRENT.get() is None
     assert "trace_id" not in log()[-1]
     assert "request" not in log()[-1]
 

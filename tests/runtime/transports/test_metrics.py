@@ -145,6 +145,12 @@ async def test_sessions_and_requests_under_way_are_shown_and_what_is_cancelled_e
     assert series[f"{DURATION}_count", "tools/call", "wait", "", "cancelled"] == 1
 
 
+async def test_sessions_of_the_oldest_transport_count_too() -> None:
+    async with Probed(_server().http_app()) as probed, probed.http.stream("GET", "/sse") as stream:
+        assert stream.status_code == 200
+        assert (await _scrape(probed))["mcp_server_active_sessions", "", "", "", ""] == 1
+
+
 async def test_nothing_is_served_unless_it_is_asked_for() -> None:
     async with Probed(Server("plain").http_app()) as probed:
         assert (await probed.http.get("/metrics")).status_code == 404
