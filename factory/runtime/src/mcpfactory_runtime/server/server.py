@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from mcpfactory_runtime.protocol.framing import DEFAULT_MAX_SIZE
 from mcpfactory_runtime.revisions import APPS
+from mcpfactory_runtime.server.composition import Composed
+from mcpfactory_runtime.server.decorators import around, decorated
 from mcpfactory_runtime.server.dispatch import Dispatcher
 from mcpfactory_runtime.server.extensions.extensions import Extensions
 from mcpfactory_runtime.server.middleware.layers import Layers
@@ -43,7 +45,7 @@ log = logging.getLogger("mcpfactory_runtime")
 Lifespan = Callable[["Server"], AbstractAsyncContextManager[Any]]
 
 
-class Server(Operated):
+class Server(Operated, Composed):
     """An MCP server: tools, resources and prompts, spoken in every released revision.
 
     Args:
@@ -86,7 +88,8 @@ class Server(Operated):
     ) -> None:
         if page_size is not None and page_size < 1:
             raise ValueError("page_size must be at least 1\nhint: None puts everything on one page")
-        super().__init__()
+        Operated.__init__(self)
+        Composed.__init__(self)
         self.name = name
         self.version = version
         self.instructions = instructions
@@ -169,7 +172,7 @@ class Server(Operated):
             self.add_tool(tool)
             return handler
 
-        return _decorated(register, function, options, "tool")
+        return decorated(register, function, options, "tool")
 
     def add_tool(self, tool: Tool) -> None:
         """Add a tool that was built otherwise; connected clients are notified."""
@@ -256,7 +259,7 @@ class Server(Operated):
             self.notify_changed("prompts")
             return handler
 
-        return _decorated(register, function, options, "prompt")
+        return decorated(register, function, options, "prompt")
 
     def remove_prompt(self, name: str) -> None:
         """Remove a prompt; connected clients are notified.
@@ -366,7 +369,7 @@ class Server(Operated):
             TypeError: the function is no `async def`.
             ValueError: there is no such method.
         """
-        return _around(self._layers.add_around_requests, methods)
+        return around(self._layers.add_around_requests, methods)
 
     @overload
     def tool_middleware(self, function: Function, /) -> Function: ...
@@ -385,7 +388,7 @@ class Server(Operated):
         Raises:
             TypeError: the function is no `async def`.
         """
-        return _around(self._add_around_tools, tools)
+        return around(self._add_around_tools, tools)
 
     def _add_around_tools(self, tools: Iterable[str], function: Any) -> None:
         self._layers.add_around_tools(tools, function)
@@ -518,6 +521,8 @@ class Server(Operated):
                 life.push_async_callback(self._send_telemetry)
                 if self._lifespan is not None:
                     self.state = await life.enter_async_context(self._lifespan(self))
+                for part in self.parts:
+                    await life.enter_async_context(part.running())
                 life.push_async_callback(self.extensions.close)
                 yield
         finally:
@@ -569,32 +574,3 @@ class Server(Operated):
         from mcpfactory_runtime.transports.http.app import HttpApp  # noqa: PLC0415 - transports are chosen at run time
 
         return HttpApp(self, **options)
-
-
-def _around(add: Callable[[Iterable[str], Any], None], given: tuple[Any, ...]) -> Any:
-    """Return what a decorator of middleware returns that is written without parentheses, or with names."""
-    if len(given) == 1 and not isinstance(given[0], str):
-        add((), given[0])
-        return given[0]
-
-    def register(function: Any) -> Any:
-        add(given, function)
-        return function
-
-    return register
-
-
-def _decorated(register: Callable[[Any], Any], given: Any, options: dict[str, Any], what: str) -> Any:
-    """Return what a decorator returns that is written without parentheses, with a name, or with keywords.
-
-    Raises:
-        TypeError: for another first argument, and for two names.
-    """
-    if callable(given):
-        return register(given)
-    if isinstance(given, str):
-        if options.setdefault("name", given) != given:
-            raise TypeError(f"two names for one {what}: {given!r} and {options['name']!r}")
-    elif given is not None:
-        raise TypeError(f'{given!r} is no function and no name\nhint: @server.{what}, or @server.{what}("name")')
-    return register

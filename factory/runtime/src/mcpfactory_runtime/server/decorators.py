@@ -1,0 +1,37 @@
+"""How decorators of a server may be written: without parentheses, with names, or with keywords."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+__all__ = ["around", "decorated"]
+
+
+def around(add: Callable[[Iterable[str], Any], None], given: tuple[Any, ...]) -> Any:
+    """Return what a decorator of middleware returns that is written without parentheses, or with names."""
+    if len(given) == 1 and not isinstance(given[0], str):
+        add((), given[0])
+        return given[0]
+
+    def register(function: Any) -> Any:
+        add(given, function)
+        return function
+
+    return register
+
+
+def decorated(register: Callable[[Any], Any], given: Any, options: dict[str, Any], what: str) -> Any:
+    """Return what a decorator returns that is written without parentheses, with a name, or with keywords.
+
+    Raises:
+        TypeError: for another first argument, and for two names.
+    """
+    if callable(given):
+        return register(given)
+    if isinstance(given, str):
+        if options.setdefault("name", given) != given:
+            raise TypeError(f"two names for one {what}: {given!r} and {options['name']!r}")
+    elif given is not None:
+        raise TypeError(f'{given!r} is no function and no name\nhint: @server.{what}, or @server.{what}("name")')
+    return register
