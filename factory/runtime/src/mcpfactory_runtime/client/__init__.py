@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcpfactory_runtime.client.client import Client
-from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError
+from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError, ResultError
 from mcpfactory_runtime.client.handlers import accept_defaults
 from mcpfactory_runtime.client.session import TranscriptEntry
 from mcpfactory_runtime.client.subscription import Subscription
@@ -17,6 +17,7 @@ __all__ = [
     "ConnectionLostError",
     "HttpError",
     "ProtocolError",
+    "ResultError",
     "Subscription",
     "TranscriptEntry",
     "accept_defaults",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from mcpfactory_runtime.client.channel import ClientChannel
 from mcpfactory_runtime.client.errors import HttpError, ProtocolError
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Client", "Mode"]
 
+T = TypeVar("T")
 Json = dict[str, Any]
 Mode = Literal["auto", "legacy", "modern"]
 
@@ -381,6 +382,22 @@ class Client:
             if self.header_parameters.get(name) == known:
                 raise
         return await self.call("tools/call", params, timeout=timeout, progress=progress)
+
+    async def call_tool_as(self, kind: type[T], name: str, arguments: Json | None = None, **options: Any) -> T:
+        """Call a tool, and return its answer as a `kind`: a pydantic model, a dataclass, `list[str]` and so on.
+
+        Args:
+            kind: a type that pydantic knows.
+            name: of the tool.
+            arguments: of the call.
+            options: those of `call_tool`.
+
+        Raises:
+            ResultError: the tool failed (with its words), or answered something else.
+        """
+        from mcpfactory_runtime.client.results import typed_result  # noqa: PLC0415 - only for those who ask for types
+
+        return typed_result(await self.call_tool(name, arguments, **options), kind)
 
     async def list_resources(self) -> list[Json]:
         """All resources, from all pages."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ConnectionLostError", "HttpError", "ProtocolError"]
+__all__ = ["ConnectionLostError", "HttpError", "ProtocolError", "ResultError"]
 
 
 class ConnectionLostError(Exception):
@@ -22,3 +22,7 @@ class HttpError(Exception):
 
 class ProtocolError(Exception):
     """The server said something that the protocol does not allow at this place."""
+
+
+class ResultError(Exception):
+    """A tool failed, or its answer is not what was asked for. The text is the tool's, or says what does not fit."""

@@ -1,0 +1,53 @@
+"""The result of a tool as a value of a type that one asks for: what is structured, checked by pydantic. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+from mcpfactory_runtime.client.errors import ResultError
+
+__all__ = ["typed_result"]
+
+T = TypeVar("T")
+Json = dict[str, Any]
+
+
+def typed_result(result: Json, kind: type[T]) -> T:
+    """Return what a tool answered as a `kind`: a model, a dataclass, `list[str]` and so on.
+
+    The structured content counts; where it is an object whose one member is `result`, as servers wrap what is no object, that
+    member does if the whole does not fit. Without structured content it is the one text, read as JSON if it is some.
+
+    Raises:
+        ResultError: the tool failed (with its words), or answered something else.
+    """
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - takes 150 ms; only for those who ask for types
+
+    texts = [str(block.get("text", "")) for block in result.get("content") or () if block.get("type") == "text"]
+    if result.get("isError"):
+        raise ResultError("\n".join(texts) or "the tool failed without a word")
+    adapter: TypeAdapter[T] = TypeAdapter(kind)
+    reasons = []
+    for value in _readings(result.get("structuredContent"), texts):
+        try:
+            return adapter.validate_python(value)
+        except ValidationError as error:
+            reasons.append(str(error))
+    raise ResultError(f"the answer is no {kind!r}: {reasons[-1] if reasons else 'it has no value'}")
+
+
+def _readings(structured: Any, texts: list[str]) -> list[Any]:
+    """Return what an answer may mean, the likelier first."""
+    if structured is not None:
+        wrapped = isinstance(structured, dict) and structured.keys() == {"result"}
+        return [structured, structured["result"]] if wrapped else [structured]
+    if len(texts) != 1:
+        return []
+    try:
+        return [json.loads(texts[0]), texts[0]]
+    except ValueError:
+        return [texts[0]]
