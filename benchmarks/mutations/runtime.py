@@ -5,8 +5,7 @@
 For each document a server is made. Each kind of mutation is done to a copy of the runtime, and the server's generated tests
 run on it; or it is a hook in the server's own module, and `validate` judges it, for generated tests run without hooks. The table says
 what noticed each kind: `tests` (a test failed), `validate` (a gate is closed), `told` (a finding closes no gate), or `-`. A kind that
-an API gives no place for (no list in its queries, say) is `no place`, as far as the generated cases show it: what they leave out of a
-document counts as no place, too. Kinds that were written before their result was known are marked and counted apart.
+an API gives no place for (no list in its queries, say) is `no place`: the document tells, and not the tests. Kinds that were written before their result was known are marked and counted apart.
 Exit code 1: fewer than 95 of 100 were refused.
 """
 
@@ -16,18 +15,21 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
-from urllib.parse import quote
+from typing import Final
 
 import mcpfactory_runtime
 from benchmarks.apis import path, select
+from benchmarks.mutations.places import has_place
+from mcpfactory_codegen.read.document import load
 from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_codegen.sources.reading import read_source
 from mcpfactory_pipeline.checks.examine import validate
 from mcpfactory_pipeline.checks.target import ValidationTarget
 
@@ -47,7 +49,7 @@ IN_RUNTIME: Final = {
     "a field of the body is lost": ("body.py", "place[one.path[-1]] = given", "place.setdefault(one.path[-1], None)"),
     "the content type is not sent": ("request.py", '[("Content-Type", content_type)] if content', '[] if content'),
     "the method is POST": ("request.py", "operation.method.upper(), url", '"POST", url'),
-    "answers lose a member": ("response.py", "    shown, size = value, len(text)\n", "    shown, size = value, len(text)\n    text = text[:-1]\n"),
+    "answers lose a member": ("response.py", "    whole, selected = value, False\n", "    value = {name: value[name] for name in list(value)[:-1]} if isinstance(value, dict) else value\n    text = compact(value)\n    whole, selected = value, False\n"),
     "names of queries in lower case": ("request.py", "*parts.query]", "*((name.lower(), value) for name, value in parts.query)]"),
     "a failure is a success": ("response.py", "    if status >= 400:\n", "    if status >= 600:\n"),
     "what changes is repeated": ("client.py", '"OPTIONS", "PUT",', '"OPTIONS", "POST", "PATCH", "PUT",'),
@@ -56,41 +58,25 @@ IN_RUNTIME: Final = {
     "integers are decimals": ("encoding.py", "    return compact_json(value)\n\n\ndef compact_json", "    return compact_json(value * 1.0 if type(value) is int else value)\n\n\ndef compact_json"),
     "lists of answers lose an item": ("response.py", "    whole, selected = value, False\n", "    value = value[:-1] if isinstance(value, list) else value\n    text = compact(value)\n    whole, selected = value, False\n"),
     "structured content is empty": ("response.py", "structured=shown if isinstance(shown, dict) else", "structured={} if isinstance(shown, dict) else"),
-}  # fmt: skip
-# What a document must have for a kind to have a place in it: in the requests of its cases, in their answers, or anywhere.
-NEEDS: Final[dict[str, Callable[[Mapping[str, Any]], bool]]] = {
-    "paths are not encoded": lambda case: "characters" in case["title"] and "%" in quote(case["request"]["path"], safe="/.-_~,;="),
-    "cookies are not sent": lambda case: bool(case["request"].get("cookies")),
-    "headers are not sent": lambda case: bool(case["request"].get("headers")),
-    "credentials are not sent": lambda case: any(one["in"] == "header" for one in case["request"].get("credentials", ())),
-    "queries are not sent": lambda case: bool(case["request"].get("query")),
-    "the last query is lost": lambda case: bool(case["request"].get("query")),
-    "names of queries in lower case": lambda case: any(name != name.lower() for name, _ in case["request"].get("query", ())),
-    "items of a list are lost": lambda case: _repeats(case["request"].get("query", ())) or _repeats(case["request"].get("form", ())),
-    "booleans as in Python": lambda case: any(text in {"true", "false"} for text in _written(case["request"])),
-    "integers are decimals": lambda case: any(text.isdecimal() for text in _written(case["request"])),
-    "spaces are plus signs": lambda case: " " in case["request"]["path"],
-    "everything is encoded twice": lambda case: "characters" in case["title"],
-    "a field of the body is lost": lambda case: isinstance(case["request"].get("json"), dict),
-    "the content type is not sent": lambda case: "content_type" in case["request"],
-    "the method is POST": lambda case: case["request"]["method"] != "POST",
-    "what changes is repeated": lambda case: case["request"]["method"] in {"POST", "PATCH"} and any(one["status"] in {429, 502, 503, 504} for one in case["answers"]),
-    "lists of answers lose an item": lambda case: isinstance(case["response"]["body"], list) and bool(case["response"]["body"]),
-    "structured content is empty": lambda case: bool(case["response"]["body"]) and case["response"]["content_type"].endswith("json"),
-    "after: one sentence": lambda case: bool(case["response"]["body"]),
-    "after: nothing": lambda case: bool(case["response"]["body"]),
-    "after: the first answer for all": lambda case: bool(case["response"]["body"]),
-    "before: a number is changed": lambda case: any(type(one) is int for one in case["arguments"].values()),
-    "answers lose a member": lambda case: case["response"]["content_type"].endswith("json"),
+    "texts are in lower case": ("encoding.py", "return quote(utf8(text), safe)", "return quote(utf8(text).lower(), safe)"),
+    "the next page is this page": ("paging.py", "following = {paging.argument: page + 1}", "following = {paging.argument: page}"),
+    "offsets skip an item": ("paging.py", "following = {paging.argument: start + len(items)}", "following = {paging.argument: start + len(items) + 1}"),
+    "cursors are not followed": ("paging.py", "    return Continuation({operation.paging.argument: found})", "    return None"),
+    "failures lose their status": ("response.py", 'what}: {_reason(status)}"', 'what}"'),
+    "members of objects in queries lose their names": ("encoding.py", '_deep(f"{name}[{key}]", item', '_deep(name, item'),
 }  # fmt: skip
 APART: Final = frozenset(
     {
         "names of queries in lower case", "a failure is a success", "what changes is repeated", "accept is not sent",
         "spaces are plus signs", "integers are decimals", "lists of answers lose an item", "after: numbers are one more",
         "after: an error", "after: the first answer for all", "before: texts are reversed", "before: a number is changed",
+        "texts are in lower case", "the next page is this page", "offsets skip an item", "cursors are not followed",
+        "failures lose their status", "members of objects in queries lose their names",
     }
 )  # fmt: skip
 GOAL: Final = 0.95
+Table = dict[str, dict[str, str]]
+_LONGEST: Final = 600  # seconds for the generated tests of one server
 HOOK: Final = """
 
 from mcpfactory_runtime import ToolResult
@@ -117,28 +103,46 @@ def main() -> int:
     """Break each server in each way; the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", help="of documents: python -m benchmarks.apis lists them")
-    names: list[str] = parser.parse_args().names
-    table: dict[str, dict[str, str]] = {kind: {} for kind in (*IN_RUNTIME, *IN_HOOKS)}
-    for one in select(names):
-        with tempfile.TemporaryDirectory() as folder:
-            server = create_server(Path(folder), name="api", source=path(one)).path
-            if not _tests_pass(server, RUNTIME.parent) or _judged(server) != "-":
-                print(f"error: the server of {one.name} is refused as it is", file=sys.stderr)
-                return 1
-            for kind in IN_RUNTIME:
-                table[kind][one.name] = _with_runtime(kind, server, Path(folder))
-                print(f"{one.name}: {kind}: {table[kind][one.name]}", flush=True)
-            for kind in IN_HOOKS:
-                seen = _with_hook(kind, server)
-                table[kind][one.name] = "no place" if seen == "-" and not _has_place(kind, server) else seen
-                print(f"{one.name}: {kind}: {table[kind][one.name]}", flush=True)
-    return _told(table, names)
+    parser.add_argument("--kind", action="append", default=[], help="only this kind; repeatable")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="keep what was found here, and go on with what is there already"
+    )
+    wish = parser.parse_args()
+    kinds = [kind for kind in (*IN_RUNTIME, *IN_HOOKS) if kind in wish.kind or not wish.kind]
+    if strange := set(wish.kind) - set(kinds):
+        parser.error(f"there is no kind {', '.join(sorted(strange))}; there are: {', '.join((*IN_RUNTIME, *IN_HOOKS))}")
+    table: Table = {}
+    if wish.json and wish.json.exists():
+        table = json.loads(wish.json.read_text("utf-8"))
+    for one in select(wish.names):
+        missing = [kind for kind in kinds if one.name not in table.get(kind, {})]
+        if missing and not _judge(one.name, path(one), missing, table, wish.json):
+            print(f"error: the server of {one.name} is refused as it is", file=sys.stderr)
+            return 1
+    return _told({kind: table[kind] for kind in kinds}, wish.names)
+
+
+def _judge(name: str, document: Path, kinds: Sequence[str], table: Table, kept: Path | None) -> bool:
+    """Fill in the column of one document; False where its server is refused without any mutation."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = create_server(Path(folder), name="api", source=document).path
+        if _failing_test(server, RUNTIME.parent) or _judged(server) != "-":
+            return False
+        api = read_source(load(document))
+        generated = "\n".join(file.read_text("utf-8") for file in (server / "src/api_mcp/_generated").rglob("*.py"))
+        for kind in kinds:
+            seen = "no place"
+            if has_place(kind, api, generated):
+                seen = _with_runtime(kind, server, Path(folder)) if kind in IN_RUNTIME else _with_hook(kind, server)
+            table.setdefault(kind, {})[name] = seen
+            print(f"{name}: {kind}: {seen}", flush=True)
+            if kept is not None:
+                kept.write_text(json.dumps(table, indent=1), "utf-8")
+    return True
 
 
 def _with_runtime(kind: str, server: Path, folder: Path) -> str:
-    if not _tests_pass(server, _broken_runtime(kind, folder)):
-        return "tests"
-    return "-" if _has_place(kind, server) else "no place"
+    return "tests" if _failing_test(server, _broken_runtime(kind, folder)) else "-"
 
 
 def _broken_runtime(kind: str, folder: Path) -> Path:
@@ -155,12 +159,22 @@ def _broken_runtime(kind: str, folder: Path) -> Path:
     return copy
 
 
-def _tests_pass(server: Path, runtime: Path) -> bool:
+def _failing_test(server: Path, runtime: Path) -> str:
+    """Return the first test that fails, or hangs; "" when none does. Whatever else goes wrong noticed nothing, and ends all."""
     command = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/_generated"]
     environ = {**os.environ, "PYTHONPATH": f"{server / 'src'}{os.pathsep}{runtime}"}
-    return (
-        subprocess.run(command, cwd=server, env=environ, capture_output=True, check=False, timeout=600).returncode == 0
-    )
+    try:
+        done = subprocess.run(
+            command, cwd=server, env=environ, capture_output=True, text=True, check=False, timeout=_LONGEST
+        )
+    except subprocess.TimeoutExpired:
+        return "none ends"
+    failed = re.search(r"^FAILED (\S+)", done.stdout, re.MULTILINE)
+    if done.returncode == 1 and failed:
+        return failed[1]
+    if done.returncode:
+        raise SystemExit(f"error: the tests of {server} did not run: {done.stdout[-500:]}{done.stderr[-500:]}")
+    return ""
 
 
 def _with_hook(kind: str, server: Path) -> str:
@@ -186,33 +200,16 @@ def _judged(server: Path) -> str:
     return "told" if any(one.rule.startswith(("substance.", "behaviour.")) for one in report.findings) else "-"
 
 
-def _repeats(pairs: Sequence[Sequence[Any]]) -> bool:
-    names = [pair[0] for pair in pairs]
-    return len(set(names)) < len(names)
-
-
-def _written(request: Mapping[str, Any]) -> list[str]:
-    """Return the plain texts that a request has in its path, query and form."""
-    pairs = [*request.get("query", ()), *request.get("form", ())]
-    return [*request.get("path", "").split("/"), *(str(value) for _, value in pairs)]
-
-
-def _has_place(kind: str, server: Path) -> bool:
-    cases = json.loads((server / "tests/_generated/cases.json").read_text("utf-8"))["cases"]
-    calls = [{"title": "", **case, **call} for case in cases for call in ({}, *case["variants"])]
-    return kind not in NEEDS or any(map(NEEDS[kind], calls))
-
-
-def _told(table: dict[str, dict[str, str]], names: Sequence[str]) -> int:
+def _told(table: Table, names: Sequence[str]) -> int:
     print(f"\n{'kind':34}" + "".join(f"{name:>16}" for name in names))
     for kind, row in table.items():
         print(f"{kind + ' *' * (kind in APART):34}" + "".join(f"{row[name]:>16}" for name in names))
     enough = True
-    for title, kinds in (("tuned", table.keys() - APART), ("apart *", APART)):
-        cells = [cell for kind in kinds for cell in table[kind].values() if cell != "no place"]
+    for title, kinds in (("tuned", table.keys() - APART), ("apart *", table.keys() & APART)):
+        cells = [table[kind][name] for kind in kinds for name in names if table[kind][name] != "no place"]
         refused = sum(cell in {"tests", "validate"} for cell in cells)
         enough &= refused >= GOAL * len(cells)
-        without = sum(cell == "no place" for kind in kinds for cell in table[kind].values())
+        without = len(kinds) * len(names) - len(cells)
         print(f"{title}: {len(kinds)} kinds, refused {refused} of {len(cells)}; no place: {without}")
     return int(not enough)
 
