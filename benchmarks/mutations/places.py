@@ -114,7 +114,10 @@ PLACES: Final[dict[str, Callable[[Api, str], bool]]] = {
         lambda one: any(p.place == "query" and p.name != p.name.lower() for p in one.parameters)
     ),
     "cookies are not sent": lambda api, _: any(True for _one in _parameters(api, "cookie")),
-    "headers are not sent": lambda api, _: any(True for _one in _parameters(api, "header")),
+    "headers are not sent": lambda api, _: any(
+        one.name.lower() not in {scheme.name.lower() for scheme in api.security_schemes}
+        for one in _parameters(api, "header")
+    ),
     "credentials are not sent": lambda api, _: (
         any(scheme.place == "header" or scheme.kind in ("basic", "bearer", "oauth2") for scheme in api.security_schemes)
         and any(any(names) for one in api.operations for names in one.security)

@@ -51,7 +51,7 @@ IN_RUNTIME: Final = {
     "the method is POST": ("request.py", "operation.method.upper(), url", '"POST", url'),
     "answers lose a member": ("response.py", "    whole, selected = value, False\n", "    value = {name: value[name] for name in list(value)[:-1]} if isinstance(value, dict) else value\n    text = compact(value)\n    whole, selected = value, False\n"),
     "names of queries in lower case": ("request.py", "*parts.query]", "*((name.lower(), value) for name, value in parts.query)]"),
-    "a failure is a success": ("response.py", "    if status >= 400:\n", "    if status >= 600:\n"),
+    "a failure is a success": ("response.py", "    if status >= 400:\n", "    status = 200 if status >= 400 else status\n    if status >= 400:\n"),
     "what changes is repeated": ("client.py", '"OPTIONS", "PUT",', '"OPTIONS", "POST", "PATCH", "PUT",'),
     "accept is not sent": ("request.py", "if operation.accept else []", "if False else []"),
     "spaces are plus signs": ("encoding.py", "return quote(utf8(text), safe)", 'return quote(utf8(text), safe).replace("%20", "+")'),
@@ -105,7 +105,10 @@ def main() -> int:
     parser.add_argument("names", nargs="+", help="of documents: python -m benchmarks.apis lists them")
     parser.add_argument("--kind", action="append", default=[], help="only this kind; repeatable")
     parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="keep what was found here, and go on with what is there already"
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="keep what was found here, and go on with what is there already; take another file for other code",
     )
     wish = parser.parse_args()
     kinds = [kind for kind in (*IN_RUNTIME, *IN_HOOKS) if kind in wish.kind or not wish.kind]
@@ -126,7 +129,7 @@ def _judge(name: str, document: Path, kinds: Sequence[str], table: Table, kept: 
     """Fill in the column of one document; False where its server is refused without any mutation."""
     with tempfile.TemporaryDirectory() as folder:
         server = create_server(Path(folder), name="api", source=document).path
-        if _failing_test(server, RUNTIME.parent) or _judged(server) != "-":
+        if _failing_test(server, RUNTIME.parent) or _judged(server) == "validate":
             return False
         api = read_source(load(document))
         generated = "\n".join(file.read_text("utf-8") for file in (server / "src/api_mcp/_generated").rglob("*.py"))

@@ -71,6 +71,7 @@ _MADE: Final = "made to fail by a test"
 _STEPS: Final = 9  # neighbours that are tried for a value that another argument has, too
 _UNKNOWN: Final = "mcpfactory_unknown"
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
+_ONCE: Final = frozenset({"POST", "PATCH"})
 
 Slot = tuple[str, str]
 Json = dict[str, Any]
@@ -392,9 +393,13 @@ def _answers(one: _Callee, usual: int) -> Iterator[Json]:
         answer = _answer(status, response, one.api)
         # No test waits: what may be tried again may be at once (RFC 9110 §10.2.3).
         yield answer | ({"headers": {"Retry-After": "0"}} if status in _TRANSIENT else {})
+    made: Json = {"content_type": "application/json", "body": {"message": _MADE}}
+    if one.operation.method != "HEAD":  # RFC 9110 §9.3.2: no body
+        made["says"] = _MADE
     if not {"5XX", "500", "DEFAULT"} & documented:
-        made = {"status": 500, "content_type": "application/json", "body": {"message": _MADE}}
-        yield made if one.operation.method == "HEAD" else made | {"says": _MADE}  # RFC 9110 §9.3.2: no body
+        yield {"status": 500, **made}
+    if one.operation.method in _ONCE and not _TRANSIENT & stated:  # what changes something is not tried again
+        yield {"status": 503, **made, "headers": {"Retry-After": "0"}}
 
 
 def _status(text: str) -> int:
