@@ -35,12 +35,13 @@ MOST = 3  # requests of one call, for the other methods
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one call: the result, whether it is an error, its text, and the methods of the requests it caused."""
+    """What came of one call: the result, whether it is an error, its text, and the methods and Accept headers of its requests."""
 
     result: Json
     failed: bool
     text: str
     methods: list[str]
+    accepts: list[str]
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,10 @@ class Bench:
             result = {"isError": True, "content": [{"type": "text", "text": str(error)}]}
         assert self.stub.mismatches[mismatches:] == []
         text = "\n".join(block.get("text", "") for block in result["content"])
-        methods = [request.method for request in self.stub.requests[requests:]]
-        return Outcome(result, result.get("isError") is True, text, methods)
+        sent = self.stub.requests[requests:]
+        methods = [request.method for request in sent]
+        accepts = [request.header("accept") or "" for request in sent]
+        return Outcome(result, result.get("isError") is True, text, methods, accepts)
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +124,10 @@ def test_a_call_becomes_the_documented_request(case: Json, call: Json, bench: Be
     done = bench.call({**case, **call}, call["arguments"])
     assert not done.failed, done.text
     assert done.methods == [case["request"]["method"]]
+    kind = case["response"]["content_type"]
+    assert (
+        not kind.endswith("json") or kind in done.accepts[0]
+    )  # an API that has several forms sends the one that is asked for
     _carries(done.result, case["response"])
     _conforms(done.result, bench.listed[case["tool"]])
 
