@@ -126,7 +126,7 @@ def test_a_session_ends_with_its_stream(http: httpx.Client) -> None:
 
 @requirement("http-sse.endpoints", "http-sse.messages")
 async def test_the_official_client_of_this_transport_lists_and_calls(root: str) -> None:
-    async with sse_client(f"{root}/sse") as streams, ClientSession(*streams) as session:
+    async with sse_client(f"{root}/sse", timeout=PATIENCE) as streams, ClientSession(*streams) as session:
         opened = await session.initialize()
         assert opened.server_info.name == "sample"
         assert opened.protocol_version in LEGACY

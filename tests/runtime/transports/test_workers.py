@@ -125,7 +125,7 @@ async def test_our_client_hears_of_changes_that_another_worker_makes(web: Web, r
 
 async def test_the_old_transport_works_though_its_posts_go_anywhere(web: Web) -> None:
     for _ in range(3):
-        async with sse_client(f"{web.root}/sse") as streams, ClientSession(*streams) as session:
+        async with sse_client(f"{web.root}/sse", timeout=PATIENCE) as streams, ClientSession(*streams) as session:
             await session.initialize()
             assert len({str((await session.call_tool("who")).content) for _ in range(10)}) == 1
 
