@@ -31,7 +31,9 @@ COMMANDS: Final = (f"x; echo {_SUM} #", f"$(echo {_SUM})", f"x' ; echo {_SUM} ; 
 _PATHS: Final = re.compile(r"(?:^|_)(?:path|file|filename|filepath|dir|directory|folder|document|template)s?(?:$|_)")
 _ADDRESSES: Final = re.compile(r"(?:^|_)(?:url|uri|href|link|endpoint|webhook|site|website)s?(?:$|_)")
 _RUNS_COMMANDS: Final = re.compile(
-    r"shell|bash|command|terminal|execut|script|\bcode\b|evaluat|\beval|subprocess", re.I
+    r"\b(shell|bash|subprocess|repl|ssh|cmd|command|commands|exec|execute[sd]?|executing|eval|evaluate[sd]?|evaluating)\b"
+    r"|\b(run|runs|running)\b[^.]{0,60}\b(code|scripts?|programs?|python|javascript)\b",
+    re.IGNORECASE,
 )
 _FREE: Final = frozenset({"type", "title", "description", "minLength", "maxLength", "default", "examples", "format"})
 _MOST_TOOLS: Final = 5  # that are tried with each kind
@@ -125,6 +127,11 @@ def tempt(tools: Sequence[tuple[str, Json]], made: Mapping[str, Mapping[str, Any
                     yield Temptation(kind, name, argument, "tools/call", {"name": name, "arguments": arguments})
 
 
+def _words(name: str) -> str:
+    """Return a name as words in lower case: `runCmd`, `run-cmd` and `run_cmd` are `run cmd`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).replace("-", "_").replace("_", " ").lower()
+
+
 def tempt_templates(templates: Sequence[Any], bait: Bait) -> Iterator[Temptation]:
     """Yield reads of resources whose templates get the bait's path as their first variable, as it is and percent-encoded."""
     path = f"{_DEEP}{str(bait.file).lstrip('/')}"
@@ -143,12 +150,12 @@ def _arguments(kind: BaitKind, name: str, tool: Json) -> Iterator[str]:
     """Names of the arguments of a tool that a bait may be for: texts of which the schema says little more."""
     schema = tool.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None
-    if kind == "command" and _RUNS_COMMANDS.search(f"{name} {tool.get('title')} {tool.get('description')}"):
+    if kind == "command" and _RUNS_COMMANDS.search(f"{_words(name)}. {tool.get('title')}. {tool.get('description')}"):
         return  # to run what it is given is what it is for
     for key, value in properties.items() if isinstance(properties, dict) else ():
         if not isinstance(value, dict) or value.get("type") != "string" or value.keys() - _FREE:
             continue
-        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).replace("-", "_").lower()
+        words = _words(key).replace(" ", "_")
         address = bool(_ADDRESSES.search(words)) or value.get("format") in ("uri", "url")
         if {"file": bool(_PATHS.search(words)) and not address, "address": address, "command": not address}[kind]:
             yield key

@@ -89,7 +89,8 @@ def unchecked_cause(rule: Rule, reason: str, found: Sequence[Found]) -> int | No
 
 def tool_of(where: str, tools: Collection[str]) -> str:
     """Return the tool that a place is in, the longest that fits: `search`, `search inputSchema/…`, `search.word`, `search/silence`; "" for none."""
-    ends = (at for at in range(len(where), 0, -1) if where[at : at + 1] in ("", " ", ".", "/"))
+    lengths = sorted({len(name) for name in tools if 0 < len(name) <= len(where)}, reverse=True)
+    ends = (at for at in lengths if where[at : at + 1] in ("", " ", ".", "/"))
     return next((where[:at] for at in ends if where[:at] in tools), "")
 
 

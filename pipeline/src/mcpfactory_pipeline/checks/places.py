@@ -85,7 +85,7 @@ def _functions(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 def _manifest_lines(root: Path, folder: Path) -> dict[str, Place]:
     lines: dict[str, Place] = {}
-    for file in sorted((folder / "src").rglob("manifest.json")):
+    for file in sorted(one for one in (folder / "src").rglob("manifest.json") if one.is_file()):
         for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
             if name := _MANIFEST.match(line):
                 lines.setdefault(name[1], (file.relative_to(root).as_posix(), number))

@@ -201,7 +201,9 @@ def foreign_kinds(exchange: WireExchange, revision: str) -> list[str]:
     content = (exchange.result or {}).get("content")
     kinds = [block.get("type") for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     newest = REVISIONS[eras.LATEST_MODERN].content
-    return sorted({kind for kind in kinds if kind in newest and kind not in REVISIONS[revision].content})
+    return sorted(
+        {kind for kind in kinds if isinstance(kind, str) and kind in newest and kind not in REVISIONS[revision].content}
+    )
 
 
 def listening_filters(capabilities: Any, lists: Mapping[str, Listing]) -> tuple[Json, Json]:

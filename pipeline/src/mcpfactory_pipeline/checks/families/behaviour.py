@@ -179,6 +179,9 @@ def _validates(evidence: Evidence) -> RuleOutcome:
 def _taken(call: RecordedCall, evidence: Evidence) -> tuple[str, Severity | None]:
     """Return what a tool did that answered wrong arguments without an error. What closes the gate is shown: that it ran all the same."""
     text = answer_text(call.exchange).strip()
+    changing = next((one for one in call.requests if one["method"] not in ("GET", "HEAD")), None)
+    if changing is not None:  # whatever it says of it
+        return f"sent {changing['method']} {changing['path']} to its API", None
     if text and len(text) <= _SHORT and _ASKS.search(text):
         return f"asked back, or refused, without an error: {text[:120]!r}", 1
     if call.requests:

@@ -115,6 +115,9 @@ def _swapped(evidence: Evidence) -> RuleOutcome:
         return era_or_reason(evidence) or not_checked(evidence.why_missing("list-after"))
     if any(one.method == "notifications/tools/list_changed" for one in evidence.unasked):
         return not_applicable("the server told that its tools changed")
+    declared = evidence.capabilities["tools"]
+    if "legacy" not in evidence.eras and isinstance(declared, Mapping) and declared.get("listChanged"):
+        return not_applicable("the server tells changes on streams, and none was open while its tools were called")
     counts = Counter(name for name, _ in evidence.named_tools)
     first = {name: tool for name, tool in evidence.named_tools if counts[name] == 1}
     return rule_outcome(len(first), _swaps(first, later))

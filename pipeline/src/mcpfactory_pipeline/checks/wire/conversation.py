@@ -25,6 +25,7 @@ __all__ = [
     "subscription",
 ]
 
+_MOST_HEARD: Final = 10_000  # messages kept while streams are open
 _MAX_UNASKED: Final = 1_000  # messages kept
 MAX_MESSAGE: Final = 16 * 1024 * 1024  # bytes of one message that are read; more is a fault of the server
 
@@ -53,7 +54,8 @@ class Watch:
     def received(self, message: Json) -> None:
         """Note a message of the server."""
         if self.heard is not None and (is_answer(message) or "id" not in message):
-            self.heard.append(message)
+            if len(self.heard) < _MOST_HEARD:
+                self.heard.append(message)
             return
         if not is_answer(message):
             if len(self.unasked) < _MAX_UNASKED:
@@ -126,14 +128,19 @@ def heard_apart(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[Listen
     """Return what was heard on a channel that all streams share, apart (see `Listening`)."""
     notified: list[list[Json]] = [[] for _ in requests]
     answers: dict[str, Json] = {}
+    ids = [str(one["id"]) for one in requests]
+    acknowledged: set[int] = set()
     for message in heard:
         if is_answer(message):
             answers.setdefault(str(message.get("id")), message)
             continue
-        named = [place for place, one in enumerate(requests) if str(one["id"]) == str(subscription(message))]
-        silent = [place for place, told in enumerate(notified) if not any(map(is_acknowledgement, told))]
-        place = (named or (silent if is_acknowledgement(message) else []) or [0])[0]
+        named = [place for place, one in enumerate(ids) if one == str(subscription(message))]
+        opens = is_acknowledgement(message)
+        silent = [place for place in range(len(ids)) if place not in acknowledged] if opens else []
+        place = (named or silent or [0])[0]
         notified[place].append(message)
+        if opens:
+            acknowledged.add(place)
     return tuple(
         Listening(one, tuple(told), answers.get(str(one["id"]))) for one, told in zip(requests, notified, strict=True)
     )

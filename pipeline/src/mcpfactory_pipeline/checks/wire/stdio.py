@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -33,6 +34,7 @@ __all__ = ["END_PATIENCE", "StdioConversation", "peak_memory"]
 _CHUNK: Final = 64 * 1024
 _MAX_STDERR: Final = 1024 * 1024  # bytes kept
 _MAX_NOISE: Final = 20  # lines kept
+_MOST_ARRAYS: Final = 1_000  # arrays of messages whose ids are kept
 _MAX_NOTIFICATIONS: Final = 1_000  # notifications kept
 _MAX_WAITING: Final = 1_000  # messages that are not read yet; a server that floods fills no memory
 _MOMENT: Final = 0.5  # seconds
@@ -76,7 +78,7 @@ class StdioConversation:
         self._stderr = bytearray()
         self._inbox: asyncio.Queue[Json | None] = asyncio.Queue()
         self._news = asyncio.Event()  # set with each line
-        self._arrays: list[list[str]] = []  # the ids in each array that came
+        self._arrays: deque[list[str]] = deque(maxlen=_MOST_ARRAYS)  # the ids in each array that came, the latest
         self._given_up: list[object] = []  # ids whose answer came too late to matter
         self._listened: list[object] = []  # ids of cancelled streams, whose requests some servers answer at their end
         self._readers = (asyncio.ensure_future(self._read_stdout()), asyncio.ensure_future(self._read_stderr()))
@@ -278,7 +280,7 @@ class StdioConversation:
         self._news.set()
         value = decode(line)
         messages = value if isinstance(value, list) and value else [value]  # one revision has batches
-        if isinstance(value, list):
+        if isinstance(value, list) and value:
             self._arrays.append([str(one.get("id")) for one in value if isinstance(one, dict)])
         for message in messages:
             if isinstance(message, dict) and message.get("jsonrpc") == "2.0":
