@@ -19,6 +19,11 @@ KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEA7bq1" * 8 + "\n----
 LEAKS = {
     "prod.pem": KEY,
     "pkg/key.py": f'KEY = """{KEY}"""',
+    "pkg/account.json": '{"private_key": "' + KEY.replace("\n", "\\n") + '"}',
+    "pkg/pgp.asc": KEY.replace("RSA PRIVATE KEY", "PGP PRIVATE KEY BLOCK").replace(
+        "-----\n", "-----\nVersion: GnuPG v2.0.22 (x)\n\n", 1
+    ),
+    "pkg/locked.pem": KEY.replace("-----\n", "-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,AB\n\n", 1),
     ".netrc": "machine a login b password c",
     "pkg/.pypirc": "[pypi]",
     "id_ed25519": "x",

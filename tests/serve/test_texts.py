@@ -21,6 +21,9 @@ def test_texts_are_cleaned_and_what_cannot_be_is_not_offered() -> None:
             _tool("good", "Add two numbers:\n\u0628 \u200d."),
             _tool("hidden", f"Add{_HIDDEN}", properties={"a": {"description": _HIDDEN, "type": "string"}}),
             _tool("order", _ORDER),
+            _tool(
+                "named", "Add.", properties={"example": {"description": _ORDER}, "default": {"description": _HIDDEN}}
+            ),
             _tool("value", "Add.", properties={"a": {"enum": ["x\u202ey"]}}),
             _tool("na\u200bme", "Add."),
         ),
@@ -29,13 +32,22 @@ def test_texts_are_cleaned_and_what_cannot_be_is_not_offered() -> None:
     )
     shown, notes = plain_listing(listing)
     assert shown.tools[0] == listing.tools[0]
-    assert [tool["name"] for tool in shown.tools] == ["good", "hidden", "order"]
+    assert [tool["name"] for tool in shown.tools] == ["good", "hidden", "order", "named"]
     assert shown.tools[1] == _tool(
         "hidden", "Add[8mpayeno", properties={"a": {"description": "[8mpayeno", "type": "string"}}
     )
-    assert "Ignore" not in str(shown.tools[2])
+    assert "Ignore" not in str(shown.tools[2:])
+    assert "\u202e" not in str(shown.tools)
     assert (shown.prompts[0]["title"], shown.instructions) == ("[8mpayeno", "")
-    assert sorted(note.split(":")[0] for note in notes) == ["hidden", "instructions", "name", "order", "p", "value"]
+    assert sorted(note.split(":")[0] for note in notes) == [
+        "hidden",
+        "instructions",
+        "name",
+        "named",
+        "order",
+        "p",
+        "value",
+    ]
 
 
 def test_an_answer_keeps_everything_but_hidden_text_and_is_itself_where_it_has_none() -> None:

@@ -139,6 +139,20 @@ def test_no_part_of_what_a_template_makes_is_gits_own(
         render(str(own), {"name": "x"})
 
 
+def test_a_template_makes_no_repository_without_gits_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """git takes a folder with HEAD, objects and refs for a repository, and runs what its configuration says."""
+    monkeypatch.setattr(scaffold, "render_apart", rendering.render_here)
+    own = template(tmp_path / "own", "name:\n  type: str\n")
+    for file in ("HEAD", "config", "objects/keep", "refs/keep"):
+        (own / file).parent.mkdir(exist_ok=True)
+        (own / file).write_text("x\n")
+    with pytest.raises(ScaffoldError, match="a repository of git"):
+        render(str(own), {"name": "x"})
+    (own / "refs/keep").unlink()
+    (own / "refs").rmdir()
+    assert "HEAD" in render(str(own), {"name": "x"})
+
+
 def test_the_repository_of_a_template_runs_nothing(tmp_path: Path) -> None:
     own, marker = template(tmp_path / "own", "name:\n  type: str\n", a__txt="a"), tmp_path / "ran"
     subprocess.run(["git", "init", "-q", str(own)], check=True)

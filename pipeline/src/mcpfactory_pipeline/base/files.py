@@ -40,7 +40,8 @@ def write_temporary(file: Path, data: bytes, *, mode: int | None = None) -> Path
     remove_temporaries(file)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as stream:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+        with os.fdopen(os.open(temporary, flags, 0o666 if mode is None else mode & 0o600), "wb") as stream:
             if mode is not None:
                 temporary.chmod(mode)
             stream.write(data)

@@ -9,7 +9,10 @@ from typing import Final
 
 __all__ = ["QUIET", "git_output", "git_text"]
 
-QUIET: Final = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+QUIET: Final = (
+    *("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "safe.bareRepository=explicit"),  # files of a folder that look like a repository are none
+)
 """Options of every git command of ours: the configuration of a repository that somebody else made runs nothing."""
 
 

@@ -23,7 +23,8 @@ _FILES: Final = re.compile(
 _KEY: Final = "a private key"
 # What it is → how it looks. Each form is one that its issuer documents, so that ordinary text does not match.
 _CONTENTS: Final = {
-    _KEY: rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----\s+[A-Za-z0-9+/=\s:,-]{64}",
+    _KEY: rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
+    rb"(?:\s|\\[nr])+(?:[A-Za-z-]+: [^\n\\]*(?:\n|\\n))*(?:[A-Za-z0-9+/=]|\s|\\[nr]){64}",
     "a token of GitHub": rb"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{60,})",
     "a token of GitLab": rb"\bglpat-[A-Za-z0-9_-]{20}",
     "a token of PyPI": rb"\bpypi-AgEI[A-Za-z0-9_-]{50,}",

@@ -158,6 +158,13 @@ def _copy(source: Path, target: Path) -> None:
 def _read(root: Path) -> dict[str, str]:
     files = {}
     for path in sorted(root.rglob("*")):
+        if path.name.casefold() == "head" and {"objects", "refs"} <= {
+            one.name.casefold() for one in path.parent.iterdir()
+        }:
+            raise ScaffoldError(
+                f"the template makes {path.parent.relative_to(root)} a repository of git",
+                "no folder has HEAD, objects and refs",
+            )
         if path.is_symlink() or not path.is_file():
             continue
         if any(map(_is_repository, path.relative_to(root).parts)):

@@ -23,6 +23,7 @@ _ORDER: Final = re.compile("|".join(f"(?:{pattern})" for pattern in ORDERS), re.
 _LONGEST: Final = 20_000  # characters of one text that are searched
 _LEFT_OUT: Final = "(Left out by the gateway: the text reads like an order to the model.)"
 _TEXTS: Final = frozenset({"title", "description"})
+_NAMED: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _VALUES: Final = frozenset({"default", "const", "enum", "example", "examples"})
 
 
@@ -77,6 +78,8 @@ def _plain_items(items: Iterable[Mapping[str, Any]], key: str, notes: list[str])
 
 
 def _plain(value: Any, key: str = "") -> Any:
+    if isinstance(value, Mapping) and key in _NAMED:  # the names of arguments, whatever they are
+        return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, Mapping):
         return {name: one if name in _VALUES else _plain(one, name) for name, one in value.items()}
     if isinstance(value, list):
