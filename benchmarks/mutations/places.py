@@ -98,6 +98,27 @@ def _integer_argument(api: Api, _: str) -> bool:
     )
 
 
+def _field_of_body(*types: str) -> Callable[[Api, str], bool]:
+    """A field of a JSON body, of one of these types."""
+    return lambda api, _: any(
+        _is(part, api, *types)
+        for body in _bodies(api, "json")
+        for part in _resolved(body.schema, api).get("properties", {}).values()
+    )
+
+
+def _boolean_argument(api: Api, generated: str) -> bool:
+    return _of_type("boolean")(api, generated) or _field_of_body("boolean")(api, generated)
+
+
+def _listed(*, exploded: bool) -> Callable[[Api, str], bool]:
+    """An array in the query, in the style `form`, whose items have a name each or share one."""
+    return lambda api, _: any(
+        _is(one.schema, api, "array") and one.style in ("", "form") and (one.explode is not False) is exploded
+        for one in _parameters(api, "query")
+    )
+
+
 def _generates(*words: str) -> Callable[[Api, str], bool]:
     return lambda _, generated: all(word in generated for word in words)
 
@@ -138,6 +159,19 @@ PLACES: Final[dict[str, Callable[[Api, str], bool]]] = {
     "offsets skip an item": _generates("Paging(", '"offset"'),
     "cursors are not followed": _generates("Paging(", '"cursor"'),
     "members of objects in queries lose their names": _of_type("object", places=("query",)),
+    "the last field of a form is lost": lambda api, _: any(
+        _resolved(body.schema, api).get("properties") for body in _bodies(api, "x-www-form-urlencoded")
+    ),
+    "what passes is not tried again": _operation(lambda one: one.method.upper() not in ("POST", "PATCH")),
+    "lists are joined with semicolons": _listed(exploded=False),
+    "lists that repeat their name are joined": _listed(exploded=True),
+    "numbers of bodies are texts": _field_of_body("integer", "number"),
+    "objects of bodies are texts": _field_of_body("object", "array"),
+    "false is not sent": _boolean_argument,
+    "before: booleans are turned": _boolean_argument,
+    "before: the last argument is lost": _operation(lambda one: bool(one.parameters) or one.body is not None),
+    "after: structured content is another": _answer("object"),
+    "after: lists are turned": _answer("array"),
     "before: a number is changed": _integer_argument,
     "after: one sentence": _answer(),
     "after: nothing": _answer(),

@@ -64,6 +64,14 @@ IN_RUNTIME: Final = {
     "cursors are not followed": ("paging.py", "    return Continuation({operation.paging.argument: found})", "    return None"),
     "failures lose their status": ("response.py", 'what}: {_reason(status)}"', 'what}"'),
     "members of objects in queries lose their names": ("encoding.py", '_deep(f"{name}[{key}]", item', '_deep(name, item'),
+    "the last field of a form is lost": ("body.py", "for name, item in value.items() for pair in _form_pairs(", "for name, item in list(value.items())[:-1] for pair in _form_pairs("),
+    "what passes is not tried again": ("client.py", "_RETRIES: Final = 2", "_RETRIES: Final = 0"),
+    "the API's words are lost": ("response.py", '_headline("failed", status, _api_messages(content, headers), operation)', '_headline("failed", status, iter(()), operation)'),
+    "lists are joined with semicolons": ("encoding.py", '"form": partial(_listed, ",")', '"form": partial(_listed, ";")'),
+    "lists that repeat their name are joined": ("encoding.py", "    if explode:\n        members = value.items() if", "    if explode and isinstance(value, Mapping):\n        members = value.items() if"),
+    "numbers of bodies are texts": ("body.py", "place[one.path[-1]] = given", "place[one.path[-1]] = str(given) if type(given) in (int, float) else given"),
+    "false is not sent": ("request.py", "if value is not UNSET}", "if value is not UNSET and value is not False}"),
+    "objects of bodies are texts": ("body.py", "place[one.path[-1]] = given", "place[one.path[-1]] = compact_json(given) if isinstance(given, Mapping | list) else given"),
 }  # fmt: skip
 APART: Final = frozenset(
     {
@@ -71,7 +79,10 @@ APART: Final = frozenset(
         "spaces are plus signs", "integers are decimals", "lists of answers lose an item", "after: numbers are one more",
         "after: an error", "after: the first answer for all", "before: texts are reversed", "before: a number is changed",
         "texts are in lower case", "the next page is this page", "offsets skip an item", "cursors are not followed",
-        "failures lose their status", "members of objects in queries lose their names",
+        "failures lose their status", "members of objects in queries lose their names", "the last field of a form is lost", "what passes is not tried again",
+        "the API's words are lost", "lists are joined with semicolons", "lists that repeat their name are joined",
+        "numbers of bodies are texts", "false is not sent", "objects of bodies are texts", "before: the last argument is lost",
+        "before: booleans are turned", "after: structured content is another", "after: lists are turned",
     }
 )  # fmt: skip
 GOAL: Final = 0.95
@@ -95,6 +106,10 @@ IN_HOOKS: Final = {
     "before: texts are reversed": '@server.before()\ndef _hook(call):\n    for name, value in call.arguments.items():\n        if isinstance(value, str):\n            call.arguments[name] = value[::-1]',
     "before: a number is changed": '@server.before()\ndef _hook(call):\n    for name, value in call.arguments.items():\n        if type(value) is int:\n            call.arguments[name] = value + 1',
     "before: raises": '@server.before()\ndef _hook(call):\n    raise RuntimeError("oops")',
+    "before: the last argument is lost": "@server.before()\ndef _hook(call):\n    if call.arguments:\n        call.arguments.popitem()",
+    "before: booleans are turned": "@server.before()\ndef _hook(call):\n    for name, value in call.arguments.items():\n        if isinstance(value, bool):\n            call.arguments[name] = not value",
+    "after: structured content is another": '@server.after()\ndef _hook(call, result):\n    return ToolResult(result.content, structured={"result": 1})',
+    "after: lists are turned": "@server.after()\ndef _hook(call, result):\n    import json\n    try:\n        value = json.loads(result.content[0].text)\n    except ValueError:\n        return result\n    turned = value[::-1] if isinstance(value, list) else {name: one[::-1] if isinstance(one, list) else one for name, one in value.items()} if isinstance(value, dict) else value\n    return ToolResult(json.dumps(turned))",
     "before: arguments are lost": "@server.before()\ndef _hook(call):\n    call.arguments.clear()",
 }  # fmt: skip
 
