@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.ci.admission import ShardResultError, Terms, admit
 from mcpfactory_pipeline.init import init_workspace
@@ -126,3 +127,26 @@ def test_a_failure_of_what_the_channel_does_not_offer_holds_nothing(handed):
     with pytest.raises(ShardResultError) as caught:
         handed(change)
     assert caught.value.code == "channel"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["0123456789abcdef/books-1.0.0-py3-none-any.whl", "0123456789abcdef/smoke/report.json", "tests.json", "logs/test.log", "smoke/report.json", ""],
+    ids=["another candidate", "its reports", "what the server keeps", "another stage's log", "a stage without a candidate", "nothing"],
+)  # fmt: skip
+def test_a_stage_hands_over_its_own_log_and_reports_and_no_other_file(handed, path):
+    def change(event: Event) -> None:
+        if event.get("stage") == "smoke" and event["event"] == "stage.finished":
+            event["artifacts"] = {path: hash_bytes(b"x")}
+
+    with pytest.raises(ShardResultError) as caught:
+        handed(change)
+    assert caught.value.code == "files"
+
+
+def test_reports_of_the_candidate_that_a_stage_checked_are_taken(handed):
+    def change(event: Event) -> None:
+        if event.get("stage") == "smoke" and event["event"] == "stage.finished":
+            event["artifacts"] = {f"{event['candidate']}/smoke/report.json": hash_bytes(b"x"), **event["artifacts"]}
+
+    assert handed(change)

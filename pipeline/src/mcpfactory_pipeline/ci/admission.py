@@ -197,15 +197,24 @@ def _may_finish(walk: _Walk, event: Event, words: str) -> None:
         raise ShardResultError("order", f"{words}: {event['outcome']!r} is no outcome")
     if event["fingerprint"] != fingerprint(event["inputs"]):
         raise ShardResultError("order", f"{words}: its fingerprint is not that of its inputs")
+    newest = walk.state.candidate if walk.state.candidate in walk.state.candidates else None
+    expected = newest if "candidate" in stage.reads else None
+    _may_keep(stage, expected, event, words)
     if event.get("built") is not None:
         _may_build(stage, event, words)
         return
-    newest = walk.state.candidate if walk.state.candidate in walk.state.candidates else None
-    expected = newest if "candidate" in stage.reads else None
     if event.get("candidate") != expected:
         raise ShardResultError("candidate", f"{words} is about {event.get('candidate')}, and the newest is {expected}")
     if event.get("channel") is not None:
         _may_move(walk, stage, event, words)
+
+
+def _may_keep(stage: Stage, candidate: str | None, event: Event, words: str) -> None:
+    """Raise `ShardResultError` for files that are not the stage's log and reports: a job writes over no other candidate, log or list."""
+    log, reports = f"logs/{stage.name}.log", f"{candidate or 'reports'}/{stage.name}/"
+    for path in event.get("artifacts", {}):
+        if path != log and not path.startswith(reports):
+            raise ShardResultError("files", f"{words} names {path!r}, which is neither {log} nor below {reports}")
 
 
 def _may_build(stage: Stage, event: Event, words: str) -> None:
