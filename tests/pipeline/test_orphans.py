@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from mcpfactory_pipeline.executors.local import LocalExecutor
@@ -40,20 +41,58 @@ def is_running(pid: int) -> bool:
         return False
 
 
-@needs("linux")
-def test_what_a_stage_leaves_behind_is_gone_when_its_result_is_read(tmp_path):
-    stage = Stage(name="leave", needs=(), reads=(), writes=(), version=1, run=leave)
-    inputs = StageInputs(
+def stage_of(run: Callable[[StageInputs], StageOutputs]) -> Stage:
+    return Stage(name=run.__name__, needs=(), reads=(), writes=(), version=1, run=run)
+
+
+def inputs_in(folder: Path) -> StageInputs:
+    return StageInputs(
         server="a",
         package="a",
-        folder=tmp_path,
-        root=tmp_path,
-        work=tmp_path,
-        artifacts=tmp_path,
-        keep=tmp_path / "keep",
+        folder=folder,
+        root=folder,
+        work=folder,
+        artifacts=folder,
+        keep=folder / "keep",
     )
+
+
+@needs("linux")
+def test_what_a_stage_leaves_behind_is_gone_when_its_result_is_read(tmp_path):
     log = tmp_path / "leave.log"
-    outputs = LocalExecutor(1).run(make_job(stage, inputs), log=log)
+    outputs = LocalExecutor(1).run(make_job(stage_of(leave), inputs_in(tmp_path)), log=log)
     assert outputs.outcome == "passed", log.read_text()
     assert not is_running(int(outputs.message))
     assert "ended 1 orphan that the stage left behind" in log.read_text()
+
+
+# It starts a copy of itself and ends, again and again: no process of it is there for long enough to be named. All hold one lock.
+HOPS = """
+import fcntl, os, sys, time
+lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+fcntl.flock(lock, fcntl.LOCK_EX)
+if os.fork() == 0:
+    os.setsid()
+    os.close(0), os.close(1), os.close(2)
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        if os.fork():
+            os._exit(0)
+"""
+
+
+def hop(inputs: StageInputs) -> StageOutputs:
+    """A stage that leaves behind a process whose number is another one all the time."""
+    subprocess.run([sys.executable, "-S", "-c", HOPS, inputs.work / "lock"], check=True)
+    return StageOutputs("passed", "it hops")
+
+
+@needs("linux")
+def test_a_process_that_starts_a_copy_of_itself_and_ends_in_a_loop_is_ended(tmp_path):
+    import fcntl  # noqa: PLC0415 - not on every system
+
+    log = tmp_path / "hop.log"
+    outputs = LocalExecutor(1).run(make_job(stage_of(hop), inputs_in(tmp_path)), log=log)
+    assert outputs.outcome == "passed", log.read_text()
+    with (tmp_path / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # nobody holds it any more

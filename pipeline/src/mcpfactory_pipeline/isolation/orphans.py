@@ -12,9 +12,10 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 __all__ = ["adopt_orphans", "descendants", "end_descendants"]
 
@@ -23,6 +24,7 @@ _PROC: Final = Path("/proc")
 _ENDED: Final = (b"Z", b"X")
 _PATIENCE: Final = 10.0  # seconds for processes that were killed to be gone
 _PAUSE: Final = 0.01  # seconds between two looks
+_LOOKS: Final = 3  # looks in a row that find nothing
 
 
 def adopt_orphans() -> bool:
@@ -37,28 +39,62 @@ def adopt_orphans() -> bool:
 def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
     """End every process that descends from this one, but those to `spare`; return how many there were.
 
-    Looks again until there is none: one that was just started by another that is being ended is found, too.
+    Looks until nothing is found several times: a process that was just started by another one is found, too. One that starts a
+    copy of itself and ends is gone before it can be named; its group is not, and a signal to a group reaches whoever joins it
+    meanwhile. Who leaves its group with every copy is ended only by a cgroup or a PID namespace.
     """
     ended: set[int] = set()
-    deadline = time.monotonic() + _PATIENCE
-    while (found := descendants(os.getpid()) - spare) and time.monotonic() < deadline:
-        for pid in found:
+    seen: set[int] = set()
+    quiet, deadline = 0, time.monotonic() + _PATIENCE
+    while quiet < _LOOKS and time.monotonic() < deadline:
+        processes = _processes()
+        below = _below(processes, os.getpid()) - spare
+        spared = {os.getpgrp(), *(processes[pid].group for pid in spare if pid in processes)}
+        new = {pid for pid in below if not (processes[pid].ended and pid in seen)}
+        seen |= below
+        quiet = 0 if new else quiet + 1
+        for group in {processes[pid].group for pid in new} - spared:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+                os.killpg(group, signal.SIGKILL)
+        for pid in new:
+            if not processes[pid].ended:
                 ended.add(pid)
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
         time.sleep(_PAUSE)
     return len(ended)
 
 
 def descendants(leader: int) -> set[int]:
     """Return the processes that descend from one and have not ended; none where the system does not say."""
-    children: dict[int, list[int]] = {}
+    processes = _processes()
+    return {pid for pid in _below(processes, leader) if not processes[pid].ended}
+
+
+class _Process(NamedTuple):
+    """A process that is there, or has ended and was not waited for."""
+
+    parent: int
+    group: int
+    ended: bool
+
+
+def _processes() -> dict[int, _Process]:
+    """Return the processes of this machine, by their ids; none where the system does not say."""
+    found: dict[int, _Process] = {}
     with contextlib.suppress(OSError):
         for name in os.listdir(_PROC):  # noqa: PTH208 - read often
             with contextlib.suppress(OSError, ValueError):
-                state, parent = (_PROC / str(int(name)) / "stat").read_bytes().rpartition(b")")[2].split()[:2]
-                if state not in _ENDED:
-                    children.setdefault(int(parent), []).append(int(name))
+                state, parent, group = (_PROC / str(int(name)) / "stat").read_bytes().rpartition(b")")[2].split()[:3]
+                found[int(name)] = _Process(int(parent), int(group), state in _ENDED)
+    return found
+
+
+def _below(processes: Mapping[int, _Process], leader: int) -> set[int]:
+    """Return the ids of those that descend from one."""
+    children: dict[int, list[int]] = {}
+    for pid, process in processes.items():
+        children.setdefault(process.parent, []).append(pid)
     found: set[int] = set()
     todo = [leader]
     while todo:
