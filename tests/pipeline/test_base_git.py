@@ -54,3 +54,56 @@ def test_a_file_for_its_owner_alone_is_so_before_its_first_byte(
     assert write_temporary(tmp_path / "a", b"secret", mode=0o600).stat().st_mode & 0o777 == 0o600
     assert write_temporary(tmp_path / "b", b"text", mode=0o644).stat().st_mode & 0o777 == 0o644
     assert [mode & 0o077 for mode in modes] == [0, 0]
+
+
+def programs(workspace: Path, program: Path) -> None:
+    """A repository whose own configuration names a program in every place that `show`, `status`, `log` and `archive` look at."""
+    subprocess.run(["git", "add", "."], cwd=workspace, check=True)
+    me = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *me, "commit", "-qm", "a"], cwd=workspace, check=True)
+    (workspace / ".gitattributes").write_text("*.txt filter=a=b diff=x\n")
+    (workspace / "a.txt").write_text("b")
+    with (workspace / ".git/included").open("w") as file:
+        file.write(f'[filter "a=b"]\nclean = {program}\nsmudge = {program}\nrequired = true\n')
+        file.write(f'[diff "x"]\ntextconv = {program}\ncommand = {program}\n')
+    with (workspace / ".git/config").open("a") as file:
+        file.write("[include]\npath = included\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("status", "--porcelain", "--", "."), ("diff", "--textconv", "--no-ext-diff"), ("archive", "--worktree-attributes", "--format=tar", "HEAD")],
+    ids=["status", "diff", "archive"],
+)  # fmt: skip
+def test_programs_of_a_repositorys_own_configuration_do_not_run(workspace, tmp_path, arguments) -> None:
+    marker, program = tmp_path / "ran", tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {marker}\ncat\n")
+    program.chmod(0o755)
+    programs(workspace, program)
+    assert git_output(workspace, *arguments)
+    assert not marker.exists()
+    subprocess.run(["git", *arguments], cwd=workspace, capture_output=True, check=False)
+    assert marker.exists(), "git itself runs it: the trap is one"
+
+
+def test_objects_that_are_missing_are_not_fetched_by_a_command_of_the_configuration(workspace, tmp_path) -> None:
+    marker = tmp_path / "ran"
+    with (workspace / ".git/config").open("a") as file:
+        file.write('[extensions]\npartialClone = o\n[protocol "ext"]\nallow = always\n')
+        file.write(f'[remote "o"]\nurl = "ext::touch {marker}"\npromisor = true\n')
+    missing = ("show", "1" * 40)
+    assert git_output(workspace, *missing) is None
+    assert not marker.exists()
+    subprocess.run(["git", *missing], cwd=workspace, capture_output=True, check=False)
+    assert marker.exists(), "git itself runs it: the trap is one"
+
+
+def test_filters_of_the_users_configuration_run(workspace, tmp_path, monkeypatch) -> None:
+    """As those of `git lfs install` do."""
+    (tmp_path / "global").write_text('[filter "shout"]\nclean = tr a-z A-Z\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "global"))
+    (workspace / ".gitattributes").write_text("*.txt filter=shout\n")
+    printed = git_output(workspace, "hash-object", "a.txt")
+    assert (
+        printed == subprocess.run(["git", "hash-object", "--stdin"], input=b"A", capture_output=True, check=True).stdout
+    )

@@ -89,7 +89,7 @@ def hop(inputs: StageInputs) -> StageOutputs:
 
 @needs("linux")
 def test_a_process_that_starts_a_copy_of_itself_and_ends_in_a_loop_is_ended(tmp_path):
-    import fcntl  # noqa: PLC0415 - not on every system
+    import fcntl  # not on every system
 
     log = tmp_path / "hop.log"
     outputs = LocalExecutor(1).run(make_job(stage_of(hop), inputs_in(tmp_path)), log=log)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -15,13 +17,43 @@ QUIET: Final = (
 )
 """Options of every git command of ours: the configuration of a repository that somebody else made runs nothing."""
 
+_RUN: Final = (
+    (r"filter\..*\.(clean|smudge|process)|diff\..*\.command|diff\.external|credential\.(.*\.)?helper", ""),
+    (r"core\.(gitproxy|askpass|pager|editor|alternaterefscommand)|gpg\.ssh\.defaultkeycommand", ""),
+    (r"filter\..*\.required|log\.showsignature", "false"),
+    (r"diff\..*\.textconv", "cat"),
+    (r"core\.sshcommand", "ssh"),
+    (r"remote\..*\.uploadpack", "git-upload-pack"),
+    (r"remote\..*\.vcs", ""),
+    (r"protocol\.(.*\.)?allow", "never"),
+    (r"gpg\.(.*\.)?program", "gpg"),
+)
+"""What names a program in a repository's own configuration, and what it is while our commands run (git-config(1))."""
+_ASK_ONLY: Final = frozenset({"check-ignore", "config", "init", "remote", "symbolic-ref"})  # start nothing
+_OWN: Final = (b"local", b"worktree")
+
 
 def git_output(folder: Path | None, *arguments: str) -> bytes | None:
-    """Return what a git command prints; None when it cannot be run or fails."""
+    """Return what a git command prints; None when it cannot be run or fails.
+
+    No program runs that the repository's own configuration names: filters, helpers, programs that compare. Those of the user's
+    configuration do (`git lfs install`, say).
+    """
+    environ = dict(os.environ)
+    if arguments[0] not in _ASK_ONLY:
+        printed = _git(folder, environ, "config", "--list", "--show-scope", "-z") or b""
+        first = int(environ.get("GIT_CONFIG_COUNT") or 0)
+        for at, (key, value) in enumerate(_overridden(printed), first):
+            environ |= {f"GIT_CONFIG_KEY_{at}": key, f"GIT_CONFIG_VALUE_{at}": value, "GIT_CONFIG_COUNT": str(at + 1)}
+    return _git(folder, environ, *arguments)
+
+
+def _git(folder: Path | None, environ: dict[str, str], *arguments: str) -> bytes | None:
     try:
         done = subprocess.run(
             ["git", "--no-optional-locks", *QUIET, *arguments],
             cwd=folder,
+            env=environ,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
@@ -29,6 +61,16 @@ def git_output(folder: Path | None, *arguments: str) -> bytes | None:
     except OSError:
         return None
     return done.stdout if done.returncode == 0 else None
+
+
+def _overridden(printed: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the keys of a repository's own configuration that name programs, with what they are for us. `printed`: by `git config`."""
+    parts = printed.split(b"\0")
+    for scope, setting in zip(parts[::2], parts[1::2], strict=False):
+        key = os.fsdecode(setting.partition(b"\n")[0])
+        for pattern, value in _RUN if scope in _OWN else ():
+            if re.fullmatch(pattern, key, re.IGNORECASE | re.DOTALL):
+                yield key, value
 
 
 def git_text(folder: Path | None, *arguments: str) -> str:
