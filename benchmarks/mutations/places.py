@@ -151,6 +151,9 @@ PLACES: Final[dict[str, Callable[[Api, str], bool]]] = {
     ),
     "the content type is not sent": _operation(lambda one: one.body is not None),
     "the method is POST": _operation(lambda one: one.method.upper() != "POST"),
+    "accept is not sent": _operation(
+        lambda one: any(answer.status.startswith("2") and answer.content_type for answer in one.responses)
+    ),
     "what changes is repeated": _operation(lambda one: one.method.upper() in ("POST", "PATCH")),
     "answers lose a member": _answer("object"),
     "lists of answers lose an item": _answer("array"),

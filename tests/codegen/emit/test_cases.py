@@ -9,6 +9,7 @@ import pytest
 
 from mcpfactory_codegen.cases.cases import MOST, MOST_EACH, cases, count, untested
 from mcpfactory_codegen.describe.tools import describe
+from mcpfactory_codegen.emit import accepted
 from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, ApiSecurityScheme, Encoding, Response
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_runtime.upstream.stub import case_content
@@ -88,6 +89,12 @@ def test_a_query_is_stated_where_the_plain_rules_reach(parameter: ApiParameter, 
         ("/a/{p}", NUMBERS, "label", None, "/a/.1,2"),
         ("/a/{p}", {"type": "integer"}, "matrix", None, "/a/;p=1"),
         ("/a/{p}", NUMBERS, "matrix", True, "/a/;p=1;p=2"),
+        ("/a/{p}", PAIR, "", None, "/a/a,a b,b,1"),
+        ("/a/{p}", PAIR, "simple", True, "/a/a=a b,b=1"),
+        ("/a/{p}", PAIR, "label", None, "/a/.a,a b,b,1"),
+        ("/a/{p}", PAIR, "label", True, "/a/.a=a b.b=1"),
+        ("/a/{p}", PAIR, "matrix", None, "/a/;p=a,a b,b,1"),
+        ("/a/{p}", PAIR, "matrix", True, "/a/;a=a b;b=1"),
     ],
 )
 def test_a_path_is_stated_decoded(template: str, schema: Any, style: str, explode: bool | None, path: str) -> None:
@@ -186,6 +193,21 @@ def test_a_variant_has_characters_that_a_path_a_query_and_a_form_must_encode() -
     assert one["arguments"]["when"].count("-") == 2
 
 
+@pytest.mark.parametrize(
+    ("schema", "path"),
+    [
+        ({"type": "array", "items": {"type": "string"}}, "/a/a/b c&d=e?f#g+é,value1"),
+        ({"type": "object", "properties": {"n": {"type": "integer"}, "t": {"type": "string"}}}, "/a/n,1,t,a/b c&d=e?f#g+é"),
+    ],
+    ids=["an item", "a member"],
+)  # fmt: skip
+def test_characters_in_lists_and_objects_of_a_path_must_be_encoded(schema: Any, path: str) -> None:
+    parameters = (ApiParameter("path", "p", schema, required=True),)
+    variants = case(ApiOperation("GET", "/a/{p}", "", parameters=parameters))["variants"]
+    (one,) = [one for one in variants if one["title"] == "characters that must be encoded"]
+    assert (one["request"]["path"], one["request"]["segments"]) == (path, 2)
+
+
 def test_refused_calls_are_wrong_in_one_argument_each() -> None:
     parameters = (
         ApiParameter("query", "n", {"type": "integer", "minimum": 3}, required=True),
@@ -228,7 +250,7 @@ def test_a_case_of_another_server_is_in_the_folder_of_its_name() -> None:
 
 
 def test_what_cannot_be_stated_has_no_case() -> None:
-    shape = ApiParameter("path", "p", {"type": "object", "properties": {"a": TEXT}}, style="matrix")
+    shape = ApiParameter("path", "p", {"type": "object", "properties": {"a": PAIR}}, style="matrix")
     api = Api("Shop", operations=(ApiOperation("GET", "/a/{p}", "", parameters=(shape,)),))
     names = name_api(api)
     assert of(api) == []
@@ -297,3 +319,71 @@ def test_the_made_up_answer_of_a_format_begins_as_it_does(media: str, begin: byt
     assert case_content(answer["content_type"], answer["body"]).startswith(begin)
     other = case(ApiOperation("GET", "/a", "", responses=(Response("200", "", "application/x-tar"),)))["response"]
     assert other["body"] == "content"
+
+
+@pytest.mark.parametrize(
+    ("responses", "sent"),
+    [
+        ((Response("200", "", "application/pdf"),), "application/pdf"),
+        ((Response("200", "", "application/pdf"), Response("202", "", "application/json")), "application/pdf, application/json;q=0.9"),
+        ((Response("200", "", "application/pdf"), Response("200", "", "application/json")), "application/json"),
+        ((Response("204", "", ""), Response("206", "", "text/csv")), "text/csv"),
+        ((), "application/json"),
+    ],
+    ids=["one", "JSON for another success", "JSON as well", "nothing first", "nothing"],
+)  # fmt: skip
+def test_what_is_asked_for_is_what_the_first_success_has(responses: tuple[Response, ...], sent: str) -> None:
+    assert accepted(ApiOperation("GET", "/a", "", responses=responses)) == sent
+
+
+def listed(answer: dict[str, Any], *parameters: ApiParameter, headers: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    response = Response("200", "", "application/json", answer, headers=headers)
+    pages: list[dict[str, Any]] = case(ApiOperation("GET", "/a", "", parameters=parameters, responses=(response,)))[
+        "pages"
+    ]
+    return pages
+
+
+ITEMS = {"type": "array", "items": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}}
+WHOLE = {"type": "integer", "example": 3}
+
+
+def an_object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+@pytest.mark.parametrize(
+    ("answer", "parameters", "following", "query"),
+    [
+        (an_object(items=ITEMS, total={"type": "integer"}), {"page": WHOLE, "limit": {"type": "integer", "example": 2}}, {"page": 4}, [["page", "4"], ["limit", "2"]]),
+        (ITEMS, {"page": WHOLE, "limit": {"type": "integer", "example": 2}}, {"page": 4}, [["page", "4"], ["limit", "2"]]),
+        (an_object(items=ITEMS, hasMore={"type": "boolean"}), {"offset": WHOLE}, {"offset": 5}, [["offset", "5"]]),
+        (an_object(items=ITEMS, nextCursor={"type": "string"}), {"cursor": {"type": "string"}}, {"cursor": "cursor-2"}, [["cursor", "cursor-2"]]),
+        (an_object(items=ITEMS, next={"type": "string", "format": "uri"}), {"page": WHOLE}, {"page": 4}, [["page", "4"]]),
+        (an_object(data=ITEMS, has_more={"type": "boolean"}), {"starting_after": {"type": "integer"}}, {"starting_after": 1}, [["starting_after", "1"]]),
+    ],
+    ids=["page by total", "full page", "offset by flag", "cursor", "URL", "the last item's id"],
+)  # fmt: skip
+def test_a_list_that_goes_on_has_two_pages(answer: Any, parameters: dict[str, Any], following: Any, query: Any) -> None:
+    first, last = listed(answer, *(ApiParameter("query", name, schema) for name, schema in parameters.items()))
+    assert (first["next"], first["after"]["query"]) == (following, query)
+    assert (last["next"], last["after"]) == ({}, {})
+
+
+def test_a_list_goes_on_by_a_header() -> None:
+    (first, last) = listed(ITEMS, ApiParameter("query", "cursor", {"type": "string"}), headers=("link",))
+    assert first["response"]["headers"] == {"Link": '<?cursor=cursor-2>; rel="next"'}
+    assert "headers" not in last["response"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "parameter"),
+    [
+        (ITEMS, ApiParameter("query", "page", WHOLE)),
+        (an_object(total={"type": "integer"}), ApiParameter("query", "offset", WHOLE)),
+        (ITEMS, ApiParameter("query", "q", TEXT)),
+    ],
+    ids=["nothing says whether there is more", "no list", "no paging"],
+)
+def test_what_says_too_little_has_no_pages(answer: Any, parameter: ApiParameter) -> None:
+    assert listed(answer, parameter) == []

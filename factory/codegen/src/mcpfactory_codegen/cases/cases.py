@@ -5,7 +5,8 @@ For each tool one case: a call with all its arguments. With it go
 - `variants`: with the required arguments alone, with characters that must be encoded, with every value at its lowest and at its highest;
 - `refused`: calls that are wrong in one argument, which must be refused and must not reach the API;
 - `reads`: that nothing is changed by it, where that does not follow from the method;
-- `answers`: the other documented answers, and a failure where none is documented.
+- `answers`: the other documented answers, and a failure where none is documented;
+- `pages`: where a list goes on, a page with what the next call must have, and the request of that; and the last page.
 
 The expected requests are `expected`'s. A tool whose path these plain rules cannot state, or whose operation has a server of
 its own (which a stub cannot stand in for), has no case; `untested` says so. Arguments differ from each other wherever their
@@ -22,6 +23,7 @@ from itertools import zip_longest
 from typing import Any, Final, Literal
 
 from mcpfactory_codegen.cases.expected import expected_request
+from mcpfactory_codegen.cases.paging import PAGE_SIZE, first_page, last_page
 from mcpfactory_codegen.cases.samples import (
     NOTHING,
     edge,
@@ -129,7 +131,7 @@ def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
     )  # else two tests each are too many already, and what else there is would be cut again
     callees = (_callee(operations[tool.key], tool, api, names) for tool in tools)
     built = [case for callee in callees if (case := _case(callee, more=more)) is not None]
-    for key in ("refused", "answers", "variants"):  # in this order they can be done without
+    for key in ("refused", "answers", "variants", "pages"):  # in this order they can be done without
         for most in range(MOST_EACH, -1, -1):
             if most < MOST_EACH and count(built) <= MOST:
                 break
@@ -140,7 +142,8 @@ def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
 
 def count(built: Sequence[Json]) -> int:
     """How many tests these cases are."""
-    return sum(2 + len(case["variants"]) + len(case["refused"]) + len(case["answers"]) for case in built)
+    lists = ("variants", "refused", "answers", "pages")
+    return sum(2 + sum(len(case[name]) for name in lists) for case in built)
 
 
 def untested(built: Sequence[Json], tools: Sequence[ApiTool], api: Api) -> dict[str, str]:
@@ -191,6 +194,7 @@ def _case(one: _Callee, *, more: bool) -> Json | None:
                 case["variants"] = list(_variants(one, values, needed)) if more else []
                 case["refused"] = list(_refused(one, arguments)) if more else []
                 case["answers"] = list(_answers(one, response["status"])) if more else []
+                case["pages"] = list(_pages(one, values, response)) if more else []
                 return case
     return None
 
@@ -246,9 +250,19 @@ def _sample_of(item: Input, api: Api) -> Any:
         value = lenient_sample(item.schema, api.schemas)
     if item.place == "path" and not (isinstance(value, int) or (isinstance(value, str) and _SAFE.match(value))):
         value = sample(_without_examples(lookup(item.schema, api.schemas)), api.schemas)
+    if item.place == "path" and value == {}:
+        return _members(item, api)
     if item.place == "header" and isinstance(value, str) and not value.isascii():
         return "value"
     return value
+
+
+def _members(item: Input, api: Api) -> Json:
+    """Return an object with its optional members, too: without any it would be nothing in a path."""
+    schema = lookup(item.schema, api.schemas)
+    parts = schema.get("properties", {}) if isinstance(schema, dict) else {}
+    made = {name: sample(part, api.schemas) for name, part in parts.items()}
+    return {name: value for name, value in made.items() if value is not NOTHING}
 
 
 def _without_examples(schema: Any) -> Any:
@@ -293,7 +307,7 @@ def _variants(one: _Callee, values: dict[Slot, Any], needed: set[Slot]) -> Itera
     seen = [values]
     starts: Sequence[tuple[str, dict[Slot, Any], Callable[[Input], Sequence[Any]] | None]] = (
         ("required arguments only", fewest, None),
-        ("characters that must be encoded", values, lambda item: _encoded(item, one)),
+        ("characters that must be encoded", values, lambda item: _encoded(item, values.get(item.slot), one)),
         ("lowest values", values, lambda item: _edges(item, one, "lowest")),
         ("highest values", values, lambda item: _edges(item, one, "highest")),
     )
@@ -312,14 +326,54 @@ def _edges(item: Input, one: _Callee, which: Literal["lowest", "highest"]) -> li
     return [new] if new is not NOTHING and _fits_place(item, new) else []
 
 
-def _encoded(item: Input, one: _Callee) -> Sequence[Any]:
-    """Return texts that a path, a query or a form must encode, where nothing says what the text looks like."""
+def _encoded(item: Input, value: Any, one: _Callee) -> Sequence[Any]:
+    """Return values with what a path, a query or a form must encode, where nothing says what the text looks like."""
     schema, parameter = lookup(item.schema, one.api.schemas), item.parameter
-    free = isinstance(schema, dict) and schema.get("type") == "string" and schema.keys() <= _FREE
-    plain = parameter is None or not (
-        parameter.content_type or parameter.allow_reserved or parameter.style == "segments"
-    )
-    return _ENCODED if free and plain and item.encoding is None and item.place in {"path", "query", "form"} else ()
+    if item.encoding is not None or not isinstance(schema, dict):
+        return ()
+    if parameter is not None and (parameter.content_type or parameter.allow_reserved or parameter.style == "segments"):
+        return ()
+    if isinstance(value, list) and item.place == "path" and _is_free(schema.get("items"), one):
+        return [[text, *value[1:]] for text in _ENCODED]
+    if isinstance(value, dict) and item.place == "path":
+        free = [name for name in value if _is_free(schema.get("properties", {}).get(name), one)]
+        return [{**value, free[0]: text} for text in _ENCODED] if free else ()
+    return _ENCODED if item.place in {"path", "query", "form"} and _is_free(schema, one) else ()
+
+
+def _is_free(schema: Any, one: _Callee) -> bool:
+    """Whether a schema takes any text."""
+    schema = lookup(schema, one.api.schemas)
+    return isinstance(schema, dict) and schema.get("type") == "string" and schema.keys() <= _FREE
+
+
+# --- lists that go on ---
+
+
+def _pages(one: _Callee, values: dict[Slot, Any], response: Json) -> Iterator[Json]:
+    """Yield `{"title", "arguments", "request", "response", "next", "after"}`: `next` are arguments, {} after the last page.
+
+    `after` is the request of the call that has them; {} where the plain rules do not know it.
+    """
+    paging = one.tool.paging
+    if paging is None or paging.argument not in one.tool.input_schema["properties"]:
+        return
+    if not _JSON.match(response["content_type"]) or response["body"] is None:
+        return
+    item = next((item for item in one.items if one.arguments[item.slot] == paging.argument), None)
+    if item is None or item.slot in one.own | one.shared:
+        return
+    size = next((slot for slot in values if one.arguments[slot] == paging.size and slot not in one.own), None)
+    if size is not None and one.takes(bounded := {**values, size: PAGE_SIZE}):
+        values = bounded
+    arguments = {one.arguments[slot]: value for slot, value in values.items()}
+    call: Json = {"arguments": one.given(values), "request": one.request(values)}
+    if made := first_page(paging, item.name if item.place == "query" else "", arguments, response):
+        changed = {**values, item.slot: made[1][paging.argument]}
+        after = one.request(changed) if one.takes(changed) else {}
+        yield {"title": "a page", **call, "response": made[0], "next": made[1], "after": after}
+        if last := last_page(paging, arguments, response):
+            yield {"title": "the last page", **call, "response": last, "next": {}, "after": {}}
 
 
 # --- calls that are wrong ---

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
@@ -106,12 +106,10 @@ def _path(template: str, given: Given) -> str | None:
         item, value = values.get(parts[at], (None, None))
         if item is None or item.parameter is None or item.parameter.content_type:
             return None
-        texts = _texts(value)
-        style, reserved = _style(item, "simple"), item.parameter.allow_reserved
-        if not texts or any(not _stays(text, style, reserved) for text in texts):
+        text = _in_path(item, value)
+        if text is None:
             return None
-        explode = item.parameter.explode is True and isinstance(value, list)
-        parts[at] = _PATH[style](item.name, texts, explode)
+        parts[at] = text
     parts[::2] = [unquote(literal) for literal in parts[::2]]
     return "".join(parts)
 
@@ -123,18 +121,30 @@ def _stays(text: str, style: str, reserved: bool) -> bool:
     )
 
 
-_PATH: Final[Mapping[str, Callable[[str, list[str], bool], str]]] = complete(
-    {
-        "simple": lambda name, texts, explode: ",".join(texts),
-        "segments": lambda name, texts, explode: ",".join(texts),
-        "label": lambda name, texts, explode: "." + (".".join(texts) if explode else ",".join(texts)),
-        "matrix": lambda name, texts, explode: (
-            "".join(f";{name}={text}" for text in texts) if explode else f";{name}={','.join(texts)}"
-        ),
-    },
+def _in_path(item: Input, value: Any) -> str | None:
+    """Return what a value is in a path, decoded; None where that needs more than these rules."""
+    assert item.parameter is not None
+    style, reserved = _style(item, "simple"), item.parameter.allow_reserved
+    prefix, joint = _PATH[style]
+    explode = item.parameter.explode is True and isinstance(value, list | dict)
+    texts = _texts([*value, *value.values()] if isinstance(value, dict) else value)
+    if not texts or any(not _stays(text, style, reserved) for text in texts):
+        return None
+    if isinstance(value, dict):
+        members = list(zip(texts[: len(value)], texts[len(value) :], strict=True))
+        texts = ["=".join(member) for member in members] if explode else [text for member in members for text in member]
+    elif explode and style == "matrix":
+        texts = [f"{item.name}={text}" for text in texts]
+    named = f"{item.name}=" if style == "matrix" and not explode else ""
+    return prefix + named + (joint if explode else ",").join(texts)
+
+
+_PATH: Final[Mapping[str, tuple[str, str]]] = complete(
+    {"simple": ("", ","), "segments": ("", ","), "label": (".", "."), "matrix": (";", ";")},
     PathStyle,
     "cases/expected.py _PATH",
 )
+"""What stands before a value, and between its items or members where they are exploded."""
 
 
 def _query(given: Given) -> Pairs | None:

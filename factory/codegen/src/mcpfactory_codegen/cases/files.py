@@ -46,6 +46,7 @@ Json = dict[str, Any]
 
 DATA: Json = json.loads(Path(__file__).with_name("cases.json").read_text("utf-8"))
 CASES: list[Json] = DATA["cases"]
+NEXT = "mcpfactory/next"  # where a result's _meta says what the next call of a list must have
 ONCE = ("POST", "PATCH")  # methods that are never repeated
 READING = ("GET", "HEAD", "OPTIONS", "TRACE", "QUERY")
 MOST = 3  # requests of one call, for the other methods
@@ -169,6 +170,18 @@ def test_a_documented_answer_reaches_the_model(case: Json, answer: Json, bench: 
         _conforms(done.result, bench.listed[case["tool"]])
     assert set(done.methods) == {case["request"]["method"]}
     assert len(done.methods) <= (1 if done.methods[0] in ONCE else MOST)
+
+
+@pytest.mark.parametrize(("case", "page"), _each("pages"))
+def test_a_list_goes_on_until_its_last_page(case: Json, page: Json, bench: Bench) -> None:
+    done = bench.call({**case, **page}, page["arguments"])
+    assert not done.failed, done.text
+    following = done.result.get("_meta", {}).get(NEXT, {}).get("arguments", {})
+    assert following == page["next"]
+    assert all(str(value) in done.text for value in following.values())  # the model is told, too
+    if page["after"]:
+        done = bench.call({**case, "request": page["after"]}, {**page["arguments"], **following})
+        assert not done.failed, done.text
 
 
 def test_the_address_of_the_api_is_the_documented_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -262,13 +262,18 @@ def _paging(paging: Paging) -> str:
 
 
 def accepted(operation: ApiOperation, *, structured: bool = False) -> str:
-    """Return the Accept header: the media type of the first success that has one; with JSON where that label is on JSON."""
+    """Return the Accept header: JSON where the first success has it, else that one's media type, with JSON where others have it."""
     success = sorted((one for one in operation.responses if one.status.startswith("2")), key=lambda one: one.status)
-    types = [one.content_type for one in success if one.content_type]
-    json = [one for one in types if one.split(";")[0].strip().lower() == _JSON]
-    if json or not types:
+    typed = [one for one in success if one.content_type]
+    first = [one.content_type for one in typed if one.status == typed[0].status]
+    if not first or any(_is_plain_json(one) for one in first):
         return _JSON
-    return f"{types[0]}, {_JSON};q=0.9" if structured and not is_json(types[0]) else types[0]
+    other = structured and not is_json(first[0])
+    return f"{first[0]}, {_JSON};q=0.9" if other or any(_is_plain_json(one.content_type) for one in typed) else first[0]
+
+
+def _is_plain_json(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower() == _JSON
 
 
 def _stated(record: ApiParameter | Encoding, *names: str) -> dict[str, str]:
