@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import struct
 import subprocess
 import sys
 import sysconfig
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +23,7 @@ from mcpfactory_pipeline.base.errors import ConfigError, StageError
 from mcpfactory_pipeline.build.programs import job_environ, uv_environ
 from mcpfactory_pipeline.executors import LocalExecutor
 from mcpfactory_pipeline.isolation import levels
+from mcpfactory_pipeline.isolation.confine import seccomp_program
 from mcpfactory_pipeline.isolation.contain import client_command
 from mcpfactory_pipeline.isolation.environ import clean_environ
 from mcpfactory_pipeline.isolation.paths import interpreter_paths
@@ -37,7 +43,7 @@ SECRET = "canary-9c3f"
 
 # Tries what it is told, and says as JSON what came of each.
 HOSTILE = """
-import json, os, signal, sys
+import json, os, resource, signal, socket, sys
 def attempt(act):
     try:
         return act() or "done"
@@ -49,7 +55,18 @@ def read(path):
 def write(path, how="w"):
     with open(path, how) as stream:
         stream.write("forged")
-outside, parent = sys.argv[1], int(sys.argv[2])
+def connect(path):
+    with socket.socket(socket.AF_UNIX) as unix:
+        unix.connect(path)
+def limit(process):
+    resource.prlimit(process, resource.RLIMIT_NOFILE, resource.getrlimit(resource.RLIMIT_NOFILE))
+def pair():
+    for one in socket.socketpair():
+        one.close()
+def listen():
+    with socket.socket() as own:
+        own.bind(("127.0.0.1", 0))
+outside, parent, unix, shared, terminal = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
 print(json.dumps({
     "own": attempt(lambda: write("own.txt")),
     "home": attempt(lambda: write(os.path.join(os.environ["HOME"], "x"))),
@@ -67,19 +84,45 @@ print(json.dumps({
     "parent": attempt(lambda: read(f"/proc/{parent}/environ")),
     "signal": attempt(lambda: os.kill(parent, 0)),
     "variable": attempt(lambda: os.environ["CALLER_TOKEN"]),
+    "unix": attempt(lambda: connect(unix)),
+    "shared": attempt(lambda: read(shared)),
+    "terminal": attempt(lambda: write(terminal)),
+    "limits": attempt(lambda: limit(parent)),
+    "own limits": attempt(lambda: limit(0)),
+    "pair": attempt(pair),
+    "listen": attempt(listen),
 }))
 """
 
-OPEN = {"own", "home", "temporary", "null"}
+OPEN = {"own", "home", "temporary", "null", "own limits", "pair", "listen"}
 
 
 def attempts(sandbox: Sandbox, outside: Path) -> dict[str, str]:
-    command = sandbox.command([os.path.realpath(sys.executable), "-I", "-c", HOSTILE, str(outside), str(os.getpid())])
-    done = subprocess.run(
-        command, cwd=sandbox.folder, env=dict(sandbox.environ), capture_output=True, text=True, check=False
-    )  # fmt: skip
+    words = [os.path.realpath(sys.executable), "-I", "-c", HOSTILE, str(outside), str(os.getpid())]
+    with other_program() as places:
+        command = sandbox.command([*words, *places])
+        done = subprocess.run(
+            command, cwd=sandbox.folder, env=dict(sandbox.environ), capture_output=True, text=True, check=False
+        )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+@contextmanager
+def other_program() -> Iterator[tuple[str, str, str]]:
+    """What another program of the user has: a socket that listens, shared memory with a secret, and a terminal. Their paths."""
+    terminal, own = os.openpty()
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"{folder}/socket")  # a path of a socket has 107 bytes at most
+        listening.listen()
+        shared = Path(f"/dev/shm/{Path(folder).name}")
+        shared.write_text(SECRET)
+        try:
+            yield f"{folder}/socket", str(shared), os.ttyname(own)
+        finally:
+            shared.unlink()
+            os.close(terminal)
+            os.close(own)
 
 
 @pytest.fixture
@@ -104,6 +147,7 @@ def test_code_reaches_its_own_folder_and_neither_files_nor_processes_outside(out
     assert sorted(path.name for path in outside.parent.iterdir()) == ["history.jsonl", "work"]
 
 
+@needs("linux")
 def test_without_a_level_there_is_a_copy_and_a_clean_environment_and_no_wall(outside):
     found = attempts(make_sandbox({"isolation": "none"}, outside.parent / "work"), outside)
     assert found["variable"] == "KeyError"
@@ -116,6 +160,44 @@ def test_what_is_listed_can_be_read_and_not_written(outside):
     found = attempts(sandbox, outside)
     assert found["read"] == f"{SECRET}\n"
     assert {found[name] for name in ("write", "append", "cut", "remove", "rename")} <= {"PermissionError", "OSError"}
+
+
+def answer_of(program: bytes, call: dict[int, int]) -> int:
+    """What a filter answers to a call: `call` has its words by their offset in struct seccomp_data."""
+    rows = list(struct.iter_unpack("=HBBI", program))
+    at = word = 0
+    while True:
+        operation, yes, no, operand = rows[at]
+        if operation == 0x06:
+            return operand
+        if operation == 0x20:
+            word, skip = call[operand], 0
+        else:
+            skip = yes if (word == operand if operation == 0x15 else word & operand) else no
+        at += 1 + skip
+
+
+ALLOWED = 0x7FFF0000
+
+
+@pytest.mark.parametrize(("machine", "architecture", "connect", "limits"), [("x86_64", 0xC000003E, 41, 302), ("aarch64", 0xC00000B7, 198, 261)])  # fmt: skip
+def test_unix_sockets_are_refused_and_so_is_every_way_around(machine, architecture, connect, limits):
+    def allowed(number: int, first: int, of: int = architecture) -> bool:
+        return answer_of(seccomp_program(machine), {0: number, 4: of, 16: first}) == ALLOWED
+
+    assert allowed(connect, 2)
+    assert allowed(connect, 10)
+    assert allowed(limits, 0)
+    assert allowed(0, 1)
+    assert not allowed(connect, 1)
+    assert not allowed(connect | 0x40000000, 1), "the calls of x32"
+    assert not allowed(102, 1, of=0x40000003), "socketcall of 32 bits"
+    assert not allowed(425, 8), "io_uring"
+    assert not allowed(limits, 4711), "limits of another process"
+
+
+def test_a_machine_whose_calls_have_other_numbers_has_no_filter():
+    assert seccomp_program("riscv64") == b""
 
 
 @needs("landlock")

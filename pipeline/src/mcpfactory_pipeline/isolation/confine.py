@@ -1,4 +1,4 @@
-"""Runs a program that may read and write only what a file lists, by Linux's Landlock.
+"""Runs a program that may read and write only what a file lists, by Linux's Landlock, and opens no Unix socket, by seccomp.
 
 python -I -S confine.py RULES -- PROGRAM [ARGUMENT]…
 
@@ -9,13 +9,14 @@ a server: standard library only, and as little of it as can be.
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import struct
 import sys
 from typing import Final
 
-__all__ = ["OLDEST", "landlock_version"]
+__all__ = ["OLDEST", "landlock_version", "seccomp_program"]
 
 OLDEST: Final = 3  # of Landlock's interface: before it, files outside could be cut to nothing
 # System calls, of equal number on every architecture that Python's wheels are made for.
@@ -33,6 +34,21 @@ _READ: Final = 0b1101  # execute, read a file, read a folder
 _FILE: Final = 0b100_0000_0000_0111  # of all rights those that a single file can have
 _ALL: Final = (1 << 15) - 1  # every right over files that version 3 knows
 _SCOPES: Final = 0b11  # abstract sockets and signals, which reach no process outside; from version 6 on
+_SECCOMP: Final = 22  # prctl(2)
+_FILTER: Final = 2  # the same
+_SOCKET: Final = {"x86_64": 41, "aarch64": 198}  # socket(2), where its number is known
+_ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # as seccomp(2) calls them
+_UNIX: Final = 1  # of socket(2)
+_IO_URING: Final = 425  # opens sockets past every filter of system calls
+_SET_LIMITS: Final = {"x86_64": 302, "aarch64": 261}  # prlimit(2)
+_X32: Final = 0x4000_0000  # this bit leads to the same calls by other numbers
+# Rows of a filter: an operation, how many rows to skip when it holds and when it does not, and its operand (linux/bpf_common.h).
+_LOAD: Final = 0x20  # a word of the call, by its offset in struct seccomp_data
+_EQUAL: Final = 0x15
+_HAS_BITS: Final = 0x45
+_ANSWER: Final = 0x06
+_ALLOW: Final = 0x7FFF_0000
+_REFUSE: Final = 0x0005_0000 | errno.EACCES
 _FAILED: Final = 126  # as shells say that a program cannot be started
 
 
@@ -73,6 +89,38 @@ def restrict(read: list[str], write: list[str]) -> None:
     _checked(libc.capset(*_NO_CAPABILITIES))
     _checked(libc.syscall(_RESTRICT, ruleset, 0))
     os.close(ruleset)
+    if sys.maxsize > 1 << 32 and (program := seccomp_program(os.uname().machine)):  # numbers are those of 64 bits
+        code = ctypes.create_string_buffer(program, len(program))
+        _checked(
+            libc.prctl(_SECCOMP, _FILTER, struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code)), 0, 0)
+        )
+
+
+def seccomp_program(machine: str) -> bytes:
+    """Return the filter of system calls for a machine (`os.uname`), as seccomp(2) takes it; nothing where their numbers are not known.
+
+    It refuses (EACCES) sockets of the family Unix, which Landlock does not know: whoever may connect to that of docker is root. Pairs of
+    sockets are not refused, asyncio needs them. It refuses io_uring, limits of another process, and calls of another architecture.
+    """
+    if machine not in _SOCKET:
+        return b""
+    rows = (
+        (_LOAD, 0, 0, 4),  # the architecture
+        (_EQUAL, 0, 10, _ARCHITECTURES[machine]),
+        (_LOAD, 0, 0, 0),  # the number of the call
+        (_HAS_BITS, 8, 0, _X32),
+        (_EQUAL, 7, 0, _IO_URING),
+        (_EQUAL, 2, 0, _SET_LIMITS[machine]),
+        (_EQUAL, 3, 0, _SOCKET[machine]),
+        (_ANSWER, 0, 0, _ALLOW),
+        (_LOAD, 0, 0, 16),  # of prlimit the process: 0 is the caller
+        (_EQUAL, 3, 2, 0),
+        (_LOAD, 0, 0, 16),  # of socket the family
+        (_EQUAL, 0, 1, _UNIX),
+        (_ANSWER, 0, 0, _REFUSE),
+        (_ANSWER, 0, 0, _ALLOW),
+    )
+    return b"".join(struct.pack("=HBBI", *row) for row in rows)
 
 
 def _libc() -> ctypes.CDLL:

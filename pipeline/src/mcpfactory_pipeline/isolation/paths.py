@@ -21,9 +21,8 @@ _SYSTEM: Final = (
     )),
 )  # fmt: skip
 _STARTS: Final = ("sitecustomize.py", "usercustomize.py")
-DEVICES: Final = tuple(
-    f"/dev/{name}" for name in ("full", "null", "ptmx", "pts", "random", "shm", "tty", "urandom", "zero")
-)
+# Neither terminals nor shared memory: those of other programs of the user stand in the same folders.
+DEVICES: Final = tuple(f"/dev/{name}" for name in ("full", "null", "random", "urandom", "zero"))
 
 
 def system_paths() -> tuple[str, ...]:
