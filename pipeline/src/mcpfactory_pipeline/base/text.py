@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from typing import Final
 
 __all__ = [
+    "HIDDEN",
+    "UNSEEN",
     "cell_width",
     "escape_markdown",
     "format_duration",
-    "is_hidden",
     "pluralize",
     "printable",
     "printable_json",
@@ -33,20 +34,34 @@ _PLAIN_COLOUR: Final = re.compile("\x1b\\[(?:(?:0?[0-4]?|2[2-4]|3[1-79]|9[0-6])(
 _ORDER_TO_CI: Final = re.compile(
     r"^((?:[^\S\n]|\x1b\[[0-9;]*m)*):(?=:[^\n]*::)|#(?=#(?:\[|vso\[|teamcity\[))", re.MULTILINE
 )
-# Characters that a person does not see and a model reads. Joiners (U+200C, U+200D) are not among them: Persian, Hindi and
-# emoji need them. Ranges are inclusive.
-_HIDDEN: Final = (
+# Characters that a person does not see and a model reads, and that no script needs. Ranges are inclusive.
+_NEVER: Final = (
+    (0x115F, 0x1160),  # fillers
+    (0x17B4, 0x17B5),
+    (0x180E, 0x180E),
     (0x200B, 0x200B),  # zero width space
     (0x202A, 0x202E),  # bidirectional embeddings and overrides
-    (0x2060, 0x2064),  # word joiner, invisible operators
-    (0x2066, 0x2069),  # bidirectional isolates
-    (0xE0000, 0xE01EF),  # tags and supplementary variation selectors: whole hidden sentences
+    (0x2060, 0x206F),  # word joiner, invisible operators, bidirectional isolates
+    (0x3164, 0x3164),
     (0xFEFF, 0xFEFF),  # zero width no-break space
+    (0xFFA0, 0xFFA0),
+    (0xFFF0, 0xFFFB),
+    (0x1BCA0, 0x1BCA3),
+    (0x1D173, 0x1D17A),
+    (0xE0000, 0xE0FFF),  # tags and supplementary variation selectors: whole hidden sentences
 )
-UNSEEN: Final = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f" + "".join(f"{chr(low)}-{chr(high)}" for low, high in _HIDDEN) + "]"
+# Joiners and variation selectors: Persian, Hindi, Mongolian and emoji need one at a time, and none of them between two
+# letters of ASCII. Soft hyphens and marks of direction are needed there, but not many in a row.
+_JOINERS: Final = "\u034f\u180b-\u180d\u180f\u200c\u200d\ufe00-\ufe0f"
+_MARKS: Final = f"\xad\u061c\u200e\u200f{_JOINERS}"
+_EMOJI: Final = "\ufe0f\u200d"  # the one pair that stands inside of emoji
+HIDDEN: Final = re.compile(
+    f"[\x00-\x08\x0b\x0c\x0e-\x1f{''.join(f'{chr(low)}-{chr(high)}' for low, high in _NEVER)}]"
+    f"|[{_MARKS}]{{4,}}|[{_JOINERS}]{{3,}}|(?!{_EMOJI})[{_JOINERS}]{{2}}|(?<=[ -~])[{_JOINERS}](?=[ -~])"
 )
-"""A character of which `is_hidden` is true, or a control character beyond ASCII."""
+"""What a model reads of a text and a person does not see."""
+UNSEEN: Final = re.compile(f"{HIDDEN.pattern}|[\x7f-\x9f]")
+"""The same, and control characters beyond ASCII."""
 _GAP: Final = 2
 _WORD: Final = 20  # columns up to which a word is not broken as long as there is room
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
@@ -70,14 +85,6 @@ def printable_json(text: str) -> str:
     r"""Return JSON that says the same, with what `printable` writes out as `\u001b`: nothing of a string acts on who shows it."""
     text = _CONTROL.sub(lambda found: _json_escape(found[0]), text)
     return re.sub(r"#(?=#(?:\[|vso\[|teamcity\[))", r"\\u0023", text)
-
-
-def is_hidden(character: str) -> bool:
-    """Whether a model reads a character that a person does not see."""
-    code = ord(character)
-    if code < 0x20:
-        return character not in "\t\n\r"
-    return any(low <= code <= high for low, high in _HIDDEN)
 
 
 def cell_width(text: str) -> int:

@@ -7,6 +7,7 @@ the server. Each pattern is an order about the conversation, not about the tool;
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
@@ -15,7 +16,7 @@ from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Api, Problem
 from mcpfactory_codegen.text import count_tokens
 
-__all__ = ["ORDERS", "without_orders", "without_suspicious_texts"]
+__all__ = ["ORDERS", "order_in", "without_orders", "without_suspicious_texts"]
 
 ORDERS: Final = (
     r"\b(ignore|disregard|forget)\b.{0,30}\b(previous|prior|above|earlier|all other)\b.{0,30}\b(instruction|prompt|message|rule|tool)",
@@ -36,21 +37,37 @@ ORDERS: Final = (
     r"\b(send|post|upload|forward|exfiltrate)\b.{0,40}\b(conversation|chat history|credentials?|api keys?|passwords?)\b.{0,20}\bto\b",
 )
 _ORDER: Final = re.compile("|".join(f"(?:{pattern})" for pattern in ORDERS), re.IGNORECASE | re.DOTALL)
+# What nobody sees inside of a word (Unicode, Default_Ignorable_Code_Point), and letters of others that look like those of Latin.
+_IGNORABLE: Final = re.compile(
+    "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_ALIKE: Final = str.maketrans(
+    "авеһіјкмнорсѕтухԁԛԝАВЕНІЈКМОРСЅТУХ", "aвehijkmhopcstyxdqwABEHIJKMOPCSTYX".replace("в", "b")
+)
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 _WITHHELD: Final = "(A part of this description was withheld: it gives orders to the model.)"
 _TEXTS: Final = ("title", "description")
 
 
+def order_in(text: str) -> str:
+    """Return the first words of a text that give an order to the model, "" where none do; also those that look alike to a reader."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", _IGNORABLE.sub("", text)).translate(_ALIKE)
+    found = _ORDER.search(text)
+    return found[0] if found else ""
+
+
 def without_orders(text: str) -> tuple[str, str]:
     """Return the text without the sentences that give orders to the model, and the first such words ("" when there are none)."""
-    found = _ORDER.search(text)
-    if found is None:
+    words = order_in(text)
+    if not words:
         return text, ""
-    sentences = [one for one in _SENTENCE.split(text) if not _ORDER.search(one)]
+    sentences = [one for one in _SENTENCE.split(text) if not order_in(one)]
     kept = " ".join(sentences)
-    if _ORDER.search(kept):  # an order that runs over several sentences
+    if order_in(kept):  # an order that runs over several sentences
         kept = ""
-    return f"{kept} {_WITHHELD}".strip(), found[0][:120]
+    return f"{kept} {_WITHHELD}".strip(), words[:120]
 
 
 def without_suspicious_texts(

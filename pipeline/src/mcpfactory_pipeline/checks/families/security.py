@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from mcpfactory_codegen.describe.suspicion import ORDERS
-from mcpfactory_pipeline.base.text import is_hidden
+from mcpfactory_codegen.describe.suspicion import order_in
+from mcpfactory_pipeline.base.text import HIDDEN
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.families.legacy import era_or_reason
@@ -18,8 +17,7 @@ from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applic
 
 __all__ = ["RULES"]
 
-_ORDER: Final = re.compile("|".join(f"(?:{pattern})" for pattern in ORDERS), re.IGNORECASE | re.DOTALL)
-_LONGEST: Final = 20_000  # characters of one text that are searched
+_LONGEST: Final = 100_000  # characters of one text that are searched
 
 
 def _texts(evidence: Evidence) -> list[tuple[str, str]]:
@@ -54,7 +52,7 @@ def _hidden(evidence: Evidence) -> RuleOutcome:
 
 
 def _hidden_in(where: str, text: str) -> Iterator[Fault]:
-    found = sorted({char for char in text if is_hidden(char)})
+    found = sorted(set("".join(HIDDEN.findall(text))))
     if found:
         names = ", ".join(f"U+{ord(char):04X} {unicodedata.name(char, 'unnamed')}" for char in found[:5])
         yield Fault(f"hidden characters: {names}", where, proof={"text": text.encode("unicode_escape").decode()})
@@ -65,9 +63,8 @@ def _orders(evidence: Evidence) -> RuleOutcome:
 
 
 def _orders_in(where: str, text: str) -> Iterator[Fault]:
-    match = _ORDER.search(text)
-    if match:
-        yield Fault(f"the text reads like an order to the model: {match.group()[:120]!r}", where, proof={"text": text})
+    if words := order_in(text):
+        yield Fault(f"the text reads like an order to the model: {words[:120]!r}", where, proof={"text": text})
 
 
 def _over_texts(evidence: Evidence, find_faults: Any) -> RuleOutcome:

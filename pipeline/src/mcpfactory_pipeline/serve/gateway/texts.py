@@ -1,40 +1,44 @@
 """What a model is shown of servers behind a gateway: without text that a person does not see, or that gives the model orders. Pure.
 
-The rules are those of `validate` (`security.hidden-text`, `security.orders`). Titles and descriptions are cleaned; what a caller has to
-repeat (names, values) cannot be changed, so that what has hidden characters there is not offered. Answers, errors, log messages,
+The rules are those of `validate` (`security.hidden-text`, `security.orders`). What is for readers is cleaned; what a caller has to
+repeat (names, values) cannot be changed, so that what has hidden characters or orders there is not offered. Answers, errors, log messages,
 progress and questions lose hidden characters only: whether a value reads like an order is for the client's person to see.
 """
 
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from mcpfactory_codegen.describe.suspicion import ORDERS
+from mcpfactory_codegen.describe.suspicion import order_in
 from mcpfactory_pipeline.base.text import UNSEEN
 from mcpfactory_pipeline.serve.gateway.listing import ServerListing
 
 __all__ = ["plain_answer", "plain_listing", "plain_text"]
 
-_ORDER: Final = re.compile("|".join(f"(?:{pattern})" for pattern in ORDERS), re.IGNORECASE | re.DOTALL)
-_LONGEST: Final = 20_000  # characters of one text that are searched
+_LONGEST: Final = 20_000  # characters of one text that is shown to models before any call
+_LOST: Final = f"hidden characters, orders to the model, or what is beyond {_LONGEST:,} characters left out"
 _LEFT_OUT: Final = "(Left out by the gateway: the text reads like an order to the model.)"
-_TEXTS: Final = frozenset({"title", "description"})
 _NAMED: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-_VALUES: Final = frozenset({"default", "const", "enum", "example", "examples"})
+_EXAMPLES: Final = frozenset({"default", "example", "examples"})  # values that nobody has to repeat
+_VALUES: Final = frozenset({"const", "enum", "required", "dependentRequired"})
+_WORDS: Final = _VALUES | {
+    *("name", "uri", "uriTemplate", "mimeType", "type", "format", "pattern"),
+    *("$ref", "$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "contentEncoding", "contentMediaType"),
+}
+"""Members whose texts programs read: what cannot be changed. All others are for readers."""
 
 
 def plain_listing(listing: ServerListing) -> tuple[ServerListing, tuple[str, ...]]:
     """Return what is offered of a server, and what was changed or left out of it, one sentence each."""
     notes: list[str] = []
-    instructions = plain_text(listing.instructions)
-    if _ORDER.search(instructions[:_LONGEST]):
+    instructions = plain_text(listing.instructions)[:_LONGEST]
+    if order_in(instructions):
         instructions = ""
     if instructions != listing.instructions:
-        notes.append("instructions: hidden characters or orders to the model left out")
+        notes.append(f"instructions: {_LOST}")
     found = replace(
         listing,
         tools=tuple(_plain_items(listing.tools, "name", notes)),
@@ -69,11 +73,11 @@ def _plain_items(items: Iterable[Mapping[str, Any]], key: str, notes: list[str])
     for item in items:
         plain = _plain(item)
         name = plain_text(str(item[key]))
-        if _has_hidden(plain):
-            notes.append(f"{name}: not offered, for it has hidden characters in names or values")
+        if _is_foul(plain):
+            notes.append(f"{name}: not offered, for it has hidden characters or orders to the model in names or values")
             continue
         if plain != item:
-            notes.append(f"{name}: hidden characters or orders to the model left out")
+            notes.append(f"{name}: {_LOST}")
         yield plain
 
 
@@ -81,18 +85,22 @@ def _plain(value: Any, key: str = "") -> Any:
     if isinstance(value, Mapping) and key in _NAMED:  # the names of arguments, whatever they are
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, Mapping):
-        return {name: one if name in _VALUES else _plain(one, name) for name, one in value.items()}
+        kept = {name: one for name, one in value.items() if not (name in _EXAMPLES and _is_foul(one))}
+        return {name: one if name in _VALUES | _EXAMPLES else _plain(one, name) for name, one in kept.items()}
     if isinstance(value, list):
-        return [_plain(one) for one in value]
-    if not isinstance(value, str) or key not in _TEXTS:
+        return [_plain(one, key) for one in value]
+    if not isinstance(value, str) or key in _WORDS:
         return value
-    text = plain_text(value)
-    return _LEFT_OUT if _ORDER.search(text[:_LONGEST]) else text
+    text = plain_text(value)[:_LONGEST]
+    return _LEFT_OUT if order_in(text) else text
 
 
-def _has_hidden(value: Any) -> bool:
+def _is_foul(value: Any) -> bool:
+    """Whether a value has hidden characters, or an order to the model, anywhere in it."""
     if isinstance(value, Mapping):
-        return any(_has_hidden(one) for pair in value.items() for one in pair)
+        return any(_is_foul(one) for pair in value.items() for one in pair)
     if isinstance(value, list):
-        return any(map(_has_hidden, value))
-    return isinstance(value, str) and UNSEEN.search(value) is not None
+        return any(map(_is_foul, value))
+    if not isinstance(value, str):
+        return False
+    return UNSEEN.search(value) is not None or (value != _LEFT_OUT and bool(order_in(value[:_LONGEST])))
