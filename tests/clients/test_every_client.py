@@ -177,6 +177,19 @@ def test_a_new_file_is_for_its_owner_and_a_projects_file_for_everybody(tmp_path,
         assert path_of(client, home, tmp_path)[0].stat().st_mode & 0o777 == 0o666 & ~umask()
 
 
+@pytest.mark.parametrize("shared", [False, True], ids=["the user's", "a project's"])
+def test_a_file_that_others_may_read_is_for_its_owner_once_a_secret_is_in_it(tmp_path, shared):
+    client, home = next(row for row in CLIENTS if row.project), home_in(tmp_path / "home")
+    project = tmp_path if shared else None
+    file = give(client, home, "{}", project)
+    file.chmod(0o644)
+    install(client, target(), home, project=project)
+    assert file.stat().st_mode & 0o777 == 0o644
+    secret = Launch("uvx", "/opt/uv/uvx", ("bookshop-mcp",), (), literals={"BOOKSHOP_TOKEN": "ghp_" + "aB3" * 12})
+    install(client, InstallTarget("bookshop", secret, "index", lambda _: True, "2"), home, project=project)
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
 def umask() -> int:
     found = os.umask(0)
     os.umask(found)

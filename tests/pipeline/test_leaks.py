@@ -18,6 +18,9 @@ from mcpfactory_pipeline.channels.candidate import build_candidate
 KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEA7bq1" * 8 + "\n-----END RSA PRIVATE KEY-----\n"
 LEAKS = {
     "prod.pem": KEY,
+    "api/prod.pem": KEY,
+    "api/__init__.py": f'KEY = """{KEY}"""',
+    "api/.netrc": "machine a login b password c",
     "pkg/key.py": f'KEY = """{KEY}"""',
     "pkg/account.json": '{"private_key": "' + KEY.replace("\n", "\\n") + '"}',
     "pkg/pgp.asc": KEY.replace("RSA PRIVATE KEY", "PGP PRIVATE KEY BLOCK").replace(

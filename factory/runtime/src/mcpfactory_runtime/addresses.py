@@ -12,6 +12,15 @@ _PORTS: Final = {"http": 80, "https": 443}
 _PRIVATE_NAMES: Final = (".local", ".internal", ".home.arpa")  # RFC 6762, ICANN 2024-07-29, RFC 8375
 
 _NAT64: Final = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
+_ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})  # RFC 5214 §6.1: an IPv4 address stands behind them
+# Of the registries of special-purpose addresses (RFC 6890), what not every Python since 3.11.0 knows as not global.
+_SPECIAL: Final = tuple(
+    ip_network(one)
+    for one in (
+        *("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32"),  # the last is the host of a machine at Azure
+        *("64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16"),
+    )
+)
 
 
 def is_public(address: str) -> bool:
@@ -32,6 +41,10 @@ def is_public(address: str) -> bool:
             inner = IPv4Address(int(ip) & 0xFFFFFFFF)
         if inner is not None:
             return is_public(str(inner))
+        if int(ip) >> 32 & 0xFFFF_FFFF in _ISATAP and not is_public(str(IPv4Address(int(ip) & 0xFFFFFFFF))):
+            return False
+    if any(ip in network for network in _SPECIAL):
+        return False
     return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
 

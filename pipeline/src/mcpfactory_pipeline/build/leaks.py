@@ -20,6 +20,9 @@ _FILES: Final = re.compile(
 )
 """Names of files that programs keep credentials in."""
 
+_DOCUMENTS: Final = frozenset(
+    {".json", ".yaml", ".yml", ".graphql", ".graphqls", ".gql", ".har", ".xml", ".wsdl", ".txt", ".md"}
+)
 _KEY: Final = "a private key"
 # What it is → how it looks. Each form is one that its issuer documents, so that ordinary text does not match.
 _CONTENTS: Final = {
@@ -50,9 +53,12 @@ def find_leaks(packages: Iterable[Path]) -> Iterator[str]:
 def find_leaks_among(files: Iterable[tuple[str, str, bytes]]) -> Iterator[str]:
     """Yield the same of files, each with the name of the archive that it is in, its own name there, and its content."""
     members = list(files)
-    public = {found[0] for _, name, content in members if _is_document(name) for found in _ANY.finditer(content)}
+    documents = {(package, name) for package, name, _ in members if _is_document(package, name)}
+    public = {
+        found[0] for package, name, text in members if (package, name) in documents for found in _ANY.finditer(text)
+    }
     for package_name, name, content in members:
-        if not _is_document(name) and (kind := _kind(name, content, public)):
+        if (package_name, name) not in documents and (kind := _kind(name, content, public)):
             yield f"{name} in {package_name} is {kind}"
 
 
@@ -78,10 +84,14 @@ def _members(package: Path) -> Iterator[tuple[str, bytes]]:
                 yield member.name, file.read(_LARGEST)
 
 
-def _is_document(name: str) -> bool:
-    """Whether a file is an API document, or what is made from one: it is the API's own text, and its examples are public."""
-    parts = PurePosixPath(name).parts
-    return "_generated" in parts or parts[1:2] == ("api",)
+def _is_document(package: str, name: str) -> bool:
+    """Whether a file is an API document, or what is made from one: it is the API's own text, and its examples are public.
+
+    Documents are below `api/` of a server's folder, which a source distribution has; a package called `api` is code.
+    """
+    path = PurePosixPath(name)
+    of_server = package.endswith(".tar.gz") and path.parts[1:2] == ("api",) and path.suffix.lower() in _DOCUMENTS
+    return "_generated" in path.parts or of_server
 
 
 def _kind(name: str, content: bytes, public: Collection[bytes] = ()) -> str:

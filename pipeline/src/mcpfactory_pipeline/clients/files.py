@@ -99,7 +99,7 @@ def read_text(file: Path) -> str | None:
 def replace(file: Path, before: str | None, after: str | None, home: Home, *, private: bool = False) -> Path | None:
     """Write `after` in place of `before`, in one step, and return the path where `before` is kept; None when there was no file.
 
-    None as `after` removes the file. A link stays a link, and the file keeps its mode; a new one that is `private` can be read by its
+    None as `after` removes the file. A link stays a link, and the file keeps its mode; one that is `private` can be read by its
     owner only.
 
     Raises:
@@ -108,20 +108,21 @@ def replace(file: Path, before: str | None, after: str | None, home: Home, *, pr
     kept = back_up(file, before, home)
     try:
         with file_lock(home.state / ".lock"):
-            _replace_unchanged(file.resolve(), before, after, 0o600 if private else None)
+            _replace_unchanged(file.resolve(), before, after, private=private)
     except OSError as error:
         raise ClientError(f"{file} cannot be written: {error.strerror}", hint="make it writable") from error
     return kept
 
 
-def _replace_unchanged(file: Path, before: str | None, after: str | None, mode: int | None) -> None:
+def _replace_unchanged(file: Path, before: str | None, after: str | None, *, private: bool) -> None:
     if read_text(file) != before:
         raise ClientError(f"{file} was changed meanwhile", hint="run it again")
     if after is None:
         file.unlink()
         return
     file.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file, after.encode("utf-8"), mode=stat.S_IMODE(file.stat().st_mode) if before is not None else mode)
+    mode = stat.S_IMODE(file.stat().st_mode) if before is not None else None
+    replace_file(file, after.encode("utf-8"), mode=mode if not private else 0o600 if mode is None else mode & 0o600)
 
 
 def back_up(file: Path, text: str | None, home: Home) -> Path | None:

@@ -51,6 +51,12 @@ class InstallTarget:
     recognises: Callable[[Mapping[str, Any]], bool]
     version: str = ""
 
+    @property
+    def holds_secret(self) -> bool:
+        """Whether a value that looks like a secret is written out."""
+        literals = self.reached.literals if isinstance(self.reached, Launch) else {}
+        return any(looks_secret(variable, value) for variable, value in literals.items())
+
 
 @dataclass(frozen=True, slots=True)
 class ClientChange(JsonRecord):
@@ -205,7 +211,8 @@ def install(
     except UnreadableError as error:
         raise _refused(file, error) from error
     outcome = "installed" if before is None else "unchanged" if after == text else "updated"
-    kept = None if dry_run or after == text else replace_text(file, text, after, home, private=project is None)
+    private = target.holds_secret or (project is None and text is None)
+    kept = None if dry_run or after == text else replace_text(file, text, after, home, private=private)
     return ClientChange(
         row.id,
         str(file),
