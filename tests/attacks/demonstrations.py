@@ -1,4 +1,4 @@
-"""Fifteen ways in that were once shown to be open, and what tries each of them now."""
+"""Eighteen ways in that were once shown to be open, and what tries each of them now."""
 
 from __future__ import annotations
 
@@ -95,6 +95,24 @@ DEMONSTRATIONS: Final = (
         (
             *("connections: half", "connections: nothing", "connections: a second request", "connections: rubbish"),
             *("messages: ",),
+        ),
+    ),
+    Demonstration(
+        "the configuration of a copied repository, or of one inside it, runs programs in our commands",
+        tests=(
+            "tests/pipeline/test_base_git.py",
+            "tests/pipeline/test_origin.py::test_the_configuration_of_the_repository_around_is_not_asked_whether_another_can_be_read",
+        ),
+    ),
+    Demonstration(
+        "a CI job writes over files of other candidates",
+        tests=("tests/pipeline/test_admission.py::test_a_stage_hands_over_its_own_log_and_reports_and_no_other_file",),
+    ),
+    Demonstration(
+        "code of a stage reaches sockets, terminals and shared memory of other programs",
+        tests=(
+            "tests/pipeline/test_isolation.py::test_code_reaches_its_own_folder_and_neither_files_nor_processes_outside",
+            "tests/pipeline/test_isolation.py::test_unix_sockets_are_refused_and_so_is_every_way_around",
         ),
     ),
 )

@@ -112,6 +112,19 @@ def test_what_git_could_not_bring_back_is_not_removed_without_force(shell, path)
     assert not file.exists()
 
 
+def test_a_repository_inside_is_not_removed_without_force(shell):
+    """The workspace has its commit alone, and git is not asked in there what else is."""
+    inside = shell.folder / "servers/shop/inside"
+    inside.mkdir()
+    subprocess.run(["git", "init", "-q", str(inside)], check=True)
+    (inside / "a.txt").write_text("a")
+    commit(inside)
+    commit(shell.folder)
+    refused = shell("remove", "shop", "--yes")
+    assert (refused.code, "servers/shop/inside" in refused.err) == (1, True)
+    assert (inside / "a.txt").exists()
+
+
 def test_what_is_made_anew_is_no_work_that_is_lost(shell):
     (shell.folder / "servers/shop/.venv").mkdir()
     (shell.folder / "servers/shop/.venv/pyvenv.cfg").write_text("x")

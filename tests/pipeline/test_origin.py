@@ -142,6 +142,18 @@ def test_a_repository_that_asks_for_a_password_is_not_chosen_and_nobody_is_asked
         thread.join()
 
 
+def test_the_configuration_of_the_repository_around_is_not_asked_whether_another_can_be_read(tmp_path, monkeypatch):
+    marker = tmp_path / "ran"
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    with (tmp_path / ".git/config").open("a") as file:
+        file.write(f'[protocol "ext"]\nallow = always\n[url "ext::touch {marker} "]\ninsteadOf = file:///\n')
+    monkeypatch.chdir(tmp_path)
+    assert not is_readable((tmp_path / "nowhere").as_uri())
+    assert not marker.exists()
+    subprocess.run(["git", "ls-remote", "file:///x"], capture_output=True, check=False)
+    assert marker.exists(), "git itself runs it: the trap is one"
+
+
 def test_a_factory_that_is_used_from_its_sources_is_taken_as_wheels():
     assert choose_origin("") == choose_origin("vendored") == VENDORED
     with pytest.raises(ConfigError, match="not installed from a repository"):

@@ -13,39 +13,44 @@ __all__ = ["QUIET", "git_output", "git_text"]
 
 QUIET: Final = (
     *("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "gc.auto=0"),  # as it would after a fetch, with hooks
     *("-c", "safe.bareRepository=explicit"),  # files of a folder that look like a repository are none
 )
 """Options of every git command of ours: the configuration of a repository that somebody else made runs nothing."""
 
 _RUN: Final = (
     (r"filter\..*\.(clean|smudge|process)|diff\..*\.command|diff\.external|credential\.(.*\.)?helper", ""),
-    (r"core\.(gitproxy|askpass|pager|editor|alternaterefscommand)|gpg\.ssh\.defaultkeycommand", ""),
+    (r"core\.(askpass|pager|editor|alternaterefscommand)|gpg\.ssh\.defaultkeycommand", ""),
     (r"filter\..*\.required|log\.showsignature", "false"),
     (r"diff\..*\.textconv", "cat"),
     (r"core\.sshcommand", "ssh"),
-    (r"remote\..*\.uploadpack", "git-upload-pack"),
-    (r"remote\..*\.vcs", ""),
-    (r"protocol\.(.*\.)?allow", "never"),
     (r"gpg\.(.*\.)?program", "gpg"),
 )
 """What names a program in a repository's own configuration, and what it is while our commands run (git-config(1))."""
+_PROTOCOLS: Final = ("http", "https", "ssh")
+"""How objects that are missing in a partial clone may be fetched: the others start what a repository names, and no later value of it counts."""
 _ASK_ONLY: Final = frozenset({"check-ignore", "config", "init", "remote", "symbolic-ref"})  # start nothing
 _OWN: Final = (b"local", b"worktree")
+_ALSO: Final = {"status": ("--ignore-submodules=dirty",)}
+"""Options that a command needs besides: git runs itself in a repository that is inside, with that one's configuration."""
 
 
 def git_output(folder: Path | None, *arguments: str) -> bytes | None:
     """Return what a git command prints; None when it cannot be run or fails.
 
     No program runs that the repository's own configuration names: filters, helpers, programs that compare. Those of the user's
-    configuration do (`git lfs install`, say).
+    configuration do (`git lfs install`, say). What was changed in a repository inside this one, and not committed there, is not said.
     """
-    environ = dict(os.environ)
+    permitted = os.environ.get("GIT_ALLOW_PROTOCOL", ":".join(_PROTOCOLS)).split(":")
+    environ = {**os.environ, "GIT_ALLOW_PROTOCOL": ":".join(name for name in _PROTOCOLS if name in permitted)}
     if arguments[0] not in _ASK_ONLY:
-        printed = _git(folder, environ, "config", "--list", "--show-scope", "-z") or b""
+        if (printed := _git(folder, environ, "config", "--list", "--show-scope", "-z")) is None:
+            return None  # nobody knows what would run
         first = int(environ.get("GIT_CONFIG_COUNT") or 0)
         for at, (key, value) in enumerate(_overridden(printed), first):
             environ |= {f"GIT_CONFIG_KEY_{at}": key, f"GIT_CONFIG_VALUE_{at}": value, "GIT_CONFIG_COUNT": str(at + 1)}
-    return _git(folder, environ, *arguments)
+    command, *words = arguments
+    return _git(folder, environ, command, *_ALSO.get(command, ()), *words)
 
 
 def _git(folder: Path | None, environ: dict[str, str], *arguments: str) -> bytes | None:

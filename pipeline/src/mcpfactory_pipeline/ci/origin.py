@@ -210,7 +210,12 @@ def is_public(url: str) -> bool:
 
 def is_readable(url: str) -> bool:
     """Whether a repository can be read by somebody who has no credential."""
-    alone = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": ""}
+    alone = {
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "",
+        "SSH_ASKPASS": "",
+        "GIT_DIR": os.devnull,
+    }  # no repository's settings
     try:
         done = subprocess.run(
             ["git", "-c", "credential.helper=", "ls-remote", "--quiet", url, "HEAD"],

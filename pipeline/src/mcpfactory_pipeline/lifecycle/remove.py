@@ -29,6 +29,7 @@ __all__ = ["Removal", "client_entries", "close_history", "describe_published", "
 
 _PATIENCE: Final = 0.2  # seconds to wait for a run lock: a server that is worked on is left alone
 _MADE: Final = (".venv/", "__pycache__/", ".pytest_cache/", ".ruff_cache/", ".mypy_cache/", "dist/", "build/")
+_SUBMODULE: Final = "160000 "  # the mode of a repository inside, in the index
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,12 +206,17 @@ def describe_published(state: ServerState) -> list[str]:
 def uncommitted(root: Path, folder: Path) -> list[str]:
     """Return files below a folder that git could not restore, by path below `root`; without generated ones.
 
-    Without git, or outside of a repository, that is the folder itself.
+    Without git, or outside of a repository, that is the folder itself. A repository inside is among them: git restores its commit
+    alone, and is not asked in there, where its configuration would run programs.
     """
     options = ("--porcelain=v1", "-z", "--untracked-files=normal", "--ignored=traditional", "--no-renames")
     rows, prefix = git_output(folder, "status", *options, "--", "."), git_output(root, "rev-parse", "--show-prefix")
-    if rows is None or prefix is None:
+    inside = git_output(folder, "ls-files", "--full-name", "--stage", "-z", "--", ".")
+    if rows is None or prefix is None or inside is None:
         return [f"{folder.relative_to(root).as_posix()}/"]
     above = prefix.decode().strip()
-    paths = [row[3:].removeprefix(above) for row in rows.decode(errors="surrogateescape").split("\0") if row]
+    found = [row[3:] for row in rows.decode(errors="surrogateescape").split("\0") if row]
+    entries = inside.decode(errors="surrogateescape").split("\0")
+    found += [entry.partition("\t")[2] for entry in entries if entry.startswith(_SUBMODULE)]
+    paths = dict.fromkeys(path.removeprefix(above) for path in found)
     return [path for path in paths if not path.endswith(_MADE)]
