@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,8 +14,10 @@ from typing import Any, ClassVar
 import pytest
 
 from mcpfactory_codegen.openapi import read_api
+from mcpfactory_codegen.read import fetch as fetching
 from mcpfactory_codegen.read.document import DocumentError, load
-from mcpfactory_codegen.read.fetch import FetchError, redirected
+from mcpfactory_codegen.read.fetch import FetchError, public_only, redirected
+from mcpfactory_runtime.addresses import is_public
 from mcpfactory_runtime.redirects import redirect_of
 from tests.codegen.reading.support import FRONT, Reader, checked, codes, problem
 
@@ -302,3 +305,68 @@ def test_an_address_where_nobody_answers_is_said(site: Site) -> None:
     site.server.server_close()
     with pytest.raises(DocumentError, match="cannot be read"):
         load(url)
+
+
+class _Listener:
+    """What listens on loopback, and the hosts of the requests that reached it."""
+
+    def __init__(self) -> None:
+        self.hosts: list[str] = []
+        hosts = self.hosts
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                hosts.append(self.headers["Host"])
+                body = b'{"openapi": "3.1.0", "info": {"title": "Inside", "version": "1"}, "paths": {}}'
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.place = f"name.example:{self.server.server_port}"
+
+
+@pytest.fixture
+def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Listener]:
+    """Listens where `name.example` leads to from the second time on that it is asked for; the first answer is public."""
+    made, answers = _Listener(), iter(["93.184.216.34"])
+    resolve = socket.getaddrinfo
+
+    def getaddrinfo(host: Any, port: Any, *arguments: Any, **options: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host
+        place = next(answers, "127.0.0.1") if name == "name.example" else host
+        return resolve(place, port, *arguments, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def test_a_name_that_leads_elsewhere_once_it_was_looked_at_gives_no_document(listener: _Listener) -> None:
+    url = f"http://{listener.place}/openapi.json"
+    assert is_public(str(socket.getaddrinfo("name.example", 80)[0][4][0]))
+    with public_only(), pytest.raises(DocumentError, match="no public address"):
+        load(url)
+    assert listener.hosts == []
+    with public_only([listener.place]):
+        assert load(url).data["info"]["title"] == "Inside"
+    assert load(url).data["info"]["title"] == "Inside"
+    assert listener.hosts == [listener.place] * 2
+
+
+def test_a_document_is_read_from_the_address_that_was_looked_at(
+    listener: _Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "is_public", lambda address: address != "93.184.216.34")
+    socket.getaddrinfo("name.example", 80)  # what is said first
+    with public_only():
+        assert load(f"http://{listener.place}/openapi.json").data["info"]["title"] == "Inside"
+    assert listener.hosts == [listener.place], "the name stays in the request"

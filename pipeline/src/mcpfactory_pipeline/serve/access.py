@@ -101,6 +101,14 @@ class WorkspaceAccess:
             return True
         return all(is_public(str(one[4][0])) for one in found)
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Within it documents are fetched from permitted addresses only, also where a name leads elsewhere than when it was looked at."""
+        from mcpfactory_codegen.read.fetch import public_only  # noqa: PLC0415 - heavy; for what makes servers only
+
+        with public_only([one for one in self.documents if not _is_folder(one)]):
+            yield
+
     def sources(self, documents: Sequence[str]) -> list[ApiSource]:
         """Return where documents are, each as `document`; a label may lead: `stock=api/stock.yaml`."""
         from mcpfactory_codegen.servers.documents import ApiSource, sources_of  # noqa: PLC0415 - heavy; for what makes servers only

@@ -86,16 +86,17 @@ class PipelineTools:
 
         def make(_stop: Event) -> dict[str, Any]:
             workspace = self._access.workspace()
-            return create_server(
-                workspace.root / "servers",
-                name=name or None,
-                source=self._access.document(document) if document else self._access.sources(documents) or None,
-                template=self._access.template(template) if template else None,
-                selection=selection,
-                mode=mode,
-                strict=strict,
-                dry_run=dry_run,
-            ).to_json(dry_run=dry_run)
+            with self._access.reading():
+                return create_server(
+                    workspace.root / "servers",
+                    name=name or None,
+                    source=self._access.document(document) if document else self._access.sources(documents) or None,
+                    template=self._access.template(template) if template else None,
+                    selection=selection,
+                    mode=mode,
+                    strict=strict,
+                    dry_run=dry_run,
+                ).to_json(dry_run=dry_run)
 
         return _generation_result(await in_stoppable_thread(make), dry_run=dry_run)
 
@@ -115,7 +116,8 @@ class PipelineTools:
         def make(_stop: Event) -> dict[str, Any]:
             folder = self._access.workspace().server(server).folder
             source = self._access.sources([document]) if document else None
-            return update_server(folder, source=source, dry_run=dry_run).to_json(dry_run=dry_run)
+            with self._access.reading():
+                return update_server(folder, source=source, dry_run=dry_run).to_json(dry_run=dry_run)
 
         return _generation_result(await in_stoppable_thread(make), dry_run=dry_run)
 

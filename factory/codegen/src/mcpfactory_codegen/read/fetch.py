@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Final
+import socket
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from mcpfactory_runtime.addresses import host_port, is_public
 from mcpfactory_runtime.errors import McpfactoryError
 from mcpfactory_runtime.protocol.decoding import iter_decoded
 from mcpfactory_runtime.redirects import MAX_REDIRECTS, Redirect, redirect_of
@@ -13,9 +17,11 @@ from mcpfactory_runtime.redirects import MAX_REDIRECTS, Redirect, redirect_of
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["FetchError", "fetch", "host_of", "redirected"]
+__all__ = ["FetchError", "fetch", "host_of", "public_only", "redirected"]
 
 _SECONDS: Final = 30.0
+_PORTS: Final = {"http": 80, "https": 443}
+_BESIDES: ContextVar[Collection[str] | None] = ContextVar("besides", default=None)
 
 
 class FetchError(McpfactoryError):
@@ -28,6 +34,19 @@ def host_of(url: str) -> str:
     usual = {"http": 80, "https": 443}.get(parts.scheme)
     host = (parts.hostname or "").lower()
     return host if parts.port in (None, usual) else f"{host}:{parts.port}"
+
+
+@contextmanager
+def public_only(besides: Collection[str] = ()) -> Iterator[None]:
+    """Within it every address that `fetch` connects to is public, whatever its name says at that moment.
+
+    For URLs that somebody else named than who started the program. `besides` are hosts (`host`, `host:port`) that may be private.
+    """
+    token = _BESIDES.set(frozenset(one.lower() for one in besides))
+    try:
+        yield
+    finally:
+        _BESIDES.reset(token)
 
 
 def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[bytes, str]:
@@ -46,7 +65,8 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
         with httpx.Client(timeout=_SECONDS, follow_redirects=False) as client:
             for _ in range(MAX_REDIRECTS + 1):
                 _check(url, allowed_hosts)
-                with client.stream("GET", url, headers={"Accept": "application/json, application/yaml, */*"}) as answer:
+                target, options = _dialled(url)
+                with client.stream("GET", target, **options) as answer:
                     redirect = redirect_of("GET", url, answer.status_code, answer.headers.get("location", ""))
                     if redirect is None:
                         return _body(answer, url, max_bytes), url
@@ -82,6 +102,33 @@ def _check(url: str, allowed_hosts: Collection[str]) -> None:
             f"{url} leads to the host {host!r}, which is not allowed",
             f"allow the host {host!r}, or use its URL directly",
         )
+
+
+def _dialled(url: str) -> tuple[str, dict[str, Any]]:
+    """Return the URL to connect to, with headers and options: a checked address in place of a name that may lead elsewhere the next time.
+
+    Raises:
+        FetchError: within `public_only`, where an address is not public.
+    """
+    headers = {"Accept": "application/json, application/yaml, */*"}
+    parts, besides = urlsplit(url), _BESIDES.get()
+    host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
+    place = host_port(host, port)
+    if besides is None or {place, place.rpartition(":")[0]} & set(besides):
+        return url, {"headers": headers}
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise FetchError(f"{url} cannot be read: {error.strerror}", "check the address and the network") from None
+    addresses = [str(one[4][0]) for one in found]
+    if not all(map(is_public, addresses)):
+        raise FetchError(f"{url} is at no public address", "whoever starts the server permits the host")
+    name = f"[{addresses[0]}]" if ":" in addresses[0] else addresses[0]
+    target = parts._replace(netloc=f"{name}:{port}").geturl()
+    return target, {
+        "headers": {**headers, "Host": parts.netloc.rpartition("@")[2]},
+        "extensions": {"sni_hostname": host},
+    }
 
 
 def _body(answer: httpx.Response, url: str, max_bytes: int) -> bytes:
