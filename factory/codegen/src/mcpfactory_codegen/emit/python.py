@@ -82,34 +82,50 @@ _MOST_MEMBERS: Final = 4
 _LONGEST_LITERAL: Final = 40
 
 
-def annotation(schema: Any, defs: dict[str, Any], depth: int = 0) -> str:
+def annotation(schema: Any, defs: dict[str, Any]) -> str:
     """Return the annotation of a value of this schema; `Any` where a union would say little."""
-    if not isinstance(schema, dict) or depth > _DEPTH:
-        return "Any"
-    if isinstance(schema.get("$ref"), str):
-        return annotation(defs.get(definition(schema["$ref"])), defs, depth + 1)
-    if "const" in schema:
-        return _literals([schema["const"]], schema)
-    if isinstance(schema.get("enum"), list) and schema["enum"]:
-        return _literals(schema["enum"], schema)
-    for key in ("anyOf", "oneOf"):
-        if key in schema and "type" not in schema:
-            return _union([annotation(branch, defs, depth + 1) for branch in schema[key]])
-    if "allOf" in schema and "type" not in schema:
-        known = [text for part in schema["allOf"] if (text := annotation(part, defs, depth + 1)) != "Any"]
-        return known[0] if known else "Any"
-    kinds = schema.get("type")
-    if kinds is None:
-        return "dict[str, Any]" if "properties" in schema else "Any"
-    return _union([_of(kind, schema, defs, depth) for kind in (kinds if isinstance(kinds, list) else [kinds])])
+    return _Annotations(defs).of(schema, 0)
 
 
-def _of(kind: Any, schema: dict[str, Any], defs: dict[str, Any], depth: int) -> str:
-    if kind == "array":
-        return f"list[{annotation(schema.get('items'), defs, depth + 1)}]"
-    if kind == "object":
-        return "dict[str, Any]"
-    return _PLAIN.get(kind, "Any")
+class _Annotations:
+    """Annotations of schemas that refer to definitions; each definition is looked at once for each depth, however often it is referred to."""
+
+    def __init__(self, defs: dict[str, Any]) -> None:
+        self._defs = defs
+        self._known: dict[tuple[str, int], str] = {}
+
+    def of(self, schema: Any, depth: int) -> str:
+        """Return the annotation of a value of a schema that stands so deep in another."""
+        if not isinstance(schema, dict) or depth > _DEPTH:
+            return "Any"
+        if isinstance(schema.get("$ref"), str):
+            return self._referred(definition(schema["$ref"]), depth + 1)
+        if "const" in schema:
+            return _literals([schema["const"]], schema)
+        if isinstance(schema.get("enum"), list) and schema["enum"]:
+            return _literals(schema["enum"], schema)
+        for key in ("anyOf", "oneOf"):
+            if key in schema and "type" not in schema:
+                return _union([self.of(branch, depth + 1) for branch in schema[key]])
+        if "allOf" in schema and "type" not in schema:
+            known = [text for part in schema["allOf"] if (text := self.of(part, depth + 1)) != "Any"]
+            return known[0] if known else "Any"
+        kinds = schema.get("type")
+        if kinds is None:
+            return "dict[str, Any]" if "properties" in schema else "Any"
+        return _union([self._of_kind(kind, schema, depth) for kind in (kinds if isinstance(kinds, list) else [kinds])])
+
+    def _referred(self, name: str, depth: int) -> str:
+        if (name, depth) not in self._known:
+            self._known[name, depth] = self.of(self._defs.get(name), depth)
+        return self._known[name, depth]
+
+    def _of_kind(self, kind: Any, schema: dict[str, Any], depth: int) -> str:
+        if kind == "array":
+            return f"list[{self.of(schema.get('items'), depth + 1)}]"
+        if kind == "object":
+            return "dict[str, Any]"
+        return _PLAIN.get(kind, "Any")
 
 
 def _literals(values: list[Any], schema: dict[str, Any]) -> str:
@@ -149,7 +165,7 @@ def _union(members: list[str]) -> str:
     """Each member once, all literals as one in the place of the first, None last."""
     if "Any" in members:
         return "Any"
-    leaves = list(dict.fromkeys(leaf for member in members for leaf in _leaves(member)))
+    leaves = list(dict.fromkeys(leaf for member in dict.fromkeys(members) for leaf in _leaves(member)))
     values = [leaf[8:-1] for leaf in leaves if leaf.startswith("Literal[") and leaf != "Literal[None]"]
     unique: list[str] = []
     for leaf in leaves:
