@@ -43,7 +43,7 @@ class _Counted(dict[str, Any]):
 @pytest.mark.parametrize("key", ["oneOf", "anyOf", "allOf"])
 def test_a_definition_is_looked_at_once_for_each_depth_however_often_it_is_referred_to(key: str) -> None:
     defs = _Counted(a={"oneOf": [{"const": str(one)} for one in range(100)]})
-    for name, inner in (("b", "a"), ("c", "b"), ("d", "c")):
+    for name, inner in (("b", "a"), ("c", "b")):
         defs[name] = {key: [{"$ref": f"#/$defs/{inner}"}] * 100}
-    assert annotation({"$ref": "#/$defs/d"}, defs).startswith("Literal['0', '1', ")
-    assert defs.looked == 4
+    assert annotation({"$ref": "#/$defs/c"}, defs).startswith("Literal['0', '1', ")
+    assert defs.looked == 3
