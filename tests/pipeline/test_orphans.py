@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from mcpfactory_pipeline.executors.local import LocalExecutor
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.job import make_job
@@ -74,25 +76,36 @@ fcntl.flock(lock, fcntl.LOCK_EX)
 if os.fork() == 0:
     os.setsid()
     os.close(0), os.close(1), os.close(2)
-    end = time.monotonic() + 60
+    end = time.monotonic() + 15
     while time.monotonic() < end:
         if os.fork():
             os._exit(0)
+        if sys.argv[2] == "leaves":
+            os.setsid()
 """
 
 
 def hop(inputs: StageInputs) -> StageOutputs:
     """A stage that leaves behind a process whose number is another one all the time."""
-    subprocess.run([sys.executable, "-S", "-c", HOPS, inputs.work / "lock"], check=True)
+    subprocess.run([sys.executable, "-S", "-c", HOPS, inputs.work / "lock0", "stays"], check=True)
+    return StageOutputs("passed", "it hops")
+
+
+def hop_away(inputs: StageInputs) -> StageOutputs:
+    """The same, three times, and each copy is in a session and group of its own."""
+    for number in range(3):
+        subprocess.run([sys.executable, "-S", "-c", HOPS, inputs.work / f"lock{number}", "leaves"], check=True)
     return StageOutputs("passed", "it hops")
 
 
 @needs("linux")
-def test_a_process_that_starts_a_copy_of_itself_and_ends_in_a_loop_is_ended(tmp_path):
+@pytest.mark.parametrize("run", [hop, hop_away])
+def test_a_process_that_starts_a_copy_of_itself_and_ends_in_a_loop_is_ended(tmp_path, run):
     import fcntl  # not on every system
 
     log = tmp_path / "hop.log"
-    outputs = LocalExecutor(1).run(make_job(stage_of(hop), inputs_in(tmp_path)), log=log)
+    outputs = LocalExecutor(1).run(make_job(stage_of(run), inputs_in(tmp_path)), log=log)
     assert outputs.outcome == "passed", log.read_text()
-    with (tmp_path / "lock").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # nobody holds it any more
+    for lock in tmp_path.glob("lock*"):
+        with lock.open() as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)  # nobody holds it any more

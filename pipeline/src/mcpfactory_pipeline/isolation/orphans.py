@@ -41,10 +41,11 @@ def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
 
     Looks until nothing is found several times: a process that was just started by another one is found, too. One that starts a
     copy of itself and ends is gone before it can be named; its group is not, and a signal to a group reaches whoever joins it
-    meanwhile. Who leaves its group with every copy is ended only by a cgroup or a PID namespace.
+    meanwhile. Who leaves its group with every copy becomes a child of this process with every copy, and is met there.
     """
     ended: set[int] = set()
     seen: set[int] = set()
+    started: set[int] | None = None  # what was there before the first signal: whoever started it waits for it
     quiet, deadline = 0, time.monotonic() + _PATIENCE
     while quiet < _LOOKS and time.monotonic() < deadline:
         processes = _processes()
@@ -53,16 +54,45 @@ def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
         new = {pid for pid in below if not (processes[pid].ended and pid in seen)}
         seen |= below
         quiet = 0 if new else quiet + 1
+        started = {pid for pid in below if not processes[pid].ended} if started is None else started
         for group in {processes[pid].group for pid in new} - spared:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, signal.SIGKILL)
         for pid in new:
             if not processes[pid].ended:
                 ended.add(pid)
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
+                _kill(pid)
+        ended |= _end_adopted(spare | started, deadline)
         time.sleep(_PAUSE)
     return len(ended)
+
+
+def _end_adopted(spare: AbstractSet[int], deadline: float) -> set[int]:
+    """End children of this process, but those to `spare`, as fast as they come, and take them off the list; return whom a signal met."""
+    met: set[int] = set()
+    while (children := _children() - spare) and time.monotonic() < deadline:
+        for pid in children:
+            _kill(pid)
+            with contextlib.suppress(ChildProcessError):
+                found, status = os.waitpid(pid, os.WNOHANG)
+                if found and os.WIFSIGNALED(status):
+                    met.add(pid)
+    return met
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _children() -> set[int]:
+    """Return the children of this process, those that have ended, too; none where the system does not say."""
+    found: set[int] = set()
+    with contextlib.suppress(OSError):
+        for task in (_PROC / "self/task").iterdir():
+            with contextlib.suppress(OSError):
+                found.update(map(int, (task / "children").read_bytes().split()))
+    return found
 
 
 def descendants(leader: int) -> set[int]:
