@@ -21,6 +21,28 @@ class HealthyElder(Animal):
         return super().respond(message)
 
 
+class HealthyVeteran(HealthyElder):
+    """Speaks only the first revision: what came later means nothing there, and may be anything."""
+
+    def __init__(self, handshakes: list[str], moderns: list[str]) -> None:
+        super().__init__(handshakes[:1], moderns)
+
+    def capabilities(self) -> Json:
+        return {key: value for key, value in super().capabilities().items() if key != "completions"}
+
+    def completed(self, params: Json) -> Json:
+        return self.complete(params["ref"]) if params["ref"]["name"] == "tour" else {"completion": {"values": []}}
+
+    def tools(self) -> list[Json]:
+        add, moon = super().tools()
+        pair = {"type": "array", "items": [{"type": "number"}], "description": "A tuple, as draft 7 has it."}
+        schema = {**add["inputSchema"], "properties": {**add["inputSchema"]["properties"], "more": pair}}
+        return [{**add, "inputSchema": schema}, {**moon, "title": {"en": "Moon"}, "annotations": ["sky"]}]
+
+    def prompts(self) -> list[Json]:
+        return [{**prompt, "icons": "tour.png"} for prompt in super().prompts()]
+
+
 class HealthyYoungster(Animal):
     """Speaks only the per-request revision."""
 

@@ -154,6 +154,12 @@ class Turncoat(Animal):
         return super().call(name, arguments)
 
 
+class Turnpage(Turncoat):
+    """Does so on the second page of its list."""
+
+    page = 1
+
+
 class HealthyMover(Turncoat):
     """Describes a tool otherwise, and tells so."""
 

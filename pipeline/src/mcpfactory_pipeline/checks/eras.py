@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
-from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, MODERN, R2025_06_18, REVISIONS
+from mcpfactory_runtime.revisions import (
+    LATEST,
+    LATEST_LEGACY,
+    LEGACY,
+    MODERN,
+    R2025_03_26,
+    R2025_06_18,
+    R2025_11_25,
+    REVISIONS,
+)
 
 __all__ = [
     "BATCHES",
     "CACHEABLE",
     "CAPABILITIES",
+    "COMPLETIONS",
+    "DIALECT",
     "FIRST_MODERN",
     "HANDSHAKES",
     "LATEST_HANDSHAKE",
     "LATEST_MODERN",
     "META",
     "MODERNS",
+    "STREAMABLE",
     "STRUCTURED",
     "VERSION",
+    "has_member",
     "initialize_params",
     "modern_meta",
 ]
@@ -28,12 +42,21 @@ LATEST_HANDSHAKE: Final = LATEST_LEGACY.name
 FIRST_MODERN: Final = min(MODERNS)  # what came with the lifecycle of today
 LATEST_MODERN: Final = max(MODERNS)  # what a server is asked in first
 STRUCTURED: Final = R2025_06_18.name  # outputSchema and structuredContent
+COMPLETIONS: Final = R2025_03_26.name  # the capability; the method is older
+STREAMABLE: Final = R2025_03_26.name  # the HTTP transport of today
+DIALECT: Final = R2025_11_25.name  # which JSON Schema it is where nothing says so
+_MEMBERS: Final = {"annotations": R2025_03_26.name, "title": R2025_06_18.name, "icons": R2025_11_25.name}  # of entries
 BATCHES: Final = frozenset(name for name, revision in REVISIONS.items() if revision.batches)
 CACHEABLE: Final = LATEST.cacheable
 
 META: Final = "io.modelcontextprotocol/"
 VERSION: Final = META + "protocolVersion"
 CAPABILITIES: Final = META + "clientCapabilities"
+
+
+def has_member(name: str, revisions: Sequence[str]) -> bool:
+    """Whether a member of a listed entry means something in the newest of these revisions: in others it may be anything."""
+    return max(revisions, default=LATEST_MODERN) >= _MEMBERS.get(name, "")
 
 
 def initialize_params(revision: str = LATEST_HANDSHAKE) -> dict[str, Any]:

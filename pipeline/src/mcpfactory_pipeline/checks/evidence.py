@@ -61,7 +61,6 @@ Probe = Literal[
     "array-params",
     "unknown-members",
     "list-again",
-    "list-after",
     "late-cancel",
     "not-utf-8",
     "after-not-utf-8",
@@ -338,6 +337,7 @@ class Evidence:
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     probes: Mapping[Probe, WireExchange] = field(default_factory=dict)
     lists: Mapping[str, Listing] = field(default_factory=dict)
+    relisted: Listing | None = None  # tools/list once more, after tools were called
     calls: tuple[RecordedCall, ...] = ()
     others: tuple[RecordedCall, ...] = ()  # calls of the same tools with other arguments
     wrong: tuple[RecordedCall, ...] = ()  # calls with arguments that break the schema; `title` says how

@@ -132,6 +132,7 @@ class Interview:
         self._modern = eras.LATEST_MODERN  # the per-request revision that is spoken
         self._probes: dict[Probe, WireExchange] = {}
         self._lists: dict[str, Listing] = {}
+        self._relisted: Listing | None = None
         self._calls: list[RecordedCall] = []
         self._others: list[RecordedCall] = []
         self._older: list[RecordedCall] = []
@@ -341,8 +342,8 @@ class Interview:
         await self._call_tools(conversation, message)
         if self._bait is not None and self._stub is None:
             await self._tempt(self._bait, conversation, message)
-        if "tools" in self._capabilities:
-            await self._probe(conversation, "list-after", message("tools/list", {}))
+        if "tools" in self._capabilities and self._seconds_left() > 0:
+            self._relisted = await self._pages(conversation, "tools/list", message)
 
     async def _tempt(self, bait: Bait, conversation: Conversation, message: Any) -> None:
         """Call tools that answered before, and read resources, with a bait as a value."""
@@ -376,6 +377,13 @@ class Interview:
                 await self._probe(conversation, question.probe, message(question.method, params))
 
     async def _list(self, conversation: Conversation, method: str, message: Any) -> None:
+        listing = await self._pages(conversation, method, message)
+        declared = method.split("/", maxsplit=1)[0] in self._capabilities
+        if declared or not listing.problem:
+            self._lists[method] = listing
+
+    async def _pages(self, conversation: Conversation, method: str, message: Any) -> Listing:
+        """Ask for a list, page by page to its end."""
         items: list[Any] = []
         exchanges: list[WireExchange] = []
         cursors: set[str] = set()
@@ -398,9 +406,7 @@ class Interview:
                 break
             cursors.add(cursor)
             params = {"cursor": cursor}
-        declared = method.split("/", maxsplit=1)[0] in self._capabilities
-        if declared or not problem:
-            self._lists[method] = Listing(method, tuple(items), tuple(exchanges), problem)
+        return Listing(method, tuple(items), tuple(exchanges), problem)
 
     async def _call_tools(self, conversation: Conversation, message: Any) -> None:
         listing = self._lists.get("tools/list")
@@ -543,6 +549,7 @@ class Interview:
             capabilities=self._capabilities,
             probes=self._probes,
             lists=self._lists,
+            relisted=self._relisted,
             calls=tuple(self._calls),
             others=tuple(self._others),
             older=tuple(self._older),

@@ -168,12 +168,14 @@ RULES: Final[tuple[Rule, ...]] = (
         statement=f"A request for a completion that names no argument is answered with error {INVALID_PARAMS}.",
         source="MCP server/utilities/completion, Error Handling: missing required arguments",
         hint="check the request against its schema first",
+        since=eras.COMPLETIONS,
     ),
     Rule(
         id="features.no-completion", family="features", severity=1, gate=False, check=_undeclared,
         statement=f"A server that completes nothing answers requests for completions with error {METHOD_NOT_FOUND}.",
         source="MCP server/utilities/completion, Error Handling: method not found, where the capability is not supported",
         hint="leave the method out, or declare completions",
+        since=eras.COMPLETIONS,
     ),
     Rule(
         id="features.log-level", family="features", severity=3, gate=True, check=_asked("set-level", _done("logging/setLevel"), "logging", "legacy"),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.families.legacy import era_or_reason, probe_check
@@ -125,7 +126,7 @@ def _members(evidence: Evidence) -> RuleOutcome:
         Fault(f"{key} of an entry is {item[key]!r}"[:200], method, listing.exchanges[0])
         for method, item, listing in entries
         for key, fits in _OPTIONAL.items()
-        if key in item and not fits(item[key])
+        if key in item and eras.has_member(key, evidence.revisions) and not fits(item[key])
     )
     return era_or_reason(evidence) or rule_outcome(len({method for method, _, _ in entries}), faults)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
@@ -16,6 +16,7 @@ __all__ = ["RULES"]
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _PORTABLE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_OLDER_DIALECT: Final = "http://json-schema.org/draft-07/schema#"
 _KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -73,11 +74,12 @@ def _shape(evidence: Evidence) -> RuleOutcome:
     if reason is not None:
         return reason
     return rule_outcome(
-        len(evidence.tools), (fault for index, tool in enumerate(evidence.tools) for fault in _shape_of(index, tool))
+        len(evidence.tools),
+        (fault for index, tool in enumerate(evidence.tools) for fault in _shape_of(index, tool, evidence.revisions)),
     )
 
 
-def _shape_of(index: int, tool: Any) -> Iterator[Fault]:
+def _shape_of(index: int, tool: Any, revisions: Sequence[str]) -> Iterator[Fault]:
     if not isinstance(tool, dict):
         yield Fault(f"entry {index} of tools/list is no object but {type(tool).__name__}", f"tools/{index}")
         return
@@ -88,10 +90,23 @@ def _shape_of(index: int, tool: Any) -> Iterator[Fault]:
         yield Fault(
             "the tool has no inputSchema", tool["name"], hint='a tool without arguments declares {"type": "object"}'
         )
-    texts = [field for field in ("title", "description") if not isinstance(tool.get(field, ""), str)]
+    known = {field: value for field, value in tool.items() if eras.has_member(field, revisions)}
+    texts = [field for field in ("title", "description") if not isinstance(known.get(field, ""), str)]
     yield from (Fault(f"{field} is no text", f"{tool['name']} {field}") for field in texts)
-    if not isinstance(tool.get("annotations", {}), dict):
+    if not isinstance(known.get("annotations", {}), dict):
         yield Fault("annotations is no object", f"{tool['name']} annotations")
+
+
+def _valid_inputs(evidence: Evidence) -> RuleOutcome:
+    """Judge each inputSchema; where no revision says which dialect it has without `$schema`, the one that clients read then will do."""
+    unsaid = max(evidence.revisions, default=eras.DIALECT) < eras.DIALECT
+
+    def find_faults(where: str, schema: Any) -> Iterator[Fault]:
+        older = unsaid and isinstance(schema, dict) and "$schema" not in schema
+        if not older or schema_error({"$schema": _OLDER_DIALECT, **schema}):
+            yield from _valid(where, schema)
+
+    return _each_schema("inputSchema", find_faults)(evidence)
 
 
 def _valid(where: str, schema: Any) -> Iterator[Fault]:
@@ -185,8 +200,8 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="shorten the name, write _ for .",
     ),
     Rule(
-        id="schemas.input-valid", family="schemas", severity=5, gate=True, check=_each_schema("inputSchema", _valid),
-        statement="Every inputSchema is a valid JSON Schema of its dialect, 2020-12 unless it says otherwise.",
+        id="schemas.input-valid", family="schemas", severity=5, gate=True, check=_valid_inputs,
+        statement=f"Every inputSchema is a valid JSON Schema of its dialect, 2020-12 unless it says otherwise (of a server that speaks no revision from {eras.DIALECT} on draft 7 will do).",
         source="MCP basic, JSON Schema Usage",
         hint="check the schema against the 2020-12 meta-schema",
     ),

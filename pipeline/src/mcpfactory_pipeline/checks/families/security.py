@@ -105,11 +105,12 @@ def _named(evidence: Evidence, text: str) -> str:
 def _swapped(evidence: Evidence) -> RuleOutcome:
     """Whether tools are another time what they were when they were first listed, and nobody was told."""
     listing = evidence.lists.get("tools/list")
-    later = [exchange for probe in ("list-again", "list-after") if (exchange := evidence.probes.get(probe)) is not None]
+    again = evidence.probes.get("list-again")
+    later = [*([again] if again else []), *(evidence.relisted.exchanges if evidence.relisted else ())]
     if "tools" not in evidence.capabilities:
         return era_or_reason(evidence) or not_applicable("the server declares no tools")
     if listing is None or not later:
-        return era_or_reason(evidence) or not_checked(evidence.why_missing("list-after"))
+        return era_or_reason(evidence) or not_checked(evidence.why_missing("list-again"))
     if any(one.method == "notifications/tools/list_changed" for one in evidence.unasked):
         return not_applicable("the server told that its tools changed")
     declared = evidence.capabilities["tools"]
