@@ -98,9 +98,15 @@ def everywhere(**facts: Any) -> Callable[[Events], None]:
     return lambda events: [event.update(facts) for event in events] and None
 
 
-def invented(events: Events) -> None:
+def climbing(events: Events) -> None:
+    """A report whose path begins in the stage's own folder and leads out of it."""
+    test = finished(events, "test")
+    test["artifacts"] = {f"{test['candidate']}/test/../../../x": hash_bytes(b"one")}
+
+
+def invented(events: Events, name: str = "a-1.0-py3-none-any.whl") -> None:
     """A candidate with a back door, in place of the one that was built."""
-    files = {"a-1.0-py3-none-any.whl": hash_bytes(b"back door")}
+    files = {name: hash_bytes(b"back door")}
     build = finished(events, "build")
     build["built"]["files"] = files
     for stage in ("build", "test", "staging"):
@@ -125,6 +131,7 @@ REFUSED = {
     "a check of another candidate": ("candidate", on("test", candidate="0123456789abcdef")),
     "a candidate that its files are not": ("candidate", on("build", candidate="0123456789abcdef")),
     "a candidate whose files are not there": ("files", invented),
+    "a candidate whose file has no name": ("candidate", lambda events: invented(events, "")),
     "another channel": ("channel", on("staging", channel="production")),
     "another version": ("channel", on("staging", version="9.9")),
     "a channel moved by the wrong stage": ("channel", on("test", channel="staging", version="1.0")),
@@ -136,6 +143,7 @@ REFUSED = {
     "an event from the future": ("time", on("staging", at="2099-01-01T00:00:00Z")),
     "an event that is incomplete": ("history", lambda events: [event.pop("stage") for event in events] and None),
     "a file out of the folder": ("files", on("test", artifacts={"../../../x": hash_bytes(b"x")})),
+    "a file out of the stage's folder": ("files", climbing),
 }
 
 

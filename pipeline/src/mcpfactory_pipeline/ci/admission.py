@@ -221,7 +221,7 @@ def _may_build(stage: Stage, event: Event, words: str) -> None:
     files = event["built"]["files"]
     if "candidate" not in stage.writes or event["outcome"] != "passed" or event.get("channel") is not None:
         raise ShardResultError("stage", f"{words}: {stage.name} makes no candidate")
-    if not files or any("/" in name or name.startswith(".") for name in files):
+    if not files or any(not name or "/" in name or name.startswith(".") for name in files):
         raise ShardResultError("candidate", f"{words}: {', '.join(files) or 'no files'}")
     if event["candidate"] != candidate_id(files):
         raise ShardResultError(
