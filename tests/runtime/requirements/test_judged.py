@@ -43,3 +43,24 @@ def test_the_command_prints_every_level_and_every_reason() -> None:
     text = to_text(ROWS)
     assert f"all{len(ROWS):11}" in text
     assert all(one.why in text for one in ROWS if one.why)
+
+
+# Rules that judge servers of revisions without the sentence as well, each for a reason that is older than it.
+EARLIER = {
+    "legacy.batch": "it is asked in sessions of the one revision that has arrays",
+    "legacy.batch-silence": "it is asked in sessions of the one revision that has arrays",
+    "legacy.batch-empty": "it is asked in sessions of the one revision that has arrays",
+    "legacy.batch-initialize": "it is asked where arrays were answered",
+    "lists.stable": "models read the list from a cache",
+    "schemas.names-valid": "model APIs refuse other names",
+    "schemas.refs-resolve": "JSON Schema has said so all along",
+    "schemas.refs-local": "clients have never fetched them",
+    "security.files": "earlier revisions say that URIs and inputs must be validated",
+}
+
+
+def test_no_rule_judges_servers_of_revisions_that_do_not_have_its_sentence() -> None:
+    sentences = {rule.id: [one.row.since.name for one in ROWS if rule.id in one.rules] for rule in RULES}
+    early = {rule.id for rule in RULES if sentences[rule.id] and rule.since < min(sentences[rule.id])}
+    first = min(one.row.since.name for one in ROWS)
+    assert {name for name in early if min(sentences[name]) > first} == set(EARLIER)

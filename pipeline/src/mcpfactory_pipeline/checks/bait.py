@@ -1,17 +1,20 @@
 """Arguments that a careful tool takes for mere values, and a careless one for a file, a command or an address of this machine.
 
 What is laid out is harmless and ours: a file with known words, a listener on loopback that notes who comes, and commands that
-print the product of two numbers. Only a server that was started here is tried, and only tools that are called anyway.
+print the product of two numbers. Whoever reads the file is asked for one of Python's own files as well, which every machine with us
+has: a server that is there for the folder of temporary files reads the first and not the second. Only a server that was started here is tried, and only tools that are called anyway.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import quote
@@ -24,6 +27,7 @@ __all__ = ["Bait", "Temptation", "may_be_tempted", "tempt", "tempt_templates"]
 BaitKind = Literal["file", "command", "address"]
 
 WORDS: Final = "mcpfactory-bait-7c1d90e2: whoever reads this left its folder"
+_ELSEWHERE: Final = Path(os.__file__)  # far from all folders of temporary files; nobody needs to write it
 _FACTORS: Final = (40013, 3)
 _PRODUCT: Final = f"bait{_FACTORS[0] * _FACTORS[1]}"
 _SUM: Final = f"bait$(({_FACTORS[0]}*{_FACTORS[1]}))"  # a shell prints the product; nobody else writes it so
@@ -44,13 +48,17 @@ _DEEP: Final = "../" * 16
 
 @dataclass(frozen=True, slots=True)
 class Temptation:
-    """A call of a tool, or a read of a resource, with a bait as one of its values; `tool` is the template's URI of a resource."""
+    """A call of a tool, or a read of a resource, with a bait as one of its values; `tool` is the template's URI of a resource.
+
+    One that `confirms` is for whoever took another bait of the kind: a file far from the first one.
+    """
 
     kind: BaitKind
     tool: str
     argument: str
     method: str
     params: Mapping[str, Any]
+    confirms: bool = False
 
 
 class Bait:
@@ -88,7 +96,8 @@ class Bait:
     def taken(self, kind: BaitKind, received: str) -> bool:
         """Whether the answer to a temptation shows that the bait was taken. Asked once after each."""
         visited, self._visited = self._visited, False
-        return {"file": WORDS in received, "command": _PRODUCT in received, "address": visited}[kind]
+        read = WORDS in received or _words_elsewhere() in received
+        return {"file": read, "command": _PRODUCT in received, "address": visited}[kind]
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._visited = True
@@ -112,19 +121,36 @@ def tempt(tools: Sequence[tuple[str, Json]], made: Mapping[str, Mapping[str, Any
         made: tool → arguments that it answered to. Tools that do not say that they read only are left out by the caller.
         bait: what is laid out.
     """
-    climbing = f"{_DEEP}{str(bait.file).lstrip('/')}"
-    kinds: tuple[tuple[BaitKind, tuple[str, ...]], ...] = (
-        ("file", (climbing, str(bait.file))),
-        ("address", (f"{bait.url}/bait",)),
-        ("command", COMMANDS),
+    kinds: tuple[tuple[BaitKind, bool, tuple[str, ...]], ...] = (
+        ("file", False, _ways(bait.file)),
+        ("file", True, _ways(_ELSEWHERE)),
+        ("address", False, (f"{bait.url}/bait",)),
+        ("command", False, COMMANDS),
     )
-    for kind, values in kinds:
+    for kind, confirms, values in kinds:
         chosen = [(name, tool) for name, tool in tools if name in made and any(_arguments(kind, name, tool))]
         for name, tool in chosen[:_MOST_TOOLS]:
             for argument in list(_arguments(kind, name, tool))[:_MOST_ARGUMENTS]:
                 for value in values:
                     arguments = {**made[name], argument: value}
-                    yield Temptation(kind, name, argument, "tools/call", {"name": name, "arguments": arguments})
+                    params = {"name": name, "arguments": arguments}
+                    yield Temptation(kind, name, argument, "tools/call", params, confirms)
+
+
+def _ways(file: Path) -> tuple[str, str]:
+    """Return the paths that lead to a file: out of a folder, and from the root."""
+    return f"{_DEEP}{str(file).lstrip('/')}", str(file)
+
+
+@cache
+def _words_elsewhere() -> str:
+    """Return what the other file begins with, without the marks that a format may write in another way."""
+    try:
+        begin = _ELSEWHERE.read_text("utf-8", "replace")[:100]
+    except OSError:  # this Python has its own files in an archive: nobody can confirm anything
+        return WORDS
+    words: list[str] = re.findall(r"[A-Za-z ]+", begin)
+    return max(words, key=len)
 
 
 def _words(name: str) -> str:
@@ -134,16 +160,17 @@ def _words(name: str) -> str:
 
 def tempt_templates(templates: Sequence[Any], bait: Bait) -> Iterator[Temptation]:
     """Yield reads of resources whose templates get the bait's path as their first variable, as it is and percent-encoded."""
-    path = f"{_DEEP}{str(bait.file).lstrip('/')}"
     for one in templates[:_MOST_TOOLS]:
         text = one.get("uriTemplate") if isinstance(one, dict) else None
         first = _VARIABLE.search(text) if isinstance(text, str) else None
         if text is None or first is None:
             continue
         name = first[1].split(",")[0].rstrip("*")
-        for value in (quote(path, safe=""), path, quote(str(bait.file), safe="")):
-            uri = text[: first.start()] + value + _VARIABLE.sub("x", text[first.end() :])
-            yield Temptation("file", text, name, "resources/read", {"uri": uri})
+        for file in (bait.file, _ELSEWHERE):
+            path, whole = _ways(file)
+            for value in (quote(path, safe=""), path, quote(whole, safe="")):
+                uri = text[: first.start()] + value + _VARIABLE.sub("x", text[first.end() :])
+                yield Temptation("file", text, name, "resources/read", {"uri": uri}, file is _ELSEWHERE)
 
 
 def _arguments(kind: BaitKind, name: str, tool: Json) -> Iterator[str]:

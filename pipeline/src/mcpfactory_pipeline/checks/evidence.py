@@ -261,6 +261,7 @@ class RecordedTemptation:
     argument: str
     exchange: WireExchange
     taken: bool
+    confirms: bool = False  # it was for whoever took another one
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.bait import Bait, may_be_tempted, tempt, tempt_templates
+from mcpfactory_pipeline.checks.bait import Bait, Temptation, may_be_tempted, tempt, tempt_templates
 from mcpfactory_pipeline.checks.calls import (
     PlannedCall,
     plan_calls,
@@ -358,11 +358,19 @@ class Interview:
             if self._seconds_left() <= 0:
                 self._missing["temptations"] = _OVER
                 return
+            if one.confirms and not self._took(one):
+                continue
             exchange = await self._ask(conversation, message(one.method, dict(one.params)), _TEMPTED)
             taken = bait.taken(one.kind, json.dumps(exchange.received, ensure_ascii=False))
-            self._temptations.append(RecordedTemptation(one.kind, one.tool, one.argument, exchange, taken))
+            recorded = RecordedTemptation(one.kind, one.tool, one.argument, exchange, taken, one.confirms)
+            self._temptations.append(recorded)
             if exchange.problem.startswith("the server"):
                 return
+
+    def _took(self, one: Temptation) -> bool:
+        """Whether the same argument took a bait of this kind before."""
+        about = (one.kind, one.tool, one.argument)
+        return any(made.taken and (made.kind, made.where, made.argument) == about for made in self._temptations)
 
     async def _ask_questions(self, conversation: Conversation, message: Any) -> None:
         """Ask what the table of questions has for this lifecycle and these capabilities."""
