@@ -156,6 +156,32 @@ async def test_clients_that_are_connected_are_told() -> None:
         assert "tea_add" in [tool["name"] for tool in await client.list_tools()]
 
 
+async def test_clients_of_the_whole_are_told_what_changes_in_a_part_of_a_part() -> None:
+    told: list[Any] = []
+    both = asyncio.Event()
+    inner, middle, outer = part("inner"), Server("middle", version="1"), Server("outer", version="1")
+
+    @inner.tool
+    async def touch(ctx: Context) -> None:
+        ctx.server.notify_resource_updated("inner://self")
+        inner.notify_resource_updated("inner://other")  # nobody asked for it
+        inner.notify_resource_updated("inner://self")
+
+    def notified(method: str, params: Any) -> None:
+        told.append((method, params["uri"]))
+        if len(told) == 2:
+            both.set()
+
+    middle.mount(inner, "in")
+    outer.mount(middle, "mid")
+    async with connect(outer, "2025-06-18", notified=notified) as client:
+        await client.call("resources/subscribe", {"uri": "inner://self"})
+        await client.call_tool("mid_in_touch")
+        async with asyncio.timeout(PATIENCE):
+            await both.wait()
+    assert told == [("notifications/resources/updated", "inner://self")] * 2
+
+
 def test_what_clashes_is_refused_and_nothing_is_mounted() -> None:
     made = Server("whole", version="1")
 

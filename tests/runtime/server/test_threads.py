@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime import Server
-from mcpfactory_runtime.server.threads import MOST, in_thread
+from mcpfactory_runtime.server import threads
+from mcpfactory_runtime.server.threads import MOST, busy, in_thread
 from mcpfactory_runtime.testing import connect
 
 pytestmark = pytest.mark.anyio
@@ -56,6 +57,48 @@ def test_a_call_that_is_cancelled_before_it_begins_never_does() -> None:
 
     asyncio.run(call())
     assert ran == ["last"]
+
+
+def _give_threads(monkeypatch: pytest.MonkeyPatch, *, refusals: int, given: int) -> threading.Event:
+    """Let so many threads not start, then so many start, then none. Returns what is set at a refusal."""
+    refused, start, left = threading.Event(), threading.Thread.start, [False] * refusals + [True] * given
+
+    def start_or_refuse(thread: threading.Thread) -> None:
+        if not left or not left.pop(0):
+            refused.set()
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threads, "_workers", threads._Workers())
+    monkeypatch.setattr(threading.Thread, "start", start_or_refuse)
+    return refused
+
+
+def test_calls_without_any_thread_fail_and_are_not_made_and_later_ones_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    _give_threads(monkeypatch, refusals=MOST + 1, given=1)
+    ran = []
+
+    async def call() -> int:
+        for _ in range(MOST + 1):
+            with pytest.raises(RuntimeError, match="start new thread"):
+                in_thread(lambda: ran.append("refused"), {})
+            assert not busy()
+        return await in_thread(lambda: 3, {})
+
+    assert asyncio.run(call()) == 3
+    assert ran == []
+
+
+def test_where_no_further_thread_can_be_started_those_that_run_do_all_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused, problems = _give_threads(monkeypatch, refusals=0, given=1), []
+
+    async def call() -> list[Any]:
+        asyncio.get_running_loop().set_exception_handler(lambda _, problem: problems.append(problem))
+        calls = [in_thread(refused.wait, {"timeout": PATIENCE}) for _ in range(5)]
+        return await asyncio.gather(*calls)
+
+    assert asyncio.run(call()) == [True] * 5
+    assert problems == []
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,8 @@ class Composed:
     def __init__(self) -> None:
         self.parts: list[Any] = []
         """The servers that were mounted here; their lifespans are entered with this one's."""
+        self.wholes: dict[Any, None] = {}
+        """The servers that this one was mounted in; their clients are told when a resource of this one changes."""
 
     def mount(self, part: Any, prefix: str = "") -> None:
         """Offer everything that another server has: tools, resources, templates, prompts, and completion for them.
@@ -69,6 +71,7 @@ class Composed:
             others = registry.completion
             registry.completion = Completer(_Completions(part, before, others))
         self.parts.append(part)
+        part.wholes[self] = None
         for kind in ("tools", "resources", "prompts"):
             self.notify_changed(kind)
 

@@ -451,8 +451,10 @@ class Server(Operated, Composed):
         self._publish(KINDS[f"{what}ListChanged"][0], {})
 
     def notify_resource_updated(self, uri: str) -> None:
-        """Notify the clients that subscribed to a resource that it changed; from any thread."""
+        """Notify the clients that subscribed to a resource that it changed, also where this server is mounted; from any thread."""
         self._publish(UPDATED, {"uri": uri})
+        for whole in tuple(self.wholes):
+            whole.notify_resource_updated(uri)
 
     def _publish(self, method: str, params: Json) -> None:
         loop = self._loop

@@ -136,12 +136,17 @@ class _Workers:
         self._seen = 0  # of these when somebody last looked
 
     def put(self, work: _Work) -> bool:
-        """Give a call to the threads. Returns whether somebody must look soon whether they get on with it (`join`)."""
+        """Give a call to the threads. Returns whether somebody must look soon whether they get on with it (`join`).
+
+        Raises:
+            RuntimeError: there is no thread, and none can be started; the call is not made.
+        """
         with self._lock:
-            self._waiting.append(work)
             if not self.running:
                 self._wake()
+                self._waiting.append(work)
                 return False
+            self._waiting.append(work)
             if len(self._waiting) == 1:
                 self._seen = self._begun
             return True
@@ -156,14 +161,19 @@ class _Workers:
             return bool(self._waiting)
 
     def _wake(self) -> None:
-        """Let one more thread run, unless as many do as may. The lock is held."""
+        """Let one more thread run, unless as many do as may, or can. The lock is held."""
         if self.running >= MOST:
             return
-        self.running += 1
         if self._idle:
             self._idle.pop().release()
         else:
-            threading.Thread(target=self._run, name="handler", daemon=True).start()
+            try:
+                threading.Thread(target=self._run, name="handler", daemon=True).start()
+            except RuntimeError:  # the machine gives no more
+                if not self.running:
+                    raise
+                return  # those that run take what waits
+        self.running += 1
 
     def _run(self) -> None:
         """Take calls until none came for a while."""

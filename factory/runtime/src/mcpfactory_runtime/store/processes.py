@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
-from mcpfactory_runtime.store.base import SharedStore
+from mcpfactory_runtime.store.base import Expected, SharedStore
 
 __all__ = ["LEASE", "Processes"]
 
@@ -31,7 +31,7 @@ class Processes:
 
     Attributes:
         id: this process's name; also that of its mailbox.
-        on_lapse: awaited after this process was slow for longer than its lease: the others may have taken it for dead.
+        on_lapse: awaited after the lease of this process was over: the others may have taken it for dead.
     """
 
     def __init__(self, store: SharedStore, lease: float = LEASE) -> None:
@@ -45,7 +45,7 @@ class Processes:
         """Begin to be seen by the others; no effect on one that did."""
         if self._keeper is None:
             await self._prolong()
-            await self.store.write(_ALL, [(self.id, b"")], seconds=_DAY)
+            await self._enlist()
             self._keeper = asyncio.get_running_loop().create_task(self._keep())
 
     async def leave(self) -> None:
@@ -72,22 +72,29 @@ class Processes:
             await self.store.write(_ALL, dead, seconds=_DAY)
         return living
 
-    async def _prolong(self) -> None:
-        await self.store.write(_space(self.id), [("", b"lives")], seconds=self.lease)
+    async def _prolong(self) -> bool:
+        """Prolong the lease. Returns whether it was still there."""
+        space, lives = _space(self.id), b"lives"
+        kept = await self.store.write(space, [("", lives)], seconds=self.lease, expected=Expected("", lives))
+        return kept or not await self.store.write(space, [("", lives)], seconds=self.lease)
+
+    async def _enlist(self) -> None:
+        await self.store.write(_ALL, [(self.id, b"")], seconds=_DAY)
 
     async def _keep(self) -> None:
         clock = asyncio.get_running_loop().time
-        named = seen = clock()
+        named = clock()
+        lapsed = False
         while True:
             await asyncio.sleep(self.lease / 4)
             try:
-                await self._prolong()
-                if clock() - named > _DAY / 4:
-                    await self.store.write(_ALL, [(self.id, b"")], seconds=_DAY)
+                lapsed = not await self._prolong() or lapsed  # until all of what follows is done
+                if lapsed or clock() - named > _DAY / 4:  # the others forget who died
+                    await self._enlist()
                     named = clock()
-                if clock() - seen > self.lease and self.on_lapse is not None:
+                if lapsed and self.on_lapse is not None:
                     await self.on_lapse()
-                seen = clock()
+                lapsed = False
             except OSError as error:
                 log.warning("the lease of this process was not prolonged: %s", error)
 
