@@ -58,6 +58,9 @@ def write(path, how="w"):
 def connect(path):
     with socket.socket(socket.AF_UNIX) as unix:
         unix.connect(path)
+def send(path):
+    one, _ = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    one.sendto(b"forged", path)
 def limit(process):
     resource.prlimit(process, resource.RLIMIT_NOFILE, resource.getrlimit(resource.RLIMIT_NOFILE))
 def pair():
@@ -85,6 +88,7 @@ print(json.dumps({
     "signal": attempt(lambda: os.kill(parent, 0)),
     "variable": attempt(lambda: os.environ["CALLER_TOKEN"]),
     "unix": attempt(lambda: connect(unix)),
+    "datagram": attempt(lambda: send(unix + ".datagrams")),
     "shared": attempt(lambda: read(shared)),
     "terminal": attempt(lambda: write(terminal)),
     "limits": attempt(lambda: limit(parent)),
@@ -112,9 +116,14 @@ def attempts(sandbox: Sandbox, outside: Path) -> dict[str, str]:
 def other_program() -> Iterator[tuple[str, str, str]]:
     """What another program of the user has: a socket that listens, shared memory with a secret, and a terminal. Their paths."""
     terminal, own = os.openpty()
-    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listening:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        socket.socket(socket.AF_UNIX) as listening,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams,
+    ):
         listening.bind(f"{folder}/socket")  # a path of a socket has 107 bytes at most
         listening.listen()
+        datagrams.bind(f"{folder}/socket.datagrams")
         shared = Path(f"/dev/shm/{Path(folder).name}")
         shared.write_text(SECRET)
         try:
@@ -172,6 +181,8 @@ def answer_of(program: bytes, call: dict[int, int]) -> int:
             return operand
         if operation == 0x20:
             word, skip = call[operand], 0
+        elif operation == 0x54:
+            word, skip = word & operand, 0
         else:
             skip = yes if (word == operand if operation == 0x15 else word & operand) else no
         at += 1 + skip
@@ -180,13 +191,19 @@ def answer_of(program: bytes, call: dict[int, int]) -> int:
 ALLOWED = 0x7FFF0000
 
 
-@pytest.mark.parametrize(("machine", "architecture", "connect", "limits"), [("x86_64", 0xC000003E, 41, 302), ("aarch64", 0xC00000B7, 198, 261)])  # fmt: skip
-def test_unix_sockets_are_refused_and_so_is_every_way_around(machine, architecture, connect, limits):
-    def allowed(number: int, first: int, of: int = architecture) -> bool:
-        return answer_of(seccomp_program(machine), {0: number, 4: of, 16: first}) == ALLOWED
+@pytest.mark.parametrize(
+    ("machine", "architecture", "connect", "pair", "limits"),
+    [("x86_64", 0xC000003E, 41, 53, 302), ("aarch64", 0xC00000B7, 198, 199, 261)],
+)
+def test_unix_sockets_are_refused_and_so_is_every_way_around(machine, architecture, connect, pair, limits):
+    def allowed(number: int, first: int, second: int = 0, *, of: int = architecture) -> bool:
+        return answer_of(seccomp_program(machine), {0: number, 4: of, 16: first, 24: second}) == ALLOWED
 
     assert allowed(connect, 2)
     assert allowed(connect, 10)
+    assert allowed(pair, 1, 0o2000001), "a pair of streams that programs which are started do not inherit"
+    assert not allowed(pair, 1, 2)
+    assert not allowed(pair, 1, 3), "which Linux takes for 2"
     assert allowed(limits, 0)
     assert allowed(0, 1)
     assert not allowed(connect, 1)

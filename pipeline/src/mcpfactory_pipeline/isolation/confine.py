@@ -37,13 +37,17 @@ _SCOPES: Final = 0b11  # abstract sockets and signals, which reach no process ou
 _SECCOMP: Final = 22  # prctl(2)
 _FILTER: Final = 2  # the same
 _SOCKET: Final = {"x86_64": 41, "aarch64": 198}  # socket(2), where its number is known
+_PAIR: Final = {"x86_64": 53, "aarch64": 199}  # socketpair(2)
 _ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # as seccomp(2) calls them
 _UNIX: Final = 1  # of socket(2)
+_STREAM: Final = 1  # the same
+_TYPES: Final = 0xF  # the bits of a socket's type that are no flags
 _IO_URING: Final = 425  # opens sockets past every filter of system calls
 _SET_LIMITS: Final = {"x86_64": 302, "aarch64": 261}  # prlimit(2)
 _X32: Final = 0x4000_0000  # this bit leads to the same calls by other numbers
 # Rows of a filter: an operation, how many rows to skip when it holds and when it does not, and its operand (linux/bpf_common.h).
 _LOAD: Final = 0x20  # a word of the call, by its offset in struct seccomp_data
+_MASK: Final = 0x54
 _EQUAL: Final = 0x15
 _HAS_BITS: Final = 0x45
 _ANSWER: Final = 0x06
@@ -99,24 +103,29 @@ def restrict(read: list[str], write: list[str]) -> None:
 def seccomp_program(machine: str) -> bytes:
     """Return the filter of system calls for a machine (`os.uname`), as seccomp(2) takes it; nothing where their numbers are not known.
 
-    It refuses (EACCES) sockets of the family Unix, which Landlock does not know: whoever may connect to that of docker is root. Pairs of
-    sockets are not refused, asyncio needs them. It refuses io_uring, limits of another process, and calls of another architecture.
+    It refuses (EACCES) sockets of the family Unix, which Landlock does not know: whoever may connect to that of docker is root. Pairs
+    of streams are not refused, asyncio needs them; a pair of another type can send to any path. It refuses io_uring, limits of another
+    process, and calls of another architecture.
     """
     if machine not in _SOCKET:
         return b""
     rows = (
         (_LOAD, 0, 0, 4),  # the architecture
-        (_EQUAL, 0, 10, _ARCHITECTURES[machine]),
+        (_EQUAL, 0, 14, _ARCHITECTURES[machine]),
         (_LOAD, 0, 0, 0),  # the number of the call
-        (_HAS_BITS, 8, 0, _X32),
-        (_EQUAL, 7, 0, _IO_URING),
-        (_EQUAL, 2, 0, _SET_LIMITS[machine]),
-        (_EQUAL, 3, 0, _SOCKET[machine]),
+        (_HAS_BITS, 12, 0, _X32),
+        (_EQUAL, 11, 0, _IO_URING),
+        (_EQUAL, 3, 0, _SET_LIMITS[machine]),
+        (_EQUAL, 4, 0, _SOCKET[machine]),
+        (_EQUAL, 5, 0, _PAIR[machine]),
         (_ANSWER, 0, 0, _ALLOW),
         (_LOAD, 0, 0, 16),  # of prlimit the process: 0 is the caller
-        (_EQUAL, 3, 2, 0),
+        (_EQUAL, 6, 5, 0),
         (_LOAD, 0, 0, 16),  # of socket the family
-        (_EQUAL, 0, 1, _UNIX),
+        (_EQUAL, 3, 4, _UNIX),
+        (_LOAD, 0, 0, 24),  # of socketpair the type
+        (_MASK, 0, 0, _TYPES),
+        (_EQUAL, 1, 0, _STREAM),
         (_ANSWER, 0, 0, _REFUSE),
         (_ANSWER, 0, 0, _ALLOW),
     )
