@@ -387,3 +387,25 @@ def test_a_list_goes_on_by_a_header() -> None:
 )
 def test_what_says_too_little_has_no_pages(answer: Any, parameter: ApiParameter) -> None:
     assert listed(answer, parameter) == []
+
+
+def test_the_words_of_a_documented_failure_are_expected_where_its_format_has_a_place_for_some() -> None:
+    problem = {"type": "object", "properties": {"title": {"type": "string"}, "detail": {"type": "string"}}}
+    responses = (
+        Response("404", "", "application/problem+json", problem),
+        Response("409", "", "application/json", {"type": "array", "items": {"type": "string"}}),
+        Response("503", "", "application/json", an_object(message={"type": "string"})),
+    )
+    answers = case(ApiOperation("GET", "/a", "", responses=responses))["answers"]
+    said = {one["status"]: (one.get("says"), one["body"]) for one in answers if one["status"] != 500}
+    assert said[404] == ("made to fail by a test", {"title": "value", "detail": "made to fail by a test"})
+    assert said[409] == (None, ["value"])
+    assert said[503] == ("made to fail by a test", {"message": "made to fail by a test"})
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "once"),
+    [("GET", "/books", False), ("DELETE", "/books", False), ("GET", "/books/send", True), ("POST", "/books", False)],
+)
+def test_what_must_be_sent_once_says_so_where_its_method_does_not(method: str, path: str, once: bool) -> None:
+    assert case(ApiOperation(method, path, "")).get("once", False) is once

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcpfactory_pipeline.checks.evidence import RecordedCall, answer_text
 
-__all__ = ["Arrival", "answered_value", "arrival", "tells_value"]
+__all__ = ["Arrival", "answered_value", "arrival", "is_beside", "tells_value"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,15 @@ def arrival(call: RecordedCall) -> Arrival:
     lost = sorted(leaf for leaf in wanted - got if not _is_said(leaf[1], text))
     places = {there for there, _ in got if there}  # a text as a whole says nothing of where a value would be in it
     return Arrival(len(wanted), tuple(path for path, _ in lost), tuple(path for path, _ in lost if path in places))
+
+
+def is_beside(call: RecordedCall) -> bool:
+    """Whether the text has what the API answered, and the structured content none of it."""
+    body, result = answered_value(call), call.exchange.result or {}
+    structured, wanted = result.get("structuredContent"), {text for _, text in _leaves(body) if text != "null"}
+    if not isinstance(structured, dict) or not wanted or _as_json(answer_text(call.exchange)) != body:
+        return False
+    return wanted.isdisjoint({text for _, text in _leaves(structured)})
 
 
 def _is_said(leaf: str, text: str) -> bool:

@@ -34,7 +34,7 @@ from mcpfactory_codegen.cases.samples import (
     two_items,
 )
 from mcpfactory_codegen.describe.tools import ApiTool
-from mcpfactory_codegen.effects import effect_of, is_certain
+from mcpfactory_codegen.effects import effect_of, is_certain, is_idempotent
 from mcpfactory_codegen.inputs import Input, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, Response, carries_json, lookup
 from mcpfactory_codegen.naming import Names
@@ -70,6 +70,12 @@ _FREE: Final = frozenset(
     {"type", "minLength", "maxLength", "nullable", "title", "description", "default", "example", "examples"}
 )
 _MADE: Final = "made to fail by a test"
+_WORDS: Final = (
+    "detail",
+    "message",
+    "error_description",
+    "error",
+)  # members that say why (RFC 9457 §3.1, RFC 6749 §5.2)
 _STEPS: Final = 9  # neighbours that are tried for a value that another argument has, too
 _UNKNOWN: Final = "mcpfactory_unknown"
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
@@ -128,7 +134,7 @@ def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
     operations = api.by_key()
     more = (
         4 * len(tools) < 3 * MOST
-    )  # else two tests each are too many already, and what else there is would be cut again
+    )  # else three tests each are too many already, and what else there is would be cut again
     callees = (_callee(operations[tool.key], tool, api, names) for tool in tools)
     built = [case for callee in callees if (case := _case(callee, more=more)) is not None]
     for key in ("refused", "answers", "variants", "pages"):  # in this order they can be done without
@@ -143,7 +149,7 @@ def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
 def count(built: Sequence[Json]) -> int:
     """How many tests these cases are."""
     lists = ("variants", "refused", "answers", "pages")
-    return sum(2 + sum(len(case[name]) for name in lists) for case in built)
+    return sum(3 + sum(len(case[name]) for name in lists) for case in built)
 
 
 def untested(built: Sequence[Json], tools: Sequence[ApiTool], api: Api) -> dict[str, str]:
@@ -190,6 +196,10 @@ def _case(one: _Callee, *, more: bool) -> Json | None:
                 case: Json = {"tool": one.tool.name, "arguments": arguments, "request": request, "response": response}
                 if _asks(one.operation):
                     case["reads"] = True
+                if one.operation.method not in _ONCE and not is_idempotent(
+                    effect_of(one.operation), one.operation.method
+                ):
+                    case["once"] = True
                 case["offers"] = _listed_arguments(one.tool)
                 case["variants"] = list(_variants(one, values, needed)) if more else []
                 case["refused"] = list(_refused(one, arguments)) if more else []
@@ -445,6 +455,8 @@ def _answers(one: _Callee, usual: int) -> Iterator[Json]:
         if status == usual or status < 200 or (response.status.upper() == "DEFAULT" and status in stated):
             continue
         answer = _answer(status, response, one.api)
+        if status >= 400 and one.operation.method != "HEAD":
+            answer = _with_words(answer)
         # No test waits: what may be tried again may be at once (RFC 9110 §10.2.3).
         yield answer | ({"headers": {"Retry-After": "0"}} if status in _TRANSIENT else {})
     made: Json = {"content_type": "application/json", "body": {"message": _MADE}}
@@ -454,6 +466,15 @@ def _answers(one: _Callee, usual: int) -> Iterator[Json]:
         yield {"status": 500, **made}
     if one.operation.method in _ONCE and not _TRANSIENT & stated:  # what changes something is not tried again
         yield {"status": 503, **made, "headers": {"Retry-After": "0"}}
+
+
+def _with_words(answer: Json) -> Json:
+    """Return a documented failure with words of its own where its format has a place for some: they must reach the model."""
+    body = answer["body"]
+    for name in _WORDS if isinstance(body, dict) else ():
+        if isinstance(body.get(name), str):
+            return {**answer, "body": {**body, name: _MADE}, "says": _MADE}
+    return answer
 
 
 def _status(text: str) -> int:

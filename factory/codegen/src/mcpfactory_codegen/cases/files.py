@@ -49,6 +49,7 @@ CASES: list[Json] = DATA["cases"]
 NEXT = "mcpfactory/next"  # where a result's _meta says what the next call of a list must have
 ONCE = ("POST", "PATCH")  # methods that are never repeated
 READING = ("GET", "HEAD", "OPTIONS", "TRACE", "QUERY")
+REPEATED = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE")  # methods that may be sent again (RFC 9110 §9.2.2)
 MOST = 3  # requests of one call, for the other methods
 
 
@@ -170,6 +171,14 @@ def test_a_documented_answer_reaches_the_model(case: Json, answer: Json, bench: 
         _conforms(done.result, bench.listed[case["tool"]])
     assert set(done.methods) == {case["request"]["method"]}
     assert len(done.methods) <= (1 if done.methods[0] in ONCE else MOST)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case["request"]["method"] in REPEATED and not case.get("once")], ids=lambda case: case["tool"])
+def test_what_the_api_fails_for_a_moment_is_asked_again(case: Json, bench: Bench) -> None:
+    busy = {"status": 503, "content_type": "application/json", "body": {}, "headers": {"Retry-After": "0"}}
+    done = bench.call({**case, "response": [busy, case["response"]]}, case["arguments"])
+    assert not done.failed, done.text
+    assert done.methods == [case["request"]["method"]] * 2
 
 
 @pytest.mark.parametrize(("case", "page"), _each("pages"))

@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text
 from mcpfactory_pipeline.checks.families.behaviour import calls_or_reason
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, rule_outcome
-from mcpfactory_pipeline.checks.values import answered_value, arrival, tells_value
+from mcpfactory_pipeline.checks.values import answered_value, arrival, is_beside, tells_value
 
 __all__ = ["RULES"]
 
@@ -159,6 +159,9 @@ def _results(evidence: Evidence) -> RuleOutcome:
 def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     """Compare one answer. A conversion has no value of the API's either: only an answer that stays when the API's changes has lost it."""
     found = arrival(call)
+    if is_beside(call):
+        words = f"the text has what the API answered, and the structured content nothing of it: {_short((call.exchange.result or {}).get('structuredContent'))}"
+        yield Fault(words, call.tool, call.exchange, lesser=2)
     if not found.lost:
         return
     said = f"the API answered {_short(answered_value(call))} and the model got {_short(answer_text(call.exchange))}"
