@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
 import httpx
 import pytest
 
+from mcpfactory_runtime import Server
 from mcpfactory_runtime.auth import Authorization
 from mcpfactory_runtime.store.base import SharedStore, StoreError
 from mcpfactory_runtime.store.memory import MemoryStore
 from mcpfactory_runtime.store.processes import Processes
 from mcpfactory_runtime.store.redis import RedisStore
 from mcpfactory_runtime.store.sqlite import SqliteStore
+from mcpfactory_runtime.transports.http.app import HttpApp
 from mcpfactory_runtime.transports.http.event_store import Journal, SessionLostError, Unfinished
 from mcpfactory_runtime.transports.http.shared_events import SharedEventStore
 from mcpfactory_runtime.transports.http.stream import KEPT
@@ -205,3 +208,74 @@ async def test_who_may_not_call_sends_nothing_through_the_store() -> None:
         assert await store.receive(peer.id, PATIENCE)  # with its token: the other process looks at it as well
         await peer.leave()  # without taking the request, which is so served here: nobody has the session
         assert (await asking).status_code == 404
+
+
+class RefusingStore(MemoryStore):
+    """Does not take the first message of a kind."""
+
+    kind = "none"
+
+    async def send(self, mailbox: str, data: bytes, *, seconds: float) -> None:
+        if f'"kind":"{self.kind}"'.encode() in data:
+            self.kind = "none"
+            raise StoreError("store: not reachable")
+        await super().send(mailbox, data, seconds=seconds)
+
+
+@asynccontextmanager
+async def two_processes(store: SharedStore) -> AsyncIterator[tuple[HttpApp, httpx.AsyncClient, dict[str, str]]]:
+    """Yield the application that has a session, a client of the other one, and the session's header."""
+
+    def made() -> HttpApp:
+        one = Server("twin", version="1")
+
+        @one.tool
+        async def large(size: int) -> str:
+            return "x" * size
+
+        return one.http_app(store=store)
+
+    owner, other = made(), made()
+    async with (
+        owner.lifespan(),
+        other.lifespan(),
+        httpx.AsyncClient(transport=httpx.ASGITransport(owner), base_url="http://127.0.0.1") as first,
+        httpx.AsyncClient(transport=httpx.ASGITransport(other), base_url="http://127.0.0.1") as second,
+    ):
+        begun = await first.post("/mcp", json=hello())
+        yield owner, second, {"mcp-session-id": begun.headers["mcp-session-id"]}
+
+
+@pytest.mark.parametrize(("kind", "status"), [("request", 503), ("taken", 200), ("start", 503), ("end", None)])
+async def test_a_store_that_fails_for_a_moment_leaves_nobody_waiting(kind: str, status: int | None) -> None:
+    store = RefusingStore()
+    async with asyncio.timeout(PATIENCE), two_processes(store) as (_, http, names):
+        store.kind = kind
+        with pytest.raises(AssertionError) if status is None else nullcontext():  # of httpx: the response breaks off
+            answered = await http.post("/mcp", **calling("large", {"size": 1}, names))
+            assert answered.status_code == status
+        assert (await http.post("/mcp", **calling("large", {"size": 1}, names))).status_code == 200
+
+
+async def test_a_request_that_fails_where_it_was_sent_is_answered(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail(*_: object) -> None:
+        raise ValueError("unforeseen")
+
+    async with asyncio.timeout(PATIENCE), two_processes(MemoryStore()) as (owner, http, names):
+        assert owner._sharing is not None
+        relay = owner._sharing.relay
+        served, relay._app = relay._app, fail
+        refused = await http.post("/mcp", **calling("large", {"size": 1}, names))
+        assert (refused.status_code, "has ended, or failed. hint:" in refused.text) == (503, True)
+        assert "a request of another process failed" in caplog.text
+        relay._app = served
+        assert (await http.post("/mcp", **calling("large", {"size": 1}, names))).status_code == 200
+
+
+@pytest.mark.parametrize("message", [b"{no JSON", b'{"kind":"request"}'])
+async def test_a_message_that_cannot_be_read_is_left_out_and_the_next_ones_are_not(message: bytes) -> None:
+    store = MemoryStore()
+    async with asyncio.timeout(PATIENCE), two_processes(store) as (owner, http, names):
+        assert owner._sharing is not None
+        await store.send(owner._sharing.relay.label.rstrip("."), message, seconds=60)
+        assert (await http.post("/mcp", **calling("large", {"size": 1}, names))).status_code == 200

@@ -55,14 +55,14 @@ class _Incoming:
 
 
 class _Outgoing:
-    """A request that another process serves; `None` in its frames is the end of that process."""
+    """A request that another process serves; `None` in its frames is the end of that process, or of its attempt."""
 
     def __init__(self, peer: str) -> None:
         self.peer = peer
         self.frames: asyncio.Queue[tuple[Json, bytes] | None] = asyncio.Queue()
 
     def lose(self) -> None:
-        """Who serves has died."""
+        """Who serves has died, or failed."""
         self.frames.put_nowait(None)
 
 
@@ -123,22 +123,22 @@ class StoreRelay:
         """Let the process that has a session serve a request; None when it did, else what the request is received from here."""
         try:
             owner = await self._owner(session_id)
+            if owner is None:
+                return receive
+            assert self._server is not None
+            body = await read_body(receive, self._server.max_message_size) if scope["method"] == "POST" else b""
+            if body is None:
+                await reject(send, Rejection(413, None, f"Larger than {self._server.max_message_size} bytes\n"))
+                return None
+            while owner is not None:
+                if await self._forward(owner, scope, body, receive, send):
+                    return None
+                owner = await self._owner(session_id)
         except StoreError as error:
             log.error("whose a session is cannot be asked for: %s", error)
             text = "It cannot be found out now who has this session. hint: try again later\n"
             await reject(send, Rejection(503, None, text, {"retry-after": "5"}))
             return None
-        if owner is None:
-            return receive
-        assert self._server is not None
-        body = await read_body(receive, self._server.max_message_size) if scope["method"] == "POST" else b""
-        if body is None:
-            await reject(send, Rejection(413, None, f"Larger than {self._server.max_message_size} bytes\n"))
-            return None
-        while owner is not None:
-            if await self._forward(owner, scope, body, receive, send):
-                return None
-            owner = await self._owner(session_id)
         return _received(body, receive)
 
     async def _owner(self, session_id: str) -> str | None:
@@ -160,7 +160,7 @@ class StoreRelay:
             await asyncio.wait((leaving, answering), return_when=asyncio.FIRST_COMPLETED)
             if answering.done():
                 return answering.result()
-            await self._tell(owner, "gone", name)
+            await self._tell_surely(owner, "gone", name)
             return True
         finally:
             del self._outgoing[name]
@@ -169,7 +169,12 @@ class StoreRelay:
             await asyncio.wait((leaving, answering))
 
     async def _answer(self, exchange: _Outgoing, name: str, head: Json, body: bytes, send: Send) -> bool:
-        await self._tell(exchange.peer, "request", name, {"from": self._processes.id, **head}, body)
+        try:
+            await self._tell(exchange.peer, "request", name, {"from": self._processes.id, **head}, body)
+        except StoreError as error:  # which may have it all the same
+            log.error("another process was not asked: %s", error)
+            await reject(send, _unavailable("cannot be reached now"))
+            return True
         try:
             async with asyncio.timeout(_TAKEN_WITHIN):
                 taken = await exchange.frames.get()
@@ -191,10 +196,10 @@ class StoreRelay:
                 return True
             read += len(data)
             if read >= _ACK:
-                await self._tell(exchange.peer, "read", name, {"bytes": read})
+                await self._tell_surely(exchange.peer, "read", name, {"bytes": read})
                 read = 0
         if not started:  # otherwise the response breaks off, which the client sees
-            await reject(send, _unavailable("has ended"))
+            await reject(send, _unavailable("has ended, or failed"))
         return True
 
     def publish(self, method: str, params: Json) -> None:
@@ -213,17 +218,33 @@ class StoreRelay:
         head = jsonrpc.encode({"kind": kind, "exchange": name, **(more or {})})
         await self._store.send(process, head + b"\n" + data, seconds=_KEPT)
 
+    async def _tell_surely(self, process: str, kind: str, name: str, more: Json | None = None) -> None:
+        """`_tell`, again and again while the store does not answer: without it, the other process waits for ever."""
+        while True:
+            with suppress(StoreError):
+                return await self._tell(process, kind, name, more)
+            if self._ending:  # who waits sees this process die
+                return None
+            await asyncio.sleep(_AGAIN)
+
     # -- from another process to here ----------------------------------------------------------------------------
 
     async def _read(self) -> None:
         while True:
             try:
                 for data in await self._store.receive(self._processes.id, _WAIT):
-                    head, _, rest = data.partition(b"\n")
-                    self._take(jsonrpc.decode(head), rest)
+                    self._take_any(data)
             except StoreError as error:
                 log.warning("messages of other processes cannot be read: %s", error)
                 await asyncio.sleep(_AGAIN)
+
+    def _take_any(self, message: bytes) -> None:
+        """Do what a message says; one that cannot be read, of another version say, is left out."""
+        head, _, data = message.partition(b"\n")
+        try:
+            self._take(jsonrpc.decode(head), data)
+        except Exception:
+            log.exception("a message of another process was left out")
 
     def _take(self, head: Json, data: bytes) -> None:
         """Do what a message says."""
@@ -243,6 +264,8 @@ class StoreRelay:
         elif kind == "read" and name in self._incoming:
             self._incoming[name].unread -= head["bytes"]
             self._incoming[name].read.set()
+        elif kind == "failed" and name in self._outgoing:
+            self._outgoing[name].lose()
         elif name in self._outgoing:
             self._outgoing[name].frames.put_nowait((head, data))
 
@@ -274,8 +297,12 @@ class StoreRelay:
             await self._tell(exchange.peer, "taken", name)  # before anything is done with it
             assert self._app is not None
             await self._app(scope, _received(body, gone), send)
-        except StoreError as error:
-            log.warning("another process was not answered: %s", error)
+        except Exception as error:
+            if isinstance(error, StoreError):
+                log.warning("another process was not answered: %s", error)
+            else:
+                log.exception("a request of another process failed")
+            await self._tell_surely(exchange.peer, "failed", name)
         finally:
             del self._incoming[name]
 
@@ -330,5 +357,5 @@ async def _gone(receive: Receive) -> None:
 
 
 def _unavailable(why: str) -> Rejection:
-    text = f"The process that has this session {why}, and took the request before. hint: it may have been carried out\n"
+    text = f"The process that has this session {why}. hint: the request may have been carried out\n"
     return Rejection(503, None, text, {"retry-after": "1"})
