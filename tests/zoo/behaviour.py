@@ -373,6 +373,36 @@ class StillWorking(Animal):
         return text("WIP") if name == "moon_phase" else super().call(name, arguments)
 
 
+class HealthyRegister(Animal):
+    """Counts, keeps what it is told, and tells of things that are to come: fixed sentences, with and without an argument."""
+
+    def tools(self) -> list[Json]:
+        word = {"type": "string", "description": "Which one.", "examples": ["Work in progress"]}
+        schema = {"type": "object", "properties": {"word": word}, "required": ["word"]}
+        told = {
+            "count_people": ("Count the people of a group who are registered.", schema),
+            "show_board": ("Show the cards in a column of the board.", schema),
+            "opening": ("Tell when the newest house of the zoo opens.", {"type": "object"}),
+        }
+        return [
+            {"name": name, "description": said, "inputSchema": takes, "annotations": {"readOnlyHint": True}}
+            for name, (said, takes) in told.items()
+        ]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        answers = {"count_people": "2 people are registered", "opening": "The house of the apes is under construction."}
+        return text(answers.get(name, f"The column has no cards: {arguments.get('word')}"))
+
+
+class StillEchoing(HealthyListing):
+    """Answers WIP with what it was asked."""
+
+    rule = "substance.finished"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text(f"WIP ({arguments['q']})") if name == "find_film" else super().call(name, arguments)
+
+
 class Shrouded(Animal):
     """Cannot do anything before somebody signs in, and says so with every tool."""
 

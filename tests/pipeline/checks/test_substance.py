@@ -116,3 +116,81 @@ def test_a_server_that_asks_back_is_not_refused_and_one_that_works_with_wrong_ar
 ) -> None:
     report = judged(observed(TOOL, wrong=(call,)))
     assert [(one.severity, one.gate) for one in report.findings if one.rule == "behaviour.validates"] == found
+
+
+def told(text: str, *others: str, query: str = "Emma") -> list[tuple[str, int]]:
+    """Findings about substance, where a tool gives one text, and these to other arguments (`{}` is what it was asked)."""
+    asked = [query, *("Two other words", "A third text")[: len(others)]]
+    calls = [
+        replace(called(said.format(one)), requests=(), response=None)
+        for said, one in zip((text, *others), asked, strict=True)
+    ]
+    for call, one in zip(calls, asked, strict=True):
+        call.exchange.sent["params"] = {"name": call.tool, "arguments": {"query": one}}
+    report = judged(observed(PLAIN, calls=tuple(calls[:1]), others=tuple(calls[1:])))
+    return [(one.rule, one.severity) for one in report.findings if one.rule.startswith("substance.")]
+
+
+UNFINISHED, CONSTANT = [("substance.finished", 5)], [("substance.varies", 1)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (["WIP"], UNFINISHED),
+        (["Coming soon!"], UNFINISHED),
+        (["This feature is coming soon. Stay tuned!"], UNFINISHED),
+        (["This function isn't available yet."], UNFINISHED),
+        (["search_books: work in progress"], UNFINISHED),
+        (['{"result": "WIP"}'], UNFINISHED),
+        (['{"longest": "TODO: implement", "words": 4}'], UNFINISHED),
+        (["search_books('{}') is not implemented yet"] * 3, UNFINISHED),
+        (["WIP: {}"] * 3, UNFINISHED),
+        (["该功能尚未实现"], UNFINISHED),
+        (["敬请期待"], UNFINISHED),
+        (["2 bridges are under construction."], []),
+        (["The results are not available yet."], []),
+        (["Not available yet."], []),
+        (["Dune: coming soon"], []),
+        (['{"title": "Dune", "status": "coming soon"}'], []),
+        (["近日公開: Dune"], []),
+        (["WIP", "WIP", "Found 3."], []),
+    ],
+)
+def test_only_what_a_tool_says_of_itself_is_unfinished(texts: list[str], found: list[Any]) -> None:
+    assert told(*[text if "{}" in text else text.replace("{", "{{").replace("}", "}}") for text in texts]) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "found"),
+    [
+        ("Noted: {}", "Work in progress", []),  # it repeats what it was told
+        ("{} is coming soon.", "Dune", []),
+        ("Status of the card: {}", "TODO", []),
+    ],
+)
+def test_what_a_tool_repeats_is_not_what_it_says(text: str, query: str, found: list[Any]) -> None:
+    assert told(text, query=query) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("2 people are registered", []),
+        ("Found 0 items.", []),
+        ("Nobody lives there.", []),
+        ("The zoo is open.", CONSTANT),
+        ('{{"words": 2}}', CONSTANT),
+    ],
+)
+def test_one_answer_to_all_arguments_is_a_note_where_it_counts_nothing(text: str, found: list[Any]) -> None:
+    assert told(text, text, text) == found
+
+
+@pytest.mark.parametrize(("names", "found"), [(("save_note", "send_note"), []), (("save_note", "notes"), [5])])
+def test_tools_that_change_something_may_confirm_it_in_the_same_words(names: tuple[str, ...], found: list[int]) -> None:
+    schema = {"type": "object"}
+    tools = [{"name": name, "description": f"{name} on the desk.", "inputSchema": schema} for name in names]
+    calls = tuple(replace(called("The keeper was told.", tool=name), requests=(), response=None) for name in names)
+    report = judged(observed(*tools, calls=calls))
+    assert [one.severity for one in report.findings if one.rule == "substance.distinct"] == found

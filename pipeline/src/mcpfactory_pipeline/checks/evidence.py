@@ -32,6 +32,7 @@ __all__ = [
     "answer_text",
     "calls_others",
     "measure",
+    "sent_arguments",
 ]
 
 Transport = Literal["stdio", "http"]
@@ -313,6 +314,14 @@ def answer_text(exchange: WireExchange) -> str:
     blocks = content if isinstance(content, list) else []
     texts = " ".join(str(block.get("text", "")) for block in blocks if isinstance(block, dict))
     return texts or exchange.problem
+
+
+def sent_arguments(call: RecordedCall) -> Json:
+    """Return the arguments of a call that was made."""
+    sent = call.exchange.sent
+    params = sent.get("params") if isinstance(sent, dict) else None
+    arguments = params.get("arguments") if isinstance(params, dict) else None
+    return arguments if isinstance(arguments, dict) else {}
 
 
 def calls_others(tool: Json) -> bool:

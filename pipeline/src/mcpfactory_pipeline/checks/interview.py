@@ -42,6 +42,7 @@ from mcpfactory_pipeline.checks.evidence import (
     RecordedTemptation,
     ServerProcess,
     Unasked,
+    sent_arguments,
 )
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_pipeline.checks.questions import (
@@ -347,7 +348,7 @@ class Interview:
 
     async def _tempt(self, bait: Bait, conversation: Conversation, message: Any) -> None:
         """Call tools that answered before, and read resources, with a bait as a value."""
-        made = {call.tool: _sent_arguments(call.exchange) for call in self._calls if not call.failed}
+        made = {call.tool: sent_arguments(call) for call in self._calls if not call.failed}
         tools = [
             (name, tool)
             for name, tool in Evidence(lists=self._lists).named_tools
@@ -574,13 +575,6 @@ class Interview:
             http=self._http,
             temptations=tuple(self._temptations),
         )
-
-
-def _sent_arguments(exchange: WireExchange) -> Json:
-    """Return the arguments of a call that was made."""
-    params = exchange.sent.get("params") if isinstance(exchange.sent, dict) else None
-    arguments = params.get("arguments") if isinstance(params, dict) else None
-    return arguments if isinstance(arguments, dict) else {}
 
 
 def _call_params(planned: PlannedCall, token: int) -> Json:

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcpfactory_pipeline.checks.evidence import RecordedCall, answer_text
 
-__all__ = ["Arrival", "answered_value", "arrival", "is_beside", "tells_value"]
+__all__ = ["Arrival", "answered_value", "arrival", "is_beside", "plain_values", "tells_value"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,11 @@ def is_beside(call: RecordedCall) -> bool:
     if not isinstance(structured, dict) or not wanted or _as_json(answer_text(call.exchange)) != body:
         return False
     return wanted.isdisjoint({text for _, text in _leaves(structured)})
+
+
+def plain_values(value: Any) -> Iterator[Any]:
+    """Yield every text, number, boolean and null of a JSON value."""
+    return (json.loads(text) for _, text in _leaves(value))
 
 
 def _is_said(leaf: str, text: str) -> bool:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import reduce
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text
-from mcpfactory_pipeline.checks.families.behaviour import calls_or_reason
+from mcpfactory_codegen.effects import sounds_like_change
+from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text, sent_arguments
+from mcpfactory_pipeline.checks.exchange import Json
+from mcpfactory_pipeline.checks.families.behaviour import calls_or_reason, hint
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, rule_outcome
-from mcpfactory_pipeline.checks.values import answered_value, arrival, is_beside, tells_value
+from mcpfactory_pipeline.checks.values import answered_value, arrival, is_beside, plain_values, tells_value
 
 __all__ = ["RULES"]
 
@@ -18,36 +21,49 @@ _QUOTED: Final = 80  # characters of an answer in a message
 _LOST_SHOWN: Final = 3
 _FEWEST: Final = 2  # tools that say something about all of them
 _SHORT: Final = 200  # characters: a longer answer has other things to say, and may quote these words
-# In the languages of the most speakers among developers. What stands for work of others ("coming soon: Dune") does not match:
-# behind the words comes the end of a sentence.
+# In the languages of the most speakers among developers. These words are about the tool, whoever is named: behind them comes the end of a sentence.
 _WORDS: Final = (
-    r"(is |are |has |was )?(not|n't) (yet |been )*(implemented|supported yet|available yet)( yet)?|coming soon|under construction|to be implemented",
-    r"todo:? (implement|write|finish)\w*|unimplemented|work in progress|placeholder( response| answer| text| implementation)",
-    r"(noch )?nicht implementiert|noch nicht (verfügbar|umgesetzt|fertig)|demnächst verfügbar|in arbeit",
-    r"(pas|non) (encore )?(implémenté|disponible)e?s?|bientôt disponible|en cours de développement",
-    r"(aún |todavía )?no (está |ha sido )?implementad[oa]|próximamente|em breve|(ainda )?não (foi )?implementad[oa]",
-    r"non (è )?(ancora )?implementat[oa]|nog niet geïmplementeerd|(ещё |еще )?не реализован[оа]?|в разработке|henüz uygulanmadı",
-)
-_IDEOGRAPHS: Final = (
-    r"尚未实现|尚未實現|未实现|未實作|敬请期待|即将推出|未実装|実装されていません|近日公開|구현되지 않|준비 중"
+    r"(is |are |has |was )?(not|\w+n't) (yet |been )*implemented( yet)?|to be implemented|unimplemented",
+    r"todo:? (implement|write|finish)\w*|placeholder( response| answer| text| implementation)",
+    r"(noch )?nicht implementiert|(pas|non) (encore )?implémentée?s?|(aún |todavía )?no (está |ha sido )?implementad[oa]",
+    r"(ainda )?não (foi )?implementad[oa]|non (è )?(ancora )?implementat[oa]|nog niet geïmplementeerd",
+    r"(ещё |еще )?не реализован[оа]?|henüz uygulanmadı",
 )
 _UNFINISHED: Final = re.compile(
-    rf"(?<!\w)({'|'.join(_WORDS)})[\"')\]}}]*\s*([.!…,;\n\"}}]|$)|{_IDEOGRAPHS}", re.IGNORECASE
+    rf"(?<!\w)({'|'.join(_WORDS)})[\"')\]}}]*\s*([.!…,;\n\"}}]|$)"
+    r"|尚未实现|尚未實現|未实现|未實作|未実装|実装されていません|구현되지 않",
+    re.IGNORECASE,
+)
+# These may be about a film, a bridge or a result as well: only as the whole of an answer, or of "this feature", are they about the tool.
+_SOON: Final = re.compile(
+    r"(?<!\w)(coming soon|under construction|work in progress|wip|tbd|tba|to-?do|stub|dummy|placeholder|lorem ipsum\b.*"
+    r"|(not|\w+n't) (yet )?supported( yet)?|demnächst verfügbar|in arbeit|noch nicht (umgesetzt|fertig)|bientôt disponible"
+    r"|en cours de développement|próximamente|em breve|в разработке)(?!\w)|敬请期待|即将推出|近日公開|준비 중",
+    re.IGNORECASE | re.DOTALL,
+)
+_LATER: Final = re.compile(
+    r"(?<!\w)((not|\w+n't) (yet )?available( yet)?|noch nicht verfügbar|pas (encore )?disponible)(?!\w)", re.IGNORECASE
+)
+_TOOL: Final = re.compile(
+    r"feature|function|functionality|tool|method|endpoint|command|operation|implementation|integration|funktion|werkzeug"
+    r"|fonction|fonctionnalité|outil|función|funcionalidad|herramienta|função|ferramenta|funzione|strumento|функция|functie"
+    r"|[该此]?功能|(この)?機能は?|기능은?"
+)
+_SMALL: Final = re.compile(
+    r"this|that|the|an?|is|are|was|be|will|still|yet|currently|now|here|it|sorry|please|stay|tuned|check|back|later|soon"
+    r"|diese[rs]?|die|das|ist|noch|cette|ce|la|est|encore|est[ae]|está|aún|todavía|ainda|quest[ao]|è|ancora|эта|пока|deze|이"
 )
 # What an honest tool answers to arguments that it knows nothing about, the same for each of them.
-# The whole of an answer: as a word among others each of these says nothing about the tool.
-_ALONE: Final = re.compile(
-    r"\W*(wip|tbd|tba|to-?do|stub|dummy|placeholder|lorem ipsum\b.*)\W*", re.IGNORECASE | re.DOTALL
-)
 _NOTHING: Final = re.compile(
-    r"\b(no|not|none|nothing|empty|unknown|invalid|zero|neutral|ok|true|false|null)\b|[{\[]\s*[}\]]|^\W*0*\W*$",
+    r"\b(no|not|none|nothing|nobody|nowhere|never|empty|unknown|invalid|zero|0|neutral|ok|true|false|null)\b|[{\[]\s*[}\]]|^\W*0*\W*$",
     re.IGNORECASE,
 )
 
 # An honest server that lacks its settings, or its API, may say so with every tool and without an error.
 _EXCUSED: Final = re.compile(
     rf"{_NOTHING.pattern}|\b(log|sign)(ged)? ?in|\b(api key|token|credential|auth|config|connect|environment|permission|"
-    r"error|fail|unable|cannot|can't|could not|time ?out|refused|network|unavailable|missing|please|done|success|accepted)",
+    r"error|fail|unable|cannot|can't|could not|time ?out|refused|network|unavailable|missing|please|done|success|accepted"
+    r"|operational|healthy|running|ready|online|idle|up to date)",
     re.IGNORECASE,
 )
 
@@ -70,29 +86,61 @@ def _speaks_for_api(call: RecordedCall) -> bool:
 
 def _unfinished(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     text = answer_text(call.exchange).strip()
-    if len(text) > _SHORT or not _says_unfinished(text):
-        return
     again = [other for other in evidence.others if other.tool == call.tool]
-    if all(_says_unfinished(answer_text(other.exchange)) for other in again):  # else it depends on what was asked
+    # Where others say so, too, it does not depend on what was asked; else what was asked may be the subject of the sentence.
+    if len(text) <= _SHORT and all(_says_unfinished(one, repeated=bool(again)) for one in (call, *again)):
         yield Fault(f"the tool answers with success that it does nothing yet: {text[:120]!r}", call.tool, call.exchange)
 
 
-def _says_unfinished(text: str) -> bool:
-    return _UNFINISHED.search(text) is not None or _ALONE.fullmatch(text) is not None
+def _says_unfinished(call: RecordedCall, *, repeated: bool) -> bool:
+    """Whether a tool says of itself that it is not done. What it was given, and repeats, are not its own words."""
+    text = "\n".join(_texts_of(answer_text(call.exchange).strip()))
+    given = sorted((value for value in sent_arguments(call).values() if isinstance(value, str) and value), key=len)
+    own = reduce(lambda left, value: left.replace(value, " "), reversed(given), text)
+    if _UNFINISHED.search(own):
+        return True
+    soon, later = _SOON.search(own), _LATER.search(own)
+    if not soon and not later:
+        return False
+    rest = own if repeated else text
+    rest = rest.replace(call.tool, " ") if "_" in call.tool else rest  # a name in one word may be a word
+    words = re.findall(r"\w+", _LATER.sub(" ", _SOON.sub(" ", rest)).lower())
+    named = [word for word in words if _TOOL.fullmatch(word)]
+    return bool(soon or named) and all(word in named or _SMALL.fullmatch(word) for word in words)
+
+
+def _texts_of(text: str) -> list[str]:
+    """Return the plain values of an answer that is JSON, as texts; else the answer."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return [text]
+    return [str(leaf) for leaf in plain_values(value)]
 
 
 def _distinct(evidence: Evidence) -> RuleOutcome:
-    """Return a fault when all tools, and at least two, give one answer that neither is empty nor speaks of what is missing."""
+    """Return a fault when all tools, and at least two, give one answer that neither is empty nor speaks of what is missing.
+
+    Tools that change something may all say that they did: at least one of them has to be there to tell something.
+    """
     own = [call for call in evidence.calls if not call.failed and not call.requests and not call.mismatches]
     tools = {call.tool for call in own}
     if len(tools) < _FEWEST or len(tools) < len(evidence.named_tools):
         return not_applicable("fewer than two tools answered by themselves, or some were not called")
+    if all(_changes(name, tool) for name, tool in evidence.named_tools):
+        return not_applicable("all tools change something, and may confirm it in the same words")
     answers = {answer_text(call.exchange).strip() for call in [*own, *evidence.others]}
     text = next(iter(answers), "")
     told = any(char.isdigit() for char in text)  # `Found 0 items.`, a version
-    same = len(answers) == 1 and text and not told and not _EXCUSED.search(text) and not _says_unfinished(text)
+    same = len(answers) == 1 and text and not told and not _EXCUSED.search(text)
+    same = same and not _says_unfinished(own[-1], repeated=True)
     fault = Fault(f"all {len(tools)} tools that were called gave one answer: {text[:120]!r}", "", own[-1].exchange)
     return RuleOutcome((fault,) if same else ())
+
+
+def _changes(name: str, tool: Json) -> bool:
+    texts = (str(tool.get(key) or "") for key in ("title", "description"))
+    return hint(tool, "readOnlyHint") is not True and sounds_like_change(name, *texts)
 
 
 def _answers_something(evidence: Evidence) -> RuleOutcome:
@@ -108,9 +156,7 @@ def _answers_something(evidence: Evidence) -> RuleOutcome:
 
 
 def _has_arguments(call: RecordedCall) -> bool:
-    sent = call.exchange.sent
-    params = sent.get("params") if isinstance(sent, dict) else None
-    return isinstance(params, dict) and bool(params.get("arguments"))
+    return bool(sent_arguments(call))
 
 
 def _is_void(call: RecordedCall) -> bool:
@@ -138,7 +184,8 @@ def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     answers = {text, *(answer_text(other.exchange).strip() for other in others)}
     failed = call.failed or any(other.failed for other in others)
     same = len(others) > 1 and not failed and len(answers) == 1
-    if same and text and not _EXCUSED.search(text):
+    counted = any(char.isdigit() for char in text) and _texts_of(text) == [text]  # `2 people are registered`
+    if same and text and not counted and not _EXCUSED.search(text):
         yield Fault(
             f"{len(others) + 1} different arguments had one answer: {text[:120]!r}", call.tool, others[-1].exchange
         )
@@ -200,9 +247,9 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="implement the tool, or do not list it; what it cannot do is answered with isError",
     ),
     Rule(
-        id="substance.varies", family="substance", severity=3, gate=False, check=_varies,
+        id="substance.varies", family="substance", severity=1, gate=False, check=_varies,
         statement="A tool that is called with different required arguments does not give one and the same answer to all of them.",
-        source="an argument that changes nothing is no argument",
+        source="an argument that changes nothing is no argument; it weighs little, as one answer (\"The zoo is open.\") may be right for all that were tried",
         hint="use the arguments, or take them out of the schema; the evidence has the last of the calls",
     ),
     Rule(
