@@ -28,6 +28,7 @@ HOMES = {
         "factory/runtime/src/mcpfactory_runtime/upstream/account.py",
     ),
     "opentelemetry": (
+        "factory/runtime/src/mcpfactory_runtime/client/trace_context.py",  # where the program has loaded it
         "factory/runtime/src/mcpfactory_runtime/server/observe/",
         "factory/runtime/src/mcpfactory_runtime/server/operation.py",  # for types
     ),

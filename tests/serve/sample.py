@@ -48,6 +48,11 @@ async def wait(ctx: Context, file: str) -> None:
         pathlib.Path(file).write_text("cancelled")
 
 @server.tool
+async def trace(ctx: Context) -> dict[str, str]:
+    """What it is told of the trace."""
+    return {name: ctx.meta[name] for name in ("traceparent", "tracestate", "baggage") if name in ctx.meta}
+
+@server.tool
 async def die() -> None:
     """End the process."""
     sys.stderr.write("that was it\\n")

@@ -13,6 +13,9 @@ from typing import Any
 
 import anyio
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from mcpfactory_pipeline.channels.contract import contract_text
 from mcpfactory_pipeline.serve.gateway import make_gateway
@@ -30,6 +33,7 @@ from tests.serve.sample import ABLE, BROKEN, ODD, SLY, servers
 pytestmark = pytest.mark.anyio
 
 HINTS = {"readOnlyHint": True}
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 TOOL = {"name": "list_books", "description": "List the books.", "inputSchema": {"type": "object"}, "annotations": HINTS}
 
 
@@ -203,6 +207,31 @@ async def test_questions_of_a_server_reach_whoever_called(space, revision):
     async with through(space, revision, **options) as (_, client):
         assert await text(client, "able_ask", {"word": "one"}) == "FIRST SECOND MODEL robot"
     assert asked == ["first one", "second one"], "nobody is asked the same thing twice"
+
+
+@pytest.mark.parametrize("revision", [LATEST.name, LATEST_LEGACY.name])
+async def test_a_server_is_told_the_trace_of_who_called_or_of_the_gateway_below_it(space, revision):
+    given = {"traceparent": PARENT, "tracestate": "vendor=1", "baggage": "tenant=blue"}
+    faulty = {"traceparent": "00-nonsense-01", "tracestate": "vendor=1", "baggage": "tenant=\u202eeulb"}
+
+    async def told(client: Client, meta: Any) -> Any:
+        call = {"name": "able_trace", "arguments": {}, "_meta": meta}
+        return (await client.call("tools/call", call))["structuredContent"]
+
+    async with through(space, revision) as (gateway, client):
+        assert await told(client, given) == given
+        assert await told(client, faulty) == {}
+        assert await told(client, {}) == {}
+        spans = InMemorySpanExporter()
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(spans))
+        gateway.server.add_telemetry(provider)
+    async with connect(gateway.server, revision) as client:
+        below = await told(client, given)
+    (span,) = [span for span in spans.get_finished_spans() if span.name == "tools/call able_trace"]
+    assert span.parent is not None
+    assert f"{span.parent.span_id:016x}" == PARENT[36:52]
+    assert below == {**given, "traceparent": f"{PARENT[:36]}{span.context.span_id:016x}-01"}
 
 
 async def test_a_client_that_cannot_answer_is_not_asked(space):

@@ -13,6 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from opentelemetry.baggage import set_baggage
+from opentelemetry.context import attach, detach
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -20,11 +22,14 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode, get_current_span
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from mcpfactory_runtime import McpError, Server, ToolError
+from mcpfactory_runtime import Context, McpError, Server, ToolError
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.revisions import LATEST
+from mcpfactory_runtime.client.trace_context import TRACE_FIELDS
+from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.server.observe import setup
+from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream import Operation, Upstream
 from tests.patience import PATIENCE
 from tests.runtime.transports.conftest import hello, modern
@@ -170,6 +175,32 @@ async def test_a_span_belongs_to_what_meta_says_else_to_the_http_request(
     (span,) = traced.spans()
     assert (None if span.parent is None else _ids(span)) == parent
     assert [f"{link.context.trace_id:032x}" for link in span.links] == linked
+
+
+@pytest.mark.parametrize("revision", [LATEST.name, LATEST_LEGACY.name])
+async def test_our_client_says_which_span_and_baggage_it_calls_within(revision: str) -> None:
+    traced = Traced()
+
+    @traced.server.tool
+    async def meta(ctx: Context) -> dict[str, Any]:
+        return {name: ctx.meta[name] for name in TRACE_FIELDS if name in ctx.meta}
+
+    provider = TracerProvider()
+    async with connect(traced.server, revision) as client:
+        plain = await client.call_tool("meta")
+        around = TraceContextTextMapPropagator().extract({"traceparent": AROUND, "tracestate": "vendor=1"})
+        token = attach(set_baggage("tenant", "blue", around))
+        with provider.get_tracer("caller").start_as_current_span("outside") as outside:
+            sent = await client.call_tool("meta")
+            told = await client.call("tools/call", {"name": "meta", "arguments": {}, "_meta": {"traceparent": PARENT}})
+        detach(token)
+    context = outside.get_span_context()
+    parent = f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
+    assert plain["structuredContent"] == {}
+    assert sent["structuredContent"] == {"traceparent": parent, "tracestate": "vendor=1", "baggage": "tenant=blue"}
+    assert told["structuredContent"] == {"traceparent": PARENT, "baggage": "tenant=blue"}
+    found = [span for span in traced.spans() if span.name == "tools/call meta"]
+    assert [span.parent and _ids(span)[1] for span in found] == [None, parent[36:52], PARENT[36:52]]
 
 
 async def test_calls_of_apis_are_children_and_carry_the_trace_and_nothing_of_their_address() -> None:

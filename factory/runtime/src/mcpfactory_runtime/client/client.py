@@ -19,6 +19,7 @@ from mcpfactory_runtime.client.headers import annotation_fault, header_parameter
 from mcpfactory_runtime.client.session import ClientSession, Progress, Transcript
 from mcpfactory_runtime.client.streams import ByteStream, MemoryChannel, StdioChannel
 from mcpfactory_runtime.client.subscription import Subscription, subscription_filter
+from mcpfactory_runtime.client.trace_context import current_trace
 from mcpfactory_runtime.protocol.errors import (
     HEADER_MISMATCH,
     METHOD_NOT_FOUND,
@@ -288,7 +289,7 @@ class Client:
 
         Args:
             method: any method.
-            params: `_meta` is filled in as the lifecycle wants it; what it holds already stays.
+            params: `_meta` is filled in as the lifecycle wants it, with the current trace (`trace_context`); what it holds already stays.
             timeout: seconds; -1 is the client's, None waits for ever.
             progress: receives the params of progress notifications for this request.
             cancellable: tell the server when the wait ends early.
@@ -454,13 +455,15 @@ class Client:
         return ClientSession(channel, self._answer, self._listen, self._headers, lambda: self.revision, kept=self._kept)
 
     def _with_meta(self, params: Json | None, progress_token: int | None) -> Json | None:
-        meta: Json = {} if progress_token is None else {"progressToken": progress_token}
+        given: Json = (params or {}).get("_meta") or {}
+        meta: Json = current_trace(given)
+        meta |= {} if progress_token is None else {"progressToken": progress_token}
         if self.revision.modern:
             meta |= {META_VERSION: self._version, META_CLIENT: self._info, META_CAPABILITIES: self._capabilities()}
             meta |= {META_LOG_LEVEL: self.log_level} if self.log_level else {}
         if not meta:
             return params
-        return {**(params or {}), "_meta": {**meta, **((params or {}).get("_meta") or {})}}
+        return {**(params or {}), "_meta": {**meta, **given}}
 
     def _headers(self, message: Json) -> dict[str, str]:
         if self.revision.modern:

@@ -20,6 +20,7 @@ from mcpfactory_pipeline.launch.failure import read_failure
 from mcpfactory_pipeline.serve.gateway.texts import plain_answer, plain_text
 from mcpfactory_runtime import Context, McpError, ToolError
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
+from mcpfactory_runtime.client.trace_context import TRACE_FIELDS, passed_trace
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.protocol.methods import METHODS
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_SERVER, Peer
@@ -223,7 +224,7 @@ async def _forward(client: Client, method: str, params: Json, ctx: Context, plai
 
     Raises `McpError`: the server's error, or that the client cannot answer what the server asks. Raises what a client raises.
     """
-    meta = _meta(ctx) if client.modern else {}
+    meta = (_meta(ctx) if client.modern else {}) | _trace(ctx)
     answered: Json = {}
     for number in range(1, _ROUNDS + 1):
         result = await client.request(
@@ -245,6 +246,12 @@ def _meta(ctx: Context) -> Json:
     level = ctx.meta.get(META_LOG_LEVEL) if ctx.revision in MODERN else "debug"
     known = {META_CAPABILITIES: able} | ({META_CLIENT: ctx.client_info} if ctx.client_info else {})
     return known | ({META_LOG_LEVEL: level} if level else {})
+
+
+def _trace(ctx: Context) -> Json:
+    """Return the trace of a call that is forwarded: that of its client, below our own span where the gateway is traced."""
+    told = ctx.meta if any(name in ctx.meta for name in TRACE_FIELDS) else ctx.headers
+    return passed_trace(told)
 
 
 def _progress(ctx: Context, plain: Callable[[Any], Any]) -> Callable[[Json], Any] | None:
