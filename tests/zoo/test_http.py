@@ -55,6 +55,9 @@ def test_a_healthy_animal_behind_a_redirect_of_its_own_origin_gets_no_finding() 
         "NotImplementedZoo",
         "Liar",
         "Ghostwriter",
+        "Replacing",
+        "Turnpage",
+        "StillEchoing",
     ],
 )
 def test_sick_animals_at_a_url_are_caught_by_the_same_rules(name: str) -> None:

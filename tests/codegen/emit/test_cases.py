@@ -394,12 +394,14 @@ def test_the_words_of_a_documented_failure_are_expected_where_its_format_has_a_p
     responses = (
         Response("404", "", "application/problem+json", problem),
         Response("409", "", "application/json", {"type": "array", "items": {"type": "string"}}),
+        Response("410", "", "application/problem+json", an_object(title={"type": "string"})),
         Response("503", "", "application/json", an_object(message={"type": "string"})),
     )
     answers = case(ApiOperation("GET", "/a", "", responses=responses))["answers"]
     said = {one["status"]: (one.get("says"), one["body"]) for one in answers if one["status"] != 500}
     assert said[404] == ("made to fail by a test", {"title": "value", "detail": "made to fail by a test"})
     assert said[409] == (None, ["value"])
+    assert said[410] == ("made to fail by a test", {"title": "made to fail by a test"})
     assert said[503] == ("made to fail by a test", {"message": "made to fail by a test"})
 
 

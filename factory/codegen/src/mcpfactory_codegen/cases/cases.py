@@ -75,6 +75,7 @@ _WORDS: Final = (
     "message",
     "error_description",
     "error",
+    "title",
 )  # members that say why (RFC 9457 §3.1, RFC 6749 §5.2)
 _STEPS: Final = 9  # neighbours that are tried for a value that another argument has, too
 _UNKNOWN: Final = "mcpfactory_unknown"

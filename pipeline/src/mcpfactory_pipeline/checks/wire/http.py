@@ -100,7 +100,7 @@ class HttpConversation:
                     stream.read(patience)
             for stream in streams:
                 stream.read(_GLANCE, first=False)
-            return tuple(stream.listening for stream in streams)
+            return tuple(stream.listening(streams) for stream in streams)
 
     async def close(self, *, terminate: bool = False) -> ServerProcess:
         """End the session, if there is one."""
@@ -237,12 +237,19 @@ class _NotificationStream:
                 if first and any(is_answer(one) or is_acknowledgement(one) for one in came):
                     return
 
-    @property
-    def listening(self) -> Listening:
-        """What came."""
-        answer = next(filter(is_answer, self._messages), None)
+    def listening(self, streams: Sequence[_NotificationStream]) -> Listening:
+        """Return what came: of all streams together, as a server may answer one on the stream of another."""
+        wanted, known = self.request["id"], [stream.request["id"] for stream in streams]
+        answers = [one for stream in streams for one in stream.answers if one.get("id") == wanted]
+        own = [one for one in self.answers if one.get("id") not in known]
+        answer = next(iter([*answers, *own]), None)
         heard = tuple(one for one in self._messages if not is_answer(one))
         return Listening(self.request, heard, answer, ended=self._ended and answer is None)
+
+    @property
+    def answers(self) -> list[Json]:
+        """The answers that came on it, to whichever request."""
+        return list(filter(is_answer, self._messages))
 
 
 @contextlib.contextmanager
