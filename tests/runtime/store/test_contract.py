@@ -12,6 +12,8 @@ import pytest
 
 from mcpfactory_runtime.store.address import create_store
 from mcpfactory_runtime.store.base import Expected, SharedStore, StoreError
+from mcpfactory_runtime.store.redis import RedisStore
+from mcpfactory_runtime.transports.http.store_relay import LONGEST_LOOK
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -161,6 +163,24 @@ async def test_a_store_that_does_not_answer_says_what_to_do(tmp_path: Path):
         with pytest.raises(StoreError, match="hint: "):
             await one.open()
         await one.aclose()
+
+
+def test_a_connection_to_redis_outlasts_each_look_into_a_mailbox_and_no_server_that_is_silent():
+    pool = RedisStore("redis://localhost")._connected().connection_pool
+    assert LONGEST_LOOK + 1 < pool.make_connection().socket_timeout < 60
+
+
+async def test_a_message_that_was_taken_out_of_redis_is_not_lost_when_the_next_ones_cannot_be():
+    class Failing:
+        async def blpop(self, *_: object, **__: object) -> tuple[bytes, bytes]:
+            return b"box", b"first"
+
+        async def lpop(self, *_: object) -> None:
+            raise OSError("connection lost")
+
+    store = RedisStore("redis://localhost")
+    store._client = Failing()
+    assert await store.receive("box", 1.0) == [b"first"]
 
 
 def test_without_the_library_the_hint_says_what_to_install(monkeypatch):

@@ -139,7 +139,10 @@ class RedisStore(SharedStore):
         first = await self._do(client.blpop([name], timeout=max(wait, 0.01)))
         if first is None:
             return []
-        return [first[1], *(await self._do(client.lpop(name, _MOST)) or ())]
+        try:
+            return [first[1], *(await self._do(client.lpop(name, _MOST)) or ())]
+        except StoreError:  # as the next look says; the first has been taken out
+            return [first[1]]
 
     # -- the connection ------------------------------------------------------------------------------------------
 
@@ -156,6 +159,7 @@ class RedisStore(SharedStore):
                     self._address,
                     max_connections=_CONNECTIONS,
                     socket_connect_timeout=_PATIENCE,
+                    socket_timeout=_PATIENCE,  # longer than any look into a mailbox; the default differs from version to version
                     health_check_interval=15,
                 )
             except ValueError as error:  # its message may repeat the address, and the address hold a password

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.store.processes import Processes
     from mcpfactory_runtime.transports.http.shared_events import SharedEventStore
 
-__all__ = ["StoreRelay"]
+__all__ = ["LONGEST_LOOK", "StoreRelay"]
 
 Json = dict[str, Any]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -33,7 +33,7 @@ log = logging.getLogger("mcpfactory_runtime")
 
 _KEPT: Final = 60.0  # seconds that a mailbox outlives its last message
 _TAKEN_WITHIN: Final = 30.0  # seconds in which a living process takes a request
-_WAIT: Final = 5.0  # seconds of one look into the mailbox
+LONGEST_LOOK: Final = 5.0  # seconds that a mailbox is looked into at a time
 _AGAIN: Final = 0.25  # seconds until the mailbox is looked into again after the store did not answer
 _UNREAD: Final = 1 << 20  # bytes of a response that are under way at once
 _ACK: Final = 1 << 18  # bytes after which the reader says that it has read them
@@ -232,7 +232,7 @@ class StoreRelay:
     async def _read(self) -> None:
         while True:
             try:
-                for data in await self._store.receive(self._processes.id, _WAIT):
+                for data in await self._store.receive(self._processes.id, LONGEST_LOOK):
                     self._take_any(data)
             except StoreError as error:
                 log.warning("messages of other processes cannot be read: %s", error)
