@@ -122,6 +122,13 @@ def test_an_order_that_a_caller_would_have_to_repeat_is_not_offered(schema: dict
     assert (shown.tools, len(notes)) == ((), 1)
 
 
+def test_every_hidden_character_is_found_in_an_answer_that_has_nothing_else() -> None:
+    for sign in map(chr, range(0x80)):
+        expected = sign if sign.isprintable() or sign in "\n\r\t" else ""
+        assert plain_answer({"text": f"a{sign}b"}) == {"text": f"a{expected}b"}, hex(ord(sign))
+        assert plain_answer({f"a{sign}b": 1}) == {f"a{expected}b": 1}, hex(ord(sign))
+
+
 def test_the_health_page_says_what_was_left_out() -> None:
     page = health_page([ChildHealth("s", "asleep", "", 1, 0, 0, 0, 0, "", "t: not offered")])
     assert "<td>t: not offered</td>" in page

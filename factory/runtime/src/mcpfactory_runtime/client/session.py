@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from inspect import isawaitable
 from itertools import count
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from mcpfactory_runtime.client.channel import ClientChannel
 from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError
@@ -23,6 +23,8 @@ Json = dict[str, Any]
 Progress = Callable[[Json], Any]
 Answerer = Callable[[str, Json], Awaitable[Json]]
 Listener = Callable[[str, Json], Any]
+
+_NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +50,13 @@ class Transcript(deque[TranscriptEntry]):
 
     def sent(self, message: Any) -> None:
         """Note a message of ours."""
-        self.append(TranscriptEntry("sent", message))
+        if self.maxlen != 0:
+            self.append(TranscriptEntry("sent", message))
 
     def received(self, message: Any, http: dict[str, Any] | None = None) -> None:
         """Note a message of the server's."""
-        self.append(TranscriptEntry("received", message, http or {}))
+        if self.maxlen != 0:
+            self.append(TranscriptEntry("received", message, http or {}))
 
     def to_list(self) -> list[dict[str, Any]]:
         """Return the entries as JSON data."""
@@ -162,13 +166,12 @@ class ClientSession:
         if progress is not None:
             self._progress[request_id] = progress
         try:
+            message = request_message(request_id, self._revision().wire(method), params)
+            if timeout is None:
+                return await self._exchange(message, future)
             async with asyncio.timeout(timeout) as limit:
-                if timeout is not None:
-                    self._limits[request_id] = limit, timeout
-                await self.send(request_message(request_id, self._revision().wire(method), params))
-                if future.done():  # the answer overtook the end of sending it: notifications before it come first
-                    await asyncio.sleep(0)
-                return await future
+                self._limits[request_id] = limit, timeout
+                return await self._exchange(message, future)
         except (TimeoutError, asyncio.CancelledError) as error:
             known = self.channel.forget(request_id)
             notify = cancel and not known and self._lost is None
@@ -187,6 +190,12 @@ class ClientSession:
             if future.done() and not future.cancelled():
                 future.exception()  # seen, whoever was cancelled meanwhile
 
+    async def _exchange(self, message: Json, future: asyncio.Future[Json]) -> Json:
+        await self.send(message)
+        if future.done():  # the answer overtook the end of sending it: notifications before it come first
+            await asyncio.sleep(0)
+        return await future
+
     async def notify(self, method: str, params: Json | None = None) -> None:
         """Send a notification."""
         await self.send(notification_message(self._revision().wire(method), params))
@@ -194,7 +203,7 @@ class ClientSession:
     async def send(self, message: Json) -> None:
         """Send any message."""
         self.transcript.sent(message)
-        await self.channel.send(message, self._headers(message))
+        await self.channel.send(message, self._headers(message) if self.channel.http else _NO_HEADERS)
 
     # --- what comes back (Receiver) ---
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -19,12 +19,15 @@ from mcpfactory_runtime.protocol.jsonrpc import decode, encode
 __all__ = ["ByteStream", "MemoryChannel", "StdioChannel"]
 
 _STDERR_KEPT: Final = 256 * 1024  # bytes; the latest
+_LIMIT: Final = 64 * 1024  # bytes of stderr that wait to be read
 
 
 class _LineChannel(ClientChannel):
     """One JSON text per line (basic/transports, stdio)."""
 
     _pump_task: asyncio.Task[None] | None = None
+    _receiver: Receiver
+    _lines: LineReader
 
     @abstractmethod
     async def _read(self) -> bytes:
@@ -46,23 +49,29 @@ class _LineChannel(ClientChannel):
         """Send bytes as one line."""
         await self._write(data + b"\n")
 
-    def _start(self, receiver: Receiver) -> None:
-        self._pump_task = asyncio.create_task(self._pump(receiver))
+    def _deliver_to(self, receiver: Receiver) -> None:
+        self._receiver, self._lines = receiver, LineReader()
+
+    def _start(self) -> None:
+        self._pump_task = asyncio.create_task(self._pump())
 
     async def _stop(self) -> None:
         if self._pump_task is not None:
             self._pump_task.cancel()
             await asyncio.gather(self._pump_task, return_exceptions=True)
 
-    async def _pump(self, receiver: Receiver) -> None:
-        lines = LineReader()
+    async def _pump(self) -> None:
         while data := await self._read():
-            for line in lines.feed(data):
-                _deliver(line, receiver)
-        rest = lines.rest()
+            self._take(data)
+        rest = self._lines.rest()
         if rest:
-            _deliver(rest, receiver)
-        receiver.lost(await self._ended())
+            _deliver(rest, self._receiver)
+        self._receiver.lost(await self._ended())
+
+    def _take(self, data: bytes) -> None:
+        """Deliver the messages that these bytes complete."""
+        for line in self._lines.feed(data):
+            _deliver(line, self._receiver)
 
 
 def _deliver(line: Any, receiver: Receiver) -> None:
@@ -98,7 +107,8 @@ class MemoryChannel(_LineChannel):
 
     async def open(self, receiver: Receiver) -> None:
         """Begin to read."""
-        self._start(receiver)
+        self._deliver_to(receiver)
+        self._start()
 
     async def aclose(self) -> None:
         """Close our end."""
@@ -139,6 +149,7 @@ class StdioChannel(_LineChannel):
         self._process: asyncio.subprocess.Process | None = None
         self._stderr = bytearray()
         self._stderr_task: asyncio.Task[None] | None = None
+        self._held: list[bytes] | None = None  # what is said while this round of the event loop goes on
 
     @property
     def returncode(self) -> int | None:
@@ -152,17 +163,25 @@ class StdioChannel(_LineChannel):
 
     async def open(self, receiver: Receiver) -> None:
         """Start the process."""
-        pipe = asyncio.subprocess.PIPE
+        pipe, loop = asyncio.subprocess.PIPE, asyncio.get_running_loop()
+        self._deliver_to(receiver)
         try:
-            self._process = await asyncio.create_subprocess_exec(
-                *self._command, stdin=pipe, stdout=pipe, stderr=pipe, env=self._env, cwd=self._cwd
+            transport, protocol = await loop.subprocess_exec(
+                lambda: _ProcessStreams(self._take, loop),
+                *self._command,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                env=self._env,
+                cwd=self._cwd,
             )
         except OSError as error:
             raise ConnectionLostError(
                 f"cannot start {self._command[0]!r}: {error.strerror}\nhint: the first word of the command is a program on PATH"
             ) from None
+        self._process = asyncio.subprocess.Process(transport, protocol, loop)
         self._stderr_task = asyncio.create_task(self._read_stderr(self._process))
-        self._start(receiver)
+        self._start()
 
     async def aclose(self) -> None:
         """End its input; if it stays, terminate it; if it still stays, kill it (basic/lifecycle, Shutdown)."""
@@ -171,6 +190,7 @@ class StdioChannel(_LineChannel):
             return
         assert process.stdin is not None
         with suppress(OSError):
+            self._flush()
             process.stdin.close()
             await process.stdin.wait_closed()
         for end in (None, process.terminate, process.kill):
@@ -186,18 +206,31 @@ class StdioChannel(_LineChannel):
                 await asyncio.wait_for(self._stderr_task, self._grace)  # its last words
 
     async def _read(self) -> bytes:
+        """Wait for the end of the output: what comes before it was delivered as it came."""
         assert self._process is not None
         assert self._process.stdout is not None
-        return await self._process.stdout.read(65536)
+        return await self._process.stdout.read()
 
     async def _write(self, data: bytes) -> None:
+        """Write the first message of a round of the event loop at once, and the others of that round together after it."""
         assert self._process is not None
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(data)
+            if self._held is None:
+                self._process.stdin.write(data)
+                self._held = []
+                asyncio.get_running_loop().call_soon(self._flush)
+            else:
+                self._held.append(data)
             await self._process.stdin.drain()
         except (OSError, RuntimeError):
             raise await self._ended() from None
+
+    def _flush(self) -> None:
+        held, self._held = self._held, None
+        if held and self._process is not None and self._process.stdin is not None:
+            with suppress(OSError, RuntimeError):  # the server is gone, which the end of its output tells
+                self._process.stdin.write(b"".join(held))
 
     async def _ended(self) -> ConnectionLostError:
         assert self._process is not None
@@ -215,3 +248,22 @@ class StdioChannel(_LineChannel):
         while data := await process.stderr.read(65536):
             self._stderr += data
             del self._stderr[:-_STDERR_KEPT]
+
+
+class _ProcessStreams(asyncio.subprocess.SubprocessStreamProtocol):
+    """The streams of a process, whose output is taken as it comes: a `StreamReader` would be another round of the event loop.
+
+    Args:
+        take: called with bytes of its output.
+        loop: the running one.
+    """
+
+    def __init__(self, take: Callable[[bytes], None], loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(_LIMIT, loop)
+        self._take = take
+
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
+        if fd == 1 and isinstance(data, bytes):
+            self._take(data)
+        else:
+            super().pipe_data_received(fd, data)

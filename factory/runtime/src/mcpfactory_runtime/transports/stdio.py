@@ -16,6 +16,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.framing import LineReader
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import Session
@@ -32,6 +33,7 @@ _DRAIN: Final = 10.0  # seconds for requests in flight when a signal ends the pr
 _PAUSE_AT: Final = 8 << 20  # unread bytes from which on nothing more is read from the client
 _END_AT: Final = 64 << 20  # unread bytes from which on the next message ends the connection
 _CHUNK: Final = 256 * 1024
+_HELD: Final = 4096  # bytes of a message that may wait for others to be written with it
 
 
 def run_stdio(server: Host) -> None:
@@ -116,6 +118,12 @@ class _StdioSession(Session):
         super().__init__(server, writer.send)
         self._writer = writer
 
+    def deliver(self, call: Call, data: bytes) -> None:
+        if self.connection.in_flight:
+            self._writer.send_soon(data)
+        else:
+            self._writer.send(data)
+
     def notify(self, method: str, params: dict[str, Any], revision: Revision | None = None) -> None:
         if method not in DROPPABLE or self._writer.unread <= DROP_AT:
             super().notify(method, params, revision)
@@ -183,6 +191,10 @@ class _StdoutWriter:
         while line:
             line = line[os.write(self._descriptor, line) :]
 
+    def send_soon(self, data: bytes) -> None:
+        """The same, where more may follow in this round of the event loop, and go in one write."""
+        self.send(data)
+
     async def drain(self, seconds: float) -> None:
         """Wait until everything is written, at most `seconds`."""
 
@@ -195,6 +207,7 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
         self._ended = ended
         self._transport: asyncio.WriteTransport | None = None
         self._reader: asyncio.ReadTransport | None = None
+        self._held: list[bytes] = []  # messages of this round of the event loop
 
     @property
     def unread(self) -> int:  # type: ignore[override] # - an attribute of those that block instead
@@ -221,7 +234,20 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
         self._ended.set()
 
     def send(self, data: bytes) -> None:
-        if self._transport is None:
+        self._held.append(data)
+        self._flush()
+
+    def send_soon(self, data: bytes) -> None:
+        if len(data) > _HELD:
+            self.send(data)
+            return
+        if not self._held:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._held.append(data)
+
+    def _flush(self) -> None:
+        held, self._held = self._held, []
+        if self._transport is None or not held:
             return
         if self._transport.get_write_buffer_size() > _END_AT:
             sys.stderr.write(f"error: the client has left {_END_AT} bytes unread; the connection ends\n")
@@ -229,9 +255,11 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
             self._transport = None
             self._ended.set()
             return
-        self._transport.write(data + b"\n")
+        held.append(b"")
+        self._transport.write(b"\n".join(held))
 
     async def drain(self, seconds: float) -> None:
+        self._flush()
         if self._transport is None or not self._transport.get_write_buffer_size():
             return
         closed = asyncio.Event()

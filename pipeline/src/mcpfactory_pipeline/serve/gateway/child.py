@@ -71,6 +71,7 @@ class Child:
         self._starting = asyncio.Lock()
         self._contexts: list[Context] = []
         self._idle_timer: asyncio.TimerHandle | None = None
+        self._idle_since = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -87,11 +88,10 @@ class Child:
         """
         self.calls += 1
         self._contexts.append(ctx)
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
-            self._idle_timer = None
         try:
-            client = await self._running_client()
+            client = self._client
+            if client is None or client.lost is not None:
+                client = await self._running_client()
             return await _forward(client, method, params, ctx, self._plain)
         except (ConnectionLostError, ProtocolError, TimeoutError, PipelineError) as error:
             raise self._tool_error(error) from None
@@ -104,7 +104,7 @@ class Child:
         finally:
             self._contexts.remove(ctx)
             if not self._contexts:
-                self._idle_timer = asyncio.get_running_loop().call_later(self._idle, self._stop_idle)
+                self._wait_idle()
 
     async def probe(self) -> None:
         """Start the server, so that `on_started` learns what it offers.
@@ -117,8 +117,7 @@ class Child:
         except (ConnectionLostError, ProtocolError, TimeoutError, McpError, PipelineError) as error:
             raise self._tool_error(error) from None
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if not self._contexts:
-            self._stop_idle()
+        self._stop_idle()
 
     async def aclose(self) -> None:
         """End the process."""
@@ -168,6 +167,24 @@ class Child:
             self._set_condition("awake")
             self._spawn(self._on_started(self, client))
             return client
+
+    def _wait_idle(self) -> None:
+        """Stop the server when it has been idle for its time from now on. The timer of an earlier call goes on, and looks then."""
+        loop = asyncio.get_running_loop()
+        self._idle_since = loop.time()
+        if self._idle_timer is None:
+            self._idle_timer = loop.call_later(self._idle, self._look_idle)
+
+    def _look_idle(self) -> None:
+        loop = asyncio.get_running_loop()
+        end = self._idle_since + self._idle
+        self._idle_timer = None
+        if self._contexts:
+            return  # the end of the last call waits anew
+        if loop.time() < end:
+            self._idle_timer = loop.call_at(end, self._look_idle)
+        else:
+            self._stop_idle()
 
     def _stop_idle(self) -> None:
         if self._contexts or self._client is None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from mcpfactory_codegen.describe.suspicion import order_in
 from mcpfactory_pipeline.base.text import UNSEEN
 from mcpfactory_pipeline.serve.gateway.listing import ServerListing
+from mcpfactory_runtime.protocol.jsonrpc import encode
 
 __all__ = ["plain_answer", "plain_listing", "plain_text"]
 
@@ -29,6 +30,7 @@ _WORDS: Final = _VALUES | {
     *("$ref", "$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "contentEncoding", "contentMediaType"),
 }
 """Members whose texts programs read: what cannot be changed. All others are for readers."""
+_SIGNS: Final = (b"\\u", b"\\b", b"\\f", b"\x7f")  # how JSON writes what ASCII has of hidden characters
 
 
 def plain_listing(listing: ServerListing) -> tuple[ServerListing, tuple[str, ...]]:
@@ -57,13 +59,22 @@ def plain_text(text: str) -> str:
 
 def plain_answer(value: Any) -> Any:
     """Return what a server said, whatever it is, without characters that a person does not see. What has none is returned itself."""
+    return value if _is_plain_json(encode(value)) else _plain_value(value)
+
+
+def _is_plain_json(data: bytes) -> bool:
+    """Whether JSON has nothing but visible ASCII and white space in it: one look at all of it, and no walk through its parts."""
+    return data.isascii() and not any(sign in data for sign in _SIGNS)
+
+
+def _plain_value(value: Any) -> Any:
     if isinstance(value, str):
         return value if value.isascii() and value.isprintable() else plain_text(value)
     if isinstance(value, list):
-        items = [plain_answer(one) for one in value]
+        items = [_plain_value(one) for one in value]
         return value if all(map(operator.is_, items, value)) else items
     if isinstance(value, dict):
-        members = {plain_text(name): plain_answer(one) for name, one in value.items()}
+        members = {plain_text(name): _plain_value(one) for name, one in value.items()}
         same = members.keys() == value.keys() and all(members[name] is one for name, one in value.items())
         return value if same else members
     return value

@@ -1,0 +1,74 @@
+"""What is written to a pipe in one round of the event loop: nothing waits longer, and nothing overtakes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from mcpfactory_runtime.client.streams import StdioChannel
+from mcpfactory_runtime.transports.stdio import _PipeWriter
+
+pytestmark = pytest.mark.anyio
+
+
+class Pipe(asyncio.WriteTransport):
+    """Keeps what is written to it, a write each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[bytes] = []
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Never full."""
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def write(self, data: Any) -> None:
+        self.writes.append(bytes(data))
+
+    async def drain(self) -> None:
+        """As a `StreamWriter`."""
+
+
+def opened() -> tuple[_PipeWriter, Pipe]:
+    writer, pipe = _PipeWriter(0, asyncio.Event()), Pipe()
+    writer.connection_made(pipe)
+    return writer, pipe
+
+
+async def test_answers_of_one_round_go_in_one_write_and_before_what_comes_after_them() -> None:
+    writer, pipe = opened()
+    writer.send_soon(b"1")
+    writer.send_soon(b"2")
+    assert pipe.writes == []
+    await asyncio.sleep(0)
+    assert pipe.writes == [b"1\n2\n"]
+    writer.send_soon(b"3")
+    writer.send(b"4")
+    assert pipe.writes[1:] == [b"3\n4\n"]
+    writer.send_soon(b"5")
+    await writer.drain(0)
+    assert pipe.writes[2:] == [b"5\n"]
+
+
+async def test_a_large_answer_does_not_wait() -> None:
+    writer, pipe = opened()
+    writer.send_soon(b"x" * 5000)
+    assert [len(data) for data in pipe.writes] == [5001]
+
+
+async def test_a_client_writes_its_first_message_at_once_and_the_others_of_the_round_together() -> None:
+    pipe = Pipe()
+    channel: Any = StdioChannel(["unused"])
+    channel._process = type("Process", (), {"stdin": pipe})()
+    for message in (1, 2, 3):
+        await channel.send(message, {})
+    assert pipe.writes == [b"1\n"]
+    await asyncio.sleep(0)
+    assert pipe.writes == [b"1\n", b"2\n3\n"]
+    await asyncio.sleep(0)
+    await channel.send(4, {})
+    assert pipe.writes[2:] == [b"4\n"]
