@@ -13,6 +13,7 @@ HOMES = {
     "copier": ("factory/codegen/src/mcpfactory_codegen/servers/rendering.py",),
     "openapi_pydantic": ("factory/codegen/src/mcpfactory_codegen/openapi/",),
     "httpx": (
+        "factory/runtime/src/mcpfactory_runtime/auth/providers.py",
         "factory/runtime/src/mcpfactory_runtime/upstream/client.py",
         "factory/runtime/src/mcpfactory_runtime/client/http.py",
         "factory/runtime/src/mcpfactory_runtime/protocol/decoding.py",  # its error for a body that cannot be read

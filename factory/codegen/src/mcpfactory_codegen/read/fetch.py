@@ -21,7 +21,7 @@ __all__ = ["FetchError", "fetch", "host_of", "public_only", "redirected"]
 
 _SECONDS: Final = 30.0
 _PORTS: Final = {"http": 80, "https": 443}
-_BESIDES: ContextVar[Collection[str] | None] = ContextVar("besides", default=None)
+_BESIDES: Final[ContextVar[Collection[str] | None]] = ContextVar("besides", default=None)
 
 
 class FetchError(McpfactoryError):

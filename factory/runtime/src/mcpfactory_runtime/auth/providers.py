@@ -1,0 +1,245 @@
+"""Authorization servers that people have: where their keys are, and how those check tokens that are no JWTs.
+
+Each function returns an `Authorization`; `options` are its other fields. Whatever vouches for an opaque token is asked once a
+minute for each token, which is remembered by its hash alone, and must say that the token was issued for this server's own
+client: a token that somebody got for another application opens nothing here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from base64 import b64encode
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from hashlib import sha256
+from typing import Any, Final
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+
+from mcpfactory_runtime.auth.authorization import Authorization, AuthorizationError
+
+__all__ = ["api_keys", "auth0", "entra", "github", "google", "introspection", "keycloak", "okta"]
+
+Claims = Mapping[str, Any]
+_Ask = Callable[[str], Awaitable[Claims | None]]
+
+_KEPT: Final = 60.0  # seconds that an answer about a token counts
+_MOST: Final = 1000  # answers that are kept
+_SECONDS: Final = 10.0  # for one answer
+_LARGEST: Final = 1 << 20  # bytes of one answer
+_SHORTEST: Final = 24  # characters of an API key
+_DIGEST: Final = re.compile(r"sha256:([0-9a-f]{64})")
+_MANY_TENANTS: Final = frozenset({"common", "organizations", "consumers"})
+
+
+# --- issuers of JWTs: their keys are at a known place ---
+
+
+def keycloak(url: str, realm: str, resource: str, **options: Any) -> Authorization:
+    """Keycloak, by its base URL and realm. Tokens name `resource` through an audience mapper."""
+    issuer = f"{url.rstrip('/')}/realms/{realm}"
+    return Authorization(
+        issuer=issuer, jwks_url=f"{issuer}/protocol/openid-connect/certs", resource=resource, **options
+    )
+
+
+def auth0(domain: str, resource: str, **options: Any) -> Authorization:
+    """Auth0, by the tenant's domain (`acme.eu.auth0.com`). The API's identifier there is `resource`, or one of `audiences`."""
+    issuer = f"https://{domain}/"
+    return Authorization(issuer=issuer, jwks_url=f"{issuer}.well-known/jwks.json", resource=resource, **options)
+
+
+def okta(domain: str, resource: str, *, server: str = "default", **options: Any) -> Authorization:
+    """Okta, by its domain and the custom authorization server's id; that of the organisation itself issues tokens for Okta alone."""
+    issuer = f"https://{domain}/oauth2/{server}"
+    return Authorization(issuer=issuer, jwks_url=f"{issuer}/v1/keys", resource=resource, **options)
+
+
+def entra(tenant: str, resource: str, *, client_id: str, **options: Any) -> Authorization:
+    """Microsoft Entra ID, by the tenant's id and the id of the application that stands for this server (access tokens of version 2).
+
+    Raises:
+        AuthorizationError: a tenant that stands for all of them: whoever has an account anywhere could call.
+    """
+    if tenant in _MANY_TENANTS:
+        raise AuthorizationError(f"{tenant!r} lets in every tenant\nhint: the id of the one whose people may call")
+    place = f"https://login.microsoftonline.com/{tenant}"
+    audiences = (client_id, f"api://{client_id}", *options.pop("audiences", ()))
+    keys = f"{place}/discovery/v2.0/keys"
+    return Authorization(issuer=f"{place}/v2.0", jwks_url=keys, resource=resource, audiences=audiences, **options)
+
+
+# --- what vouches for opaque tokens ---
+
+
+def introspection(
+    issuer: str, url: str, resource: str, *, client_id: str, client_secret: str, **options: Any
+) -> Authorization:
+    """Any authorization server with token introspection (RFC 7662) at `url`, where this server is `client_id`."""
+    headers = {**_basic(client_id, client_secret), "Content-Type": "application/x-www-form-urlencoded"}
+
+    async def ask(token: str) -> Claims | None:
+        content = urlencode({"token": token, "token_type_hint": "access_token"})
+        status, answer = await _posted(url, headers, content)
+        if status != 200 or not isinstance(answer.get("active"), bool):
+            raise OSError(f"introspection answered {status}")
+        return answer if answer["active"] else None
+
+    return Authorization(issuer=issuer, resource=resource, verify=_remembered(ask), **options)
+
+
+def github(
+    resource: str,
+    *,
+    client_id: str,
+    client_secret: str,
+    api_url: str = "https://api.github.com",
+    issuer: str = "https://github.com/login/oauth",
+    **options: Any,
+) -> Authorization:
+    """GitHub, by the OAuth or GitHub App that stands for this server; `subject` is the user's number, `claims["login"]` the name.
+
+    `api_url` and `issuer` are others for an Enterprise server.
+    """
+    headers = {**_basic(client_id, client_secret), "Content-Type": "application/json"}
+    url = f"{api_url.rstrip('/')}/applications/{quote(client_id, '')}/token"
+
+    async def ask(token: str) -> Claims | None:
+        status, answer = await _posted(url, headers, json.dumps({"access_token": token}))
+        if status in {404, 422}:  # not a token of this application
+            return None
+        user = answer.get("user")
+        if status != 200 or not isinstance(user, dict):
+            raise OSError(f"GitHub answered {status}")
+        scopes = answer.get("scopes")
+        return {
+            "iss": issuer,
+            "aud": authorization.resource,
+            "sub": str(user.get("id", "")),
+            "login": user.get("login"),
+            "client_id": client_id,
+            "scope": " ".join(scopes) if isinstance(scopes, list) else "",
+        }
+
+    authorization = Authorization(issuer=issuer, resource=resource, verify=_remembered(ask), **options)
+    return authorization
+
+
+def google(
+    resource: str, *, client_id: str, check_url: str = "https://oauth2.googleapis.com/tokeninfo", **options: Any
+) -> Authorization:
+    """Google, by the OAuth client that stands for this server; `subject` is the account's number."""
+    issuer = "https://accounts.google.com"
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+
+    async def ask(token: str) -> Claims | None:
+        status, answer = await _posted(check_url, headers, urlencode({"access_token": token}))
+        if status == 400:
+            return None
+        if status != 200:
+            raise OSError(f"Google answered {status}")
+        if answer.get("aud") != client_id:
+            return None
+        claims: dict[str, Any] = {
+            name: answer[name] for name in ("sub", "scope", "email", "email_verified") if name in answer
+        }
+        expires = str(answer.get("exp", ""))
+        return {
+            **claims,
+            "iss": issuer,
+            "aud": authorization.resource,
+            "client_id": client_id,
+            "exp": int(expires) if expires.isdecimal() else 0,
+        }
+
+    authorization = Authorization(issuer=issuer, resource=resource, verify=_remembered(ask), **options)
+    return authorization
+
+
+def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str] | None = None) -> Authorization:
+    """Keys that clients send as bearer tokens: name of the caller → its key, or `sha256:` and the digest of it.
+
+    Args:
+        resource: the URL of the MCP endpoint.
+        keys: by name, which is the principal's `subject`.
+        scopes: what each may do, words with spaces between; by name.
+
+    Raises:
+        AuthorizationError: a key that can be guessed, one that two have, or scopes of nobody.
+    """
+    digests: dict[str, str] = {}
+    for name, key in keys.items():
+        if not _DIGEST.fullmatch(key) and len(key) < _SHORTEST:
+            raise AuthorizationError(
+                f"the key of {name} can be guessed\nhint: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+            )
+        digest = key.removeprefix("sha256:") if _DIGEST.fullmatch(key) else _digest(key)
+        if digest in digests:
+            raise AuthorizationError(f"{digests[digest]} and {name} have one key\nhint: each caller needs its own")
+        digests[digest] = name
+    granted = dict(scopes or {})
+    if strange := granted.keys() - keys.keys():
+        raise AuthorizationError(f"{', '.join(sorted(strange))} has scopes and no key\nhint: name a caller of `keys`")
+    origin = urlunsplit((*urlsplit(resource)[:2], "", "", ""))
+
+    def known(token: str) -> Claims | None:
+        name = digests.get(_digest(token))
+        return None if name is None else {"aud": authorization.resource, "sub": name, "scope": granted.get(name, "")}
+
+    authorization = Authorization(issuer=origin, resource=resource, verify=known)
+    return authorization
+
+
+def _digest(text: str) -> str:
+    """Return what is looked up in place of a secret: how long that takes tells nothing of it."""
+    return sha256(text.encode()).hexdigest()
+
+
+def _basic(client_id: str, client_secret: str) -> dict[str, str]:
+    """Return the header of a client that names itself (RFC 6749 §2.3.1)."""
+    pair = f"{quote(client_id, '')}:{quote(client_secret, '')}"
+    return {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
+
+
+def _remembered(ask: _Ask) -> _Ask:
+    """Return a function that asks once a minute for each token, and keeps no token."""
+    kept: OrderedDict[str, tuple[float, Claims | None]] = OrderedDict()
+
+    async def verify(token: str) -> Claims | None:
+        digest, now = _digest(token), time.monotonic()
+        if digest in kept and kept[digest][0] > now:
+            return kept[digest][1]
+        answer = await ask(token)
+        kept[digest] = (now + _KEPT, answer)
+        kept.move_to_end(digest)
+        if len(kept) > _MOST:
+            kept.popitem(last=False)
+        return answer
+
+    return verify
+
+
+async def _posted(url: str, headers: Mapping[str, str], content: str) -> tuple[int, dict[str, Any]]:
+    """Return status and JSON object of an answer, {} where it is none. Raises OSError."""
+    import httpx  # noqa: PLC0415 - for providers that are asked
+
+    from mcpfactory_runtime.protocol.decoding import aiter_decoded  # noqa: PLC0415 - likewise
+
+    try:
+        async with (
+            httpx.AsyncClient(timeout=_SECONDS, trust_env=False, follow_redirects=False) as client,
+            client.stream("POST", url, headers={**headers, "Accept": "application/json"}, content=content) as response,
+        ):
+            body = b""
+            async for part in aiter_decoded(response):
+                body += part
+                if len(body) > _LARGEST:
+                    raise OSError(f"{url} answered more than {_LARGEST} bytes")
+    except httpx.HTTPError as error:
+        raise OSError(f"{url}: {type(error).__name__}") from None
+    try:
+        answer = json.loads(body)
+    except ValueError:
+        answer = {}
+    return response.status_code, answer if isinstance(answer, dict) else {}
