@@ -183,14 +183,17 @@ class StoreRelay:
             return True
         if taken is None:
             return False
+        start: Any = None  # kept until more comes: a head without a body lets clients send their next request
         started, read = False, 0
         while (frame := await exchange.frames.get()) is not None:
             told, data = frame
             if told["kind"] == "start":
-                started = True
                 headers = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in told["headers"]]
-                await send({"type": "http.response.start", "status": told["status"], "headers": headers})
+                start = {"type": "http.response.start", "status": told["status"], "headers": headers}
                 continue
+            if not started:
+                await send(start)
+                started = True
             await send({"type": "http.response.body", "body": data, "more_body": told["kind"] == "part"})
             if told["kind"] == "end":
                 return True
