@@ -167,6 +167,7 @@ def test_only_what_a_tool_says_of_itself_is_unfinished(texts: list[str], found: 
         ("Noted: {}", "Work in progress", []),  # it repeats what it was told
         ("{} is coming soon.", "Dune", []),
         ("Status of the card: {}", "TODO", []),
+        ("{}: not implemented yet", "e", UNFINISHED),
     ],
 )
 def test_what_a_tool_repeats_is_not_what_it_says(text: str, query: str, found: list[Any]) -> None:

@@ -96,7 +96,8 @@ def _says_unfinished(call: RecordedCall, *, repeated: bool) -> bool:
     """Whether a tool says of itself that it is not done. What it was given, and repeats, are not its own words."""
     text = "\n".join(_texts_of(answer_text(call.exchange).strip()))
     given = sorted((value for value in sent_arguments(call).values() if isinstance(value, str) and value), key=len)
-    own = reduce(lambda left, value: left.replace(value, " "), reversed(given), text)
+    parts = [rf"(?<!\w){re.escape(value)}(?!\w)" for value in reversed(given)]
+    own = reduce(lambda left, part: re.sub(part, " ", left), parts, text)
     if _UNFINISHED.search(own):
         return True
     soon, later = _SOON.search(own), _LATER.search(own)
