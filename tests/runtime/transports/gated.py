@@ -8,8 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from mcpfactory_runtime import Context, Server
+from mcpfactory_runtime.server.middleware import RateLimit
 
 server = Server("gated", version="1")
+server.add_middleware(RateLimit({"scarce": "3/h"}))
+
+
+@server.tool
+async def scarce() -> str:
+    """What may be called three times in an hour."""
+    return "given"
 
 
 @server.tool

@@ -106,6 +106,12 @@ def test_a_change_at_one_process_is_told_to_clients_of_the_other(two: tuple[Web,
         assert "tools/list_changed" in events(own.iter_lines(), 1)[0]["data"]
 
 
+def test_the_rate_of_a_tool_is_counted_by_all_processes_together(two: tuple[Web, Web]) -> None:
+    said = [text_of(web.call("scarce", {})) for web in (*two, *two)]
+    assert said[:3] == ["given"] * 3
+    assert said[3].startswith("scarce may be called 3 times in 3600 s")
+
+
 def test_a_process_that_ends_in_order_hands_its_sessions_over(two: tuple[Web, Web]) -> None:
     one, other = two
     headers = one.begin()

@@ -18,6 +18,7 @@ from mcpfactory_runtime.server.threads import in_thread
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.store.base import SharedStore
 
 __all__ = ["Composed"]
 
@@ -33,8 +34,15 @@ class Composed:
     def __init__(self) -> None:
         self.parts: list[Any] = []
         """The servers that were mounted here; their lifespans are entered with this one's."""
+        self.store: SharedStore | None = None
+        """What processes that serve the same clients share; None where this process is alone."""
         self.wholes: dict[Any, None] = {}
         """The servers that this one was mounted in; their clients are told when a resource of this one changes."""
+
+    def share(self, store: SharedStore | None) -> None:
+        """Let this server and its parts count in a store what all processes together may do; None ends that."""
+        for one in _all_parts(self):
+            one.store = store
 
     def mount(self, part: Any, prefix: str = "") -> None:
         """Offer everything that another server has: tools, resources, templates, prompts, and completion for them.
@@ -71,6 +79,8 @@ class Composed:
             others = registry.completion
             registry.completion = Completer(_Completions(part, before, others))
         self.parts.append(part)
+        if self.store is not None:
+            part.share(self.store)
         part.wholes[self] = None
         for kind in ("tools", "resources", "prompts"):
             self.notify_changed(kind)

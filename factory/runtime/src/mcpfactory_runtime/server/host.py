@@ -44,6 +44,7 @@ class Host(Protocol):
         state: what the lifespan yielded.
         metrics: the figures to be served; None without any.
         readiness: the author's checks of whether it can do its work.
+        store: what processes that serve the same clients share; None where this one is alone.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Host(Protocol):
     state: Any
     metrics: ServedMetrics | None
     readiness: Readiness
+    store: SharedStore | None
 
     @property
     def capabilities(self) -> Json:
@@ -76,6 +78,9 @@ class Host(Protocol):
     @property
     def extensions(self) -> Sharer:
         """What keeps tasks."""
+
+    def share(self, store: SharedStore | None) -> None:
+        """Count in a store from now on; None ends that."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Enter the life of the process."""

@@ -45,6 +45,8 @@ class Sharing:
             await self.events.open()
             server.extensions.share(self._store, self._processes)
             await server.sealer.share(self._store)
+            stack.callback(server.share, None)
+            server.share(self._store)
             yield
 
 

@@ -1,0 +1,77 @@
+"""The rate of a tool, counted by two servers that share a store of each kind: in memory, in a file and in a real Redis."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpfactory_runtime import Server
+from mcpfactory_runtime.server.middleware import RateLimit
+from mcpfactory_runtime.store.address import create_store
+from mcpfactory_runtime.store.base import SharedStore, StoreError
+from mcpfactory_runtime.testing import connect
+
+pytestmark = pytest.mark.anyio
+
+
+def limited(store: SharedStore, clock: Any) -> Server:
+    whole, part = Server("whole"), Server("part")
+    part.add_middleware(RateLimit({"double": "3/m"}, clock=clock, now=clock))
+
+    @part.tool
+    async def double(number: int) -> int:
+        return number * 2
+
+    whole.mount(part)
+    whole.share(store)
+    return whole
+
+
+async def said(client: Any) -> str:
+    return str((await client.call_tool("double", {"number": 1}))["content"][0]["text"])
+
+
+async def test_two_servers_count_together_and_tokens_come_back(store: SharedStore) -> None:
+    now = 1000.0
+    servers = [limited(store, lambda: now) for _ in range(2)]
+    async with connect(servers[0]) as one, connect(servers[1]) as two:
+        together = await asyncio.gather(*(said(client) for client in (one, two) * 4))
+        refused = "double may be called 3 times in 60 s; the next call may come in 20 s."
+        assert sorted(together) == ["2"] * 3 + [refused] * 5
+        now += 20
+        assert sorted([await said(one), await said(two)]) == ["2", refused]
+
+
+async def test_a_process_whose_clock_is_behind_gives_no_tokens_back() -> None:
+    times = [1000.0]
+    async with connect(limited(create_store("memory:"), lambda: times[-1])) as client:
+        assert await said(client) == "2"
+        times.append(940.0)
+        assert await said(client) == "2"
+        times.append(1000.0)
+        assert [await said(client) == "2" for _ in range(2)] == [True, False]
+
+
+async def test_two_stores_on_one_file_are_one(tmp_path: Path) -> None:
+    stores = [create_store(f"sqlite:///{tmp_path / 'store.db'}") for _ in range(2)]
+    try:
+        async with connect(limited(stores[0], lambda: 7.0)) as one, connect(limited(stores[1], lambda: 7.0)) as two:
+            together = await asyncio.gather(*(said(client) for client in (one, two) * 4))
+    finally:
+        for store in stores:
+            await store.aclose()
+    assert together.count("2") == 3
+
+
+async def test_where_the_store_fails_each_counts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = create_store("memory:")
+
+    async def fail(*_: Any) -> None:
+        raise StoreError("gone")
+
+    monkeypatch.setattr(store, "get", fail)
+    async with connect(limited(store, lambda: 7.0)) as client:
+        assert [(await said(client)) == "2" for _ in range(4)] == [True, True, True, False]
