@@ -44,6 +44,8 @@ def passed_trace(carrier: Mapping[str, Any]) -> dict[str, str]:
     Args:
         carrier: the other's `_meta` or HTTP headers. What is not well-formed is left out.
     """
+    if not carrier:
+        return current_trace()
     found = {name: carrier[name] for name in TRACE_FIELDS if _well_formed(name, carrier.get(name))}
     here = current_trace()
     if "traceparent" in here or "traceparent" not in found:  # a `tracestate` means nothing without its `traceparent`
