@@ -201,6 +201,15 @@ async def test_a_check_that_hangs_has_failed_and_is_not_called_again_until_it_re
     assert [await readiness.look(), calls] == [{"hanging": True}, 2]
 
 
+async def test_what_a_check_returns_to_be_awaited_counts() -> None:
+    async def ping(database: str) -> None:
+        raise OSError(f"no {database}")
+
+    readiness = Readiness()
+    readiness.add(lambda: ping("books"))
+    assert await readiness.look() == {"<lambda>": False}
+
+
 def test_a_check_with_parameters_or_a_name_twice_says_what_to_write() -> None:
     server = _checked()
     with pytest.raises(TypeError, match=r"has parameters: pool\nhint: it is called without any"):

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from inspect import Parameter, iscoroutinefunction, signature
+from inspect import Parameter, isawaitable, iscoroutinefunction, signature
 from typing import Any, Final
 
 from mcpfactory_runtime.server.threads import in_thread
@@ -90,7 +90,8 @@ class Readiness:
 
 
 async def _call(check: Check) -> Any:
-    return await (check() if iscoroutinefunction(check) else in_thread(check, {}))
+    result = check() if iscoroutinefunction(check) else await in_thread(check, {})
+    return await result if isawaitable(result) else result  # what a lambda returns, say
 
 
 def _failure(call: asyncio.Task[Any], patience: float) -> str:
