@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mcpfactory_runtime.client import Client, accept_defaults
-from mcpfactory_runtime.client.oauth import OAuth, OAuthError
+from mcpfactory_runtime.client.oauth import IdentityProvider, OAuth, OAuthError, PrivateKey, Workload
 from mcpfactory_runtime.revisions import MODERN
 
 Json = dict[str, Any]
@@ -107,6 +107,23 @@ def issuer_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
+def key_in(context: Json) -> PrivateKey | None:
+    """The key that the context gives."""
+    pem = context.get("private_key_pem")
+    return PrivateKey(pem, context["signing_algorithm"]) if pem else None
+
+
+def assertion_in(context: Json) -> Workload | IdentityProvider | None:
+    """What says on whose behalf the client acts."""
+    if "valid_jwt" in context:
+        return Workload(lambda _issuer: str(context["valid_jwt"]))
+    if "idp_id_token" in context:
+        return IdentityProvider(
+            context["idp_token_endpoint"], lambda: str(context["idp_id_token"]), context["idp_client_id"]
+        )
+    return None
+
+
 PLAYS: dict[str, Play] = {
     "elicitation-sep1034-client-defaults": call_all,
     "http-custom-headers": replay,
@@ -133,11 +150,13 @@ async def main() -> None:
         "sampling": lambda _params: {"role": "assistant", "content": {"type": "text", "text": "tea"}, "model": "none"},
         "roots": [{"uri": "file:///tmp"}],
         "oauth": OAuth(
-            None if "client-credentials" in scenario else browse,
+            None if "client-credentials" in scenario or "wif" in scenario or "enterprise" in scenario else browse,
             redirect_uri="http://localhost:3000/callback",
             client_id=context.get("client_id", ""),
             client_secret=context.get("client_secret", ""),
-            issuer=issuer_of(sys.argv[-1]) if context.get("client_secret") else "",
+            issuer=issuer_of(sys.argv[-1]) if context.get("client_secret") or "valid_jwt" in context else "",
+            private_key=key_in(context),
+            assertion=assertion_in(context),
             document="https://conformance-test.local/client-metadata.json",
         ),
     }

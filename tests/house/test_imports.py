@@ -26,6 +26,8 @@ HOMES = {
     "jinja2": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
     "jwt": (
         "factory/runtime/src/mcpfactory_runtime/auth/jose.py",
+        "factory/runtime/src/mcpfactory_runtime/oauth/assertion.py",
+        "factory/runtime/src/mcpfactory_runtime/oauth/dpop.py",
         "factory/runtime/src/mcpfactory_runtime/upstream/account.py",
     ),
     "opentelemetry": (

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mcpfactory_runtime.addresses import describe_private
+from mcpfactory_runtime.oauth.assertion import Assertion, IdentityProvider, PrivateKey, Workload
 from mcpfactory_runtime.oauth.challenge import Challenge, bearer_challenge
+from mcpfactory_runtime.oauth.dpop import ALGORITHM, ProofKey, can_prove, wants_nonce
 from mcpfactory_runtime.oauth.grants import (
     GrantContext,
     Tokens,
     authorization_code_grant,
     client_credentials_grant,
+    jwt_bearer_grant,
     refresh_token_grant,
 )
 from mcpfactory_runtime.oauth.loopback import Loopback
@@ -42,15 +45,16 @@ from mcpfactory_runtime.oauth.model import (
 )
 from mcpfactory_runtime.oauth.registration import Identity, Registration, register
 
-__all__ = ["Fetch", "Loopback", "OAuth", "OAuthError", "Visit"]
+__all__ = ["Fetch", "IdentityProvider", "Loopback", "OAuth", "OAuthError", "PrivateKey", "Visit", "Workload"]
 
+_KEY: Final = "dpop key"  # in the store
 _MARGIN: Final = 10.0  # seconds before its end at which a token counts as expired
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "registration_endpoint")
 
 
 @dataclass(frozen=True, slots=True)
 class _ServerToken:
-    """A token for one MCP server. `requested` are the scopes asked for, `granted` those that the token has."""
+    """A token for one MCP server. `requested` are the scopes asked for, `granted` those that the token has; `bound`: it needs our proof."""
 
     access_token: str
     refresh_token: str
@@ -58,6 +62,7 @@ class _ServerToken:
     issuer: str
     requested: tuple[str, ...]
     granted: tuple[str, ...]
+    bound: bool = False
 
 
 class OAuth:
@@ -73,6 +78,8 @@ class OAuth:
         name: what consent pages call the client.
         store: where registrations and tokens are kept, as JSON objects; they are secrets. A dict when not given.
         clock: seconds since the epoch.
+        private_key: stands for a secret where `client_id` is registered with its public half.
+        assertion: says on whose behalf the client acts, without a browser: a `Workload`, or an `IdentityProvider`; with `issuer`.
         private_hosts: names of hosts of a private network that MCP servers may lead to, as `auth.corp.example`.
     """
 
@@ -88,16 +95,24 @@ class OAuth:
         name: str = "mcpfactory",
         store: MutableMapping[str, Json] | None = None,
         clock: Callable[[], float] = time.time,
+        private_key: PrivateKey | None = None,
+        assertion: Assertion | None = None,
         private_hosts: Iterable[str] = (),
     ) -> None:
         if visit is not None and not redirect_uri:
             raise ValueError("a browser needs a redirect_uri to come back to")
+        if assertion is not None and not issuer:
+            raise ValueError("an assertion is for one authorization server\nhint: give issuer")
         self._visit = visit
-        self._identity = Identity(name, redirect_uri, client_id, client_secret, issuer, document)
+        self._private_key = private_key
+        self._assertion = assertion
+        signs = private_key is not None
+        self._identity = Identity(name, redirect_uri, client_id, client_secret, issuer, document, signs)
         self._store: MutableMapping[str, Json] = {} if store is None else store
         self._clock = clock
         self._private_hosts = frozenset(host.lower() for host in private_hosts)
         self._lock = asyncio.Lock()
+        self._key: ProofKey | None = None
 
     def token(self, url: str) -> str:
         """Return the access token for the MCP server at `url`; "" when there is none that is still good."""
@@ -109,6 +124,31 @@ class OAuth:
     def permits_private(self, url: str) -> bool:
         """Return whether the host that a URL names is one of `private_hosts`: what a person named, whatever address it has."""
         return (urlsplit(url).hostname or "") in self._private_hosts
+
+    def headers(self, method: str, url: str, token: str, at: str) -> dict[str, str]:
+        """Return what a request at `at` presents the token of the MCP server at `url` with; {} without one."""
+        held = self._stored(url)
+        if not token:
+            return {}
+        if held is None or not held.bound:
+            return {"Authorization": f"Bearer {token}"}
+        return {"Authorization": f"DPoP {token}", "DPoP": self._proof_key().proof(method, at, self._clock(), token)}
+
+    def wants_proof_again(self, url: str, status: int, headers: Mapping[str, str]) -> bool:
+        """Return whether a refusal asks for the same once more, with a nonce; the nonces of answers are kept."""
+        held = self._stored(url)
+        if held is None or not held.bound:
+            return False
+        fresh = self._proof_key().note(url, headers)
+        return fresh and wants_nonce(status, headers.get("www-authenticate", ""))
+
+    def _proof_key(self) -> ProofKey:
+        """Return our key; it is kept with the tokens that are bound to it."""
+        if self._key is None:
+            known = self._store.get(_KEY)
+            self._key = ProofKey(str(known["pem"]) if known else "")
+            self._store[_KEY] = {"pem": self._key.pem}
+        return self._key
 
     @staticmethod
     def refused(status: int, header: str) -> bool:
@@ -149,7 +189,9 @@ class OAuth:
         resource = yield from _find_resource(url, challenge)
         server = yield from _find_authorization_server(resource, url, self._identity.issuer)
         registration = yield from self._registration(server)
-        context = GrantContext(server, registration, resource.identifier if resource else "")
+        key = self._proof_key() if ALGORITHM in server.proofs and can_prove() else None
+        place = resource.identifier if resource else ""
+        context = GrantContext(server, registration, place, self._prove, key, self._clock)
         before = held.requested if held else ()
         if status == 401 and held and held.refresh_token and held.issuer == server.issuer:
             try:
@@ -160,7 +202,9 @@ class OAuth:
                 return self._keep(url, server, before, tokens, held.granted)
         scopes = _scopes(challenge, resource, server, before)
         try:
-            if self._visit is None:
+            if self._assertion is not None:
+                tokens = yield from self._by_assertion(context, url)
+            elif self._visit is None:
                 tokens = yield from client_credentials_grant(context, scopes)
             else:
                 tokens = yield from authorization_code_grant(context, self._identity.redirect_uri, scopes)
@@ -169,6 +213,18 @@ class OAuth:
                 self._store.pop(_client_of(server), None)  # it was forgotten there; the next time registers anew
             raise
         return self._keep(url, server, scopes, tokens, scopes)
+
+    def _by_assertion(self, context: GrantContext, url: str) -> Steps[Tokens]:
+        """Exchange a statement that is for the authorization server that was chosen beforehand, and for no other."""
+        assert self._assertion is not None
+        if context.server.issuer != self._identity.issuer:
+            raise OAuthError("issuer_mismatch", f"{url} uses {context.server.issuer}, not {self._identity.issuer}")
+        statement = yield from self._assertion.steps(context.server.issuer, context.resource or url)
+        return (yield from jwt_bearer_grant(context, statement))
+
+    def _prove(self, audience: str) -> dict[str, str]:
+        assert self._private_key is not None
+        return self._private_key.proof(self._identity.client_id, audience, self._clock())
 
     def _registration(self, server: AuthorizationServer) -> Steps[Registration]:
         known = self._store.get(_client_of(server))
@@ -192,7 +248,9 @@ class OAuth:
         """Keep tokens; `granted` are their scopes when the answer did not say (RFC 6749 §5.1)."""
         expires_at = None if tokens.expires_in is None else self._clock() + tokens.expires_in
         had = granted if tokens.scopes is None else tokens.scopes
-        grant = _ServerToken(tokens.access_token, tokens.refresh_token, expires_at, server.issuer, asked, had)
+        grant = _ServerToken(
+            tokens.access_token, tokens.refresh_token, expires_at, server.issuer, asked, had, tokens.bound
+        )
         data = asdict(grant)
         self._store[_tokens_of(url)] = {**data, "requested": list(asked), "granted": list(had)}
 

@@ -46,5 +46,6 @@ def read_challenges(header: str) -> Iterator[Challenge]:
 
 
 def bearer_challenge(header: str) -> Challenge:
-    """Return the challenge for bearer tokens; an empty one when there is none."""
-    return next((found for found in read_challenges(header) if found.scheme == "bearer"), Challenge("bearer"))
+    """Return the challenge for access tokens, which are presented as `Bearer` or, bound to a key, as `DPoP`; an empty one when there is none."""
+    found = [one for one in read_challenges(header) if one.scheme in ("bearer", "dpop")]
+    return next((one for one in found if one.scheme == "bearer"), found[0] if found else Challenge("bearer"))

@@ -15,6 +15,8 @@ __all__ = ["Identity", "Registration", "authenticate_client", "register"]
 
 _METHODS: Final = ("client_secret_basic", "client_secret_post", "none")  # in the order of preference for a secret
 
+_SIGNED: Final = "private_key_jwt"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Registration:
@@ -35,6 +37,7 @@ class Identity:
         client_id, client_secret: registered beforehand, at `issuer` alone; a secret goes nowhere without it.
         issuer: the authorization server that the two belong to, and the one to choose among several.
         document: the https URL of our client-id metadata document.
+        signs: whether a private key of ours stands for the secret.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Identity:
     client_secret: str = ""
     issuer: str = ""
     document: str = ""
+    signs: bool = False
 
 
 def register(identity: Identity, server: AuthorizationServer) -> Steps[Registration]:
@@ -64,6 +68,8 @@ def register(identity: Identity, server: AuthorizationServer) -> Steps[Registrat
                 f"nothing says which authorization server the client secret is for, and {server.issuer} would be given it\n"
                 "hint: give issuer, the URL of the one where the client is registered",
             )
+        if identity.signs:
+            return Registration(identity.client_id, "", _signed_method(server))
         return Registration(identity.client_id, identity.client_secret, _method(identity.client_secret, "", server))
     if identity.document and server.takes_documents:
         return Registration(identity.document)
@@ -105,6 +111,14 @@ def _register_anew(identity: Identity, server: AuthorizationServer) -> Steps[Reg
         raise OAuthError(code, f"{server.issuer} did not register us: {data.get('error_description') or code}")
     chosen = data.get("token_endpoint_auth_method")
     return Registration(client_id, secret, _method(secret, str(chosen or ""), server))
+
+
+def _signed_method(server: AuthorizationServer) -> str:
+    """Return how a client with a key authenticates, where the server knows that."""
+    if _SIGNED not in server.auth_methods:
+        known = ", ".join(server.auth_methods)
+        raise OAuthError("unsupported_method", f"{server.issuer} takes no signed statements of clients, but {known}")
+    return _SIGNED
 
 
 def _method(secret: str, chosen: str, server: AuthorizationServer) -> str:
