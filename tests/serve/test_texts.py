@@ -70,9 +70,19 @@ def test_an_answer_keeps_everything_but_hidden_text_and_is_itself_where_it_has_n
         "Adds." + "".join("\u200c\u200d"[int(bit)] for bit in f"{0x6869:016b}"),
         "A\u200dd\u200cd\ufe0fs",
         "Adds\u115f\u3164\uffa0.",
+        "Adds.\ufe00\ufe01",
+        "Adds.\u200c\u200d\u200c",
         "Adds.\xad\u200e\xad\u200f\u200e",
     ],
-    ids=["variation selectors", "joiners", "joiners between letters", "fillers", "marks"],
+    ids=[
+        "variation selectors",
+        "joiners",
+        "joiners between letters",
+        "fillers",
+        "two selectors",
+        "three joiners",
+        "marks",
+    ],
 )
 def test_what_hides_a_sentence_is_left_out(text: str) -> None:
     assert plain_answer(text) in {"Adds.", "Adds"}

@@ -17,7 +17,7 @@ from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.clients.errors import ClientError
 from mcpfactory_pipeline.clients.table import ClientProfile, ConfigFile, System
 
-__all__ = ["Home", "back_up", "backups", "path_of", "read_text", "replace", "this_machine"]
+__all__ = ["Home", "back_up", "backups", "path_of", "read_text", "readable_by_others", "replace", "this_machine"]
 
 _BACKUPS: Final = 10  # earlier texts of each file
 _ABSENT: Final = "absent"  # the name of an earlier text that says: there was no file
@@ -112,6 +112,11 @@ def replace(file: Path, before: str | None, after: str | None, home: Home, *, pr
     except OSError as error:
         raise ClientError(f"{file} cannot be written: {error.strerror}", hint="make it writable") from error
     return kept
+
+
+def readable_by_others(file: Path) -> bool:
+    """Return whether others than its owner may read or change a file that is there."""
+    return bool(stat.S_IMODE(file.stat().st_mode) & 0o077)
 
 
 def _replace_unchanged(file: Path, before: str | None, after: str | None, *, private: bool) -> None:

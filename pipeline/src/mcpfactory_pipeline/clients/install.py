@@ -16,7 +16,7 @@ from mcpfactory_pipeline.clients import edits
 from mcpfactory_pipeline.clients.entry import ClientEntry, Launch, Remote, build_entry, merge_entry
 from mcpfactory_pipeline.clients.environment import looks_secret
 from mcpfactory_pipeline.clients.errors import ClientError, UnreadableError
-from mcpfactory_pipeline.clients.files import Home, backups, path_of, read_text
+from mcpfactory_pipeline.clients.files import Home, backups, path_of, read_text, readable_by_others
 from mcpfactory_pipeline.clients.files import replace as replace_text
 from mcpfactory_pipeline.clients.installed import entry_url, starts_server
 from mcpfactory_pipeline.clients.launch import launch
@@ -212,6 +212,7 @@ def install(
         raise _refused(file, error) from error
     outcome = "installed" if before is None else "unchanged" if after == text else "updated"
     private = target.holds_secret or (project is None and text is None)
+    closed = target.holds_secret and text is not None and readable_by_others(file)
     kept = None if dry_run or after == text else replace_text(file, text, after, home, private=private)
     return ClientChange(
         row.id,
@@ -220,7 +221,7 @@ def install(
         outcome,
         str(kept) if kept else None,
         entry,
-        built.todo,
+        (*built.todo, *([f"{file} is for its owner only from now on, for a secret stands in it"] if closed else [])),
         target.source,
         target.version,
     )
