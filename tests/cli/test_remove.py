@@ -29,7 +29,8 @@ def shell(tmp_path):
 
 def commit(root):
     subprocess.run(["git", "add", "-A"], cwd=root, check=True)
-    subprocess.run(["git", "commit", "-q", "-m", "x"], cwd=root, check=True)
+    me = ("-c", "user.name=tester", "-c", "user.email=tester@example.org")
+    subprocess.run(["git", *me, "commit", "-q", "-m", "x"], cwd=root, check=True)
 
 
 def events(shell, name):

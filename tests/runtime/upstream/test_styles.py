@@ -24,7 +24,7 @@ STEPS = {
         ('"matrix", "segments"]', '"matrix", "segments", "starred"]'),
         EXPLODE,
         ("runtime/upstream/encoding.py", "_PATH", '"segments": _segments}', '"segments": _segments, "starred": partial(_prefixed, "*")}'),
-        ("codegen/cases/expected.py", "_PATH", '"simple": lambda', '"starred": lambda name, texts, explode: "*" + ",".join(texts), "simple": lambda'),
+        ("codegen/cases/expected.py", "_PATH", '{"simple": ("", ",")', '{"starred": ("*", ","), "simple": ("", ",")'),
     ),
     "query": (
         ('"deepObject", "tabDelimited"]', '"deepObject", "tabDelimited", "starred"]'),
