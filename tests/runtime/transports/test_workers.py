@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -23,9 +24,11 @@ from mcp.client.sse import sse_client
 from mcp_types import ElicitResult
 
 from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
+from mcpfactory_runtime.transports.http import relay
 from tests.machine import needs
-from tests.patience import PATIENCE, until
+from tests.patience import PATIENCE, advance, until
 from tests.runtime.transports.conftest import modern
 from tests.runtime.transports.web import GATED, Gate, Web, calling, serving
 
@@ -263,3 +266,27 @@ def test_a_question_in_progress_is_answered_by_any_worker(web: Web) -> None:
         with httpx.Client(base_url=web.root, trust_env=False, verify=False) as http:
             answer = http.post("/mcp", json=modern("tools/call", params, 2, **meta), headers=headers).json()
         assert "Ann" in json.dumps(answer["result"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "at_once"), [("application/json", []), ("text/event-stream", ["http.response.start"])]
+)
+async def test_the_head_of_a_workers_answer_comes_with_its_end_unless_it_is_a_stream(
+    kind: str, at_once: list[str]
+) -> None:
+    """Clients that have a head whose body is empty send their next request: it would come before the answer is over."""
+    reader, sent = asyncio.StreamReader(), []
+
+    async def send(event: Any) -> None:
+        sent.append(event["type"])
+
+    def frame(letter: bytes, data: bytes) -> bytes:
+        return letter + len(data).to_bytes(8, "big") + data
+
+    answering = asyncio.ensure_future(relay._relay_response(reader, send))
+    reader.feed_data(frame(b"S", jsonrpc.encode({"status": 202, "headers": [("Content-Type", kind)]})))
+    await advance(0)
+    assert sent == at_once
+    reader.feed_data(frame(b"E", b""))
+    await answering
+    assert sent == ["http.response.start", "http.response.body"]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.http import Rejection
-from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, reject
+from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, is_stream, reject
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
@@ -193,18 +193,26 @@ async def _send_request(scope: Scope, receive: Receive, writer: asyncio.StreamWr
 
 
 async def _relay_response(reader: asyncio.StreamReader, send: Send) -> None:
+    start: Any = (
+        None  # that of a stream is sent at once; after one without a body clients would send their next request
+    )
     started = False
     try:
         kind = _PART
         while kind != _END:
             kind, data = await _read(reader)
             if kind == _START:
-                started = True
                 head = jsonrpc.decode(data)
                 headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in head["headers"]]
-                await send({"type": "http.response.start", "status": head["status"], "headers": headers})
-            else:
-                await send({"type": "http.response.body", "body": data, "more_body": kind != _END})
+                start = {"type": "http.response.start", "status": head["status"], "headers": headers}
+                if is_stream(headers):
+                    await send(start)
+                    started = True
+                continue
+            if not started:
+                await send(start)
+                started = True
+            await send({"type": "http.response.body", "body": data, "more_body": kind != _END})
     except (OSError, EOFError):
         if not started:  # otherwise the response breaks off, which the client sees
             await _unavailable(send)

@@ -17,7 +17,7 @@ from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.store.base import StoreError
 from mcpfactory_runtime.transports.http.event_store import session_key
-from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, read_body, reject
+from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, is_stream, read_body, reject
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
@@ -183,13 +183,18 @@ class StoreRelay:
             return True
         if taken is None:
             return False
-        start: Any = None  # kept until more comes: a head without a body lets clients send their next request
+        start: Any = (
+            None  # that of a stream is sent at once; after one without a body clients would send their next request
+        )
         started, read = False, 0
         while (frame := await exchange.frames.get()) is not None:
             told, data = frame
             if told["kind"] == "start":
                 headers = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in told["headers"]]
                 start = {"type": "http.response.start", "status": told["status"], "headers": headers}
+                if is_stream(headers):
+                    await send(start)
+                    started = True
                 continue
             if not started:
                 await send(start)

@@ -22,6 +22,7 @@ __all__ = [
     "Scope",
     "Send",
     "client_of",
+    "is_stream",
     "read_body",
     "read_headers",
     "reject",
@@ -104,6 +105,11 @@ async def send_json(send: Send, status: int, data: bytes, headers: Headers | Non
     head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(data))]
     await send({"type": "http.response.start", "status": status, "headers": head + headers if headers else head})
     await send({"type": "http.response.body", "body": data})
+
+
+def is_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Return whether a response with these headers goes on: its events come when there are some."""
+    return any(name.lower() == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers)
 
 
 async def send_page(send: Send, page: Page, scope: Scope, headers: dict[str, str], *, admitted: bool) -> None:
