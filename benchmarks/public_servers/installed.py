@@ -80,5 +80,8 @@ def _source(server: Server) -> Path:
         own = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", server.package]
         subprocess.run([*own, "--dest", str(folder), f"{server.package}=={server.version}"], check=True)
         with tarfile.open(folder / f"{server.package}-{server.version}.tar.gz") as archive:
-            archive.extractall(folder, filter="data")
+            if hasattr(tarfile, "data_filter"):
+                archive.extractall(folder, filter="data")
+            else:  # Python 3.11.0 to 3.11.3; whose code this is runs here anyway
+                archive.extractall(folder)
     return unpacked
