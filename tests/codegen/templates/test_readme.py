@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_codegen.servers.build import markdown
+from mcpfactory_codegen.text import markdown_text
 from mcpfactory_codegen.servers.create import create_server
 
 
@@ -20,8 +20,8 @@ from mcpfactory_codegen.servers.create import create_server
         ("&lt;b&gt; a\\", "\\&lt;b\\&gt; a\\\\"),
     ],
 )
-def test_text_of_a_document_stays_text_in_markdown(text: str, expected: str) -> None:
-    assert markdown(text) == expected
+def test_text_of_a_document_stays_text_in_markdown_text(text: str, expected: str) -> None:
+    assert markdown_text(text) == expected
 
 
 def test_the_readme_says_what_the_tags_of_the_tools_are_about(tmp_path: Path) -> None:

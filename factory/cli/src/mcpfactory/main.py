@@ -21,6 +21,7 @@ from mcpfactory.commands import (
     dashboard,
     diff,
     doctor,
+    evaluate,
     inbox,
     init,
     inspect,
@@ -74,6 +75,7 @@ app.command("update")(update.update)
 app.command("rename")(remove.rename)
 app.command("remove")(remove.remove)
 app.command("test")(test_.run_declared)
+app.command("evaluate")(evaluate.evaluate)
 app.command("diff")(diff.diff)
 app.command("validate")(validate.validate)
 app.command("waive")(waive.waive)

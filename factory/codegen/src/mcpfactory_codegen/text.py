@@ -23,6 +23,7 @@ __all__ = [
     "is_identifier",
     "json_lines",
     "listed",
+    "markdown_text",
     "nearest",
     "one_line",
     "plain",
@@ -38,6 +39,7 @@ __all__ = [
 VERSION: Final = re.compile(r"v?\d+(\.\d+)*(alpha|beta|rc)?\d*\Z", re.I)
 """A path segment or word that is a version: v1, 2, 1.0, v2beta1."""
 
+_MARKUP: Final = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
 _BOUNDARY: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _KEPT_S: Final = (
@@ -273,3 +275,8 @@ def json_lines(key: str, rows: Sequence[Any], head: dict[str, Any] | None = None
 def count_tokens(tool: Any) -> int:
     """Estimated tokens of JSON data, such as a Tool object of tools/list."""
     return -(-len(compact(tool).encode("utf-8", "surrogatepass")) // _BYTES_A_TOKEN)
+
+
+def markdown_text(text: str) -> str:
+    """Return text that Markdown shows as it is, on one line, also inside a table."""
+    return _MARKUP.sub(r"\\\1", " ".join(text.split()))

@@ -34,7 +34,7 @@ from mcpfactory_codegen.servers.scaffold import find_template, render, template_
 from mcpfactory_codegen.servers.style import formatted
 from mcpfactory_codegen.servers.values import quoted
 from mcpfactory_codegen.sources.reading import kind_of
-from mcpfactory_codegen.text import clean, one_line, snake, words
+from mcpfactory_codegen.text import clean, markdown_text, one_line, snake, words
 from mcpfactory_runtime.addresses import describe_private, host_port_of, is_public
 
 __all__ = [
@@ -46,7 +46,6 @@ __all__ = [
     "from_template",
     "generate",
     "is_url",
-    "markdown",
     "no_notice",
     "overlays_of",
     "package_of",
@@ -406,7 +405,6 @@ _ROWS: Final = 60
 _ROW: Final = 120  # characters that say what a tool does
 _NAMED: Final = 4  # documents that are named one by one
 _TOPICS: Final = 12
-_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
 
 
 def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
@@ -424,7 +422,7 @@ def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[
         "description_quoted": quoted(description),
         "instructions_quoted": quoted(instructions),
         "document": _documents(config),
-        "title_markdown": markdown(title),
+        "title_markdown": markdown_text(title),
         "about_markdown": _about(api, tools),
         "tools_count": len(tools),
         "tools_table": _tools_table(tools),
@@ -442,8 +440,8 @@ def _about(api: Api, tools: Sequence[ApiTool]) -> str:
     counts = Counter(tag for tool in tools for tag in operations[tool.key].tags[:1])
     said = {tag: one_line(api.tag_descriptions.get(tag, ""), _ROW) for tag, _ in counts.most_common()}
     told = {tag: text for tag, text in said.items() if words(text.lower()) not in ((), words(tag.lower()))}
-    topics = [f"- {markdown(tag)}: {markdown(text)}" for tag, text in list(told.items())[:_TOPICS]]
-    return "\n\n".join(filter(None, (markdown(one_line(api.description, 600)), "\n".join(topics))))
+    topics = [f"- {markdown_text(tag)}: {markdown_text(text)}" for tag, text in list(told.items())[:_TOPICS]]
+    return "\n\n".join(filter(None, (markdown_text(one_line(api.description, 600)), "\n".join(topics))))
 
 
 def _documents(config: ServerConfig) -> str:
@@ -461,24 +459,20 @@ def _runtime_extras(api: Api) -> list[str]:
     return sorted(extras | {"upstream"})
 
 
-def markdown(text: str) -> str:
-    """Text that Markdown shows as it is, on one line, also inside a table."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
-
-
 def _does(tool: ApiTool) -> str:
     """Return what a tool does in one line: its title, or the beginning of its description when that is all there is."""
     return one_line(tool.title or tool.description.partition("\n")[0], _ROW)
 
 
 def _tools_table(tools: Sequence[ApiTool]) -> str:
-    rows = [f"| `{tool.name}` | {markdown(_does(tool))} |" for tool in tools[:_ROWS]]
+    rows = [f"| `{tool.name}` | {markdown_text(_does(tool))} |" for tool in tools[:_ROWS]]
     more = f"\n\nand {len(tools) - _ROWS} more" if len(tools) > _ROWS else ""
     return "\n".join(["| tool | what it does |", "|---|---|", *rows]) + more if rows else ""
 
 
 def _environment_table(rows: Sequence[dict[str, Any]]) -> str:
     lines = [
-        f"| `{row['name']}` | {'yes' if row['required'] else 'no'} | {markdown(row['description'])} |" for row in rows
+        f"| `{row['name']}` | {'yes' if row['required'] else 'no'} | {markdown_text(row['description'])} |"
+        for row in rows
     ]
     return "\n".join(["| variable | required | what it holds |", "|---|---|---|", *lines]) if lines else ""

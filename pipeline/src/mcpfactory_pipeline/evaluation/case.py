@@ -1,0 +1,101 @@
+"""Evaluation cases as they stand in `evals/*.yaml` of a server: a question, and the calls that answer it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Self
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from mcpfactory_codegen.ir import Problems
+from mcpfactory_codegen.read.parse import ParseError, parse
+from mcpfactory_pipeline.base.errors import ConfigError
+
+__all__ = ["EvaluationCase", "ExpectedCall", "fill_values", "read_cases"]
+
+_HINT: Final = "the form of cases: docs/how-to/evaluate.md"
+_VALUE: Final = re.compile(r"\$\{([a-z_]+)\}")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ExpectedCall(_Part):
+    """One call of a right way.
+
+    Attributes:
+        tool: its name in `tools/list`.
+        arguments: all that it needs, accepted by the tool's schema.
+        free: names of arguments that a caller words itself: they must be there, and may say anything.
+        says: what the answer must contain.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any] = Field(default_factory=dict)
+    free: Annotated[list[str], Field(default_factory=list)]
+    says: Annotated[list[str], Field(default_factory=list)]
+
+
+class EvaluationCase(_Part):
+    """A question as a person asks it.
+
+    Attributes:
+        name: unique within the server.
+        question: in the person's words.
+        right: ways to answer it, each a list of calls in their order; none where no tool of the server fits.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=80)]
+    question: Annotated[str, Field(min_length=1, max_length=2000)]
+    right: list[Annotated[list[ExpectedCall], Field(min_length=1)]]
+
+    def filled(self, values: Mapping[str, str]) -> Self:
+        """Return the case with each `${name}` replaced by its value."""
+        return self.model_validate(fill_values(self.model_dump(), values))
+
+
+_CASES: Final = TypeAdapter(list[EvaluationCase])
+
+
+def read_cases(folder: Path) -> tuple[EvaluationCase, ...]:
+    """Return the cases in `evals/*.yaml` below the server's `folder`, in the order of files and lines.
+
+    Raises:
+        ConfigError: for what cannot be read as meant, or a name that two cases have.
+    """
+    found: dict[str, EvaluationCase] = {}
+    for file in sorted([*(folder / "evals").glob("*.yaml"), *(folder / "evals").glob("*.yml")]):
+        for case in _read(file):
+            if case.name in found:
+                raise ConfigError(f"{file}: there are two cases {case.name!r}", hint="give one another name")
+            found[case.name] = case
+    return tuple(found.values())
+
+
+def _read(file: Path) -> list[EvaluationCase]:
+    try:
+        data, _ = parse(file.read_bytes(), Problems())
+    except (OSError, ParseError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}", hint=getattr(error, "hint", "")) from error
+    if not isinstance(data, dict) or set(data) != {"cases"}:
+        raise ConfigError(f"{file} is no list of cases", hint="cases:\n  - name: …\n    question: …\n    right: …")
+    try:
+        return _CASES.validate_python(data["cases"])
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part + 1 if isinstance(part, int) else part) for part in first["loc"])
+        raise ConfigError(f"{file}: case {place}: {first['msg']}", hint=_HINT) from error
+
+
+def fill_values(data: Any, values: Mapping[str, str]) -> Any:
+    """Return plain data with each `${name}` of its texts replaced by its value; names without a value stay."""
+    if isinstance(data, str):
+        return _VALUE.sub(lambda found: values.get(found[1], found[0]), data)
+    if isinstance(data, Mapping):
+        return {key: fill_values(value, values) for key, value in data.items()}
+    if isinstance(data, list):
+        return [fill_values(value, values) for value in data]
+    return data

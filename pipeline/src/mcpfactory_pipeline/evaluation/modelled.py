@@ -1,0 +1,86 @@
+"""The API behind a server while it is evaluated: the model of it that the server's folder has."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.isolation.environ import PLAIN
+
+__all__ = ["ModelledApi", "has_model", "modelled_api"]
+
+_PROGRAM: Final = Path("tests", "upstream.py")
+_PATIENCE: Final = 60.0  # seconds until the program must have said where it is
+_ENDING: Final = 10.0  # seconds that it has after its input ended
+
+
+@dataclass(frozen=True, slots=True)
+class ModelledApi:
+    """Where the API is: variables for the server's process, and values that cases speak of as `${name}`."""
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+def has_model(folder: Path) -> bool:
+    """Whether the server in `folder` has a model of its API."""
+    return (folder / _PROGRAM).is_file()
+
+
+@asynccontextmanager
+async def modelled_api(folder: Path) -> AsyncIterator[ModelledApi]:
+    """Serve the model of the API of the server in `folder` on loopback until the block ends; nothing where there is none.
+
+    `tests/upstream.py` is started: it prints one line of JSON (`environment`, `values`) and serves until its input ends.
+
+    Raises:
+        ConfigError: when the program ends, or says nothing that can be read.
+    """
+    if has_model(folder):
+        async with _program(folder / _PROGRAM) as api:
+            yield api
+    else:
+        yield ModelledApi()
+
+
+@asynccontextmanager
+async def _program(file: Path) -> AsyncIterator[ModelledApi]:
+    kept = {name: os.environ[name] for name in PLAIN if name in os.environ}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(file.name), stdin=PIPE, stdout=PIPE, cwd=file.parent, env=kept
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        line = await asyncio.wait_for(process.stdout.readline(), _PATIENCE)
+        yield _read(file, line)
+    finally:
+        process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), _ENDING)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+
+def _read(file: Path, line: bytes) -> ModelledApi:
+    try:
+        said: dict[str, Any] = json.loads(line)
+        return ModelledApi(
+            {str(name): str(value) for name, value in said["environment"].items()},
+            {str(name): str(value) for name, value in said.get("values", {}).items()},
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(
+            f"{file} did not say where it serves: {line[:200]!r}",
+            hint='its first line on stdout is {"environment": {"NAME_BASE_URL": "http://127.0.0.1:…"}}',
+        ) from error

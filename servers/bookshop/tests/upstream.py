@@ -1,0 +1,27 @@
+"""The example service of this repository as the API behind the server, for `mcpfactory evaluate`.
+
+Prints one line of JSON with the environment that the server needs, and serves until its input ends.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+SERVICE = Path(__file__).resolve().parents[3] / "docs/examples/bookshop/service.py"
+
+
+def main() -> None:
+    with subprocess.Popen([sys.executable, SERVICE, "--port", "0"], stdout=subprocess.PIPE, text=True) as service:
+        assert service.stdout is not None
+        url = service.stdout.readline().strip()
+        environment = {"BOOKSHOP_BASE_URL": url, "BOOKSHOP_API_KEY": "bookworm"}
+        print(json.dumps({"environment": environment}), flush=True)
+        sys.stdin.read()
+        service.terminate()
+
+
+if __name__ == "__main__":
+    main()
