@@ -1,0 +1,21 @@
+"""Tests of what is yours; `_generated/` tests every operation of the API."""
+
+from __future__ import annotations
+
+import asyncio
+
+from mcpfactory_runtime.testing import connect
+
+from meta_ads_mcp.server import server
+
+
+def test_the_tools_of_the_api_are_listed() -> None:
+    server.offer(mode="full", profile="full")  # whatever clients are offered
+
+    async def names() -> list[str]:
+        async with connect(server) as client:
+            return [tool["name"] for tool in await client.list_tools()]
+
+    listed = asyncio.run(names())
+    assert len(listed) == len(set(listed))
+    assert len(listed) >= 42
