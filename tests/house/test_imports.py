@@ -22,7 +22,10 @@ HOMES = {
         "pipeline/src/mcpfactory_pipeline/publish/http.py",
     ),
     "graphql": ("factory/codegen/src/mcpfactory_codegen/sources/graphql/",),
-    "starlette": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
+    "starlette": (
+        "factory/runtime/src/mcpfactory_runtime/transports/http/routes.py",
+        "pipeline/src/mcpfactory_pipeline/dashboard/",
+    ),
     "jinja2": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
     "jwt": (
         "factory/runtime/src/mcpfactory_runtime/auth/jose.py",

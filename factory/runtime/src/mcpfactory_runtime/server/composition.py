@@ -18,6 +18,7 @@ from mcpfactory_runtime.server.threads import in_thread
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.server.routes import HttpRoutes
     from mcpfactory_runtime.store.base import SharedStore
 
 __all__ = ["Composed"]
@@ -30,6 +31,7 @@ class Composed:
     """A server that others may be mounted in."""
 
     registry: Registry
+    routes: HttpRoutes
 
     def __init__(self) -> None:
         self.parts: list[Any] = []
@@ -47,6 +49,8 @@ class Composed:
     def mount(self, part: Any, prefix: str = "") -> None:
         """Offer everything that another server has: tools, resources, templates, prompts, and completion for them.
 
+        Its routes over HTTP come along under their own paths.
+
         What the part has now is taken; what is added to it later is not. Its middleware of tools and its lifespan hold for
         its handlers; its instructions, its middleware of requests and its rates do not count.
 
@@ -55,7 +59,7 @@ class Composed:
             prefix: tools and prompts are called `prefix_name`; "" leaves their names. URIs stay as they are.
 
         Raises:
-            ValueError: a name or URI is taken, and nothing was mounted; or the part is this server, or has it as a part.
+            ValueError: a name, URI or path is taken, and nothing was mounted; or the part is this server, or has it as a part.
         """
         if self in _all_parts(part):
             raise ValueError(f"{part.name} cannot be a part of itself")
@@ -73,8 +77,11 @@ class Composed:
         for collection, key, _ in found:
             if key in collection:
                 raise ValueError(f"{key!r} of {part.name} is taken\nhint: mount it with another prefix")
+        self.routes.check(part.routes)
         for collection, key, item in found:
             registry.add(collection, key, item)
+        for route in part.routes:
+            self.routes.add(route)
         if own.completion is not None:
             others = registry.completion
             registry.completion = Completer(_Completions(part, before, others))

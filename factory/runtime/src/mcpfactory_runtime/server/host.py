@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.rates import Allowance, Rates
     from mcpfactory_runtime.server.readiness import Readiness
     from mcpfactory_runtime.server.registry import PromptOptions, Registry, Resource, ResourceOptions, Tool, ToolOptions
+    from mcpfactory_runtime.server.routes import HttpRoutes
     from mcpfactory_runtime.server.sealing import Sealer
     from mcpfactory_runtime.server.subscriptions import Hub
     from mcpfactory_runtime.store.base import SharedStore
@@ -44,6 +45,7 @@ class Host(Protocol):
         state: what the lifespan yielded.
         metrics: the figures to be served; None without any.
         readiness: the author's checks of whether it can do its work.
+        routes: what it answers over HTTP besides MCP.
         store: what processes that serve the same clients share; None where this one is alone.
     """
 
@@ -61,6 +63,7 @@ class Host(Protocol):
     state: Any
     metrics: ServedMetrics | None
     readiness: Readiness
+    routes: HttpRoutes
     store: SharedStore | None
 
     @property

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
 from mcpfactory_runtime.server.readiness import Readiness
+from mcpfactory_runtime.server.routes import HttpRoute, HttpRoutes
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -40,6 +41,7 @@ class Operated:
 
     def __init__(self) -> None:
         self.readiness = Readiness()
+        self.routes = HttpRoutes()
         self._telemetry: RequestObserver | None = None
         self._logged = False
         self._flush: Callable[[], None] | None = None
@@ -58,6 +60,28 @@ class Operated:
         """
         self.readiness.add(function)
         return function
+
+    def route(
+        self, path: str, *, methods: Iterable[str] = ("GET",), public: bool = False
+    ) -> Callable[[Function], Function]:
+        """Decorate a function that answers a path over HTTP, besides MCP (docs/reference/server-api.md, Routes).
+
+        It takes a `starlette.requests.Request` and returns a `Response` of Starlette, text, bytes, None (204), or what JSON can say.
+
+        Args:
+            path: `/hooks/{name}`, as Starlette writes it.
+            methods: that it answers; HEAD comes with GET.
+            public: it is for everybody; otherwise only for who may call the server.
+
+        Raises:
+            ValueError: the path or a method is none, is the server's own, or is taken.
+        """
+
+        def register(function: Function) -> Function:
+            self.routes.add(HttpRoute(path, frozenset(method.upper() for method in methods), function, public))
+            return function
+
+        return register
 
     def add_metrics(self, registry: CollectorRegistry | None = None) -> None:
         """Count requests, and serve the figures at `/metrics` over HTTP, in the text format of Prometheus. Twice is once.

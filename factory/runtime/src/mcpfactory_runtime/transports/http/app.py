@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.store.base import SharedStore
     from mcpfactory_runtime.transports.http.event_store import EventStore
     from mcpfactory_runtime.transports.http.relay import WorkerRelay
+    from mcpfactory_runtime.transports.http.routes import RouteTable
 
 __all__ = ["HttpApp"]
 
@@ -89,6 +90,10 @@ class HttpApp:
         store: where processes that serve the same clients keep sessions, their events, tasks and used states (docs/reference/transports.md);
             takes the place of `event_store` and `relay`.
         pages: path → what is served there on GET, besides the protocol.
+
+    Raises:
+        ValueError: a route of the server has the path of MCP or of a page.
+        RuntimeError: the server has routes, and Starlette is not installed.
     """
 
     def __init__(
@@ -131,6 +136,7 @@ class HttpApp:
         self._life = Life(self._enter)
         self._probes = Probes(server, self._life, self._gate)
         self._probed = PROBES - self._paths - self._pages.keys()
+        self._routes = self._own_routes()
         self._mirrored: dict[str, Mirrored] = {}
         self._mirrored_version = -1
 
@@ -138,6 +144,22 @@ class HttpApp:
     def path(self) -> str:
         """The path of the MCP endpoint."""
         return self._path or "/"
+
+    def _own_routes(self) -> RouteTable | None:
+        """Return the routes of the server's author; None without any, and then nothing of Starlette is loaded."""
+        routes = self._server.routes
+        if not routes:
+            return None
+        for one in routes:
+            if one.path.rstrip("/") in self._paths or one.path.rstrip("/") in self._pages:
+                raise ValueError(f"{one.path} is where MCP or a page is served\nhint: another path for the route")
+        try:
+            from mcpfactory_runtime.transports.http.routes import RouteTable  # noqa: PLC0415 - loads Starlette
+        except ModuleNotFoundError as error:
+            raise RuntimeError(
+                f"routes of one's own need {error.name}\nhint: pip install 'mcpfactory-runtime[routes]'"
+            ) from None
+        return RouteTable(routes, self._gate, self._server.max_message_size)
 
     # -- ASGI ----------------------------------------------------------------------------------------------------
 
@@ -217,7 +239,8 @@ class HttpApp:
             return
         origin = "" if forwarded else granted_origin(headers, self._origins)
         if origin and is_preflight(scope["method"], headers):
-            await send_preflight(send, origin, headers)
+            methods = self._routes.methods(scope) if self._routes is not None else None
+            await send_preflight(send, origin, headers, methods or None)
             return
         send = exposing(send, origin) if origin else send
         await self._serve_path(scope, receive, send, headers=headers, forwarded=forwarded)
@@ -227,7 +250,8 @@ class HttpApp:
     ) -> None:
         path, place = _place(scope)
         if place not in self._paths:
-            await self._serve_other(place, path, scope, headers, send)
+            if self._routes is None or not await self._routes.serve(scope, headers, receive, send):
+                await self._serve_other(place, path, scope, headers, send)
             return
         if not forwarded:
             here = await self._forward(scope, receive, send, headers)

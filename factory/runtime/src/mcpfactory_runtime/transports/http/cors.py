@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, MutableMapping
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from typing import Any, Final
 
 from mcpfactory_runtime.transports.http.wire import Headers, Send
@@ -10,7 +10,7 @@ from mcpfactory_runtime.transports.http.wire import Headers, Send
 __all__ = ["exposing", "granted_origin", "is_preflight", "send_preflight"]
 
 _EXPOSED: Final = b"Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After, Location"
-_METHODS: Final = b"GET, POST, DELETE"
+_METHODS: Final = ("GET", "POST", "DELETE")
 _REMEMBERED: Final = b"7200"  # seconds: as long as browsers do at most
 
 
@@ -25,12 +25,14 @@ def is_preflight(method: str, headers: Mapping[str, str]) -> bool:
     return method == "OPTIONS" and "access-control-request-method" in headers
 
 
-async def send_preflight(send: Send, origin: str, headers: Mapping[str, str]) -> None:
-    """Permit the methods of MCP, and the headers that are asked for: an origin that may call may send any."""
+async def send_preflight(
+    send: Send, origin: str, headers: Mapping[str, str], methods: Sequence[str] | None = None
+) -> None:
+    """Permit the methods of a route or else of MCP, and the headers that are asked for: an origin that may call may send any."""
     asked = headers.get("access-control-request-headers", "").encode("latin-1", "replace")
     head = [
         *_granted(origin),
-        (b"access-control-allow-methods", _METHODS),
+        (b"access-control-allow-methods", ", ".join(methods or _METHODS).encode()),
         (b"access-control-allow-headers", asked),
         (b"access-control-max-age", _REMEMBERED),
     ]
