@@ -7,7 +7,7 @@ middleware is around its tools, its own lifespan's value is `ctx.state`, and `ct
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from mcpfactory_runtime.server.completion import Argument, CompletionContext, Reference
 from mcpfactory_runtime.server.context import Context
@@ -19,6 +19,7 @@ from mcpfactory_runtime.server.threads import in_thread
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
     from mcpfactory_runtime.server.routes import HttpRoutes
+    from mcpfactory_runtime.server.transform import TransformOptions
     from mcpfactory_runtime.store.base import SharedStore
 
 __all__ = ["Composed"]
@@ -91,6 +92,31 @@ class Composed:
         part.wholes[self] = None
         for kind in ("tools", "resources", "prompts"):
             self.notify_changed(kind)
+
+    def transform_tool(self, name: str, /, **options: Unpack[TransformOptions]) -> None:
+        """Put a tool that calls another one in its place: hand-written ones and those of parts.
+
+        A generated one is transformed by `[tools.NAME]` in `mcpfactory.toml`, or by the server that it is a part of.
+
+        Args:
+            name: of the tool as it is now; middleware of tools knows it by its new name.
+            options: see `transform.transformed_tool`.
+
+        Raises:
+            KeyError: there is no such tool.
+            TypeError: a word that there is not.
+            ValueError: a name, a default or a choice of arguments cannot be; or the tool is generated.
+        """
+        from mcpfactory_runtime.server.transform import transformed_tool  # noqa: PLC0415 - most servers transform none
+
+        if name in self.registry.generated or (tool := self.registry.tools.get(name)) is None:
+            if name in self.registry.generated:
+                raise ValueError(f"{name} is generated\nhint: [tools.{name}] in mcpfactory.toml")
+            raise KeyError(f"there is no tool {name!r}")
+        if tool.resolve_target is not None:
+            raise ValueError(f"{name} calls other tools by their names and arguments, and cannot be transformed")
+        self.registry.replace_tool(name, transformed_tool(tool, **options))
+        self.notify_changed("tools")
 
     def notify_changed(self, what: Any) -> None:
         """Tell clients that a list has changed."""

@@ -19,7 +19,7 @@ from mcpfactory_runtime.server.threads import in_thread
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.registry import Around, Registry, Tool
 
-__all__ = ["call_other", "run_through", "run_tool"]
+__all__ = ["call_other", "run_handler", "run_through", "run_tool"]
 
 Json = dict[str, Any]
 
@@ -44,8 +44,8 @@ async def run_tool(
     """
     try:
         if around is not None:
-            return await around(tool, arguments, make_context(), _run_handler)
-        return await _run_handler(tool, arguments, make_context)
+            return await around(tool, arguments, make_context(), run_handler)
+        return await run_handler(tool, arguments, make_context)
     except (ToolError, ArgumentsError) as error:
         return {"content": [{"type": "text", "text": str(error) or type(error).__name__}], "isError": True}
     except McpError:
@@ -59,12 +59,12 @@ async def run_tool(
 def run_through(registry: Registry, tool: Tool, arguments: Json, context: Injected) -> Awaitable[Json]:
     """Return the result of a tool inside of the server's middleware; what is raised arrives as it is."""
     if registry.around is None:
-        return _run_handler(tool, arguments, lambda: context)
-    return registry.around(tool, arguments, context, _run_handler)
+        return run_handler(tool, arguments, lambda: context)
+    return registry.around(tool, arguments, context, run_handler)
 
 
-async def _run_handler(tool: Tool, arguments: Json, make_context: Callable[[], Injected]) -> Json:
-    """Check the arguments, call the handler, and make a result of what it returns."""
+async def run_handler(tool: Tool, arguments: Json, make_context: Callable[[], Injected]) -> Json:
+    """Check the arguments, call the handler outside of any middleware, and make a result of what it returns."""
     if tool.load is not None:
         tool.load(tool)
     bound = tool.bind(arguments)

@@ -33,6 +33,7 @@ __all__ = [
     "Template",
     "Tool",
     "ToolOptions",
+    "check_tool_name",
 ]
 
 Json = dict[str, Any]
@@ -318,6 +319,19 @@ class Registry:
         collection[key] = item
         self.version += 1
 
+    def replace_tool(self, name: str, tool: Tool) -> None:
+        """Put a tool in the place of another one.
+
+        Raises:
+            ValueError: its name is another one's.
+        """
+        if tool.name != name and (tool.name in self.tools or tool.name in self.generated):
+            raise ValueError(f"tool {tool.name!r} exists already\nhint: give one of them another name=")
+        kept = [(known, tool if known == name else one) for known, one in self.tools.items()]
+        self.tools.clear()
+        self.tools.update((one.name if known == name else known, one) for known, one in kept)
+        self.version += 1
+
     def remove(self, collection: dict[str, Any], key: str) -> None:
         """Take an item out of one of the collections.
 
@@ -427,15 +441,18 @@ def _add_extras(wire: Json, annotations: Meta, icons: Icons, meta: Meta) -> None
 
 
 def _tool_name(handler: Handler, name: str | None) -> str:
+    return check_tool_name(_handler_name(handler) if name is None else name)
+
+
+def check_tool_name(name: str) -> str:
     """Return the name, if clients will take it (server/tools, Tool Names).
 
     Raises:
         ValueError: they will not.
     """
-    found = _handler_name(handler) if name is None else name
-    if not (0 < len(found) <= 128 and found.isascii() and found.translate(_SIGNS).isalnum()):
-        raise ValueError(f"{found!r} is no name for a tool\nhint: name=, 1 to 128 letters, digits, '_', '-' and '.'")
-    return found
+    if not (0 < len(name) <= 128 and name.isascii() and name.translate(_SIGNS).isalnum()):
+        raise ValueError(f"{name!r} is no name for a tool\nhint: name=, 1 to 128 letters, digits, '_', '-' and '.'")
+    return name
 
 
 def _refuse_unusable(name: str, schema: Mapping[str, Any]) -> None:

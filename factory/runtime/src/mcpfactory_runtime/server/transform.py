@@ -1,0 +1,220 @@
+"""A tool made of another one: other names and texts, arguments that are fixed or hidden, a result that is mapped.
+
+The words are those of `[tools.NAME]` in `mcpfactory.toml` (docs/reference/generated-server.md, Decisions about tools).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, TypedDict
+
+from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.server.execution import run_handler
+from mcpfactory_runtime.server.output import Converter, read_output
+from mcpfactory_runtime.server.registry import Tool, check_tool_name
+from mcpfactory_runtime.server.signature import (
+    ArgumentsError,
+    Injected,
+    argument_binder,
+    is_async,
+    read_signature,
+    returned,
+)
+from mcpfactory_runtime.server.threads import in_thread
+
+__all__ = ["ArgumentTransform", "TransformOptions", "transformed_tool"]
+
+Json = dict[str, Any]
+Mapper = Callable[[Any], Any]
+
+# Keywords of a schema that name its properties beside `properties` and `required` (JSON Schema 2020-12, Core §10, Validation §6.5).
+_NAMING: Final = ("allOf", "anyOf", "oneOf", "not", "if", "dependentRequired", "dependentSchemas", "patternProperties")
+
+
+class ArgumentTransform(TypedDict, total=False):
+    """What becomes of one argument.
+
+    Attributes:
+        rename: another name.
+        description: another text.
+        default: what is passed on where a caller leaves it out; it is not required then.
+        hide: callers neither see nor send it; a required one needs a default.
+        fix: the value that is always passed on; callers neither see nor send it.
+    """
+
+    rename: str
+    description: str
+    default: Any
+    hide: bool
+    fix: Any
+
+
+class TransformOptions(TypedDict, total=False):
+    """Keywords of `Server.transform_tool`, as those of `transformed_tool`."""
+
+    rename: str
+    title: str | None
+    description: str | None
+    arguments: Mapping[str, ArgumentTransform] | None
+    result: Mapper | None
+
+
+_WORDS: Final = frozenset(ArgumentTransform.__annotations__)
+
+
+def transformed_tool(
+    inner: Tool,
+    *,
+    rename: str = "",
+    title: str | None = None,
+    description: str | None = None,
+    arguments: Mapping[str, ArgumentTransform] | None = None,
+    result: Mapper | None = None,
+) -> Tool:
+    """Return a tool that calls another one; its scopes, annotations and task support stay.
+
+    Args:
+        inner: what is called.
+        rename: the new name; "" keeps it.
+        title: for people.
+        description: for the model.
+        arguments: by their names in the other tool.
+        result: is given what the other tool answered, as a value, and text where it has no structured content; what it returns is
+            the new tool's answer, with an output schema by its annotation. A failure is passed on as it is.
+
+    Raises:
+        TypeError: a word that there is not, or `result` is no function of one value.
+        ValueError: a name, a default or a choice of arguments cannot be.
+    """
+    changes = dict(arguments or {})
+    schema, passed = _transformed_schema(inner.name, inner.wire["inputSchema"], changes)
+    name = check_tool_name(rename) if rename else inner.name
+    wire = {**inner.wire, "name": name, "inputSchema": schema}
+    wire |= {key: text for key, text in (("title", title), ("description", description)) if text is not None}
+    convert: Converter = _unchanged
+    if result is not None:
+        signature = read_signature(result)
+        if len(signature.names) != 1:
+            raise TypeError(f"tool {name}: result= takes one value\nhint: def shorten(found: dict[str, Any]) -> …")
+        convert, output = read_output(returned(signature.returns), None)
+        wire = {key: value for key, value in wire.items() if key != "outputSchema"}
+        wire |= {} if output is None else {"outputSchema": output}
+    tool = Tool(name, wire)
+    tool.handler = _Handler(inner, result, convert)
+    tool.bind = _binder(schema, changes, passed)
+    tool.context, tool.convert, tool.is_async = "ctx", _unchanged, True
+    tool.scopes, tool.task, tool.defer_task = inner.scopes, inner.task, inner.defer_task
+    return tool
+
+
+class _Handler:
+    """Calls the other tool, and maps what it answers."""
+
+    def __init__(self, inner: Tool, mapper: Mapper | None, convert: Converter) -> None:
+        self._inner, self._mapper, self._convert = inner, mapper, convert
+
+    async def __call__(self, arguments: Json, ctx: Injected) -> Json:
+        """Return the result."""
+        result = await run_handler(self._inner, arguments, lambda: ctx)
+        if self._mapper is None or result.get("isError"):
+            return result
+        value = _returned(self._inner, result)
+        if is_async(self._mapper):
+            return self._convert(await self._mapper(value))
+        return self._convert(await in_thread(partial(self._mapper, value), {}))
+
+
+def _returned(tool: Tool, result: Json) -> Any:
+    """Return what a tool answered with: structured content, out of the member that stands for what is no object; else the text."""
+    value = result.get("structuredContent")
+    if value is None:
+        return "\n".join(block["text"] for block in result.get("content", ()) if block.get("type") == "text")
+    wrapped = list((tool.wire.get("outputSchema") or {}).get("properties") or ()) == ["result"]
+    return value["result"] if wrapped and list(value) == ["result"] else value
+
+
+def _unchanged(result: Any) -> Json:
+    found: Json = result
+    return found
+
+
+def _transformed_schema(tool: str, schema: Json, changes: Mapping[str, ArgumentTransform]) -> tuple[Json, Json]:
+    """Return the schema that callers see, and name of the other tool → what callers call it; hidden arguments are not in that."""
+    properties, required = schema.get("properties") or {}, set(schema.get("required") or ())
+    _check_changes(tool, schema, changes)
+    seen: Json = {}
+    passed: Json = {}
+    needed = []
+    for name, about in properties.items():
+        change = changes.get(name, {})
+        if change.get("hide") or "fix" in change:
+            continue
+        outer = change.get("rename") or name
+        if outer in seen:
+            raise ValueError(f"tool {tool}: two arguments would be called {outer!r}\nhint: another rename")
+        shown = {**about} if isinstance(about, dict) else about
+        if isinstance(shown, dict):
+            shown |= {key: change[key] for key in ("description", "default") if key in change}
+        seen[outer], passed[name] = shown, outer
+        if name in required and "default" not in change:
+            needed.append(outer)
+    found = {**schema, "properties": seen, "required": needed}
+    if not needed:
+        del found["required"]
+    return found, passed
+
+
+def _check_changes(tool: str, schema: Json, changes: Mapping[str, ArgumentTransform]) -> None:
+    properties, required = schema.get("properties") or {}, set(schema.get("required") or ())
+    if unknown := sorted(set(changes) - set(properties)):
+        raise ValueError(f"tool {tool} has no argument {', '.join(unknown)}\nhint: one of {', '.join(properties)}")
+    for name, change in changes.items():
+        if words := sorted(set(change) - _WORDS):
+            raise TypeError(f"tool {tool}, {name}: there is no {', '.join(words)}\nhint: {', '.join(sorted(_WORDS))}")
+        if "fix" in change and len(change) > 1:
+            raise ValueError(f"tool {tool}, {name}: fix goes with nothing else\nhint: {{'fix': …}} alone")
+        if change.get("hide") and name in required and "default" not in change:
+            raise ValueError(f"tool {tool}, {name}: it is required\nhint: hide it with a default, or fix it")
+        for key in ("default", "fix"):
+            if key in change:
+                _check_value(tool, schema, name, change[key])
+    unseen = any(change.keys() & {"rename", "hide", "fix"} for change in changes.values())
+    if unseen and (naming := [key for key in _NAMING if key in schema]):
+        hint = "hint: change texts and defaults only, or write a tool that calls it with ctx.call"
+        raise ValueError(f"tool {tool}: its schema names arguments in {', '.join(naming)}, too\n{hint}")
+
+
+def _check_value(tool: str, schema: Json, name: str, value: Any) -> None:
+    """Refuse a value that the other tool would not take."""
+    alone = {**schema, "properties": {name: schema["properties"][name]}, "required": [name]}
+    for key in _NAMING:
+        alone.pop(key, None)
+    try:
+        argument_binder(alone)({name: value})
+    except (ArgumentsError, McpError) as error:
+        raise ValueError(f"tool {tool}: {error}\nhint: a value that it takes") from None
+
+
+def _binder(schema: Json, changes: Mapping[str, ArgumentTransform], passed: Json) -> Callable[[Json], Json]:
+    """Return what checks the arguments of callers, and makes those of the other tool of them."""
+    known: list[Callable[[Json], Json]] = []
+    unseen = set(schema.get("properties") or ())
+    refused = {name for name in changes if name not in passed or passed[name] != name} - unseen
+    always = {
+        name: change.get("fix", change.get("default"))
+        for name, change in changes.items()
+        if "fix" in change or "default" in change
+    }
+
+    def bind(arguments: Json) -> Json:
+        if not known:
+            known.append(argument_binder(schema))  # compiled at the first call
+        if hidden := sorted(refused & arguments.keys()):
+            raise ArgumentsError(f"Invalid arguments: there is no {', '.join(hidden)}")
+        checked = known[0](arguments)
+        inner = {name: checked[outer] for name, outer in passed.items() if outer in checked}
+        others = {name: value for name, value in checked.items() if name not in (schema.get("properties") or {})}
+        return {"arguments": {**others, **always, **inner}}
+
+    return bind
