@@ -68,23 +68,29 @@ def scanners() -> Outcome:
         " ".join(_NPM) + " (npm)": _npm,
     }
     found: dict[str, Found] = {}
+    missing: list[str] = []
+    ours, *_ = columns
     with TemporaryDirectory(prefix="mcpfactory-scanners-") as folder:
         for name, scan in columns.items():
             try:
                 found[name] = scan(Path(folder))
             except (OSError, ValueError, subprocess.SubprocessError) as error:
-                return unavailable(f"{name} cannot be run: {error}")
+                missing.append(f"{name} cannot be run: {error}")
+    if ours not in found:
+        return unavailable(missing[0])
     print(_SNYK)
-    print("sample", "what is wrong", *columns, sep="\t")
+    print("sample", "what is wrong", *found, sep="\t")
     for name in (*SICK, *SOUND):
-        print(name, SICK.get(name, "nothing"), *(_told(found[column][name]) for column in columns), sep="\t")
-    sums = {column: sum(bool(found[column][name]) for name in SICK) for column in columns}
-    false = {column: sum(bool(found[column][name]) for name in SOUND) for column in columns}
-    ours, *others = columns
+        print(name, SICK.get(name, "nothing"), *(_told(found[column][name]) for column in found), sep="\t")
+    sums = {column: sum(bool(found[column][name]) for name in SICK) for column in found}
+    false = {column: sum(bool(found[column][name]) for name in SOUND) for column in found}
     figures = [
         f"{column}: {sums[column]} of {len(SICK)} found, {false[column]} of {len(SOUND)} honest ones accused"
-        for column in columns
+        for column in found
     ]
+    if missing:
+        return unavailable("; ".join([*figures, *missing]))
+    others = [column for column in found if column != ours]
     best = all(sums[ours] >= sums[other] and false[ours] <= false[other] for other in others)
     return judged("; ".join(figures), good=best and all(found[ours][name] for name in HARMFUL) and not false[ours])
 

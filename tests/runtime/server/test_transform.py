@@ -101,6 +101,17 @@ async def test_what_callers_do_not_see_they_cannot_send(arguments, said):
     assert found["content"][0]["text"].startswith("Invalid arguments")
 
 
+async def test_a_required_argument_with_a_default_is_required_no_longer():
+    server = shop()
+    server.transform_tool(
+        "search_everything", arguments={"q": {"default": "tea"}, "kind": {"hide": True, "default": "map"}}
+    )
+    async with connect(server) as client:
+        assert "required" not in (await client.list_tools())[0]["inputSchema"]
+        found = await client.call_tool("search_everything", {})
+    assert (found["structuredContent"]["q"], found["structuredContent"]["kind"]) == ("tea", "map")
+
+
 async def test_a_name_may_be_given_to_another_argument():
     server = shop()
     server.transform_tool("search_everything", arguments={"q": {"rename": "kind"}, "kind": {"rename": "q"}})
