@@ -1,36 +1,55 @@
-"""The MCP server meta-ads. This file is yours; `_generated` is rewritten whenever the API document changes."""
+"""The MCP server of Meta Ads. This file is yours; `_generated` is rewritten whenever the API document changes."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any, Final
 
 from mcpfactory_runtime import Server
 
-from . import __version__
+from . import __version__, graph, guides
+from ._generated import api
+from .accounts import account_overview
+from .budgets import change_budget
+from .comparison import compare_periods
+from .delivery import diagnose_delivery
+from .link_ads import create_link_ad
+from .reports import read_report, run_report
+from .states import delete_object, set_status
+
+api.upstream = graph.connection  # generated tools go the same way: limits, errors in Meta's words, proofs
 
 server = Server(
     "meta-ads",
     version=__version__,
     title="Meta Ads",
-    instructions="Read and run advertising on Facebook, Instagram, Messenger and Audience Network through Meta's Marketing API. A campaign holds ad sets, an ad set holds ads, an ad shows a creative. Budgets are on the campaign or on its ad sets, never on both. Ad account ids have the form act_1234567890; all other ids are digits in a text. …",
+    instructions=(
+        "Facebook and Instagram advertising. A campaign holds ad sets, an ad set holds ads, an ad shows a creative; ad account ids begin with act_. "
+        "Start with list_ad_accounts. account_overview shows what runs, compare_periods what changed, get_insights any figure, run_report large "
+        "reports, diagnose_delivery why something does not run. Everything is created paused. Budgets are changed by change_budget in the currency, "
+        "states by set_status: both ask a person where money is at stake. budget fields of lists are in minor units (5000 is 50.00 USD, but 5000 JPY)."
+    ),
 )
 server.mount_manifest(Path(__file__).parent / "_generated")
 
-# Tools of your own go here. One may be made of several of the API's:
-#
-# from mcpfactory_runtime import Context, ToolCall
-#
-# @server.tool
-# async def find_and_read(words: str, ctx: Context) -> str:
-#     """Find what fits the words best, and read it."""
-#     found = await ctx.call("search_things", query=words)
-#     return await ctx.call("get_thing", id=found["items"][0]["id"])
-#
-# and functions that run before and after the API's tools:
-#
-# @server.before("search_things")
-# def few_at_a_time(call: ToolCall) -> None:
-#     call.arguments.setdefault("limit", 20)
+_READS: Final = {"readOnlyHint": True, "openWorldHint": True}
+_MAKES: Final = {"readOnlyHint": False, "destructiveHint": False, "openWorldHint": True}
+_CHANGES: Final = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True, "openWorldHint": True}
+
+for tool in (account_overview, compare_periods, diagnose_delivery, read_report):
+    server.tool(annotations=_READS)(tool)
+server.tool(annotations=_READS, task="optional")(run_report)
+if os.environ.get("MCPFACTORY_PROFILE") != "read-only":
+    tools: tuple[tuple[Any, dict[str, bool]], ...] = (
+        (create_link_ad, _MAKES),
+        (change_budget, _CHANGES),
+        (set_status, _CHANGES),
+        (delete_object, _CHANGES),
+    )
+    for function, hints in tools:
+        server.tool(annotations=hints)(function)
+guides.add_to(server)
 
 
 def main() -> None:

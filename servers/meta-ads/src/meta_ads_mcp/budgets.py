@@ -1,0 +1,109 @@
+"""Changing budgets: read, show before and after in the currency, ask where it matters, change, read again."""
+
+from __future__ import annotations
+
+import os
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from mcpfactory_runtime import Context, ToolError
+
+from . import graph
+from .accounts import currency_of
+from .consent import consent
+from .money import change, digits, minor_units, written
+
+__all__ = ["change_budget"]
+
+_FIELDS = "id,name,account_id,effective_status,daily_budget,lifetime_budget"
+_OWN = {"daily": "daily_budget", "lifetime": "lifetime_budget"}
+
+
+def _limit(variable: str, default: float) -> float:
+    """Return a number that the person who runs the server set.
+
+    Raises:
+        ToolError: it is no number.
+    """
+    text = os.environ.get(variable, "").strip()
+    try:
+        return float(text) if text else default
+    except ValueError:
+        raise ToolError(
+            f"{variable} is {text[:20]!r}.\nhint: the person who runs this server sets a number, such as 20."
+        ) from None
+
+
+def _needs_consent(before: int, after: int, currency: str) -> bool:
+    """Return whether a raise is so large that a person decides: in percent, or in what it adds."""
+    percent, most = _limit("META_ADS_CONFIRM_PERCENT", 20), _limit("META_ADS_CONFIRM_AMOUNT", 100)
+    added = Decimal(after - before).scaleb(-digits(currency))
+    return after > before and ((after - before) * 100 > before * percent or added > Decimal(str(most)))
+
+
+def _kind(node: graph.Json) -> Literal["daily", "lifetime"]:
+    """Return which budget an object has.
+
+    Raises:
+        ToolError: it has none of its own.
+    """
+    for kind, name in _OWN.items():
+        if int(node.get(name) or 0):
+            return kind  # type: ignore[return-value]
+    raise ToolError(
+        f"{node.get('name')} ({node.get('id')}) has no budget of its own: it is on its ad sets if this is a campaign, "
+        "or on the campaign if this is an ad set.\n"
+        "hint: list_ad_sets of the campaign, or list_campaigns of the account, show where the budget is; change it there."
+    )
+
+
+def _after(before: int, currency: str, amount: float | None, percent: float | None) -> int:
+    if (amount is None) == (percent is None):
+        raise ToolError("Give either amount or percent.\nhint: amount=75 sets 75.00; percent=20 raises by 20 %.")
+    if amount is not None:
+        return minor_units(amount, currency)
+    after = round(Decimal(before) * (100 + Decimal(str(percent))) / 100)
+    if after <= 0:
+        raise ToolError(f"{percent} % leaves no budget.\nhint: set_status pauses it.")
+    return after
+
+
+async def change_budget(
+    object_id: Annotated[str, "The campaign or ad set that has the budget."],
+    ctx: Context,
+    amount: Annotated[
+        float | None, "The new budget in the account's currency: 75 means 75.00, not minor units."
+    ] = None,
+    percent: Annotated[float | None, "Instead of amount: raise by so many percent; -10 lowers."] = None,
+    confirm: Annotated[str, "Only after this tool asked for it: the sentence that the person agreed to."] = "",
+) -> dict[str, Any]:
+    """Raise or lower the daily or lifetime budget of a campaign or ad set; shows before and after in the currency.
+
+    A raise above 20 % or 100 in the currency needs a person's consent: the client asks, or the answer says what to do.
+    """
+    node = await graph.get(object_id, fields=_FIELDS)
+    kind = _kind(node)
+    currency = await currency_of(str(node.get("account_id", "")))
+    before = int(node[_OWN[kind]])
+    after = _after(before, currency, amount, percent)
+    told = {
+        "id": object_id,
+        "name": node.get("name"),
+        "budget": kind,
+        "before": written(before, currency),
+        "after": written(after, currency),
+        "change": change(before, after),
+    }
+    if after == before:
+        return {**told, "changed": False}
+    what = f"The {kind} budget of {node.get('name')} goes from {told['before']} to {told['after']} ({told['change']})."
+    if _needs_consent(before, after, currency):
+        await consent(ctx, what, confirm)
+    await graph.post(object_id, "", **{_OWN[kind]: after})
+    now = await graph.get(object_id, fields=f"{_OWN[kind]},effective_status")
+    return {
+        **told,
+        "after": written(int(now.get(_OWN[kind]) or 0), currency),
+        "changed": True,
+        "state": now.get("effective_status"),
+    }

@@ -1,0 +1,123 @@
+"""Switching campaigns, ad sets and ads on and off, archiving and deleting them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from mcpfactory_runtime import Context, ToolError
+
+from . import graph
+from .accounts import currency_of
+from .consent import consent
+from .errors import GraphError, explain, next_step
+from .money import written
+
+__all__ = ["delete_object", "set_status"]
+
+Kind = Literal["campaign", "ad_set", "ad"]
+
+_WORDS: Final[dict[str, tuple[str, str]]] = {
+    "campaign": ("campaign", "campaigns"),
+    "ad_set": ("ad set", "ad sets"),
+    "ad": ("ad", "ads"),
+}
+_FIELDS: Final = "id,name,account_id,status,effective_status"
+_MOST: Final = 50
+_NAMED: Final = 5  # names that a question says
+
+
+def _fields(kind: Kind) -> str:
+    return _FIELDS if kind == "ad" else f"{_FIELDS},daily_budget,lifetime_budget"
+
+
+def _counted(number: int, kind: Kind) -> str:
+    return f"{number} {_WORDS[kind][number != 1]}"
+
+
+async def _cost(found: list[graph.Json]) -> str:
+    """Return what objects may spend, as a piece of a sentence; "" when their budgets are elsewhere."""
+    currency = await currency_of(str(found[0].get("account_id", "")))
+    sums = {
+        name: sum(int(one.get(f"{kind}_budget") or 0) for one in found)
+        for kind, name in {"daily": "a day", "lifetime": "in all"}.items()
+    }
+    return " and ".join(f"up to {written(minor, currency)} {name}" for name, minor in sums.items() if minor)
+
+
+def _names(found: list[graph.Json]) -> str:
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return ", ".join(str(one.get("name")) for one in found[:_NAMED]) + more
+
+
+async def _question(found: list[graph.Json], kind: Kind, status: str) -> str:
+    which = f"{_counted(len(found), kind)} ({_names(found)})"
+    if status == "ARCHIVED":
+        return f"Archive {which}: that cannot be taken back."
+    cost = await _cost(found)
+    return f"Switch on {which}: money is spent from now on" + (f", {cost}." if cost else ".")
+
+
+async def _read(ids: list[str], kind: Kind) -> tuple[list[graph.Json], list[dict[str, Any]]]:
+    """Return what is there, and what Meta said of the others."""
+    answers = await graph.batch([graph.request("GET", one, fields=_fields(kind)) for one in ids])
+    found = [one for one in answers if not isinstance(one, GraphError)]
+    failed = [_failed(one, said) for one, said in zip(ids, answers, strict=True) if isinstance(said, GraphError)]
+    return found, failed
+
+
+def _failed(node: str, error: GraphError) -> dict[str, Any]:
+    return {"id": node, "failed": explain(node, error), "next": next_step(error)}
+
+
+async def set_status(
+    kind: Annotated[Kind, "What the ids are."],
+    ids: Annotated[list[str], "One to fifty campaigns, ad sets or ads."],
+    status: Annotated[Literal["ACTIVE", "PAUSED", "ARCHIVED"], "ACTIVE switches on, PAUSED off; ARCHIVED is for good."],
+    ctx: Context,
+    confirm: Annotated[str, "Only after this tool asked for it: the sentence that the person agreed to."] = "",
+) -> dict[str, Any]:
+    """Pause, resume or archive up to fifty campaigns, ad sets or ads at once; shows the state before and after of each.
+
+    Pausing happens at once. Switching on spends money and archiving cannot be undone: for these a person must agree.
+    """
+    wanted = list(dict.fromkeys(ids))
+    if not 1 <= len(wanted) <= _MOST:
+        raise ToolError(f"{len(wanted)} ids were given.\nhint: give one to {_MOST} at a time.")
+    found, failed = await _read(wanted, kind)
+    changing = [one for one in found if one.get("status") != status]
+    if changing and status != "PAUSED":
+        await consent(ctx, await _question(changing, kind, status), confirm)
+    answers = await graph.batch([graph.request("POST", str(one["id"]), status=status) for one in changing])
+    refused = {
+        str(one["id"]): said for one, said in zip(changing, answers, strict=True) if isinstance(said, GraphError)
+    }
+    done = [
+        {"id": one["id"], "name": one.get("name"), "before": one.get("status"), "after": status}
+        for one in found
+        if str(one["id"]) not in refused
+    ]
+    failed += [_failed(node, said) for node, said in refused.items()]
+    if not done:
+        raise ToolError("Nothing was changed:\n" + "\n".join(one["failed"] for one in failed))
+    return {"changed": len([one for one in done if one["before"] != status]), "objects": done, "failed": failed}
+
+
+async def delete_object(
+    kind: Annotated[Kind, "What the id is."],
+    object_id: Annotated[str, "The campaign, ad set or ad."],
+    ctx: Context,
+    confirm: Annotated[str, "Only after this tool asked for it: the sentence that the person agreed to."] = "",
+) -> dict[str, Any]:
+    """Delete a campaign, ad set or ad with all that is in it. It cannot be undone, so a person must agree; pausing is often enough."""
+    node = await graph.get(object_id, fields=_FIELDS)
+    rows = (await graph.get(object_id, "insights", fields="spend", date_preset="maximum")).get("data") or [{}]
+    currency = await currency_of(str(node.get("account_id", "")))
+    spent = f"{float(rows[0].get('spend') or 0):,.2f} {currency}"
+    inside = {"campaign": " with its ad sets and ads", "ad_set": " with its ads", "ad": ""}[kind]
+    await consent(
+        ctx,
+        f"Delete the {_WORDS[kind][0]} {node.get('name')} ({object_id}){inside} for good; it has spent {spent}.",
+        confirm,
+    )
+    await graph.delete(object_id)
+    return {"deleted": object_id, "name": node.get("name"), "had_spent": spent}

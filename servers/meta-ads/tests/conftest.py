@@ -1,0 +1,106 @@
+"""The modelled API, once for all tests, and a client of the server that talks to it."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from mcpfactory_runtime.testing import connect
+
+Json = dict[str, Any]
+
+
+def _loaded() -> ModuleType:
+    """The file beside this one, under a name that no other server's tests have."""
+    spec = importlib.util.spec_from_file_location("meta_ads_upstream", Path(__file__).with_name("upstream.py"))
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+model = _loaded()
+
+
+class Bench:
+    """Calls of the server's tools, and what the modelled API saw of them."""
+
+    def __init__(self, meta: Any, runner: asyncio.Runner) -> None:
+        self.meta = meta
+        self._runner = runner
+        self.asked: list[str] = []
+        self.progress: list[Any] = []
+
+    def result(self, tool: str, *, agree: bool | None = None, revision: str = "", **arguments: Any) -> Json:
+        """The result of a call; `agree` is what the person answers, None for a client that cannot ask."""
+        from meta_ads_mcp.server import server
+
+        async def answered(params: Json) -> Json:
+            self.asked.append(params["message"])
+            return {"action": "accept", "content": {"go_ahead": agree}} if agree else {"action": "decline"}
+
+        async def call() -> Json:
+            options: Json = {} if agree is None else {"elicitation": answered}
+            async with connect(server, revision, **options) as client:
+                found: Json = await client.call_tool(tool, arguments, progress=self.progress.append)
+                return found
+
+        return self._runner.run(call())
+
+    def done(self, tool: str, **arguments: Any) -> Json:
+        """The structured content of a call that succeeds."""
+        result = self.result(tool, **arguments)
+        assert not result.get("isError"), result["content"]
+        found: Json = result["structuredContent"]
+        return found
+
+    def refused(self, tool: str, **arguments: Any) -> str:
+        """The text of a call that fails."""
+        result = self.result(tool, **arguments)
+        assert result.get("isError"), result
+        return str(result["content"][0]["text"])
+
+    def writes(self) -> list[Any]:
+        """The requests that were no GET."""
+        return [one for one in self.meta.seen if one.method != "GET"]
+
+
+@pytest.fixture(scope="session")
+def api() -> Iterator[Any]:
+    with model.Upstream() as upstream:
+        yield upstream
+
+
+@pytest.fixture(scope="session")
+def runner() -> Iterator[asyncio.Runner]:
+    """One event loop for all tests: connections belong to a loop."""
+    from meta_ads_mcp import graph
+
+    with asyncio.Runner() as one:
+        yield one
+        for way in (graph.connection, graph._reader):
+            one.run(way().aclose())
+
+
+@pytest.fixture
+def bench(api: Any, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    from meta_ads_mcp import accounts, graph, server
+
+    api.meta.reset()
+    for name, value in api.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(graph, "USAGE", graph.Usage())
+    monkeypatch.setattr(accounts, "_CURRENCIES", {})
+    server.server.offer(mode="full", profile="full")
+    yield Bench(api.meta, runner)
+
+
+@pytest.fixture
+def ids() -> ModuleType:
+    return model
