@@ -1,0 +1,83 @@
+"""What the tools work with: pages of the web, and the database. One for the life of the server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from mcpfactory_runtime import Context, ToolError
+
+from .page import Page, decoded, read_page
+from .settings import Settings
+from .store import Store
+
+if TYPE_CHECKING:
+    from .web import Web
+
+__all__ = ["Desk", "desk_of"]
+
+_HTML = ("text/html", "application/xhtml+xml", "")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Desk:
+    """Pages and the database.
+
+    Args:
+        settings: of the person who runs the server.
+        now: the time.
+    """
+
+    def __init__(self, settings: Settings, now: Callable[[], datetime] = _now) -> None:
+        self.settings = settings
+        self.store = Store(settings.database)
+        self._now = now
+        self._web: Web | None = None
+
+    @property
+    def web(self) -> Web:
+        """What fetches; its HTTP library is loaded when something is fetched for the first time."""
+        if self._web is None:
+            from .web import Web
+
+            self._web = Web(self.settings, self.store, clock=lambda: self._now().timestamp())
+        return self._web
+
+    def moment(self, days_ago: float = 0) -> str:
+        """Return the time as ISO 8601 in UTC, or that of some days ago."""
+        return datetime.fromtimestamp(self._now().timestamp() - days_ago * 86_400, UTC).isoformat(timespec="seconds")
+
+    async def page(self, url: str, *, refresh: bool = False) -> Page:
+        """Return the page at an address, read.
+
+        Raises:
+            ToolError: it cannot be fetched, or is no web page.
+        """
+        answer = (await self.web.get(url, refresh=refresh)).answer
+        kind = answer.headers.get("content-type", "")
+        if kind.partition(";")[0].strip().lower() not in _HTML or answer.body.startswith(
+            (b"%PDF", b"\x89PNG", b"PK\x03\x04")
+        ):
+            raise ToolError(
+                f"{answer.url} is {kind.partition(';')[0] or 'no text'}, no web page.\n"
+                "hint: read_feed reads feeds, list_site_pages reads sitemaps; other files are not read"
+            )
+        return await asyncio.to_thread(read_page, decoded(answer.body, kind), answer.url, answer.headers)
+
+    async def aclose(self) -> None:
+        """Close connections and database."""
+        if self._web is not None:
+            await self._web.aclose()
+        self.store.close()
+
+
+def desk_of(ctx: Context) -> Desk:
+    """Return the desk of the server that a call is for."""
+    desk = ctx.state
+    assert isinstance(desk, Desk)
+    return desk

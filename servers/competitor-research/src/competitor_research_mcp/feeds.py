@@ -1,0 +1,97 @@
+"""Feeds: RSS 2.0 and its elders, Atom (RFC 4287). Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Final
+from xml.etree.ElementTree import Element as XmlElement
+
+from pydantic import BaseModel, Field
+
+from .html import parse_html
+from .metadata import complete
+from .text import clean
+from .xml import XmlError, children, name_of, parse_xml, text_at
+
+__all__ = ["Entry", "NewsFeed", "read_feed"]
+
+_MOST: Final = 500
+_SUMMARY: Final = 400
+
+
+class Entry(BaseModel):
+    """One entry of a feed."""
+
+    title: str = ""
+    url: str = ""
+    published: str = Field(default="", description="ISO 8601, in UTC where the feed's date could be read")
+    summary: str = ""
+    categories: list[str] = Field(default_factory=list)
+
+
+class NewsFeed(BaseModel):
+    """A feed with its entries, the newest first where all have dates."""
+
+    title: str = ""
+    entries: list[Entry] = Field(default_factory=list)
+
+
+def read_feed(data: bytes, url: str) -> NewsFeed:
+    """Return what a feed holds.
+
+    Raises:
+        XmlError: it is no feed.
+    """
+    root = parse_xml(data)
+    kind = name_of(root)
+    if kind not in ("rss", "rdf", "feed"):
+        raise XmlError(f"its root is <{kind}>, neither rss nor feed")
+    channel = next(children(root, "channel"), root)
+    items = [*children(channel, "item", "entry"), *(children(root, "item") if channel is not root else ())]
+    entries = [_entry(item, url) for item in items[:_MOST]]
+    if all(entry.published for entry in entries):
+        entries.sort(key=lambda entry: entry.published, reverse=True)
+    return NewsFeed(title=clean(text_at(channel, "title"))[:300], entries=entries)
+
+
+def iso_date(text: str) -> str:
+    """Return a date of a feed as ISO 8601 in UTC; as it was written, where nobody can read it."""
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            found = read(text)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            continue
+        try:
+            return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")
+        except OverflowError:
+            continue
+    return clean(text)[:40]
+
+
+def _entry(item: XmlElement, url: str) -> Entry:
+    return Entry(
+        title=_plain(text_at(item, "title"))[:300],
+        url=complete(url, _link(item)),
+        published=iso_date(text_at(item, "pubdate", "published", "date", "updated")),
+        summary=_plain(text_at(item, "description", "summary", "encoded", "content"))[:_SUMMARY],
+        categories=[
+            words for one in children(item, "category") if (words := clean(one.get("term") or one.text or "")[:80])
+        ][:20],
+    )
+
+
+def _link(item: XmlElement) -> str:
+    """Return the address of an entry: RSS has it as text, Atom as an attribute of the link that is no relation of it."""
+    links = list(children(item, "link"))
+    for link in links:
+        if (link.text or "").strip():
+            return (link.text or "").strip()
+    for link in links:
+        if link.get("rel", "alternate") == "alternate":
+            return link.get("href", "")
+    return text_at(item, "guid", "id")
+
+
+def _plain(text: str) -> str:
+    return clean(parse_html(text[:20_000]).text() if "<" in text or "&" in text else text)

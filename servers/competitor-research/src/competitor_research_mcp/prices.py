@@ -1,0 +1,231 @@
+"""Prices that a page shows: amount, currency, what it is paid for, and the plan that it belongs to. Pure.
+
+They come from structured data, from tables whose first row names plans, and from texts below a heading, as pricing pages have them. Nothing is
+guessed: a `$` without a country stays `$` unless the page says which dollar it means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final, Literal
+
+from pydantic import BaseModel, Field
+
+from .html import Element
+from .structured import Offer, StructuredData
+from .text import Section, clean, is_hidden
+
+__all__ = ["PlanTable", "Price", "find_plan_tables", "find_prices", "parse_prices"]
+
+_SYMBOLS: Final = {
+    "€": "EUR",
+    "£": "GBP",
+    "¥": "JPY",
+    "₹": "INR",
+    "₩": "KRW",
+    "₽": "RUB",
+    "₺": "TRY",
+    "₪": "ILS",
+    "zł": "PLN",
+    "R$": "BRL",
+} | {
+    "US$": "USD",
+    "C$": "CAD",
+    "CA$": "CAD",
+    "A$": "AUD",
+    "AU$": "AUD",
+    "NZ$": "NZD",
+    "HK$": "HKD",
+    "S$": "SGD",
+    "$": "$",
+    "CHF": "CHF",
+}
+_CODES: Final = "USD|EUR|GBP|JPY|CHF|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|INR|BRL|MXN|SGD|HKD|KRW|ZAR|TRY|ILS|CNY|AED"
+_SYMBOL: Final = "|".join(re.escape(symbol) for symbol in sorted(_SYMBOLS, key=len, reverse=True))
+_AMOUNT: Final = (
+    r"0[.,]\d{3,6}(?!\d)|\d{1,3}(?:[.,\u00a0\u202f' ]\d{3})+(?:[.,]\d{1,2})?(?!\d)|\d{1,9}(?:[.,]\d{1,2})?(?!\d)"
+)
+_PRICE: Final = re.compile(
+    rf"(?<![\w$€£.,])(?:(?P<before>{_SYMBOL}|\b(?:{_CODES})\b)\s?(?P<first>{_AMOUNT})|(?P<second>{_AMOUNT})\s?(?P<after>€|£|zł|kr\b|\b(?:{_CODES})\b))"
+)
+_PERIODS: Final = (
+    (
+        re.compile(
+            r"(?:/|\bper\b|\ba\b|\beach\b|\bpro\b|\bpar\b)\s*(?:mo\b|month|monat|mois)|\bmonthly\b|\bmonatlich\b|/mo\b",
+            re.IGNORECASE,
+        ),
+        "month",
+    ),
+    (
+        re.compile(
+            r"(?:/|\bper\b|\ba\b|\beach\b|\bpro\b|\bpar\b)\s*(?:yr\b|year|annum|jahr|an\b)|\byearly\b|\bannually\b|\bjährlich\b",
+            re.IGNORECASE,
+        ),
+        "year",
+    ),
+    (re.compile(r"(?:/|\bper\b|\ba\b)\s*(?:wk\b|week)|\bweekly\b", re.IGNORECASE), "week"),
+    (re.compile(r"(?:/|\bper\b|\ba\b)\s*day\b|\bdaily\b", re.IGNORECASE), "day"),
+    (re.compile(r"(?:/|\bper\b|\ban\b)\s*(?:hr\b|hour)", re.IGNORECASE), "hour"),
+    (re.compile(r"\bone[- ]time\b|\blifetime\b|\bonce\b", re.IGNORECASE), "once"),
+)
+_UNIT: Final = re.compile(
+    r"(?:/|\bper\b)\s*(user|seat|member|agent|editor|contact|employee|site|device|host|GB|TB|1[,.]?000 \w+)",
+    re.IGNORECASE,
+)
+_BILLED: Final = re.compile(r"\bbilled\s+(annually|yearly|monthly|quarterly)\b", re.IGNORECASE)
+_REQUEST: Final = re.compile(
+    r"\b(contact (?:us|sales)|talk to (?:us|sales)|custom pricing|get a quote|on request|request a quote|auf anfrage)\b",
+    re.IGNORECASE,
+)
+_FREE: Final = re.compile(r"^(?:free(?: forever| plan)?|kostenlos|gratis)[.!]?$", re.IGNORECASE)
+_PRICE_ROW: Final = re.compile(
+    r"price|cost|monthly|annual|yearly|per (?:month|year)|preis|prix|precio", re.IGNORECASE
+)  # a row about the plan itself
+_TABLE_ROW: Final = re.compile(r"^\| .* \|$")
+_MOST: Final = 200
+_MOST_TABLES: Final = 50
+_AROUND: Final = 80  # characters behind an amount that say what it is paid for
+
+Source = Literal["json", "table", "text"]
+
+
+class Price(BaseModel):
+    """A price that a page shows."""
+
+    plan: str = Field(default="", description="the product, plan or heading that it stands below")
+    amount: float | None = Field(default=None, description="null where the page says that the price is on request")
+    highest: float | None = Field(default=None, description="of a range; `amount` is then the lowest")
+    currency: str = Field(default="", description="ISO 4217 code, or the symbol where the page does not say more")
+    period: str = Field(default="", description="month, year, once …; empty when the page does not say")
+    unit: str = Field(default="", description="user, seat …")
+    billed: str = Field(default="", description="how it is billed, such as annually")
+    text: str = Field(default="", description="the page's own words")
+    source: Source = Field(
+        default="text",
+        description="json: structured data of the page; table: a table of plans; text: words below a heading",
+    )
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What makes it the same price at another time: everything but the amount."""
+        return self.plan.casefold(), self.period, self.unit.casefold(), self.billed
+
+
+class PlanTable(BaseModel):
+    """A table that compares plans."""
+
+    plans: list[str]
+    rows: list[list[str]] = Field(description="the name of the feature, then its value in each plan")
+
+
+def find_prices(sections: list[Section], data: StructuredData, tables: list[PlanTable]) -> list[Price]:
+    """Return the prices of a page, those of structured data first; what several places say alike is there once."""
+    dollars = {one.currency for one in _offers_of(data) if one.currency in ("USD", "CAD", "AUD", "NZD", "SGD", "HKD")}
+    dollar = dollars.pop() if len(dollars) == 1 else "$"
+    found = [*_of_data(data), *_of_tables(tables, dollar), *_of_sections(sections, dollar)]
+    seen: dict[tuple[object, ...], Price] = {}
+    for price in found:
+        seen.setdefault((*price.key[:2], price.amount, price.currency), price)
+    return list(seen.values())[:_MOST]
+
+
+def parse_prices(text: str, dollar: str = "$") -> list[Price]:
+    """Return the prices in a line of text.
+
+    Args:
+        text: the line.
+        dollar: the currency that a `$` alone stands for.
+    """
+    matches = list(_PRICE.finditer(text))
+    found = []
+    for number, match in enumerate(matches):
+        end = matches[number + 1].start() if number + 1 < len(matches) else len(text)
+        tail = text[match.end() : min(end, match.end() + _AROUND)]
+        symbol = match["before"] or match["after"]
+        currency = dollar if symbol == "$" else "kr" if symbol == "kr" else _SYMBOLS.get(symbol, symbol)
+        unit, billed = _UNIT.search(tail), _BILLED.search(tail)
+        plain = _BILLED.sub(" ", tail)
+        found.append(
+            Price(
+                amount=_amount(match["first"] or match["second"]),
+                currency=currency,
+                period=next((name for pattern, name in _PERIODS if pattern.search(plain)), ""),
+                unit=unit[1].lower() if unit else "",
+                billed=billed[1].lower() if billed else "",
+                text=clean(text[max(match.start() - 20, 0) : match.end() + len(tail)])[:160],
+            )
+        )
+    return found
+
+
+def find_plan_tables(root: Element) -> list[PlanTable]:
+    """Return the tables of a page that compare plans: a first row with two or more names, and rows of the same width."""
+    found = []
+    for table in islice(root.find_all("table"), _MOST_TABLES):
+        rows = [[clean(cell.text())[:120] for cell in row if not is_hidden(cell)] for row in table.rows()]
+        rows = [row for row in rows if any(row)]
+        if len(rows) < 2 or not 3 <= len(rows[0]) <= 12:
+            continue
+        even = [row for row in rows[1:] if len(row) == len(rows[0])]
+        if even and all(rows[0][1:]):
+            found.append(PlanTable(plans=rows[0][1:], rows=even[:100]))
+    return found[:10]
+
+
+def _amount(text: str) -> float:
+    """Return the number of an amount, whichever of `.` and `,` stands for decimals."""
+    text = re.sub(r"[\u00a0\u202f' ]", "", text)
+    whole, mark, rest = text, "", ""
+    last = max(text.rfind("."), text.rfind(","))
+    if last >= 0 and (len(text) - last - 1 in (1, 2) or text[:last] == "0"):
+        whole, mark, rest = text[:last], ".", text[last + 1 :]
+    return float(re.sub(r"[.,]", "", whole) + mark + rest)
+
+
+def _offers_of(data: StructuredData) -> list[Offer]:
+    return [*data.offers, *(offer for product in data.products for offer in product.offers)]
+
+
+def _of_data(data: StructuredData) -> Iterator[Price]:
+    named = [(product.name, offer) for product in data.products for offer in product.offers]
+    for name, offer in [*named, *(("", offer) for offer in data.offers)]:
+        if offer.price is not None:
+            words = offer.name if offer.name and offer.name != name else ""
+            yield Price(
+                plan=" – ".join(part for part in (name, words) if part),
+                amount=offer.price,
+                highest=offer.highest_price,
+                currency=offer.currency,
+                period=offer.period,
+                source="json",
+            )
+
+
+def _of_tables(tables: list[PlanTable], dollar: str) -> Iterator[Price]:
+    for table in tables:
+        for row in table.rows:
+            for plan, cell in zip(table.plans, row[1:], strict=True):
+                for price in parse_prices(f"{cell} {row[0]}" if _PRICE.search(cell) else "", dollar):
+                    whole = plan if _PRICE_ROW.search(row[0]) or not row[0] else f"{plan} – {row[0]}"
+                    yield price.model_copy(update={"plan": whole, "source": "table", "text": f"{row[0]}: {cell}"})
+
+
+def _of_sections(sections: list[Section], dollar: str) -> Iterator[Price]:
+    for section in sections:
+        lines = [line for line in section.lines if not _TABLE_ROW.match(line)]
+        found = False
+        for number, line in enumerate(lines):
+            following = lines[number + 1] if number + 1 < len(lines) and len(line) < 30 else ""
+            following = "" if _PRICE.search(following) else f" {following[:60]}"
+            prices = [price for price in parse_prices(line + following, dollar) if price.text]
+            prices = prices[: len(list(_PRICE.finditer(line)))]
+            found = found or bool(prices)
+            yield from (price.model_copy(update={"plan": section.heading}) for price in prices)
+            if not prices and _FREE.match(line.removeprefix("- ")):
+                found = True
+                yield Price(plan=section.heading, amount=0.0, text=line)
+        words = _REQUEST.search(" ".join(lines[:6]))
+        if words and not found and section.heading and len(lines) <= 20:
+            yield Price(plan=section.heading, text=words[0])

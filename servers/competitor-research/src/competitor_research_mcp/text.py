@@ -1,0 +1,223 @@
+"""What a person reads on a page, as Markdown in sections by heading. Pure.
+
+Navigation, scripts, forms and what the page hides are left out, and so are characters that nobody sees: the text goes to a model, and must
+not hold what a person who looks at the page would not find there.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urljoin
+
+from .html import Element
+
+__all__ = ["Section", "clean", "is_hidden", "readable", "to_markdown"]
+
+_NEVER: Final = frozenset(
+    {
+        "title",
+        "script",
+        "style",
+        "noscript",
+        "template",
+        "svg",
+        "head",
+        "iframe",
+        "object",
+        "canvas",
+        "select",
+        "dialog",
+        "button",
+        "input",
+    }
+)
+_AROUND: Final = frozenset({"nav", "footer", "aside"})
+_ROLES: Final = frozenset({"navigation", "contentinfo", "complementary", "banner", "search", "dialog", "alertdialog"})
+_BREAKS: Final = frozenset(
+    {
+        "address",
+        "article",
+        "blockquote",
+        "br",
+        "dd",
+        "div",
+        "dl",
+        "dt",
+        "fieldset",
+        "figcaption",
+        "figure",
+        "form",
+        "header",
+        "hr",
+    }
+    | {"li", "main", "ol", "p", "pre", "section", "summary", "table", "tr", "ul", "details", "body", "label", "option"}
+)
+_HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
+_HIDDEN_STYLE: Final = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])|opacity\s*:\s*0(?![.\d])", re.IGNORECASE
+)
+_FEW: Final = 200  # characters; with less than that in what calls itself the main part, the whole page is read
+
+
+@dataclass(slots=True)
+class Section:
+    """A heading and the lines below it, up to the next heading. What stands before the first heading has `heading` ""."""
+
+    heading: str = ""
+    level: int = 0
+    lines: list[str] = field(default_factory=list)
+
+
+def clean(text: str) -> str:
+    """Return a text without invisible and control characters, white space joined to single spaces."""
+    kept = "".join(
+        char if unicodedata.category(char) not in _UNSEEN else (" " if char in "\t\n\r" else "") for char in text
+    )
+    return " ".join(kept.split())
+
+
+_UNSEEN: Final = frozenset({"Cf", "Cc", "Cs", "Co", "Cn"})
+
+
+def readable(root: Element, url: str = "", *, links: bool = False) -> list[Section]:
+    """Return the sections of a page's main part.
+
+    Args:
+        root: of the document.
+        url: of the page; links are completed by it.
+        links: whether links are written with their addresses.
+    """
+    body = root.find("body") or root
+    main = _main_part(body)
+    found = _Writer(url, links).sections(main)
+    if main is not body and sum(len(line) for section in found for line in section.lines) < _FEW:
+        found = _Writer(url, links).sections(body)
+    return found
+
+
+def to_markdown(sections: list[Section]) -> str:
+    """Return sections as one Markdown text."""
+    blocks = []
+    for section in sections:
+        heading = [f"{'#' * max(section.level, 1)} {section.heading}"] if section.heading else []
+        blocks.append("\n".join([*heading, *section.lines]))
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _main_part(body: Element) -> Element:
+    for element in body.walk():
+        if element.tag == "main" or element.get("role") == "main":
+            return element
+    articles = list(body.find_all("article"))
+    return articles[0] if len(articles) == 1 else body
+
+
+def is_hidden(element: Element) -> bool:
+    """Return whether a browser would not show the element, as far as its own markup says."""
+    attributes = element.attributes
+    return (
+        "hidden" in attributes
+        or element.get("aria-hidden").lower() == "true"
+        or bool(_HIDDEN_STYLE.search(attributes.get("style", "")))
+    )
+
+
+class _Writer:
+    def __init__(self, url: str, links: bool) -> None:
+        self._url = url
+        self._links = links
+        self._sections = [Section()]
+        self._line: list[str] = []
+        self._prefix = ""
+
+    def sections(self, root: Element) -> list[Section]:
+        self._visit(root, top=True)
+        self._end_line()
+        return [section for section in self._sections if section.heading or section.lines]
+
+    def _visit(self, node: Element | str, *, top: bool = False) -> None:
+        if isinstance(node, str):
+            self._line.append(node)
+        elif node.tag in _NEVER or is_hidden(node) or (not top and _is_around(node)):
+            return
+        elif node.tag in _HEADINGS:
+            self._end_line()
+            if heading := clean(_visible_text(node)):
+                self._sections.append(Section(heading, _HEADINGS[node.tag]))
+        elif node.tag == "table":
+            self._end_line()
+            self._sections[-1].lines += [row for row in map(_row, node.rows()) if row]
+        elif node.tag == "pre":
+            self._end_line()
+            lines = [line.rstrip() for line in _raw(node).strip("\n").splitlines()]
+            self._sections[-1].lines += ["```", *(_printable(line) for line in lines), "```"]
+        else:
+            self._visit_inside(node)
+
+    def _visit_inside(self, node: Element) -> None:
+        breaks = node.tag in _BREAKS
+        if breaks:
+            self._end_line()
+        if node.tag == "li":
+            self._prefix = "- "
+        if node.tag == "img" and (words := clean(node.get("alt"))):
+            self._line.append(f" {words} ")
+        begun = len(self._line)
+        for child in node.children:
+            self._visit(child)
+        if node.tag == "a" and self._links and node.get("href") and not breaks:
+            words = clean("".join(self._line[begun:]))
+            del self._line[begun:]
+            self._line.append(_link(words, node.get("href"), self._url))
+        if breaks:
+            self._end_line()
+
+    def _end_line(self) -> None:
+        if text := clean("".join(self._line)):
+            self._sections[-1].lines.append(self._prefix + text)
+            self._prefix = ""
+        self._line = []
+
+
+def _is_around(element: Element) -> bool:
+    return element.tag in _AROUND or element.get("role").lower() in _ROLES
+
+
+def _link(words: str, target: str, url: str) -> str:
+    try:
+        full = urljoin(url, target)
+    except ValueError:
+        return words
+    return f"[{words}]({full})" if words and full.startswith(("http://", "https://")) else words
+
+
+def _row(row: list[Element]) -> str:
+    cells = [clean(_visible_text(cell)).replace("|", "/") for cell in row if not is_hidden(cell)]
+    return f"| {' | '.join(cells)} |" if any(cells) else ""
+
+
+def _visible_text(element: Element) -> str:
+    """Return the text of an element without what is hidden in it; an image is its alternative text."""
+    parts: list[str] = []
+    waiting: list[Element | str] = [element]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            parts.append(node)
+        elif node.tag not in _NEVER and not is_hidden(node):
+            parts.append(f" {node.get('alt')} " if node.tag == "img" else " " if node.tag in _BREAKS else "")
+            waiting += reversed(node.children)
+    return "".join(parts)
+
+
+def _raw(element: Element) -> str:
+    return "".join(
+        child if isinstance(child, str) else "\n" if child.tag == "br" else _raw(child) for child in element.children
+    )
+
+
+def _printable(line: str) -> str:
+    return "".join(char for char in line.expandtabs(4) if unicodedata.category(char) not in _UNSEEN)

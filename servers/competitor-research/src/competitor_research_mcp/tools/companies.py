@@ -1,0 +1,104 @@
+"""Tools that research a company over several pages of its site."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from mcpfactory_runtime import Context, ToolError
+from pydantic import BaseModel, Field
+
+from ..desk import Desk, desk_of
+from ..metadata import links_of
+from ..page import Page
+from ..profile import KeyPage, PageKind, Profile, combine, key_pages
+from ..report import compare_table
+
+__all__ = ["TOOLS", "Homepage", "find_profile"]
+
+Homepage = Annotated[
+    str, Field(description="address of the company's site", examples=["https://example.com"], max_length=2000)
+]
+_WORTH: Final[tuple[PageKind, ...]] = (
+    "pricing",
+    "product",
+    "about",
+    "customers",
+    "compare",
+    "changelog",
+    "news",
+    "careers",
+)
+
+
+class Comparison(BaseModel):
+    """Several companies side by side."""
+
+    table: str = Field(description="Markdown")
+    profiles: list[Profile]
+    problems: list[str] = Field(default_factory=list, description="sites that could not be read")
+
+
+async def profile_competitor(
+    url: Homepage,
+    ctx: Context,
+    pages: Annotated[
+        int, Field(ge=0, le=8, description="how many of its key pages are read besides the home page")
+    ] = 3,
+) -> Profile:
+    """Research a company on its own site: finds pricing, product, about and customer pages from the home page, reads them, and gives positioning, prices, products, feeds, social profiles and technology in one answer."""
+    return (await find_profile(desk_of(ctx), url, pages, ctx))[0]
+
+
+async def compare_competitors(
+    urls: Annotated[
+        list[str],
+        Field(
+            min_length=2,
+            max_length=6,
+            description="addresses of the companies' sites",
+            examples=[["https://example.com", "https://example.org"]],
+        ),
+    ],
+    ctx: Context,
+    pages: Annotated[
+        int, Field(ge=0, le=4, description="how many key pages of each are read besides its home page")
+    ] = 1,
+) -> Comparison:
+    """Compare companies side by side by their own sites: headline, prices, plans, products, technology. Reads the home page and the pricing page of each."""
+    profiles: list[Profile] = []
+    problems: list[str] = []
+    for number, url in enumerate(dict.fromkeys(urls)):
+        await ctx.report_progress(number, len(urls), url)
+        try:
+            profiles.append((await find_profile(desk_of(ctx), url, pages))[0])
+        except ToolError as error:
+            problems.append(f"{url}: {error}")
+    if not profiles:
+        raise ToolError("No site could be read.\n" + "\n".join(problems))
+    return Comparison(table=compare_table(profiles), profiles=profiles, problems=problems)
+
+
+async def find_profile(
+    desk: Desk, url: str, most: int, ctx: Context | None = None
+) -> tuple[Profile, list[tuple[KeyPage, Page]]]:
+    """Return the profile of a company, and the pages that it was made from.
+
+    Raises:
+        ToolError: the home page cannot be read.
+    """
+    home = await desk.page(url)
+    found = key_pages(links_of(home.root, home.url), home.url)
+    wanted = [page for kind in _WORTH for page in found if page.kind == kind and page.url != home.url][:most]
+    read: list[tuple[KeyPage, Page]] = [(KeyPage(kind="home", url=home.url, title=home.metadata.title), home)]
+    for number, page in enumerate(wanted):
+        if ctx is not None:
+            await ctx.report_progress(number, len(wanted), page.url)
+        try:
+            read.append((page, await desk.page(page.url)))
+        except ToolError as error:
+            page.problem = str(error).splitlines()[0]
+    profile = combine(home, [page for _, page in read[1:]], [read[0][0], *found])
+    return profile, read
+
+
+TOOLS: Final = (profile_competitor, compare_competitors)

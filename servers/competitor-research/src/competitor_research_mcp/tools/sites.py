@@ -1,0 +1,191 @@
+"""Tools about a whole site: its sitemap, its feed, its rules for programs."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Annotated, Final
+from urllib.parse import urljoin
+
+from mcpfactory_runtime import Context, ToolError
+from pydantic import BaseModel, Field
+
+from ..desk import Desk, desk_of
+from ..feeds import NewsFeed, iso_date
+from ..feeds import read_feed as parse_feed
+from ..profile import KINDS, PageKind, kind_of
+from ..settings import AGENT
+from ..sitemaps import SitePage, read_sitemap, unpack
+from ..xml import XmlError
+from .pages import PageUrl
+
+__all__ = ["TOOLS"]
+
+_MOST_FILES: Final = 15  # of one site, in one call
+_MOST_PAGES: Final = 100_000
+_PLACES: Final = ("/sitemap.xml", "/sitemap_index.xml")
+SiteUrl = Annotated[
+    str, Field(description="address of the site, or of its sitemap", examples=["https://example.com"], max_length=2000)
+]
+
+
+class SitePages(BaseModel):
+    """The pages that a site's sitemaps name."""
+
+    total: int = Field(description="pages that fit, in all files that were read")
+    pages: list[SitePage]
+    next_offset: int | None = None
+    kinds: dict[str, int] = Field(description="how many of them look like pricing, customers, news …")
+    sitemaps: list[str] = Field(description="files that were read")
+    left_out: list[str] = Field(default_factory=list, description="files that were not, with the reason")
+
+
+class FeedEntries(NewsFeed):
+    """Entries of a feed."""
+
+    url: str
+    total: int
+
+
+class Access(BaseModel):
+    """What a site's robots.txt says to this server."""
+
+    url: str
+    allowed: bool
+    rule: str = Field(default="", description="the rule that decides; empty when none does")
+    crawl_delay: float = Field(description="seconds between two requests to the site")
+    group: str = Field(description="whether the file names this server, speaks to everyone, or has no rules")
+    sitemaps: list[str]
+    agent: str = AGENT
+
+
+async def list_site_pages(
+    url: SiteUrl,
+    ctx: Context,
+    contains: Annotated[
+        str, Field(max_length=200, description="only addresses with this in them, such as /blog/")
+    ] = "",
+    kind: Annotated[PageKind | None, Field(description="only pages whose address looks like this")] = None,
+    modified_since: Annotated[
+        str, Field(max_length=40, description="only pages that the site dates on this day or later: 2026-01-31")
+    ] = "",
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100,
+    offset: Annotated[int, Field(ge=0)] = 0,
+) -> SitePages:
+    """List the pages of a site from its sitemaps: those that robots.txt names, else /sitemap.xml; index files and gzip are read as well.
+
+    Args:
+        url: address of the site, or of its sitemap.
+        limit: pages of an answer.
+        offset: pages to leave out before them.
+    """
+    pages, read, left_out = await _sitemaps(desk_of(ctx), url, ctx)
+    wanted = [
+        page
+        for page in pages
+        if contains.lower() in page.url.lower()
+        and (kind is None or kind_of(page.url) == kind)
+        and (not modified_since or page.modified[:10] >= modified_since[:10])
+    ]
+    counts = {one: sum(kind_of(page.url) == one for page in wanted) for one in KINDS}
+    shown = wanted[offset : offset + limit]
+    return SitePages(
+        total=len(wanted),
+        pages=shown,
+        next_offset=offset + limit if offset + limit < len(wanted) else None,
+        kinds={name: count for name, count in counts.items() if count},
+        sitemaps=read,
+        left_out=left_out,
+    )
+
+
+async def read_feed(
+    url: PageUrl,
+    ctx: Context,
+    since: Annotated[str, Field(max_length=40, description="only entries of this day or later: 2026-01-31")] = "",
+    limit: Annotated[int, Field(ge=1, le=100)] = 20,
+) -> FeedEntries:
+    """Read an RSS or Atom feed: what a company announced, with dates and links. Give the feed, or a page that names one, such as the blog.
+
+    Args:
+        limit: entries of an answer, the newest first.
+    """
+    desk = desk_of(ctx)
+    answer = (await desk.web.get(url)).answer
+    try:
+        found = parse_feed(unpack(answer.body, desk.settings.max_bytes), answer.url)
+    except XmlError:
+        feeds = (await desk.page(url)).metadata.feeds
+        if not feeds:
+            raise ToolError(
+                f"{answer.url} is no feed, and names none.\nhint: try the site's blog or news page"
+            ) from None
+        answer = (await desk.web.get(feeds[0].url)).answer
+        found = _feed_or_error(answer.body, answer.url)
+    wanted = [entry for entry in found.entries if not since or entry.published >= iso_date(since)[:10]]
+    return FeedEntries(title=found.title, entries=wanted[:limit], url=answer.url, total=len(wanted))
+
+
+async def check_robots(url: PageUrl, ctx: Context) -> Access:
+    """Say whether a site's robots.txt lets this server fetch a page, how often it may ask, and which sitemaps the site names."""
+    from ..web import checked_url
+
+    desk, full = desk_of(ctx), checked_url(url)
+    robots = await desk.web.robots(full)
+    rule = robots.rule_for(full)
+    return Access(
+        url=full,
+        allowed=robots.allows(full),
+        rule=f"{'Allow' if rule.allow else 'Disallow'}: {rule.pattern[:200]}" if rule else "",
+        crawl_delay=max(robots.delay, desk.settings.delay),
+        group=robots.group,
+        sitemaps=list(robots.sitemaps)[:50],
+    )
+
+
+def _feed_or_error(body: bytes, url: str) -> NewsFeed:
+    try:
+        return parse_feed(body, url)
+    except XmlError as error:
+        raise ToolError(f"{url} is named as a feed and is none: {error}.") from None
+
+
+async def _sitemaps(desk: Desk, url: str, ctx: Context) -> tuple[list[SitePage], list[str], list[str]]:
+    """Return the pages of a site, each once, the files they come from, and those that could not be read."""
+    from ..web import checked_url
+
+    site = checked_url(url)
+    named = [site] if site.endswith((".xml", ".xml.gz", ".txt")) else list((await desk.web.robots(site)).sitemaps)
+    waiting = deque(named or [urljoin(site, place) for place in _PLACES])
+    pages: dict[str, SitePage] = {}
+    read: list[str] = []
+    left_out: list[str] = []
+    seen = set(waiting)
+    while waiting and len(read) < _MOST_FILES and len(pages) < _MOST_PAGES:
+        file = waiting.popleft()
+        try:
+            answer = (await desk.web.get(file)).answer
+            sitemap = read_sitemap(unpack(answer.body, desk.settings.max_bytes), answer.url)
+        except (ToolError, XmlError) as error:
+            left_out.append(f"{file}: {str(error).splitlines()[0]}")
+            continue
+        read.append(file)
+        pages |= {page.url: page for page in sitemap.pages}
+        waiting += [one for one in sitemap.files if one not in seen]
+        seen |= set(sitemap.files)
+        await ctx.report_progress(len(read), len(read) + len(waiting), f"{len(pages)} pages")
+        if not named:  # the second place is for sites without the first
+            waiting = deque(one for one in waiting if one != urljoin(site, _PLACES[1]))
+    if not read:
+        raise ToolError(
+            "The site has no sitemap that can be read: "
+            + "; ".join(left_out[:3])
+            + "\nhint: inspect_page lists its key pages"
+        )
+    return (
+        list(pages.values()),
+        read,
+        left_out + [f"{file}: more than {_MOST_FILES} files" for file in list(waiting)[:20] if named],
+    )
+
+
+TOOLS: Final = (list_site_pages, read_feed, check_robots)
