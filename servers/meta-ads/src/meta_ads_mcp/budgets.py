@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -13,7 +14,7 @@ from .accounts import currency_of
 from .consent import consent
 from .money import change, digits, minor_units, written
 
-__all__ = ["change_budget"]
+__all__ = ["change_budget", "plan_budget_increase"]
 
 _FIELDS = "id,name,account_id,effective_status,daily_budget,lifetime_budget"
 _OWN = {"daily": "daily_budget", "lifetime": "lifetime_budget"}
@@ -107,3 +108,59 @@ async def change_budget(
         "changed": True,
         "state": now.get("effective_status"),
     }
+
+
+def _moment(text: str) -> datetime:
+    """Return a time with its offset.
+
+    Raises:
+        ToolError: it is none, or has no offset.
+    """
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise ToolError(f"{text} is no time with an offset.\nhint: write 2026-11-27T00:00:00+01:00.")
+    return found
+
+
+async def plan_budget_increase(
+    campaign_id: Annotated[str, "A campaign with a daily budget of its own."],
+    amount: Annotated[float, "What is added to the daily budget, in the account's currency: 50 means 50.00."],
+    start: Annotated[str, "Beginning, a full hour, with offset: 2026-11-27T00:00:00+01:00."],
+    end: Annotated[str, "End, likewise."],
+    ctx: Context,
+    confirm: Annotated[str, "Only after this tool asked for it: the sentence that the person agreed to."] = "",
+) -> dict[str, Any]:
+    """Plan a higher daily budget of a campaign for some days of high demand, such as Black Friday. A person must agree."""
+    begins, ends = _moment(start), _moment(end)
+    if ends <= begins:
+        raise ToolError(f"{end} is not after {start}.\nhint: end is the end of the period.")
+    node = await graph.get(campaign_id, fields=_FIELDS)
+    before = int(node.get("daily_budget") or 0)
+    if not before:
+        raise ToolError(
+            f"{node.get('name')} ({campaign_id}) has no daily budget, which this raises.\nhint: list_ad_sets shows where its budget is."
+        )
+    currency = await currency_of(str(node.get("account_id", "")))
+    added = minor_units(amount, currency)
+    told = {
+        "before": written(before, currency),
+        "during": written(before + added, currency),
+        "start": start,
+        "end": end,
+    }
+    what = (
+        f"The daily budget of {node.get('name')} goes from {told['before']} to {told['during']} from {start} to {end}."
+    )
+    await consent(ctx, what, confirm)
+    made = await graph.post(
+        campaign_id,
+        "budget_schedules",
+        budget_value=added,
+        budget_value_type="ABSOLUTE",
+        time_start=int(begins.timestamp()),
+        time_end=int(ends.timestamp()),
+    )
+    return {"id": made.get("id"), "name": node.get("name"), **told}

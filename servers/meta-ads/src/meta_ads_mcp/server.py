@@ -11,7 +11,7 @@ from mcpfactory_runtime import Server
 from . import __version__, graph, guides
 from ._generated import api
 from .accounts import account_overview
-from .budgets import change_budget
+from .budgets import change_budget, plan_budget_increase
 from .comparison import compare_periods
 from .delivery import diagnose_delivery
 from .link_ads import create_link_ad
@@ -43,6 +43,7 @@ server.tool(annotations=_READS, task="optional")(run_report)
 if os.environ.get("MCPFACTORY_PROFILE") != "read-only":
     tools: tuple[tuple[Any, dict[str, bool]], ...] = (
         (create_link_ad, _MAKES),
+        (plan_budget_increase, _MAKES),
         (change_budget, _CHANGES),
         (set_status, _CHANGES),
         (delete_object, _CHANGES),

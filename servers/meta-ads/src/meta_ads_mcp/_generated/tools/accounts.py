@@ -243,7 +243,7 @@ async def list_activities(
     limit: int | Unset = UNSET,
     after: str | Unset = UNSET,
 ) -> ToolResult:
-    """List who changed what in an ad account.
+    """See who changed a budget, bid, audience or state, and when.
 
     GET /{ad_account_id}/activities
 

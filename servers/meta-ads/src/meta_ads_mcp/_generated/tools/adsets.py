@@ -50,7 +50,6 @@ CREATE_AD_SET = Operation(
             Field("end_time", ("end_time",)),
             Field("dsa_beneficiary", ("dsa_beneficiary",)),
             Field("dsa_payor", ("dsa_payor",)),
-            Field("is_dynamic_creative", ("is_dynamic_creative",)),
         ),
         required=True,
     ),
@@ -172,16 +171,7 @@ async def create_ad_set(
     campaign_id: str,
     optimization_goal: str,
     billing_event: Literal[
-        "IMPRESSIONS",
-        "LINK_CLICKS",
-        "THRUPLAY",
-        "PAGE_LIKES",
-        "POST_ENGAGEMENT",
-        "APP_INSTALLS",
-        "CLICKS",
-        "PURCHASE",
-        "LISTING_INTERACTION",
-        "NONE",
+        "IMPRESSIONS", "LINK_CLICKS", "THRUPLAY", "PAGE_LIKES", "POST_ENGAGEMENT", "APP_INSTALLS", "CLICKS", "NONE"
     ],
     targeting: dict[str, Any],
     daily_budget: int | Unset = UNSET,
@@ -198,7 +188,6 @@ async def create_ad_set(
     end_time: str | Unset = UNSET,
     dsa_beneficiary: str | Unset = UNSET,
     dsa_payor: str | Unset = UNSET,
-    is_dynamic_creative: bool | Unset = UNSET,
 ) -> ToolResult:
     """Create an ad set, paused.
 
@@ -211,8 +200,8 @@ async def create_ad_set(
         campaign_id: The campaign that it belongs to
         optimization_goal: What Meta optimises delivery for
         billing_event: What is paid for; IMPRESSIONS goes with every goal
-        targeting: The audience. geo_locations is required; interests and the like go into flexible_spec, ids
-            from search_targeting. …
+        targeting: The audience. geo_locations is required. All members of Meta's targeting spec are passed
+            on, such as locales, exclusions, device_platforms, facebook_positions
         daily_budget: Budget for a day in minor units: 5000 is 50.00 USD
         lifetime_budget: Budget for the whole time in minor units; needs end_time
         bid_strategy: How Meta bids; all but the first need a bid_amount or a floor of ROAS
@@ -224,9 +213,8 @@ async def create_ad_set(
             7}]
         start_time: Beginning, ISO 8601 with offset
         end_time: End, ISO 8601 with offset
-        dsa_beneficiary: Who benefits; needed for audiences in the EU unless the account has a default
-        dsa_payor: Who pays; needed for audiences in the EU unless the account has a default
-        is_dynamic_creative: Whether its ad combines several texts and images by itself
+        dsa_beneficiary: Who benefits (EU)
+        dsa_payor: Who pays (EU)
     """
     return await api.send(
         CREATE_AD_SET,
@@ -248,7 +236,6 @@ async def create_ad_set(
             "end_time": end_time,
             "dsa_beneficiary": dsa_beneficiary,
             "dsa_payor": dsa_payor,
-            "is_dynamic_creative": is_dynamic_creative,
             "status": "PAUSED",
         },
     )
@@ -322,8 +309,8 @@ async def update_ad_set(
         api: the connection that the tools share.
         ad_set_id: The ad set, digits
         name: New name
-        targeting: The audience. geo_locations is required; interests and the like go into flexible_spec, ids
-            from search_targeting. …
+        targeting: The audience. geo_locations is required. All members of Meta's targeting spec are passed
+            on, such as locales, exclusions, device_platforms, facebook_positions
         optimization_goal: What Meta optimises delivery for
         bid_strategy: How Meta bids; all but the first need a bid_amount or a floor of ROAS
         bid_amount: New bid or cost cap in minor units

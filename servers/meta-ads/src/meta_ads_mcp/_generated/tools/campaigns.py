@@ -108,22 +108,6 @@ LIST_BUDGET_SCHEDULES = Operation(
     ),
     security=(("token",),),
 )
-CREATE_BUDGET_SCHEDULE = Operation(
-    "POST",
-    "/{campaign_id}/budget_schedules",
-    parameters=(Parameter("campaign_id", "path", "campaign_id"),),
-    body=Body(
-        "application/x-www-form-urlencoded",
-        (
-            Field("budget_value", ("budget_value",)),
-            Field("budget_value_type", ("budget_value_type",)),
-            Field("time_start", ("time_start",)),
-            Field("time_end", ("time_end",)),
-        ),
-        required=True,
-    ),
-    security=(("token",),),
-)
 
 
 async def list_campaigns(
@@ -401,39 +385,5 @@ async def list_budget_schedules(api: Upstream, /, *, campaign_id: str, fields: l
             "fields": ["id", "budget_value", "budget_value_type", "time_start", "time_end"]
             if fields is UNSET
             else fields,
-        },
-    )
-
-
-async def create_budget_schedule(
-    api: Upstream,
-    /,
-    *,
-    campaign_id: str,
-    budget_value: int,
-    budget_value_type: Literal["ABSOLUTE", "MULTIPLIER"],
-    time_start: int,
-    time_end: int,
-) -> ToolResult:
-    """Plan a higher budget for a period of high demand.
-
-    POST /{campaign_id}/budget_schedules
-
-    Args:
-        api: the connection that the tools share.
-        campaign_id: The campaign, digits
-        budget_value: Minor units or percent
-        budget_value_type: What budget_value is
-        time_start: Beginning in seconds since 1970 (UTC); a full hour
-        time_end: End in seconds since 1970 (UTC); at least three hours later
-    """
-    return await api.send(
-        CREATE_BUDGET_SCHEDULE,
-        {
-            "campaign_id": campaign_id,
-            "budget_value": budget_value,
-            "budget_value_type": budget_value_type,
-            "time_start": time_start,
-            "time_end": time_end,
         },
     )
