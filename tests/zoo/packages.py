@@ -38,6 +38,10 @@ README = """\
 |---|---|
 | `add` | adds |
 | `moon_phase` | tells the phase |
+
+| profile | tools |
+|---|---|
+| `daily` | 1 |
 """
 FILES = {
     "pyproject.toml": PYPROJECT,

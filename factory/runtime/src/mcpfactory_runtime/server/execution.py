@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.server.audience import READ_BY_CODE
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.inline import run_inline
 from mcpfactory_runtime.server.signature import ArgumentsError, Injected
@@ -86,7 +87,7 @@ def _record_tool(file: Path, name: str) -> None:
 
 
 async def call_other(registry: Registry, name: str, arguments: Json, context: Injected) -> Any:
-    """Return the structured content of another tool's answer, or its text when it has none.
+    """Return the structured content of another tool's answer, or its text when it has none; all of it, however long.
 
     The other tool is one of the same server, generated or not, listed or not: what only serves a workflow need not be
     shown to a model (leave it out of the profile). Its schema checks the arguments, its hooks run, its defaults hold.
@@ -99,7 +100,11 @@ async def call_other(registry: Registry, name: str, arguments: Json, context: In
     tool = registry.tool(name)
     if tool is None:
         raise ToolError(f"There is no tool {name!r} in this server.")
-    result = await run_tool(tool, arguments, lambda: context, registry.around)
+    token = READ_BY_CODE.set(True)
+    try:
+        result = await run_tool(tool, arguments, lambda: context, registry.around)
+    finally:
+        READ_BY_CODE.reset(token)
     texts = [block["text"] for block in result.get("content", ()) if block.get("type") == "text"]
     if result.get("isError"):
         raise ToolError("\n".join(texts))

@@ -13,6 +13,7 @@ import random
 import re
 import socket
 import ssl
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from hashlib import sha256
@@ -28,6 +29,7 @@ import httpx
 from mcpfactory_runtime.addresses import host_port_of
 from mcpfactory_runtime.protocol.decoding import ACCEPTED, aiter_decoded
 from mcpfactory_runtime.redirects import Redirect, Redirects
+from mcpfactory_runtime.server.audience import READ_BY_CODE
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import ToolResult
 from mcpfactory_runtime.tracing import TracedCall, traced
@@ -78,7 +80,7 @@ class Upstream:
         private: hosts (`host` or `host:port`) that may be private, because the person who made the server said so.
         timeout: seconds for one call, including retries; MCPFACTORY_TIMEOUT replaces it.
         max_bytes: of one response, after decompression.
-        max_text: characters of one response that the model is given.
+        max_text: characters of one response that the model is given; code that calls a tool (`ctx.call`) is given all.
         retry_wait: seconds before the first retry when the API does not say; doubled for the second.
         clock: seconds since the epoch; tells when tokens expire.
     """
@@ -217,7 +219,7 @@ class Upstream:
                 schemes=self._schemes,
                 variable=self._addresses.variable(operation.server),
                 cut=answer[3],
-                max_text=self._max_text,
+                max_text=sys.maxsize if READ_BY_CODE.get() else self._max_text,
                 store_file=file_store(self._environ),
             )
         except ToolError as error:

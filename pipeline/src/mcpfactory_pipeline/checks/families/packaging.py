@@ -17,6 +17,11 @@ _TOOL_ROW: Final = re.compile(r"^[|*-]\s*(?:tool\s*\|\s*)?`([A-Za-z0-9_.-]{1,128
 _SECTION: Final = re.compile(
     r"^#{1,4}[^\n]*\btools\b[^\n]*$(.*?)(?=^#{1,4}\s|\Z)", re.MULTILINE | re.DOTALL | re.IGNORECASE
 )
+# A table whose first column is headed by something else: profiles, variables.
+_OTHER_TABLE: Final = re.compile(
+    r"^\|(?!\s*\|)(?![^|\n]*(?:tool|name|function))[^|\n]*\|[^\n]*\n\|[-:| ]+\n(?:\|[^\n]*\n?)*",
+    re.MULTILINE | re.IGNORECASE,
+)
 _NAMED_TOOL: Final = re.compile(r"^\|\s*tool\s*\|\s*`([A-Za-z0-9_.-]{1,128})`", re.MULTILINE)
 _COMMAND: Final = re.compile(r'"command":\s*"([^"]+)"')
 _RUNNERS: Final = frozenset({"uvx", "uv", "pipx", "python", "python3", "docker", "npx"})
@@ -64,7 +69,7 @@ def _readme(package: PackageFacts, evidence: Evidence) -> RuleOutcome:
 
 
 def _false_tools(readme: str, listed: set[str]) -> Iterator[Fault]:
-    sections = "\n".join(found[1] for found in _SECTION.finditer(readme))
+    sections = _OTHER_TABLE.sub("", "\n".join(found[1] for found in _SECTION.finditer(readme)))
     named = [*_TOOL_ROW.findall(sections), *_NAMED_TOOL.findall(readme)]
     for name in dict.fromkeys(named):
         if name not in listed:

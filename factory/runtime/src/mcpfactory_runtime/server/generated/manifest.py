@@ -15,7 +15,7 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from mcpfactory_runtime.server.generated.catalogue import Catalogue, CatalogueError
-from mcpfactory_runtime.server.output import Converter
+from mcpfactory_runtime.server.output import Converter, free_result
 from mcpfactory_runtime.server.registry import GeneratedTool, Tool
 from mcpfactory_runtime.server.signature import argument_binder
 
@@ -23,6 +23,7 @@ __all__ = ["ManifestError", "mount"]
 
 Json = dict[str, Any]
 
+_SHOWN: Final = 5  # places that were cut, which are named
 _FORMAT: Final = 1
 
 
@@ -128,6 +129,7 @@ class _Loader:
         tool.bind = argument_binder(tool.wire["inputSchema"])
         tool.handler = getattr(import_module(f"{self._package}.{module}"), function)
         tool.context = "ctx"
+        tool.convert = _bounded_result
         tool.load = None
 
 
@@ -135,3 +137,18 @@ def _converter(schema: Json) -> Converter:
     from mcpfactory_runtime.server.generated.conform import conforming  # noqa: PLC0415 - only for generated tools
 
     return conforming(schema)
+
+
+def _bounded_result(value: Any) -> Json:
+    """Return what a workflow gives as a result of which a model is given as much as of an answer of the API."""
+    from mcpfactory_runtime.upstream.cutting import compact, shorten  # noqa: PLC0415 - only for workflows
+    from mcpfactory_runtime.upstream.settings import MAX_TEXT  # noqa: PLC0415 - as above
+
+    size = len(compact(value))
+    if size <= MAX_TEXT:
+        return free_result(value)
+    shown, cuts = shorten(value, MAX_TEXT)
+    result = free_result(shown)
+    said = "; ".join(map(str, cuts[:_SHOWN]))
+    result["content"].append({"type": "text", "text": f"[Cut: the answer has {size:,} characters; this shows {said}.]"})
+    return result

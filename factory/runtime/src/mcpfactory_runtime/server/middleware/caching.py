@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from mcpfactory_runtime.server.audience import READ_BY_CODE
 from mcpfactory_runtime.server.middleware.protocol import Middleware, NextTool, ToolRequest
 
 __all__ = ["Caching"]
@@ -42,14 +43,14 @@ class Caching(Middleware):
         self._shared = shared
         self._limit = limit
         self._clock = clock
-        self._kept: OrderedDict[tuple[str, str, bytes], tuple[float, Json]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, bool, bytes], tuple[float, Json]] = OrderedDict()
 
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
         """Answer from the cache, or keep the answer."""
         if not (call.name in self._tools if self._tools else call.read_only):
             return await call_next(call)
         principal = "" if self._shared else str(call.context.principal or "")
-        key = (call.name, principal, to_json(_ordered(call.arguments)))
+        key = (call.name, principal, READ_BY_CODE.get(), to_json(_ordered(call.arguments)))
         now = self._clock()
         found = self._kept.get(key)
         if found is not None and now < found[0]:

@@ -1,0 +1,290 @@
+"""Tools that answer in one call what takes several of the API: comparisons, opportunities, many pages, all sitemaps."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, Any, Final, Literal
+
+from mcpfactory_runtime import Context, ToolError
+from pydantic import Field
+
+from .days import Against, Period, earlier, latest, today
+from .figures import Change, CompetingPages, Figures, Opportunity, changes, competing, opportunities, read_rows, total
+
+__all__ = ["check_sitemaps", "compare_periods", "find_competing_pages", "find_near_first_page", "inspect_pages"]
+
+SiteUrl = Annotated[str, Field(min_length=1, examples=["sc-domain:example.com"])]
+Days = Annotated[int, Field(ge=1, le=480)]
+Limit = Annotated[int, Field(ge=1, le=100)]
+Dimension = Literal["query", "page", "country", "device"]
+Pages = Annotated[list[str], Field(min_length=1, max_length=50)]
+
+_ROWS: Final = 25_000  # of one answer
+_MOST: Final = 50_000  # of one day and search type
+_AT_ONCE: Final = 4  # inspections; 600 a minute are permitted
+_STALE: Final = timedelta(days=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two periods side by side; `won` and `lost` are those that changed most."""
+
+    period: str
+    compared_with: str
+    now: Figures
+    before: Figures
+    won: list[Change]
+    lost: list[Change]
+
+
+@dataclass(frozen=True, slots=True)
+class Opportunities:
+    """Queries that are nearly on the first page."""
+
+    period: str
+    found: int
+    queries: list[Opportunity]
+
+
+@dataclass(frozen=True, slots=True)
+class Competition:
+    """Queries for which several pages are shown."""
+
+    period: str
+    found: int
+    queries: list[CompetingPages]
+
+
+@dataclass(frozen=True, slots=True)
+class InspectedPage:
+    """What Google knows of one page; `why` says what keeps it out, or what differs, "" when nothing does."""
+
+    url: str
+    verdict: str
+    state: str
+    why: str
+    last_crawl: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inspections:
+    """Pages by verdict, and those that want a look first."""
+
+    verdicts: dict[str, int]
+    pages: list[InspectedPage]
+    not_inspected: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SitemapHealth:
+    """One sitemap; `problems` is empty when there is nothing to do."""
+
+    path: str
+    urls: int
+    last_read: str
+    problems: list[str]
+
+
+async def compare_periods(
+    siteUrl: SiteUrl,
+    ctx: Context,
+    days: Days = 28,
+    startDate: date | None = None,
+    endDate: date | None = None,
+    against: Against = "previous",
+    dimension: Dimension = "query",
+    limit: Limit = 10,
+) -> Comparison:
+    """Compare clicks, impressions and positions of two periods: totals, and what won and lost the most clicks.
+
+    Args:
+        siteUrl: the property, exactly as list_sites names it.
+        days: the latest complete days; not used with startDate.
+        startDate: the first day of the newer period, in place of days; with endDate.
+        endDate: its last day.
+        against: the days just before, or the same days of the week a year ago.
+        dimension: what is compared.
+        limit: winners and losers each.
+    """
+    period = _period(days, startDate, endDate)
+    other = earlier(period, against)
+    rows, rows_before, sums, sums_before = await asyncio.gather(
+        *(_rows(ctx, siteUrl, one, [dimension]) for one in (period, other)),
+        *(_rows(ctx, siteUrl, one, []) for one in (period, other)),
+    )
+    changed = changes(rows, rows_before)
+    return Comparison(
+        _said(period),
+        _said(other),
+        total(sums.values()),
+        total(sums_before.values()),
+        [one for one in changed if one.clicks_change > 0][:limit],
+        [one for one in reversed(changed) if one.clicks_change < 0][:limit],
+    )
+
+
+async def find_near_first_page(
+    siteUrl: SiteUrl,
+    ctx: Context,
+    days: Days = 28,
+    startDate: date | None = None,
+    endDate: date | None = None,
+    fromPosition: Annotated[float, Field(ge=1)] = 4,
+    toPosition: Annotated[float, Field(le=100)] = 20,
+    minImpressions: Annotated[int, Field(ge=1)] = 50,
+    limit: Limit = 25,
+) -> Opportunities:
+    """Find queries that are nearly at the top and often seen, with their pages: where a better page pays first.
+
+    Args:
+        siteUrl: the property, exactly as list_sites names it.
+        days: the latest complete days; not used with startDate.
+        startDate: the first day, in place of days; with endDate.
+        endDate: the last day.
+        fromPosition: the best average position that counts.
+        toPosition: the worst.
+        minImpressions: what was seen less often is left out.
+        limit: queries in the answer; `found` says how many there are.
+    """
+    period = _period(days, startDate, endDate)
+    rows = await _rows(ctx, siteUrl, period, ["query", "page"])
+    found = opportunities(rows, first=fromPosition, last=toPosition, least=minImpressions)
+    return Opportunities(_said(period), len(found), found[:limit])
+
+
+async def find_competing_pages(
+    siteUrl: SiteUrl,
+    ctx: Context,
+    days: Days = 28,
+    startDate: date | None = None,
+    endDate: date | None = None,
+    minImpressions: Annotated[int, Field(ge=1)] = 50,
+    limit: Limit = 25,
+) -> Competition:
+    """Find queries for which several pages of the property compete (cannibalisation), with each page's share.
+
+    Args:
+        siteUrl: the property, exactly as list_sites names it.
+        days: the latest complete days; not used with startDate.
+        startDate: the first day, in place of days; with endDate.
+        endDate: the last day.
+        minImpressions: queries that were seen less often are left out.
+        limit: queries in the answer; `found` says how many there are.
+    """
+    period = _period(days, startDate, endDate)
+    found = competing(await _rows(ctx, siteUrl, period, ["query", "page"]), least=minImpressions)
+    return Competition(_said(period), len(found), found[:limit])
+
+
+async def inspect_pages(siteUrl: SiteUrl, urls: Pages, ctx: Context) -> Inspections:
+    """Inspect up to 50 pages in Google's index, and say what keeps each out; for one page with every detail, inspect_url.
+
+    Each page counts for the quota of 2,000 a day. When the quota is used up, the rest is listed as not inspected.
+
+    Args:
+        siteUrl: the property, exactly as list_sites names it.
+        urls: the pages; each below the property.
+    """
+    limit, done, refused = asyncio.Semaphore(_AT_ONCE), 0, ""
+
+    async def inspect(url: str) -> InspectedPage | None:
+        nonlocal done, refused
+        async with limit:
+            if refused:
+                return None
+            try:
+                found = await ctx.call("inspect_url", inspectionUrl=url, siteUrl=siteUrl)
+            except ToolError as error:
+                if "429" not in str(error):
+                    return InspectedPage(url, "NOT_INSPECTED", "", str(error).partition("\n")[0], "")
+                refused = str(error)
+                return None
+            done += 1
+            await ctx.report_progress(done, len(urls), f"{done} of {len(urls)} pages")
+            return _inspected(url, found["inspectionResult"])
+
+    pages = await asyncio.gather(*map(inspect, urls))
+    seen = [page for page in pages if page is not None]
+    verdicts = {name: sum(page.verdict == name for page in seen) for name in sorted({page.verdict for page in seen})}
+    left = [url for url, page in zip(urls, pages, strict=True) if page is None]
+    return Inspections(verdicts, sorted(seen, key=lambda page: not page.why), left)
+
+
+async def check_sitemaps(siteUrl: SiteUrl, ctx: Context) -> list[SitemapHealth]:
+    """Check every sitemap of a property: errors, warnings, never read, or not read for a month; those with problems first.
+
+    Args:
+        siteUrl: the property, exactly as list_sites names it.
+    """
+    found = await ctx.call("list_sitemaps", siteUrl=siteUrl)
+    now = datetime.now(UTC)
+    health = [_health(sitemap, now) for sitemap in found.get("sitemap", ())]
+    return sorted(health, key=lambda one: (not one.problems, one.path))
+
+
+def _period(days: int, first: date | None, last: date | None) -> Period:
+    if first is None and last is None:
+        return latest(days, today())
+    if first is None or last is None:
+        raise ToolError("startDate and endDate go together; or give days alone.")
+    try:
+        return Period(first, last)
+    except ValueError as error:
+        raise ToolError(f"{error}.") from None
+
+
+def _said(period: Period) -> str:
+    return f"{period.first} to {period.last}"
+
+
+async def _rows(ctx: Context, site: str, period: Period, dimensions: list[str]) -> dict[tuple[str, ...], Figures]:
+    """Return all rows of a period that the API gives, page by page."""
+    rows: dict[tuple[str, ...], Figures] = {}
+    for start in range(0, _MOST, _ROWS):
+        answer = await ctx.call(
+            "query_search_analytics",
+            siteUrl=site,
+            startDate=str(period.first),
+            endDate=str(period.last),
+            dimensions=dimensions,
+            rowLimit=_ROWS,
+            startRow=start,
+        )
+        page = read_rows(answer)
+        rows |= page
+        if len(page) < _ROWS:
+            break
+    return rows
+
+
+def _inspected(url: str, result: dict[str, Any]) -> InspectedPage:
+    status = result.get("indexStatusResult", {})
+    reasons = []
+    if status.get("verdict") != "PASS":
+        reasons.append(status.get("coverageState", "not indexed"))
+    if status.get("robotsTxtState") == "DISALLOWED":
+        reasons.append("robots.txt forbids it")
+    if (blocked := status.get("indexingState", "")).startswith("BLOCKED"):
+        reasons.append(blocked.replace("_", " ").lower())
+    if (fetched := status.get("pageFetchState", "SUCCESSFUL")) not in ("SUCCESSFUL", "PAGE_FETCH_STATE_UNSPECIFIED"):
+        reasons.append(f"fetching it gave {fetched.replace('_', ' ').lower()}")
+    chosen, named = status.get("googleCanonical"), status.get("userCanonical")
+    if chosen and named and chosen != named:
+        reasons.append(f"Google shows {chosen} in its place")
+    verdict, state = status.get("verdict", "VERDICT_UNSPECIFIED"), status.get("coverageState", "")
+    return InspectedPage(url, verdict, state, "; ".join(reasons), status.get("lastCrawlTime", ""))
+
+
+def _health(sitemap: dict[str, Any], now: datetime) -> SitemapHealth:
+    problems = [f"{count} {name}" for name in ("errors", "warnings") if (count := int(sitemap.get(name, 0)))]
+    read = sitemap.get("lastDownloaded", "")
+    if sitemap.get("isPending") or not read:
+        problems.append("Google has not read it yet")
+    elif now - datetime.fromisoformat(read) > _STALE:
+        problems.append(f"Google read it last on {read[:10]}")
+    if sitemap.get("type") == "notSitemap":
+        problems.append("it is no sitemap")
+    urls = sum(int(content.get("submitted", 0)) for content in sitemap.get("contents", ()))
+    return SitemapHealth(sitemap["path"], urls, read, problems)

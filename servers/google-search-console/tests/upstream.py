@@ -1,0 +1,212 @@
+"""A model of the Search Console API on loopback: properties, figures, sitemaps and inspections, as Google documents them.
+
+`python upstream.py` prints one line of JSON with the environment that the server needs, and serves until its input ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import Any
+from urllib.parse import unquote
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+TOKEN = "token-of-the-tests"
+SITE = "sc-domain:example.com"
+# query, page, country, device, and for each day: clicks, impressions and position before and from October 2026 on
+FACTS = [
+    ("buy tea", "/tea", "DEU", "MOBILE", (4, 80, 3.0), (6, 90, 2.0)),
+    ("buy tea", "/tea-offers", "DEU", "DESKTOP", (1, 40, 6.0), (1, 40, 7.0)),
+    ("green tea", "/green", "USA", "MOBILE", (5, 100, 2.0), (2, 60, 5.0)),
+    ("oolong", "/oolong", "USA", "DESKTOP", (0, 30, 12.0), (1, 35, 11.0)),
+    ("tea shop berlin", "/", "DEU", "MOBILE", (2, 20, 1.0), (2, 20, 1.0)),
+]
+CHANGED = date(2026, 10, 1)
+PAGES = {
+    "https://www.example.com/tea": {"verdict": "PASS", "coverageState": "Submitted and indexed"},
+    "https://www.example.com/old": {
+        "verdict": "NEUTRAL",
+        "coverageState": "Excluded by 'noindex' tag",
+        "indexingState": "BLOCKED_BY_META_TAG",
+    },
+    "https://www.example.com/gone": {
+        "verdict": "FAIL",
+        "coverageState": "Not found (404)",
+        "pageFetchState": "NOT_FOUND",
+    },
+    "https://www.example.com/tea?ref=1": {
+        "verdict": "NEUTRAL",
+        "coverageState": "Alternate page with proper canonical tag",
+        "googleCanonical": "https://www.example.com/tea",
+        "userCanonical": "https://www.example.com/tea?ref=1",
+    },
+}
+
+
+class Refused(Exception):
+    """An answer that is an error, in Google's form."""
+
+    def __init__(self, code: int, status: str, message: str) -> None:
+        super().__init__(message)
+        self.answer = JSONResponse({"error": {"code": code, "message": message, "status": status}}, code)
+
+
+@dataclass
+class Model:
+    """What the account has; `inspections` is what is left of the day's quota."""
+
+    sites: dict[str, str] = field(
+        default_factory=lambda: {
+            SITE: "siteOwner",
+            "https://www.example.com/": "siteFullUser",
+            "https://other.example/": "siteUnverifiedUser",
+        }
+    )
+    sitemaps: dict[str, dict[str, Any]] = field(
+        default_factory=lambda: {
+            "https://www.example.com/sitemap.xml": {
+                "lastDownloaded": "2020-01-02T03:04:05.000Z",
+                "type": "sitemap",
+                "errors": "0",
+                "warnings": "2",
+                "contents": [{"type": "web", "submitted": "120", "indexed": "0"}],
+            },
+            "https://www.example.com/news.xml": {"isPending": True, "type": "sitemap"},
+        }
+    )
+    inspections: int = 2000
+    requests: list[tuple[str, str, Any]] = field(default_factory=list)
+
+    async def answer(self, request: Request) -> Response:
+        """Answer one request."""
+        path = request.scope["raw_path"].decode().partition("?")[0]
+        body = json.loads(await request.body() or b"null")
+        self.requests.append((request.method, path, body))
+        try:
+            if request.headers.get("authorization") != f"Bearer {TOKEN}":
+                raise Refused(401, "UNAUTHENTICATED", "Request had invalid authentication credentials.")
+            return self._answer(request.method, [unquote(part) for part in path.split("/")[1:]], body)
+        except Refused as refused:
+            return refused.answer
+
+    def _answer(self, method: str, parts: list[str], body: Any) -> Response:
+        match method, parts:
+            case "POST", ["v1", "urlInspection", "index:inspect"]:
+                return JSONResponse({"inspectionResult": self._inspected(body)})
+            case "GET", ["webmasters", "v3", "sites"]:
+                found = [{"siteUrl": site, "permissionLevel": level} for site, level in self.sites.items()]
+                return JSONResponse({"siteEntry": found})
+            case "PUT", ["webmasters", "v3", "sites", site]:
+                self.sites.setdefault(site, "siteUnverifiedUser")
+                return Response(status_code=204)
+            case method, ["webmasters", "v3", "sites", site, *rest]:
+                if site not in self.sites:
+                    raise Refused(404, "NOT_FOUND", f"'{site}' is not a verified Search Console site in this account.")
+                return self._of_site(method, site, rest, body)
+        raise Refused(404, "NOT_FOUND", "Not found.")
+
+    def _of_site(self, method: str, site: str, rest: list[str], body: Any) -> Response:
+        if rest and self.sites[site] == "siteUnverifiedUser":
+            raise Refused(403, "PERMISSION_DENIED", f"User does not have sufficient permission for site '{site}'.")
+        match method, rest:
+            case "GET", []:
+                return JSONResponse({"siteUrl": site, "permissionLevel": self.sites[site]})
+            case "DELETE", []:
+                del self.sites[site]
+                return Response(status_code=204)
+            case "POST", ["searchAnalytics", "query"]:
+                return JSONResponse(queried(body))
+            case "GET", ["sitemaps"]:
+                return JSONResponse({"sitemap": [{"path": path, **one} for path, one in self.sitemaps.items()]})
+            case "GET", ["sitemaps", path] if path in self.sitemaps:
+                return JSONResponse({"path": path, **self.sitemaps[path]})
+            case "PUT", ["sitemaps", path]:
+                self.sitemaps[path] = {"isPending": True, "type": "sitemap"}
+                return Response(status_code=204)
+            case "DELETE", ["sitemaps", path] if path in self.sitemaps:
+                del self.sitemaps[path]
+                return Response(status_code=204)
+        raise Refused(404, "NOT_FOUND", "Requested entity was not found.")
+
+    def _inspected(self, body: Any) -> dict[str, Any]:
+        if self.inspections <= 0:
+            raise Refused(429, "RESOURCE_EXHAUSTED", "Quota exceeded for sc-domain:example.com.")
+        self.inspections -= 1
+        if body["siteUrl"] not in self.sites or "example.com" not in body["inspectionUrl"]:
+            raise Refused(403, "PERMISSION_DENIED", "You do not own this site, or the inspected URL is not part of it.")
+        unknown = {"verdict": "NEUTRAL", "coverageState": "URL is unknown to Google"}
+        return {"indexStatusResult": PAGES.get(body["inspectionUrl"], unknown)}
+
+
+def queried(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the rows of a query: sums over the days, most clicks first, a page of them."""
+    first, last = (date.fromisoformat(body[name]) for name in ("startDate", "endDate"))
+    if last < first:
+        raise Refused(400, "INVALID_ARGUMENT", "startDate must be before endDate.")
+    wanted = body.get("dimensions", [])
+    sums: dict[tuple[str, ...], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    for number in range((last - first).days + 1):
+        day = first + timedelta(days=number)
+        for query, page, country, device, *figures in FACTS:
+            clicks, seen, place = figures[day >= CHANGED]
+            known = {"query": query, "page": f"https://www.example.com{page}", "country": country, "device": device}
+            if not passes(known, body):
+                continue
+            one = sums[tuple({**known, "date": str(day)}[name] for name in wanted)]
+            one[:] = [one[0] + clicks, one[1] + seen, one[2] + place * seen]
+    rows = [
+        {"keys": list(keys), "clicks": clicks, "impressions": seen, "ctr": clicks / seen, "position": place / seen}
+        for keys, (clicks, seen, place) in sums.items()
+    ]
+    rows.sort(key=lambda row: (-row["clicks"], row["keys"]))
+    start = body.get("startRow", 0)
+    rows = rows[start : start + body.get("rowLimit", 1000)]
+    return {"responseAggregationType": "byPage" if "page" in wanted else "byProperty"} | (
+        {"rows": rows} if rows else {}
+    )
+
+
+def passes(known: dict[str, str], body: dict[str, Any]) -> bool:
+    """Whether a row passes the filters of a query."""
+    filters = [one for group in body.get("dimensionFilterGroups", ()) for one in group["filters"]]
+    compare = {
+        "equals": str.__eq__,
+        "notEquals": str.__ne__,
+        "contains": str.__contains__,
+        "notContains": lambda value, part: part not in value,
+    }
+    return all(compare[one.get("operator", "equals")](known[one["dimension"]], one["expression"]) for one in filters)
+
+
+def application(model: Model) -> Starlette:
+    """Return the model as an application."""
+    methods = ["GET", "POST", "PUT", "DELETE"]
+    return Starlette(routes=[Route("/{path:path}", model.answer, methods=methods)])
+
+
+async def main() -> None:
+    """Serve until the input ends."""
+    server = uvicorn.Server(uvicorn.Config(application(Model()), port=0, log_level="warning"))
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    name = "GOOGLE_SEARCH_CONSOLE"
+    environment = {f"{name}_BASE_URL": f"http://127.0.0.1:{port}", f"{name}_TOKEN": TOKEN, f"{name}_ALLOW_PRIVATE": "1"}
+    print(json.dumps({"environment": environment}), flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+    server.should_exit = True
+    await serving
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
