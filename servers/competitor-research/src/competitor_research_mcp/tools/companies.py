@@ -33,8 +33,8 @@ _WORTH: Final[tuple[PageKind, ...]] = (
 class Comparison(BaseModel):
     """Several companies side by side."""
 
-    table: str = Field(description="Markdown")
-    profiles: list[Profile]
+    table: str = Field(description="Markdown; profile_competitor tells more of each")
+    read: list[str] = Field(description="sites that the table is made from")
     problems: list[str] = Field(default_factory=list, description="sites that could not be read")
 
 
@@ -45,7 +45,7 @@ async def profile_competitor(
         int, Field(ge=0, le=8, description="how many of its key pages are read besides the home page")
     ] = 3,
 ) -> Profile:
-    """Research a company on its own site: finds pricing, product, about and customer pages from the home page, reads them, and gives positioning, prices, products, feeds, social profiles and technology in one answer."""
+    """Research a company on its own site: what it sells, to whom, at what prices, and what its site is built with. Finds the pages about pricing, product, company and customers from the home page, and reads them."""
     return (await find_profile(desk_of(ctx), url, pages, ctx))[0]
 
 
@@ -75,7 +75,7 @@ async def compare_competitors(
             problems.append(f"{url}: {error}")
     if not profiles:
         raise ToolError("No site could be read.\n" + "\n".join(problems))
-    return Comparison(table=compare_table(profiles), profiles=profiles, problems=problems)
+    return Comparison(table=compare_table(profiles), read=[one.url for one in profiles], problems=problems)
 
 
 async def find_profile(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from mcpfactory_runtime import Context, ToolError
 from pydantic import BaseModel, Field
@@ -66,7 +66,7 @@ async def read_page(
     links: Annotated[bool, Field(description="keep the addresses of links in the text")] = False,
     refresh: Refresh = False,
 ) -> PageText:
-    """Read a web page as Markdown text, without navigation, scripts and hidden parts.
+    """Read any web page (about, team, terms, an article …) as Markdown text, without navigation, scripts and hidden parts.
 
     For prices use find_prices, for metadata and structured data inspect_page.
     """
@@ -90,7 +90,7 @@ def read_html(
     ],
     url: Annotated[str, Field(max_length=2000, description="where it is from; links are completed by it")] = "",
     max_characters: Characters = _SHOWN,
-) -> dict[str, PageText | PageFacts | PagePrices]:
+) -> dict[str, Any]:
     """Read the source of a page that somebody else fetched, such as one that a browser rendered or a person saved. Nothing is fetched.
 
     Gives `text` as read_page, `facts` as inspect_page, and `prices` as find_prices.
@@ -98,7 +98,8 @@ def read_html(
     if not html.strip():
         raise ToolError("The source is empty: give the HTML of a page.")
     page = parse_page(html, url)
-    return {"text": _part(page, 0, max_characters, links=False), "facts": _facts(page), "prices": _prices(page)}
+    found = {"text": _part(page, 0, max_characters, links=False), "facts": _facts(page), "prices": _prices(page)}
+    return {name: one.model_dump() for name, one in found.items()}
 
 
 def _part(page: Page, offset: int, limit: int, *, links: bool) -> PageText:

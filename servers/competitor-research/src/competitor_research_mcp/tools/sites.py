@@ -126,7 +126,7 @@ async def read_feed(
 
 
 async def check_robots(url: PageUrl, ctx: Context) -> Access:
-    """Say whether a site's robots.txt lets this server fetch a page, how often it may ask, and which sitemaps the site names."""
+    """Say whether a site allows programs such as this one to fetch a page (robots.txt), how often it may be asked, and which sitemaps it names."""
     from ..web import checked_url
 
     desk, full = desk_of(ctx), checked_url(url)
