@@ -37,13 +37,13 @@ class Bench:
         self.asked: list[str] = []
         self.progress: list[Any] = []
 
-    def result(self, tool: str, *, agree: bool | None = None, revision: str = "", **arguments: Any) -> Json:
-        """The result of a call; `agree` is what the person answers, None for a client that cannot ask."""
+    def result(self, tool: str, *, agree: bool | str | None = None, revision: str = "", **arguments: Any) -> Json:
+        """The result of a call; `agree` is what the person answers ("unticked": sends the form as it is), None for a client that cannot ask."""
         from meta_ads_mcp.server import server
 
         async def answered(params: Json) -> Json:
             self.asked.append(params["message"])
-            return {"action": "accept", "content": {"go_ahead": agree}} if agree else {"action": "decline"}
+            return {"action": "accept", "content": {"go_ahead": agree is True}} if agree else {"action": "decline"}
 
         async def call() -> Json:
             options: Json = {} if agree is None else {"elicitation": answered}

@@ -141,6 +141,14 @@ def test_objects_are_counted_for_the_account_that_an_answer_named() -> None:
     assert usage.blocked(place_of("/42/insights")) == 5
 
 
+def test_what_many_accounts_share_is_no_object_of_one() -> None:
+    usage = Usage(Clock())
+    for path in ("", "/me/adaccounts", "/search"):
+        usage.note(place_of(path), _business(5, kind="ads_management"))
+        assert usage.blocked(place_of(path)) == 0
+    assert usage.blocked(place_of("/act_123/campaigns")) == 5
+
+
 def test_much_used_limits_are_told_and_others_are_not() -> None:
     usage = Usage(Clock())
     usage.note(place_of("/act_123/insights"), _business(0, 74))

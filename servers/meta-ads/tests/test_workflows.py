@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 import pytest
+from mcpfactory_runtime import ToolError
 from mcpfactory_runtime.testing import connect
 
 OWN = {
@@ -47,6 +48,8 @@ def test_profiles_offer_what_their_people_need() -> None:
 def test_lists_name_fields_and_say_how_they_go_on(bench: Any, ids: Any) -> None:
     first = bench.result("list_ads", parent_id=ids.EUR, limit=2)
     assert [one["name"] for one in first["structuredContent"]["data"]] == ["Autumn tea A", "Autumn tea B"]
+    assert "access_token=" in first["structuredContent"]["paging"]["next"]  # Meta puts the token there
+    assert ids.TOKEN not in json.dumps(first)
     after = first["_meta"]["mcpfactory/next"]["arguments"]["after"]
     last = bench.result("list_ads", parent_id=ids.EUR, limit=2, after=after)
     assert [one["name"] for one in last["structuredContent"]["data"]] == ["Brand film"]
@@ -133,8 +136,16 @@ def test_the_version_is_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
     address = "https://graph.facebook.com/v25.0"
     assert _versioned(address, {}) == address
     assert _versioned(address, {"META_ADS_API_VERSION": "v26.0"}) == "https://graph.facebook.com/v26.0"
-    with pytest.raises(Exception, match="hint: a version"):
+    with pytest.raises(ToolError, match="hint: a version"):
         _versioned(address, {"META_ADS_API_VERSION": "latest"})
+
+
+def test_a_version_that_is_none_is_said_to_be(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from meta_ads_mcp import graph
+
+    monkeypatch.setenv("META_ADS_API_VERSION", "latest")
+    graph._reader.cache_clear()
+    assert "a version has the form v25.0" in bench.refused("account_overview", ad_account_id="act_1")
 
 
 # --- limits ---
@@ -162,6 +173,22 @@ def test_a_throttled_account_is_left_alone_until_meta_takes_requests_again(bench
     assert len(bench.meta.seen) == before
     bench.meta.usage = {}
     assert bench.done("list_campaigns", ad_account_id=ids.JPY)["data"]  # another account goes on
+
+
+def test_no_batch_goes_to_a_throttled_account_either(bench: Any, ids: Any) -> None:
+    bench.meta.usage = _business(ids.EUR, 7, 100)
+    bench.done("list_campaigns", ad_account_id=ids.EUR)
+    bench.meta.usage = {}
+    assert "Not sent" in bench.refused("account_overview", ad_account_id=ids.EUR)
+    assert bench.done("account_overview", ad_account_id=ids.JPY)["running"]
+
+
+def test_a_refusal_with_a_time_to_wait_is_not_tried_again(bench: Any, ids: Any) -> None:
+    bench.meta.usage = _business(ids.EUR, 7, 100)
+    bench.meta.refuse = [ids.Refusal("User request limit reached", 17, 2446079, status=429)]
+    text = bench.refused("list_campaigns", ad_account_id=ids.EUR)
+    assert "429 Too Many Requests: User request limit reached (code 17, error_subcode 2446079)" in text
+    assert len(bench.meta.seen) == 1
 
 
 def test_a_nearly_used_limit_is_told_with_the_answer(bench: Any, ids: Any) -> None:
@@ -201,6 +228,12 @@ def test_a_large_raise_asks_the_person(bench: Any, ids: Any, revision: str) -> N
 
 def test_who_declines_changes_nothing(bench: Any, ids: Any) -> None:
     assert "did not agree" in bench.refused("change_budget", object_id=ids.SALE, amount=80, agree=False)
+    assert bench.writes() == []
+
+
+def test_a_form_that_is_sent_unticked_is_no_consent(bench: Any, ids: Any) -> None:
+    assert "did not agree" in bench.refused("change_budget", object_id=ids.SALE, amount=80, agree="unticked")
+    assert len(bench.asked) == 1
     assert bench.writes() == []
 
 
@@ -346,13 +379,18 @@ def test_a_report_is_started_polled_and_read(bench: Any, ids: Any) -> None:
     (start,) = bench.writes()
     assert (start.path, start.form["breakdowns"], start.form["level"]) == (f"{ids.EUR}/insights", "age,country", "ad")
     assert json.loads(start.form["time_range"]) == {"since": "2026-08-01", "until": "2026-10-31"}
-    assert len(told["rows"]) == 600  # of 3 ads, 92 days, 6 splits; by two pages
     assert told["period"] == "2026-08-01 to 2026-10-31"
     assert told["rows"][0]["actions"]["omni_purchase"]
-    more = bench.done("read_report", report_run_id=told["report_run_id"], after=told["after"], max_rows=1000)
-    last = bench.done("read_report", report_run_id=told["report_run_id"], after=more["after"], max_rows=1000)
-    assert 600 + len(more["rows"]) + len(last["rows"]) == 3 * 92 * 6
-    assert "after" not in last
+    answers = [told]
+    while "after" in answers[-1]:
+        answers.append(
+            bench.done("read_report", report_run_id=told["report_run_id"], after=answers[-1]["after"], max_rows=600)
+        )
+    assert all(len(json.dumps(one)) < 100_000 for one in answers)
+    rows = [
+        (one["ad_name"], one["date_start"], one["age"], one["country"]) for answer in answers for one in answer["rows"]
+    ]
+    assert len(rows) == len(set(rows)) == 3 * 92 * 6  # of 3 ads, 92 days, 6 splits: none left out, none twice
     assert [one["progress"] for one in bench.progress][:2] == [50, 100]
 
 

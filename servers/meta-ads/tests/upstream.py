@@ -276,7 +276,7 @@ class Meta:
         if part:
             answer["paging"] = {"cursors": {"before": _cursor(begin), "after": _cursor(begin + len(part))}}
             if begin + limit < len(rows):
-                query = urlencode({**seen.query, "after": _cursor(begin + len(part)), "access_token": "x"})
+                query = urlencode({**seen.query, "after": _cursor(begin + len(part)), "access_token": TOKEN})
                 answer["paging"]["next"] = f"{base}/{seen.path}?{query}"
         return answer
 

@@ -60,13 +60,13 @@ class _Graph(_Client):
         self, request: UpstreamRequest, certificate: Any, limit: int, attempt: int = 0
     ) -> tuple[int, dict[str, str], bytes, bool]:
         place = self._place(request.url)
-        if waiting := USAGE.waiting(place):
-            raise ToolError(
-                f"Not sent: {waiting}\nhint: wait that long; until then Meta refuses, and each try makes it longer."
-            )
-        answer = await super()._exchange(self._proved(request), certificate, limit, attempt)
-        USAGE.note(place, answer[1])
-        return answer
+        if attempt == 0:
+            _check(place)
+        status, headers, content, cut = await super()._exchange(self._proved(request), certificate, limit, attempt)
+        USAGE.note(place, headers)
+        if minutes := USAGE.blocked(place):
+            headers = {"retry-after": str(minutes * 60), **headers}  # so that nothing is sent again before
+        return status, headers, content, cut
 
     def _place(self, url: str) -> Place:
         """Return what a request is counted for."""
@@ -100,6 +100,18 @@ class _Graph(_Client):
         if notice := USAGE.notice(place):
             return ToolResult([*result.content, Text(notice)], structured=result.structured, meta=result.meta)
         return result
+
+
+def _check(place: Place) -> None:
+    """Refuse a request of a place that Meta has closed for some minutes.
+
+    Raises:
+        ToolError: it is closed.
+    """
+    if waiting := USAGE.waiting(place):
+        raise ToolError(
+            f"Not sent: {waiting}\nhint: wait that long; until then Meta refuses, and tries may make it longer."
+        )
 
 
 def _reason(status: int) -> str:
@@ -201,6 +213,8 @@ async def batch(requests: Sequence[Json]) -> list[Json | GraphError]:
     Returns:
         For each, in their order, its answer, or what Meta said against it.
     """
+    for one in requests:
+        _check(place_of(urlsplit(one["relative_url"]).path))
     answers: list[Json | GraphError] = []
     for begin in range(0, len(requests), _BATCH):
         part = list(requests[begin : begin + _BATCH])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
 from typing import Annotated, Any, Final, Literal
@@ -21,6 +22,7 @@ _STATUS: Final = (
     "async_status,async_percent_completion,date_start,date_stop,error_code,error_subcode,error_message,error_user_msg"
 )
 _ENDED: Final = {"Job Failed", "Job Skipped"}
+_ROOM: Final = 80_000  # characters of rows in one answer: some 20,000 tokens, which clients still show whole
 _LONGEST: Final = 3600.0  # seconds that a task waits for a job
 _SLOWEST: Final = 15.0  # seconds between two looks at most
 
@@ -77,6 +79,9 @@ async def _told(run: str, job: graph.Json, most: int, after: str) -> dict[str, A
             "next": f"The job goes on at Meta: call read_report with report_run_id {run} in a moment.",
         }
     rows, more = await graph.pages(run, "insights", most, after=after)
+    fitting = _fitting(rows)
+    if fitting < len(rows):  # once more, for the cursor of the first row that is left out
+        rows, more = await graph.pages(run, "insights", fitting, after=after)
     told: dict[str, Any] = {
         "report_run_id": run,
         "status": job.get("async_status"),
@@ -90,6 +95,16 @@ async def _told(run: str, job: graph.Json, most: int, after: str) -> dict[str, A
             "next": f'There are more rows: read_report with report_run_id {run} and after="{more}".',
         }
     return told
+
+
+def _fitting(rows: list[graph.Json]) -> int:
+    """Return how many rows one answer holds; at least one."""
+    size = 0
+    for number, row in enumerate(rows):
+        size += len(json.dumps(flat(row), separators=(",", ":"), ensure_ascii=False)) + 1
+        if size > _ROOM:
+            return max(1, number)
+    return len(rows)
 
 
 async def run_report(

@@ -57,7 +57,7 @@ class Usage:
             for entry in entries if isinstance(entries, list) else []:
                 if isinstance(entry, dict):
                     self._keep(Place(str(owner), str(entry.get("type", place.kind))), entry, now)
-        if len(found) == 1 and len(self._owners) < _ROOM:
+        if len(found) == 1 and place.node.isdecimal() and len(self._owners) < _ROOM:
             self._owners[place.node] = str(next(iter(found)))
         if account := _json(headers.get("x-ad-account-usage")):
             owner = self._owner(place)
