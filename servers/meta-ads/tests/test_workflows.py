@@ -13,6 +13,7 @@ from urllib.parse import unquote_plus
 
 import pytest
 from mcpfactory_runtime import ToolError
+from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.testing import connect
 
 OWN = {
@@ -21,25 +22,39 @@ OWN = {
 }  # fmt: skip
 
 
-def _names(profile: str) -> set[str]:
-    """The tools of a fresh process with a profile."""
-    code = (
-        "import asyncio,json\nfrom meta_ads_mcp.server import server\nfrom mcpfactory_runtime.testing import connect\n"
-        "async def names():\n async with connect(server) as client:\n  return [one['name'] for one in await client.list_tools()]\n"
-        "print(json.dumps(asyncio.run(names())))"
-    )
-    environ = {**os.environ, "MCPFACTORY_PROFILE": profile, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environ, check=True, capture_output=True, text=True, timeout=60
-    )
-    return set(json.loads(done.stdout))
+def _names(*options: str, **environ: str) -> set[str]:
+    """The tools of a process that is started with options and variables."""
+
+    async def names() -> set[str]:
+        command = [sys.executable, "-m", "meta_ads_mcp", *options]
+        async with Client.connect_stdio(command, env={"PYTHONPATH": os.pathsep.join(sys.path), **environ}) as client:
+            return {tool["name"] for tool in await client.list_tools()}
+
+    return asyncio.run(names())
 
 
 def test_profiles_offer_what_their_people_need() -> None:
-    daily, reading = _names("daily"), _names("read-only")
+    daily = _names(MCPFACTORY_PROFILE="daily")
     assert daily >= OWN | {"get_insights", "list_campaigns"}
     assert "create_campaign" not in daily
-    assert reading & OWN == {"account_overview", "compare_periods", "diagnose_delivery", "run_report", "read_report"}
+
+
+@pytest.mark.parametrize(
+    ("options", "environ"),
+    [
+        (["--profile", "read-only"], {}),
+        (["--profile=read-only"], {"MCPFACTORY_PROFILE": "full"}),
+        ([], {"MCPFACTORY_PROFILE": "read-only"}),
+    ],
+)
+def test_read_only_has_no_tool_that_changes_anything(options: list[str], environ: dict[str, str]) -> None:
+    names = _names(*options, **environ)
+    assert names & OWN == {"account_overview", "compare_periods", "diagnose_delivery", "run_report", "read_report"}
+    assert not [
+        name
+        for name in names
+        if name.startswith(("create_", "update_", "copy_", "upload_", "set_", "change_", "delete_"))
+    ]
 
 
 # --- generated tools on the way of our own ---

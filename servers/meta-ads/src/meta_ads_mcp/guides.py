@@ -25,6 +25,10 @@ Alone, or together where they stand in one line:
 
 With region, dma or hourly breakdowns Meta gives no actions from outside its apps (website purchases).
 reach and frequency with breakdowns go back 13 months, other figures 37.
+
+Attribution windows: 1d_click, 7d_click, 28d_click, 1d_view, 1d_ev (engaged view). Since January 2026 Meta gives no 7d_view and 28d_view.
+Without windows actions are counted by each ad set's own attribution setting.
+
 With action_breakdowns the lists of actions are split: action_type (the default), action_device, action_destination, action_carousel_card_name.
 """
 

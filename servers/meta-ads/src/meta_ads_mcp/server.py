@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,19 +41,23 @@ _CHANGES: Final = {"readOnlyHint": False, "destructiveHint": True, "idempotentHi
 for tool in (account_overview, compare_periods, diagnose_delivery, read_report):
     server.tool(annotations=_READS)(tool)
 server.tool(annotations=_READS, task="optional")(run_report)
-if os.environ.get("MCPFACTORY_PROFILE") != "read-only":
-    tools: tuple[tuple[Any, dict[str, bool]], ...] = (
-        (create_link_ad, _MAKES),
-        (plan_budget_increase, _MAKES),
-        (change_budget, _CHANGES),
-        (set_status, _CHANGES),
-        (delete_object, _CHANGES),
-    )
-    for function, hints in tools:
-        server.tool(annotations=hints)(function)
+_WRITES: Final[tuple[tuple[Any, dict[str, bool]], ...]] = (
+    (create_link_ad, _MAKES),
+    (plan_budget_increase, _MAKES),
+    (change_budget, _CHANGES),
+    (set_status, _CHANGES),
+    (delete_object, _CHANGES),
+)
+for function, hints in _WRITES:
+    server.tool(annotations=hints)(function)
 guides.add_to(server)
 
 
 def main() -> None:
-    """Speak MCP on stdin and stdout, or with --http on a port."""
+    """Speak MCP on stdin and stdout, or with --http on a port; in the profile read-only without our own tools that change something."""
+    parser = ArgumentParser(add_help=False)
+    parser.add_argument("--profile", default=os.environ.get("MCPFACTORY_PROFILE"))
+    if parser.parse_known_args()[0].profile == "read-only":  # profiles are of generated tools
+        for function, _ in _WRITES:
+            server.remove_tool(function.__name__)
     server.run()

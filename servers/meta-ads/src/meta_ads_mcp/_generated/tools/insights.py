@@ -77,19 +77,7 @@ async def get_insights(
     breakdowns: list[str] | Unset = UNSET,
     action_breakdowns: list[str] | Unset = UNSET,
     action_attribution_windows: list[
-        Literal[
-            "1d_click",
-            "7d_click",
-            "28d_click",
-            "1d_view",
-            "7d_view",
-            "28d_view",
-            "1d_ev",
-            "dda",
-            "default",
-            "skan_click",
-            "skan_view",
-        ]
+        Literal["1d_click", "7d_click", "28d_click", "1d_view", "1d_ev", "dda", "default", "skan_click", "skan_view"]
     ]
     | Unset = UNSET,
     use_account_attribution_setting: bool | Unset = UNSET,
@@ -176,19 +164,7 @@ async def start_insights_job(
     breakdowns: list[str] | Unset = UNSET,
     action_breakdowns: list[str] | Unset = UNSET,
     action_attribution_windows: list[
-        Literal[
-            "1d_click",
-            "7d_click",
-            "28d_click",
-            "1d_view",
-            "7d_view",
-            "28d_view",
-            "1d_ev",
-            "dda",
-            "default",
-            "skan_click",
-            "skan_view",
-        ]
+        Literal["1d_click", "7d_click", "28d_click", "1d_view", "1d_ev", "dda", "default", "skan_click", "skan_view"]
     ]
     | Unset = UNSET,
     filtering: list[dict[str, Any]] | Unset = UNSET,
