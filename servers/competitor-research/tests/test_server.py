@@ -108,6 +108,16 @@ def test_a_broken_part_of_a_sitemap_is_named_and_the_rest_is_read(tools: Tools, 
     assert len(found["left_out"]) == 2
 
 
+def test_many_pages_are_counted_by_kind_and_filtered(tools: Tools, globex: Site) -> None:
+    paths = ["/", "/preise", "/about", *(f"/blog/{number}" for number in range(5000))]
+    globex.pages["/sitemap.xml"] = Answer(
+        "".join(["<urlset>", *(f"<url><loc>{path}</loc></url>" for path in paths), "</urlset>"])
+    )
+    found = tools("list_site_pages", url=globex.url, limit=1, offset=4999)
+    assert (found["kinds"], found["next_offset"]) == ({"home": 1, "pricing": 1, "about": 1, "other": 5000}, 5000)
+    assert tools("list_site_pages", url=globex.url, kind="about")["total"] == 1
+
+
 def test_a_feed_is_found_by_the_page_that_names_it(tools: Tools, acme: Site) -> None:
     for path in ("/feed.xml", "/blog/"):
         found = tools("read_feed", url=acme.url + path)

@@ -152,6 +152,16 @@ def test_what_must_not_be_stored_is_not(tmp_path: Path, acme: upstream.Site) -> 
     assert acme.paths().count("/page") == 2
 
 
+def test_cookies_are_neither_kept_nor_sent_back(tmp_path: Path, acme: upstream.Site) -> None:
+    acme.pages["/page"] = Answer("x", headers={"Set-Cookie": "session=1", "Cache-Control": "no-cache"})
+
+    async def do(web: Web, clock: Clock) -> list[dict[str, str]]:
+        return [dict((await web.get(f"{acme.url}/page")).answer.headers) for _ in range(2)]
+
+    assert not any("set-cookie" in headers for headers in fetching(tmp_path, acme, do))
+    assert not any("cookie" in one.headers for one in acme.asked)
+
+
 # --- bounds ---
 
 

@@ -37,8 +37,12 @@ for tool in (*pages.TOOLS, *sites.TOOLS, *companies.TOOLS):
     server.tool(annotations={"readOnlyHint": True, "openWorldHint": True})(tool)
 for reader in (pages.read_html, *watching.READING):
     server.tool(annotations={"readOnlyHint": True, "openWorldHint": False})(reader)
-for changer in watching.CHANGING:
-    server.tool(annotations={"readOnlyHint": False, "destructiveHint": False, "openWorldHint": True})(changer)
+for (
+    changer
+) in watching.CHANGING:  # many pages with pauses between them take minutes: clients that know tasks need not wait
+    server.tool(task="optional", annotations={"readOnlyHint": False, "destructiveHint": False, "openWorldHint": True})(
+        changer
+    )
 server.tool(
     annotations={"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True, "openWorldHint": False}
 )(watching.stop_watching)

@@ -217,6 +217,7 @@ class Web:
             found = {
                 name.decode("latin-1").lower(): value.decode("latin-1")
                 for name, value in response.headers[:_KEPT_HEADERS]
+                if name.lower() != b"set-cookie"  # nothing is sent back, so nothing is kept
             }
             decoder = BodyDecoder(found.get("content-encoding", ""))
             async for data in response.aiter_stream():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any, Final
 
 from mcpfactory_runtime import Context, ToolError
@@ -71,12 +72,12 @@ async def read_page(
     For prices use find_prices, for metadata and structured data inspect_page.
     """
     page = await desk_of(ctx).page(url, refresh=refresh)
-    return _part(page, offset, max_characters, links=links)
+    return await asyncio.to_thread(_part, page, offset, max_characters, links=links)
 
 
 async def inspect_page(url: PageUrl, ctx: Context, refresh: Refresh = False) -> PageFacts:
     """Read what a page says of itself in its markup: title, description, canonical address, language, Open Graph, headings, feeds, structured data about products, offers and organizations, and the technology that headers and scripts give away."""
-    return _facts(await desk_of(ctx).page(url, refresh=refresh))
+    return await asyncio.to_thread(_facts, await desk_of(ctx).page(url, refresh=refresh))
 
 
 async def find_prices(url: PageUrl, ctx: Context, refresh: Refresh = False) -> PagePrices:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
+import asyncio
+from collections import Counter, deque
 from typing import Annotated, Final
 from urllib.parse import urljoin
 
@@ -20,6 +21,7 @@ from .pages import PageUrl
 
 __all__ = ["TOOLS"]
 
+_LARGEST: Final = 20_000_000  # bytes of one file
 _MOST_FILES: Final = 15  # of one site, in one call
 _MOST_PAGES: Final = 100_000
 _PLACES: Final = ("/sitemap.xml", "/sitemap_index.xml")
@@ -79,23 +81,32 @@ async def list_site_pages(
         offset: pages to leave out before them.
     """
     pages, read, left_out = await _sitemaps(desk_of(ctx), url, ctx)
-    wanted = [
-        page
-        for page in pages
-        if contains.lower() in page.url.lower()
-        and (kind is None or kind_of(page.url) == kind)
-        and (not modified_since or page.modified[:10] >= modified_since[:10])
-    ]
-    counts = {one: sum(kind_of(page.url) == one for page in wanted) for one in KINDS}
+    wanted, counts = await asyncio.to_thread(_chosen, pages, contains, kind, modified_since)
     shown = wanted[offset : offset + limit]
     return SitePages(
         total=len(wanted),
         pages=shown,
         next_offset=offset + limit if offset + limit < len(wanted) else None,
-        kinds={name: count for name, count in counts.items() if count},
+        kinds=counts,
         sitemaps=read,
         left_out=left_out,
     )
+
+
+def _chosen(
+    pages: list[SitePage], contains: str, kind: PageKind | None, since: str
+) -> tuple[list[SitePage], dict[str, int]]:
+    """Return the pages that are wanted, and how many there are of each kind."""
+    kinds = {page.url: kind_of(page.url) for page in pages}
+    wanted = [
+        page
+        for page in pages
+        if contains.lower() in page.url.lower()
+        and kind in (None, kinds[page.url])
+        and (not since or page.modified[:10] >= since[:10])
+    ]
+    counts = Counter(kinds[page.url] for page in wanted)
+    return wanted, {name: counts[name] for name in KINDS if counts[name]}
 
 
 async def read_feed(
@@ -112,7 +123,7 @@ async def read_feed(
     desk = desk_of(ctx)
     answer = (await desk.web.get(url)).answer
     try:
-        found = parse_feed(unpack(answer.body, desk.settings.max_bytes), answer.url)
+        found = await asyncio.to_thread(parse_feed, unpack(answer.body, desk.settings.max_bytes), answer.url)
     except XmlError:
         feeds = (await desk.page(url)).metadata.feeds
         if not feeds:
@@ -163,8 +174,10 @@ async def _sitemaps(desk: Desk, url: str, ctx: Context) -> tuple[list[SitePage],
     while waiting and len(read) < _MOST_FILES and len(pages) < _MOST_PAGES:
         file = waiting.popleft()
         try:
-            answer = (await desk.web.get(file)).answer
-            sitemap = read_sitemap(unpack(answer.body, desk.settings.max_bytes), answer.url)
+            answer = (await desk.web.get(file, limit=_LARGEST)).answer
+            if answer.cut:
+                raise XmlError(f"it is larger than {_LARGEST // 1_000_000} MB")
+            sitemap = await asyncio.to_thread(read_sitemap, unpack(answer.body, _LARGEST), answer.url)
         except (ToolError, XmlError) as error:
             left_out.append(f"{file}: {str(error).splitlines()[0]}")
             continue

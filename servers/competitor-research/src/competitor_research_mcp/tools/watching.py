@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Final
 
 from mcpfactory_runtime import Context, McpError, ToolError
@@ -88,7 +89,7 @@ async def watch_competitor(
     for found, page in read:
         kind = kind_of(page.url) if found.kind == "home" else found.kind
         desk.store.watch(Watch(page.url, competitor.strip(), kind, desk.moment()))
-        _look(desk, Watch(page.url, competitor.strip(), kind, ""), page)
+        await asyncio.to_thread(_look, desk, Watch(page.url, competitor.strip(), kind, ""), page)
     addresses = {page.url for _, page in read}
     return _list(desk, [watch for watch in desk.store.watches() if watch.url in addresses])
 
@@ -108,7 +109,7 @@ async def check_changes(ctx: Context, competitor: MaybeName = "") -> CheckResult
             result.problems.append(problem)
             continue
         result.checked += 1
-        if changes := _look(desk, watch, page):
+        if changes := await asyncio.to_thread(_look, desk, watch, page):
             result.changed.append(
                 PageChanges(competitor=watch.competitor, url=watch.url, seen=desk.moment(), changes=changes)
             )
