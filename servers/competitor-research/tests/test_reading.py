@@ -188,6 +188,7 @@ def test_products_of_microdata() -> None:
         ("CHF 1'250.00", 1250, "CHF", "", "", ""),
         ("£8 per user per month, billed annually", 8, "GBP", "month", "user", "annually"),
         ("$12/user/mo billed yearly", 12, "$", "month", "user", "yearly"),
+        ("$290, billed annually", 290, "$", "", "", "annually"),
         ("49 USD once", 49, "USD", "once", "", ""),
         ("¥1200/mo", 1200, "JPY", "month", "", ""),
         ("R$ 59,90 por mês", 59.9, "BRL", "", "", ""),
@@ -240,6 +241,7 @@ def test_the_prices_of_a_pricing_page() -> None:
         ("https://e.com/preise/", "", "pricing"),
         ("https://e.com/blog", "Blog", "news"),
         ("https://e.com/blog/our-pricing-story", "", "other"),
+        ("https://e.com/blog/pricing-is-hard", "Team news of May", "other"),
     ],
 )
 def test_pages_are_known_by_address_or_words(url: str, words: str, kind: str) -> None:

@@ -198,6 +198,17 @@ def test_a_page_that_cannot_be_read_is_a_problem_and_no_change(tools: Tools, acm
     assert "status 500" in tools("list_watched")["pages"][0]["problem"]
 
 
+def test_a_long_look_may_be_a_task(tools: Tools, acme: Site) -> None:
+    tools("watch_competitor", competitor="Acme", url=f"{acme.url}/about", pages=0)
+
+    async def run() -> Any:
+        async with connect(server, "2025-11-25") as client:
+            begun = await client.request("tools/call", {"name": "check_changes", "arguments": {}, "task": {}})
+            return await client.request("tasks/result", {"taskId": begun["task"]["taskId"]})
+
+    assert asyncio.run(run())["structuredContent"]["checked"] == 1
+
+
 def test_history_is_deleted_only_with_consent(tools: Tools, acme: Site) -> None:
     tools("watch_competitor", competitor="Acme", url=f"{acme.url}/pricing", pages=0)
     stop = ("stop_watching", {"competitor": "Acme", "forget_history": True})

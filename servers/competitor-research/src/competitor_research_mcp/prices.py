@@ -43,7 +43,7 @@ _SYMBOLS: Final = {
     "CHF": "CHF",
 }
 _CODES: Final = "USD|EUR|GBP|JPY|CHF|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|INR|BRL|MXN|SGD|HKD|KRW|ZAR|TRY|ILS|CNY|AED"
-_SYMBOL: Final = "|".join(re.escape(symbol) for symbol in sorted(_SYMBOLS, key=len, reverse=True))
+_SYMBOL: Final = "|".join(map(re.escape, _SYMBOLS))
 _AMOUNT: Final = (
     r"0[.,]\d{3,6}(?!\d)|\d{1,3}(?:[.,\u00a0\u202f' ]\d{3})+(?:[.,]\d{1,2})?(?!\d)|\d{1,9}(?:[.,]\d{1,2})?(?!\d)"
 )
