@@ -220,6 +220,17 @@ def test_several_prices_of_a_line_have_their_own_periods() -> None:
     ]
 
 
+def test_a_price_whose_parts_stand_on_lines_of_their_own() -> None:
+    html = (
+        "<h3>Pro</h3><div>$</div><div>49</div><div>/ seat / month</div><h3>Max</h3><div>€99</div><div>per month</div>"
+    )
+    prices = read_page(html, "").prices
+    assert [(one.plan, one.amount, one.currency, one.unit, one.period) for one in prices] == [
+        ("Pro", 49, "$", "seat", "month"),
+        ("Max", 99, "EUR", "", "month"),
+    ]
+
+
 def test_the_prices_of_a_pricing_page() -> None:
     prices = read_page(upstream.PRICING, "https://acme.example/pricing").prices
     assert [(one.plan, one.amount, one.currency, one.period, one.unit, one.source) for one in prices] == [

@@ -214,7 +214,7 @@ def _of_tables(tables: list[PlanTable], dollar: str) -> Iterator[Price]:
 
 def _of_sections(sections: list[Section], dollar: str) -> Iterator[Price]:
     for section in sections:
-        lines = [line for line in section.lines if not _TABLE_ROW.match(line)]
+        lines = _joined([line for line in section.lines if not _TABLE_ROW.match(line)])
         found = False
         for number, line in enumerate(lines):
             following = lines[number + 1] if number + 1 < len(lines) and len(line) < 30 else ""
@@ -229,3 +229,12 @@ def _of_sections(sections: list[Section], dollar: str) -> Iterator[Price]:
         words = _REQUEST.search(" ".join(lines[:6]))
         if words and not found and section.heading and len(lines) <= 20:
             yield Price(plan=section.heading, text=words[0])
+
+
+def _joined(lines: list[str]) -> list[str]:
+    """Return lines with a currency that stands alone put before the amount of the next one, as large figures are often set."""
+    found: list[str] = []
+    for line in lines:
+        alone = found and found[-1] in _SYMBOLS and line[:1].isdigit()
+        found[-1:] = [found[-1] + line] if alone else [*found[-1:], line]
+    return found
