@@ -3,14 +3,14 @@
   python -m benchmarks.exam                    all that can be run here
   python -m benchmarks.exam conformance fuzz   some of: conformance, client, typescript, python1, python2, inspector,
                                                fuzz, documents, packages, dialects, twins,
-                                               scanners
+                                               scanners, templates
   python -m benchmarks.exam documents --only github,stripe
   python -m benchmarks.exam fuzz --runs 1000000 --only framing,schema
 Each needs a registry (npm or a Python index) at first use, and keeps what it got in a cache folder: the conformance suite, the official
 TypeScript and Python clients and the MCP Inspector's command-line mode, each unmodified; atheris, which searches for inputs that
 break what reads them; real API documents (`python -m benchmarks.apis` lists them); and animals of the zoo on the official
 TypeScript SDK, which `validate` must judge as it judges those of tests/zoo; and open scanners of MCP servers, with the same samples as
-`validate`.
+`validate`; and a server of every template, sent through the pipeline.
 The last lines are a table: what each examination found. What cannot be run is said, and the exit code is then 3; 1 when an
 examination found a fault.
 """
@@ -29,6 +29,7 @@ from benchmarks.exam.outcome import Outcome, exit_code, table
 from benchmarks.exam.packages import packages
 from benchmarks.exam.scanners import scanners
 from benchmarks.exam.suite import client, conformance
+from benchmarks.exam.templates import templates
 from benchmarks.exam.twins import twins
 
 PARTS: dict[str, Callable[[argparse.Namespace], Outcome]] = {
@@ -44,6 +45,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Outcome]] = {
     "dialects": lambda wish: dialects(wish.only),
     "twins": lambda _wish: twins(),
     "scanners": lambda _wish: scanners(),
+    "templates": lambda wish: templates(wish.only),
 }
 
 
@@ -51,7 +53,7 @@ def main() -> None:
     """Runs the examinations, prints the table and ends with the worst of their verdicts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}")
-    parser.add_argument("--only", default="", help="documents or targets of fuzz, separated by commas")
+    parser.add_argument("--only", default="", help="documents, templates or targets of fuzz, separated by commas")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"of each target of fuzz ({RUNS})")
     wish = parser.parse_args()
     if unknown := set(wish.parts) - set(PARTS):

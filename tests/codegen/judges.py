@@ -15,8 +15,9 @@ __all__ = ["assert_passes", "check_types", "run"]
 ROOT: Final = Path(__file__).parents[2]
 CACHE: Final = ROOT / "build/mypy-of-tests"
 THEIRS: Final = (
-    "--ignore=TID252",
-)  # a server's modules import each other relatively, so that its package can be renamed
+    "--ignore=TID252",  # a server's modules import each other relatively, so that its package can be renamed
+    "--config=lint.isort.known-first-party=[]",  # where servers live, the runtime is a package as any other
+)
 
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:

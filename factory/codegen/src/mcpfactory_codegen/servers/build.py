@@ -267,8 +267,9 @@ def from_template(config: ServerConfig) -> BuiltServer:
         "distribution": distribution_of(config.name),
         "title": title,
     }
-    files = formatted({**render(config.template, data), CONFIG: render_config(config)})
-    return BuiltServer(person=files, template=template_version(config.template))
+    files = render(config.template, data)
+    files[CONFIG] = render_config(config) + files.get(CONFIG, "")  # what the template has continues the table [server]
+    return BuiltServer(person=formatted(files), template=template_version(config.template))
 
 
 # --- what a server's folder says ---

@@ -1,0 +1,79 @@
+"""Every template of `templates/`: a server is made of it and sent through the pipeline, as anybody would do it.
+
+A line for each: the stage that it reached, score, tests, and seconds. Good is staging with 95 or more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple
+
+from benchmarks.exam.outcome import Outcome, judged
+from benchmarks.exam.places import ROOT
+
+__all__ = ["templates"]
+
+LEAST: Final = 95
+_DOCUMENT: Final = ROOT / "docs/examples/bookshop/openapi.yaml"
+_PATIENCE: Final = 900  # seconds for one command
+
+
+class Made(NamedTuple):
+    """What came of one template; `stage` is "staging" where all went well, else the stage that failed."""
+
+    template: str
+    stage: str
+    score: int
+    tests: str
+    seconds: float
+
+    @property
+    def good(self) -> bool:
+        """Whether it is in staging with the score that is wanted."""
+        return self.stage == "staging" and self.score >= LEAST
+
+
+def templates(only: str = "") -> Outcome:
+    """A line for each template, or for those that are named, separated by commas."""
+    names = sorted(folder.name for folder in (ROOT / "templates").iterdir() if (folder / "copier.yml").is_file())
+    wanted = only.split(",") if only else names
+    found = []
+    print("template", "stage", "score", "tests", "seconds", sep="\t")
+    with TemporaryDirectory(prefix="mcpfactory-templates-") as folder:
+        root = Path(folder, "workspace")
+        root.mkdir()
+        _run(root, "init", ".")
+        for name in wanted:
+            made = _made(root, name)
+            print(made.template, made.stage, made.score, made.tests, f"{made.seconds:.0f}", sep="\t", flush=True)
+            found.append(made)
+    good = sum(made.good for made in found)
+    return judged(f"{good} of {len(found)} templates staged with {LEAST} or more", good=good == len(found))
+
+
+def _made(root: Path, name: str) -> Made:
+    began = time.monotonic()
+    wish = ["--from-openapi", str(_DOCUMENT), "--name", f"{name}-made"] if name == "openapi" else [f"{name}-made"]
+    made = _run(root, "new", *wish, *([] if name == "openapi" else ["--template", name]))
+    if made.returncode:
+        return Made(name, f"new: {made.stderr.strip()[-200:]}", 0, "", time.monotonic() - began)
+    _run(root, "pipeline", "run", f"{name}-made")
+    (status,) = json.loads(_run(root, "pipeline", "status", f"{name}-made", "--json").stdout)
+    stages: dict[str, Any] = status["stages"]
+    failed = next((stage for stage, one in stages.items() if one["outcome"] == "failed"), "staging")
+    score = stages["validate"].get("summary", {}).get("score", 0)
+    return Made(name, failed, score, stages["test"].get("message") or "", time.monotonic() - began)
+
+
+def _run(root: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("MCPFACTORY_")}
+    return subprocess.run(
+        [sys.executable, "-m", "mcpfactory", *command],
+        cwd=root, env=environ, capture_output=True, text=True, check=False, timeout=_PATIENCE, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
