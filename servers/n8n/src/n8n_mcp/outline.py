@@ -1,0 +1,108 @@
+"""A workflow in short, and one node of it changed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["NodeOutline", "WorkflowOutline", "changed", "outline"]
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOutline:
+    """One node. `next` are the names of those that come after it; `x` and `y` are where it stands in the editor."""
+
+    name: str
+    type: str
+    disabled: bool
+    credentials: list[str]
+    next: list[str]
+    x: float = 0.0
+    y: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowOutline:
+    """A workflow without the parameters of its nodes. `unconnected` are nodes that nothing leads to, and that start nothing."""
+
+    id: str
+    name: str
+    active: bool
+    updated: str
+    tags: list[str]
+    triggers: list[str]
+    nodes: list[NodeOutline]
+    unconnected: list[str] = field(default_factory=list)
+
+
+def outline(workflow: Json) -> WorkflowOutline:
+    """Return a workflow in short."""
+    after = {name: _targets(ways) for name, ways in (workflow.get("connections") or {}).items()}
+    nodes = [_node(node, after.get(node["name"], [])) for node in workflow.get("nodes") or ()]
+    reached = {name for names in after.values() for name in names}
+    triggers = [node.name for node in nodes if _starts(node)]
+    return WorkflowOutline(
+        str(workflow["id"]),
+        workflow.get("name", ""),
+        bool(workflow.get("active")),
+        workflow.get("updatedAt", ""),
+        [tag.get("name", "") for tag in workflow.get("tags") or ()],
+        triggers,
+        nodes,
+        [
+            node.name
+            for node in nodes
+            if node.name not in reached and node.name not in triggers and not after.get(node.name)
+        ],
+    )
+
+
+def changed(workflow: Json, name: str, parameters: Json | None, *, disabled: bool | None) -> dict[str, Any]:
+    """Return what replaces a workflow, with one node changed: its parameters merged (RFC 7396), or switched off or on.
+
+    Raises:
+        KeyError: there is no such node; the message names those that there are.
+    """
+    nodes = [dict(node) for node in workflow.get("nodes") or ()]
+    node = next((node for node in nodes if node["name"] == name), None)
+    if node is None:
+        raise KeyError(f"There is no node {name!r}. There are {', '.join(node['name'] for node in nodes) or 'none'}.")
+    if parameters is not None:
+        node["parameters"] = _merged(node.get("parameters") or {}, parameters)
+    if disabled is not None:
+        node["disabled"] = disabled
+    kept = {key: workflow.get(key) or {} for key in ("connections", "settings")}
+    return {"name": workflow["name"], "nodes": nodes, **kept}
+
+
+def _merged(value: Any, patch: Any) -> Any:
+    if not isinstance(patch, Mapping):
+        return patch
+    found = dict(value) if isinstance(value, Mapping) else {}
+    for key, one in patch.items():
+        if one is None:
+            found.pop(key, None)
+        else:
+            found[key] = _merged(found.get(key), one)
+    return found
+
+
+def _targets(ways: Json) -> list[str]:
+    links = [link for outputs in ways.values() for output in outputs or () for link in output or ()]
+    return list(dict.fromkeys(link["node"] for link in links))
+
+
+def _node(node: Json, after: list[str]) -> NodeOutline:
+    credentials = [str(one.get("name", kind)) for kind, one in (node.get("credentials") or {}).items()]
+    x, y = [*(node.get("position") or []), 0.0, 0.0][:2]
+    return NodeOutline(
+        node["name"], node.get("type", ""), bool(node.get("disabled")), credentials, after, float(x), float(y)
+    )
+
+
+def _starts(node: NodeOutline) -> bool:
+    kind = node.type.rpartition(".")[2].lower()
+    return "trigger" in kind or kind in ("webhook", "start", "cron", "interval")

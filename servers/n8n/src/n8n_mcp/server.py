@@ -1,0 +1,66 @@
+"""The MCP server n8n. This file is yours; `_generated` is rewritten whenever the API document changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_runtime import Server
+
+from . import __version__, tools
+
+HERE: Final = Path(__file__).parent
+PAGE: Final = "ui://n8n/workflow"
+
+server = Server(
+    "n8n",
+    version=__version__,
+    title="n8n",
+    instructions=(
+        "Workflows of one n8n instance. Begin with explain_failures when something does not work, and with list_workflows and summarize_workflow to "
+        "know what there is. Change single nodes with change_node; update_workflow replaces a workflow as a whole. A new workflow is not active."
+    ),
+)
+server.mount_manifest(HERE / "_generated")
+server.app(
+    PAGE, path=HERE / "workflow.html", title="Workflow", description="A workflow as a graph, with its latest executions"
+)
+
+_READS: Final = {"readOnlyHint": True, "openWorldHint": True}
+_CHANGES: Final = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}
+_SHOWN: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "name": {"type": "string"},
+        "active": {"type": "boolean"},
+        "triggers": {"type": "array", "items": {"type": "string"}},
+        "nodes": {"type": "array", "items": {"type": "object"}},
+        "executions": {"type": "array", "items": {"type": "object"}},
+    },
+    "required": ["id", "name", "active", "triggers", "nodes", "executions"],
+}
+
+server.tool(annotations=_READS)(tools.summarize_workflow)
+server.tool(annotations=_READS, app=PAGE, output_schema=_SHOWN)(tools.show_workflow)
+server.tool(annotations=_READS)(tools.explain_failures)
+server.tool(annotations=_CHANGES)(tools.change_node)
+
+
+@server.prompt(title="What went wrong?")
+def what_went_wrong(workflow: str = "") -> str:
+    """Ask what failed lately and what to do about it.
+
+    Args:
+        workflow: its name or id; empty for all.
+    """
+    which = f" of the workflow {workflow}" if workflow else ""
+    return (
+        f"Find out what failed lately{which} in n8n and why. Group by cause, say since when and how often, and propose for each cause what to "
+        "change in which node. Change nothing before I agree, and retry nothing that would do something twice."
+    )
+
+
+def main() -> None:
+    """Speak MCP on stdin and stdout, or with --http on a port."""
+    server.run()

@@ -1,0 +1,121 @@
+"""Tools that answer in one call what takes several of the API."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Final
+
+from mcpfactory_runtime import Context, Text, ToolError, ToolResult
+from pydantic import Field
+
+from .failures import Failure, failures
+from .outline import WorkflowOutline, changed, outline
+
+__all__ = ["change_node", "explain_failures", "show_workflow", "summarize_workflow"]
+
+WorkflowId = Annotated[str, Field(min_length=1, max_length=100, examples=["1000"])]
+
+_PAGE: Final = 50  # executions with their data in one answer
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """What failed lately; `looked_at` is how many failed executions were read."""
+
+    looked_at: int
+    failures: list[Failure]
+
+
+async def summarize_workflow(id: WorkflowId, ctx: Context) -> WorkflowOutline:
+    """Tell a workflow in short: what starts it, its nodes and what comes after each, credentials, and nodes that nothing leads to.
+
+    Args:
+        id: the workflow; list_workflows finds it by its name.
+    """
+    return outline(await ctx.call("get_workflow", id=id, excludePinnedData=True))
+
+
+async def show_workflow(id: WorkflowId, ctx: Context) -> ToolResult:
+    """Show a workflow as a picture with its latest executions, on a page where the host has them, else as text.
+
+    Args:
+        id: the workflow.
+    """
+    found = outline(await ctx.call("get_workflow", id=id, excludePinnedData=True))
+    runs = (await ctx.call("list_executions", workflowId=id, limit=10)).get("data", [])
+    lines = [f"{found.name} ({'active' if found.active else 'not active'})"]
+    lines += [f"{node.name} [{node.type}] → {', '.join(node.next) or 'end'}" for node in found.nodes]
+    lines += [f"execution {run['id']}: {run.get('status', '')} {run.get('startedAt', '')}" for run in runs]
+    executions = [
+        {"id": str(run["id"]), "status": run.get("status", ""), "started": run.get("startedAt", "")} for run in runs
+    ]
+    return ToolResult([Text("\n".join(lines))], structured={**asdict(found), "executions": executions})
+
+
+async def explain_failures(
+    ctx: Context,
+    workflowId: Annotated[str, Field(max_length=100)] = "",
+    most: Annotated[int, Field(ge=1, le=500)] = 100,
+) -> Failures:
+    """Say what failed lately and why: by workflow and node, with the node's own message, how often and when last.
+
+    Args:
+        workflowId: only of this workflow; empty for all.
+        most: failed executions that are read, the latest first.
+    """
+    chosen: dict[str, Any] = {"workflowId": workflowId} if workflowId else {}
+    read: list[dict[str, Any]] = []
+    cursor: dict[str, Any] = {}
+    while len(read) < most:
+        size = min(_PAGE, most - len(read))
+        page = await ctx.call("list_executions", status="error", includeData=True, limit=size, **chosen, **cursor)
+        read += page.get("data", [])
+        await ctx.report_progress(len(read), most, f"{len(read)} executions read")
+        if not page.get("nextCursor"):
+            break
+        cursor = {"cursor": page["nextCursor"]}
+    return Failures(len(read), failures(read, await _names(ctx, {str(one.get("workflowId")) for one in read})))
+
+
+async def change_node(
+    id: WorkflowId,
+    node: Annotated[str, Field(min_length=1, max_length=200, examples=["Shop"])],
+    ctx: Context,
+    parameters: dict[str, Any] | None = None,
+    disabled: bool | None = None,
+    expectUpdated: str = "",
+) -> WorkflowOutline:
+    """Change one node of a workflow without sending the rest: parameters are merged, null takes one away.
+
+    Args:
+        id: the workflow.
+        node: the node's name.
+        parameters: what changes; others stay as they are.
+        disabled: switch the node off (true) or on (false).
+        expectUpdated: `updated` of the summary that you read; when somebody has changed the workflow since, nothing is changed.
+    """
+    if parameters is None and disabled is None:
+        raise ToolError("Nothing would change: give parameters or disabled.")
+    before = await ctx.call("get_workflow", id=id)
+    if expectUpdated and before.get("updatedAt") != expectUpdated:
+        raise ToolError(
+            f"The workflow was changed on {before.get('updatedAt')}. Read it again with summarize_workflow."
+        )
+    try:
+        body = changed(before, node, parameters, disabled=disabled)
+    except KeyError as error:
+        raise ToolError(str(error.args[0])) from None
+    now = await ctx.call("get_workflow", id=id)
+    if (now.get("versionId"), now.get("updatedAt")) != (before.get("versionId"), before.get("updatedAt")):
+        raise ToolError("The workflow is being changed by somebody else. Read it again with summarize_workflow.")
+    return outline({**before, **await ctx.call("update_workflow", id=id, **body)})
+
+
+async def _names(ctx: Context, wanted: set[str]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for one in sorted(wanted):
+        try:
+            names[one] = (await ctx.call("get_workflow", id=one)).get("name", "")
+        except ToolError:  # deleted since
+            names[one] = "(deleted)"
+    return names
