@@ -1,0 +1,3 @@
+"""MCP server twilio."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,33 @@
+"""What Twilio's error codes of messages mean, and what one does about them (twilio.com/docs/api/errors)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["explained"]
+
+_CODES: Final[dict[int, tuple[str, str]]] = {
+    21211: ("the number is not valid", "write it with + and the country code, and check it with look_up_number"),
+    21408: (
+        "messages to this country are not permitted",
+        "permit the country in the console: Messaging, Geo permissions",
+    ),
+    21610: ("the person has unsubscribed with STOP", "do not write again; they can send START"),
+    21614: ("the number cannot get texts", "look_up_number with line_type_intelligence says what kind of line it is"),
+    30001: ("the queue was full", "send it more slowly"),
+    30002: ("the account is suspended", "look at the console"),
+    30003: ("the phone could not be reached: switched off, or abroad", "try it later"),
+    30004: ("the phone or its carrier blocks the message", "ask the person"),
+    30005: ("the number is not in use any more", "take it off the list"),
+    30006: ("the number is a landline, or its carrier takes no texts", "take make_call"),
+    30007: ("the carrier filtered it as unwanted", "change the text, avoid short links, register the sender"),
+    30008: ("the carrier gives no reason", "try it again, then ask Twilio's support"),
+    30034: ("the sender is not registered for A2P 10DLC", "register brand and campaign in the console"),
+    63016: ("WhatsApp permits free text only within 24 hours after the person has written", "use an approved template"),
+}
+
+
+def explained(code: int, said: str = "") -> tuple[str, str]:
+    """Return why a message did not arrive and what to do, in words; `said` is what Twilio says itself."""
+    unknown = (said or "Twilio gives no reason", f"see https://www.twilio.com/docs/api/errors/{code}")
+    return _CODES.get(code, unknown)
