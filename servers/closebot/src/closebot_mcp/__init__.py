@@ -1,0 +1,3 @@
+"""MCP server closebot."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,71 @@
+"""Asking a person before a bot talks with real leads, or something is lost for good."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final, Literal
+
+from mcpfactory_runtime import Context, ToolError
+
+__all__ = ["WITHOUT_QUESTIONS", "ask", "delete_for_good", "publish_draft"]
+
+WITHOUT_QUESTIONS: Final = "CLOSEBOT_WITHOUT_QUESTIONS"
+_FORM: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"go_ahead": {"type": "boolean", "title": "Go ahead", "default": False}},
+    "required": ["go_ahead"],
+}
+_THINGS: Final = {  # the tool that looks a thing up, its argument, the member with the name, and the tool that deletes it
+    "bot": ("get_bot", "id", "name", "delete_bot", "with its flow and all versions"),
+    "persona": ("get_persona", "id", "personaName", "delete_persona", "which bots cannot use any more"),
+    "lead": ("get_lead", "leadId", "name", "delete_lead", "with the whole conversation"),
+    "file": ("get_file", "fileId", "fileName", "delete_file", "from the library and all sources"),
+}
+
+
+async def publish_draft(botId: str, ctx: Context) -> str:
+    """Publish the draft of a bot once a person agrees: it talks with real leads in all attached sources from then on.
+
+    Args:
+        botId: the bot.
+    """
+    bot = await ctx.call("get_bot", id=botId)
+    places = [one.get("name") or "" for one in bot.get("sources") or [] if one.get("enabled")]
+    where = ", ".join(places) or "no source, for it is switched on in none"
+    await ask(ctx, f"Publish the draft of the bot {bot.get('name')}: it will talk with real leads in {where}")
+    await ctx.call("publish_bot", id=botId)
+    return f"{bot.get('name')} is published."
+
+
+async def delete_for_good(kind: Literal["bot", "persona", "lead", "file"], id: str, ctx: Context) -> str:
+    """Delete a bot, persona, lead or file of the library once a person agrees. It cannot be had back; export_bot keeps a copy of a bot.
+
+    Args:
+        kind: what it is.
+        id: which one.
+    """
+    look, argument, member, delete, with_it = _THINGS[kind]
+    found = await ctx.call(look, **{argument: id})
+    name = f"{found.get(member) or '(no name)'} ({id})"
+    await ask(ctx, f"Delete the {kind} {name} {with_it}, for good")
+    await ctx.call(delete, **{argument: id})
+    return f"The {kind} {name} is deleted."
+
+
+async def ask(ctx: Context, what: str) -> None:
+    """Return when a person agrees to what will happen, or when the server's owner has taken that upon themselves.
+
+    Raises:
+        ToolError: the person does not agree, or the client cannot ask one.
+    """
+    if os.environ.get(WITHOUT_QUESTIONS) == "1":
+        return
+    declared = ctx.client_capabilities.get("elicitation")
+    if not isinstance(declared, dict) or (declared and "form" not in declared):
+        raise ToolError(
+            f"Nothing was done: a person must agree to this, and this client cannot ask one. ({what})\n"
+            f"hint: do it at app.closebot.com, or the server's owner sets {WITHOUT_QUESTIONS}=1"
+        )
+    answer = await ctx.elicit(f"{what}. Go ahead?", _FORM, key=what)
+    if not (answer.accepted and answer.content.get("go_ahead") is True):
+        raise ToolError(f"Nothing was done: the person did not agree. ({what})")

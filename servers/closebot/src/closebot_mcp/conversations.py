@@ -1,0 +1,145 @@
+"""Tools about leads: what was said with one, and who waits for an answer."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Final
+
+from mcpfactory_runtime import Context
+from pydantic import Field
+
+from .bots import _rows
+
+__all__ = ["find_unanswered", "read_conversation"]
+
+_PAGE: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One message; `did` is what the bot did with it, such as a booking."""
+
+    when: str
+    who: str
+    channel: str
+    text: str
+    did: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What was said with a lead, the oldest first; `whole` is False where older messages are left out."""
+
+    lead: str
+    name: str
+    source: str
+    bots: list[str]
+    last_failure: str
+    whole: bool
+    lines: list[Line]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A lead who wrote last."""
+
+    lead: str
+    name: str
+    source: str
+    hours: float
+    wrote: str
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingGroup:
+    """Leads without an answer for one reason; the longest waiting first, at most twenty."""
+
+    reason: str
+    leads: int
+    longest: list[Waiting]
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """Who waits for an answer; `looked_at` is how many leads who wrote last were read, of `total`."""
+
+    looked_at: int
+    total: int
+    groups: list[WaitingGroup]
+
+
+async def read_conversation(leadId: str, ctx: Context, most: Annotated[int, Field(ge=1, le=100)] = 40) -> Conversation:
+    """Read what was said with a lead, in order, with what the bot did and why its last answer failed.
+
+    Args:
+        leadId: the lead.
+        most: messages that are given, the latest.
+    """
+    lead = await ctx.call("get_lead", leadId=leadId)
+    messages = sorted(
+        _rows(await ctx.call("list_messages", leadId=leadId, maxCount=_PAGE)), key=lambda one: one["timestamp"]
+    )
+    lines = [_line(message) for message in messages[-most:]]
+    bots = [one.get("botId") or "" for one in lead.get("instances") or []]
+    whole = len(messages) < _PAGE and len(messages) <= most
+    source = (lead.get("source") or {}).get("name") or ""
+    failure = lead.get("mostRecentFailureReason") or ""
+    return Conversation(leadId, lead.get("name") or "", source, bots, failure, whole, lines)
+
+
+async def find_unanswered(
+    ctx: Context,
+    hours: Annotated[float, Field(ge=0, le=8760)] = 2,
+    sourceId: str = "",
+    most: Annotated[int, Field(ge=1, le=1000)] = 500,
+) -> Unanswered:
+    """Find leads who wrote last and wait for an answer, grouped by the reason for which the bot did not answer.
+
+    Args:
+        hours: only those who wait longer.
+        sourceId: only of this source.
+        most: leads that are read.
+    """
+    asked: dict[str, Any] = {"lastMessageDirection": "to_bot", **({"sourceIds": [sourceId]} if sourceId else {})}
+    leads: list[dict[str, Any]] = []
+    while len(leads) < most:
+        count = min(_PAGE, most - len(leads))
+        page = await ctx.call("search_leads", offset=len(leads), count=count, **asked)
+        rows = page.get("leads") or []
+        leads += rows
+        if len(rows) < count:
+            break
+    total = max(int(page.get("total") or 0), len(leads))
+    now = datetime.now(UTC)
+    groups: dict[str, list[Waiting]] = defaultdict(list)
+    for lead in leads:
+        since = _time(lead.get("lastMessageTime"))
+        if since is None or now - since < timedelta(hours=hours):
+            continue
+        waits = round((now - since).total_seconds() / 3600, 1)
+        source = (lead.get("source") or {}).get("name") or ""
+        waiting = Waiting(lead["id"], lead.get("name") or "", source, waits, (lead.get("lastMessage") or "")[:200])
+        groups[lead.get("mostRecentFailureReason") or "no reason is given"].append(waiting)
+    grouped = [
+        WaitingGroup(reason, len(found), sorted(found, key=lambda one: -one.hours)[:20])
+        for reason, found in groups.items()
+    ]
+    return Unanswered(len(leads), total, sorted(grouped, key=lambda one: (-one.leads, one.reason)))
+
+
+def _line(message: dict[str, Any]) -> Line:
+    did = [
+        ": ".join(part for part in (one.get("activity"), one.get("data")) if part)
+        for one in message.get("activities") or []
+    ]
+    who = "bot" if message.get("fromBot") else "lead"
+    return Line(message["timestamp"], who, message.get("channel") or "", message.get("message") or "", did)
+
+
+def _time(text: str | None) -> datetime | None:
+    if not text:
+        return None
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -1,0 +1,77 @@
+"""A tool about figures: two periods beside each other."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any, Final
+
+from mcpfactory_runtime import Context, ToolError
+
+from .bots import _rows
+
+__all__ = ["compare_periods"]
+
+_FIGURES: Final = ("responses", "contacts", "bookings", "revenue")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of both periods; `change` is in percent, None where there was nothing before."""
+
+    name: str
+    now: float
+    before: float
+    change: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two periods of equal length; days are given as YYYY-MM-DD and both ends belong to them."""
+
+    period: str
+    period_before: str
+    figures: list[Figure]
+
+
+async def compare_periods(start: date, end: date, ctx: Context, sourceId: str = "") -> Comparison:
+    """Compare answers, contacts, bookings, revenue and bookings per hundred contacts with the days just before.
+
+    Args:
+        start: the first day.
+        end: the last day.
+        sourceId: only of this source.
+    """
+    if end < start:  # the API answers with nothing then, which looks like nothing happened
+        raise ToolError(f"The last day, {end}, is before the first, {start}.")
+    days = (end - start).days + 1
+    earlier = (start - timedelta(days), start - timedelta(1))
+
+    async def summed(figure: str, first: date, last: date) -> float:
+        asked: dict[str, Any] = {"sourceId": sourceId} if sourceId else {}
+        series = await ctx.call(
+            "get_metric",
+            metric=figure,
+            resolution="daily",
+            start=f"{first}T00:00:00Z",
+            end=f"{last + timedelta(1)}T00:00:00Z",
+            **asked,
+        )
+        return float(sum(point.get("value") or 0 for point in _rows(series)))
+
+    sums = await asyncio.gather(*(summed(figure, *period) for figure in _FIGURES for period in ((start, end), earlier)))
+    found = {name: (sums[2 * number], sums[2 * number + 1]) for number, name in enumerate(_FIGURES)}
+    found["bookings per 100 contacts"] = (
+        _share(found["bookings"][0], found["contacts"][0]),
+        _share(found["bookings"][1], found["contacts"][1]),
+    )
+    figures = [
+        Figure(name, now, before, round(100 * (now - before) / before, 1) if before else None)
+        for name, (now, before) in found.items()
+    ]
+    return Comparison(f"{start} to {end}", f"{earlier[0]} to {earlier[1]}", figures)
+
+
+def _share(part: float, whole: float) -> float:
+    return round(100 * part / whole, 1) if whole else 0.0

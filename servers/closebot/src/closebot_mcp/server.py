@@ -1,0 +1,75 @@
+"""The MCP server closebot. This file is yours; `_generated` is rewritten whenever the API document changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_runtime import Server, ToolError, ToolRequest
+
+from . import __version__, bots, consent, conversations, figures
+from .secrets import without_secrets
+
+server = Server(
+    "closebot",
+    version=__version__,
+    title="CloseBot",
+    instructions=(
+        "Bots of a CloseBot agency that talk with leads for its customers. A source is a customer's connected sub-account. Start with bots_overview; "
+        "find_unanswered says who waits, read_conversation what was said. Try a bot with try_bot before publish_draft: what is published talks with "
+        "real people at once."
+    ),
+)
+server.mount_manifest(Path(__file__).parent / "_generated")
+
+_READS: Final = {"readOnlyHint": True, "openWorldHint": True}
+_CHANGES: Final = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True, "openWorldHint": True}
+_TRIES: Final = {"readOnlyHint": False, "destructiveHint": False, "openWorldHint": True}
+_EXPLAINED: Final = {
+    "420": "The wallet is empty: bots do not answer before it is filled. get_balance shows it; a person fills it at app.closebot.com, Billing.",
+    "410": "The account, bot or source behind this is gone. bots_overview and list_sources show what there is.",
+}
+
+server.after()(without_secrets)
+
+server.tool(annotations=_READS)(bots.bots_overview)
+server.tool(annotations=_CHANGES)(bots.switch_bot)
+server.tool(annotations=_TRIES)(bots.try_bot)
+server.tool(annotations=_CHANGES)(consent.publish_draft)
+server.tool(annotations=_CHANGES)(consent.delete_for_good)
+server.tool(annotations=_READS)(conversations.read_conversation)
+server.tool(annotations=_READS)(conversations.find_unanswered)
+server.tool(annotations=_READS)(figures.compare_periods)
+
+
+@server.tool_middleware
+async def explained(call: ToolRequest, call_next: Any) -> dict[str, Any]:
+    """Say what CloseBot's own statuses mean, and what one does about them."""
+    try:
+        result: dict[str, Any] = await call_next(call)
+    except ToolError as error:
+        said = str(error)
+        hint = next((words for status, words in _EXPLAINED.items() if f" {status}" in said), "")
+        if hint and hint not in said:
+            raise ToolError(f"{said}\nhint: {hint}") from None
+        raise
+    return result
+
+
+@server.prompt(title="Report for a customer")
+def customer_report(source: str, days: int = 30) -> str:
+    """Ask for a report of what the bots did for one customer.
+
+    Args:
+        source: the customer's source, by name or id.
+        days: how far back.
+    """
+    return (
+        f"Write a short report for the customer {source} about the last {days} days: compare_periods against the days before, what find_unanswered "
+        "shows, and two conversations that are worth reading, one that led to a booking and one that did not. Say what you would change. Change nothing."
+    )
+
+
+def main() -> None:
+    """Speak MCP on stdin and stdout, or with --http on a port."""
+    server.run()

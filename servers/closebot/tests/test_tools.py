@@ -1,0 +1,203 @@
+"""The tools of ours against the modelled API: what is said in short, who is asked, and what never reaches a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from mcpfactory_runtime.client import Client
+from upstream import BOT, DRAFT, OTHER, SECRET, SOURCE, Model, ago, lead
+
+Run = Callable[..., Any]
+
+
+async def told(client: Client, tool: str, **arguments: Any) -> Any:
+    result = await client.call_tool(tool, arguments)
+    assert not result.get("isError"), result["content"]
+    found = result.get("structuredContent")
+    if found is None:
+        return result["content"][0]["text"]
+    return found["result"] if set(found) == {"result"} else found
+
+
+async def refused(client: Client, tool: str, **arguments: Any) -> str:
+    result = await client.call_tool(tool, arguments)
+    assert result["isError"]
+    return str(result["content"][0]["text"])
+
+
+def changes(model: Model) -> list[tuple[str, str]]:
+    """Return what was changed; searching is a POST, and changes nothing."""
+    return [(method, path) for method, path, _ in model.asked if method != "GET" and not path.endswith("/search")]
+
+
+def answering(go_ahead: bool, asked: list[str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    def elicit(params: dict[str, Any]) -> dict[str, Any]:
+        asked.append(params["message"])
+        return {"action": "accept", "content": {"go_ahead": go_ahead}}
+
+    return elicit
+
+
+def test_bots_in_short(with_server: Run) -> None:
+    async def work(client: Client, _: Model) -> None:
+        front, recall = await told(client, "bots_overview")
+        assert (front["published"], front["draft_since"], front["sources"][0]["on"]) == ("3", "", True)
+        assert (recall["published"], recall["sources"][0]["channels"]) == ("", ["SMS"])
+        assert recall["draft_since"] == "2026-11-20T10:00:00Z"
+        assert [one["id"] for one in await told(client, "bots_overview", words="dentist")] == [DRAFT]
+
+    with_server(work)
+
+
+def test_a_bot_is_switched_off_and_the_rest_of_its_attachment_stays(with_server: Run) -> None:
+    async def work(client: Client, model: Model) -> None:
+        found = await told(client, "switch_bot", botId=BOT, sourceId=SOURCE, on=False)
+        assert (found["on"], found["name"]) == (False, "Yoga Centre")
+        (sent,) = [body for method, path, body in model.asked if method == "POST"]
+        tags = [{"name": "lead-ad", "approveDeny": True, "id": "t1"}]
+        assert sent == {"enabled": False, "channels": ["SMS"], "tags": tags, "personaNameOverride": "Maria"}
+        assert "hint: attach_source" in await refused(client, "switch_bot", botId=BOT, sourceId=OTHER, on=False)
+
+    with_server(work)
+
+
+def test_a_person_is_asked_before_a_bot_answers_real_leads(with_server: Run) -> None:
+    asked: list[str] = []
+
+    async def agreed(client: Client, model: Model) -> None:
+        await told(client, "switch_bot", botId=DRAFT, sourceId=OTHER, on=True)
+        assert "is published" in await told(client, "publish_draft", botId=DRAFT)
+        assert changes(model) == [("POST", f"/bot/{DRAFT}/source/{OTHER}"), ("POST", f"/bot/{DRAFT}/publish")]
+
+    async def against(client: Client, model: Model) -> None:
+        assert "did not agree" in await refused(client, "switch_bot", botId=DRAFT, sourceId=OTHER, on=True)
+        assert "did not agree" in await refused(client, "publish_draft", botId=DRAFT)
+        assert changes(model) == []
+
+    with_server(agreed, elicitation=answering(True, asked))
+    assert "Recall answer real leads in Dentist" in asked[0]
+    assert "draft of the bot Recall: it will talk with real leads in Dentist" in asked[1]
+    with_server(against, elicitation=answering(False, asked))
+    with_server(against, elicitation=lambda _: {"action": "decline"})
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("delete_for_good", {"kind": "bot", "id": BOT}),
+        ("delete_for_good", {"kind": "persona", "id": "per_MARIA"}),
+        ("delete_for_good", {"kind": "lead", "id": "lead_1"}),
+        ("delete_for_good", {"kind": "file", "id": "file_1"}),
+        ("publish_draft", {"botId": DRAFT}),
+    ],
+)
+def test_where_nobody_can_be_asked_nothing_is_lost(with_server: Run, tool: str, arguments: dict[str, str]) -> None:
+    async def work(client: Client, model: Model) -> None:
+        said = await refused(client, tool, **arguments)
+        assert "cannot ask one" in said
+        assert "CLOSEBOT_WITHOUT_QUESTIONS" in said
+        assert changes(model) == []
+
+    with_server(work)
+
+
+def test_an_owner_may_do_without_questions(with_server: Run) -> None:
+    async def work(client: Client, model: Model) -> None:
+        assert "Front desk" in await told(client, "delete_for_good", kind="bot", id=BOT)
+        assert BOT not in model.bots
+
+    with_server(work, {"CLOSEBOT_WITHOUT_QUESTIONS": "1"})
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("list_sources", {}), ("get_source", {"id": SOURCE}), ("list_bots", {}), ("get_bot", {"id": BOT})],
+)
+def test_credentials_of_the_crm_do_not_reach_a_model(with_server: Run, tool: str, arguments: dict[str, str]) -> None:
+    async def work(client: Client, _: Model) -> None:
+        result = await client.call_tool(tool, arguments)
+        assert not result.get("isError")
+        assert SECRET not in json.dumps(result)
+        assert "(hidden)" in result["content"][0]["text"]
+        assert "Yoga Centre" in result["content"][0]["text"]
+
+    with_server(work)
+
+
+def test_a_bot_is_tried_and_the_conversation_deleted(with_server: Run) -> None:
+    async def work(client: Client, model: Model) -> None:
+        found = await told(client, "try_bot", botId=DRAFT, messages=["Hi", "Saturday?"], sourceId=OTHER)
+        assert [turn["bot"] for turn in found["turns"]] == ["You said: Hi", "You said: Saturday?"]
+        assert model.sessions == {}
+        bound = [body for method, _, body in model.asked if method == "PUT"]
+        assert bound == [{"mimicSourceId": OTHER}]
+
+    with_server(work)
+
+
+def test_why_a_bot_does_not_answer_is_told(with_server: Run) -> None:
+    async def work(client: Client, model: Model) -> None:
+        model.answers = False
+        found = await told(client, "try_bot", botId=DRAFT, messages=["Hi", "Still there?"])
+        assert [turn["problem"] for turn in found["turns"]] == ["The flow has no step after Source"]
+        model.credits = False
+        said = await refused(client, "try_bot", botId=DRAFT, messages=["Hi"])
+        assert "The wallet is empty" in said
+        assert model.sessions == {}
+
+    with_server(work)
+
+
+def test_a_conversation_in_order_with_what_the_bot_did(with_server: Run) -> None:
+    async def work(client: Client, _: Model) -> None:
+        found = await told(client, "read_conversation", leadId="lead_1")
+        assert [line["who"] for line in found["lines"]] == ["lead", "bot", "lead", "bot"]
+        assert found["lines"][-1]["did"] == ["booked: Trial class"]
+        assert (found["whole"], found["last_failure"], found["source"]) == (True, "No credits", "Yoga Centre")
+        short = await told(client, "read_conversation", leadId="lead_1", most=1)
+        assert ([line["text"] for line in short["lines"]], short["whole"]) == (
+            ["You are booked for Monday at 9."],
+            False,
+        )
+
+    with_server(work)
+
+
+def test_who_waits_is_grouped_by_reason(with_server: Run) -> None:
+    async def work(client: Client, model: Model) -> None:
+        found = await told(client, "find_unanswered")
+        assert (found["looked_at"], found["total"]) == (4, 4)
+        groups = [(one["reason"], one["leads"]) for one in found["groups"]]
+        assert groups == [("No credits", 2), ("no reason is given", 1)]
+        assert [one["name"] for one in found["groups"][0]["longest"]] == ["Jordan Lee", "Ana Ruiz"]
+        model.leads = {f"l{number}": lead(f"l{number}", "A", 9, "to_bot") for number in range(250)}
+        model.asked.clear()
+        many = await told(client, "find_unanswered", most=220, sourceId=SOURCE)
+        assert (many["looked_at"], many["total"], many["groups"][0]["leads"]) == (220, 250, 220)
+        assert [(body["offset"], body["count"]) for _, _, body in model.asked] == [(0, 100), (100, 100), (200, 20)]
+
+    with_server(work)
+
+
+def test_periods_are_compared_with_the_days_before(with_server: Run) -> None:
+    async def work(client: Client, model: Model) -> None:
+        found = await told(client, "compare_periods", start="2026-11-16", end="2026-11-22", sourceId=SOURCE)
+        assert found["period_before"] == "2026-11-09 to 2026-11-15"
+        figures = {one["name"]: (one["now"], one["before"], one["change"]) for one in found["figures"]}
+        assert figures["bookings"] == (14, 7, 100.0)
+        assert figures["bookings per 100 contacts"] == (25.0, 25.0, 0.0)
+        asked = [body for _, path, body in model.asked if path.endswith("agencyMetric")]
+        assert len(asked) == 8
+        assert {one["sourceId"] for one in asked} == {SOURCE}
+        assert {one["resolution"] for one in asked} == {"daily"}
+        said = await refused(client, "compare_periods", start="2026-11-22", end="2026-11-16")
+        assert "is before the first" in said
+
+    with_server(work)
+
+
+def test_times_of_the_model_are_those_of_the_api() -> None:
+    assert ago(0).endswith("Z")
