@@ -12,10 +12,13 @@ from mcpfactory.spellings import COMMANDS, OPTIONS, present_spelling
 
 # What an option names, in whichever command it stands. A new option has its row here: look first whether the thing has a name.
 MEANINGS = {
+    "--about": "a sentence about what is made",
     "--against": "what to compare with",
     "--all": "all there are, instead of those named or near",
     "--allow-actions": "people may act in the dashboard",
     "--allow-calls": "tools may be called though nothing marks them as harmless",
+    "--answer": "an answer to a question of a template",
+    "--answers": "a file of answers to questions of a template",
     "--api": "an API document of a server, by its label",
     "--api-timeout": "how long a server waits for its API",
     "--arg": "one argument of a tool",
@@ -113,6 +116,7 @@ MEANINGS = {
     "--until": "the last stage of a run",
     "--accept-origin": "credentials may go to another host",
     "--update": "snapshots are written anew",
+    "--trust": "what somebody else wrote is used without a question",
     "--url": "the URL of a server",
     "--version": "the version of mcpfactory",
     "--workspace": "the workspace",

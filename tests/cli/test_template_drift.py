@@ -10,9 +10,9 @@ from tests.cli.conftest import ROOT
 
 
 def test_a_template_that_moved_on_is_told_until_update_merged_it_and_a_run_does_not_settle_it(empty, tmp_path):
-    template = tmp_path / "ours"
-    shutil.copytree(ROOT / "templates/minimal", template)
     shell = empty.at(init_workspace(tmp_path / "ws", git=False).root)
+    template = shell.folder / "templates/ours"
+    shutil.copytree(ROOT / "templates/minimal", template)
     create_server(shell.folder / "servers", name="notes", template=str(template))
 
     with next(template.rglob("README.md.jinja")).open("a") as file:

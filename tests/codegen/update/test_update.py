@@ -257,17 +257,17 @@ def test_the_lock_says_which_template_the_persons_files_have_until_an_update_too
     template: Path, tmp_path: Path
 ) -> None:
     server = create_server(tmp_path, name="thing", template=str(template)).path
-    first = template_version(str(template))
+    first = template_version(str(template), server)
     assert first.startswith("sha256:")
     assert Lock.read(server).template == first
     (template / "template/two.txt").write_text("zwei\n", "utf-8")
     (server / "two.txt").write_text("deux\n", "utf-8")
-    assert template_version(str(template)) != first
+    assert template_version(str(template), server) != first
     update_server(server, dry_run=True)
     assert Lock.read(server).template == first
     assert update_server(server).conflicts == ("two.txt",)
     second = Lock.read(server).template
-    assert second == template_version(str(template)), "what is new is in the file, between marks"
+    assert second == template_version(str(template), server), "what is new is in the file, between marks"
     (template / "template/two.txt").write_text("dos\n", "utf-8")
     assert update_server(server).conflicts == ("two.txt",)
     assert Lock.read(server).template == second, "the file was left alone"

@@ -35,6 +35,7 @@ from mcpfactory.commands import (
     remove,
     run,
     serve,
+    template,
     test_,
     update,
     validate,
@@ -57,6 +58,7 @@ app = typer.Typer(
 
 app.command("init")(init.init)
 app.command("new")(new.new)
+app.add_typer(template.app, name="template")
 app.command("list")(list_.list_servers)
 app.command("inbox")(inbox.inbox)
 app.command("inspect")(inspect.inspect)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = [
+    "Answers",
+    "AnswersFile",
     "AsJson",
     "Candidate",
     "Channel",
@@ -33,11 +37,23 @@ __all__ = [
     "Show",
     "SignWith",
     "Stage",
+    "TemplateOption",
+    "Trust",
     "Yes",
+    "answers_of",
     "check_provider",
+    "trusted",
     "workspace_in",
 ]
 
+Answers = Annotated[
+    list[str] | None,
+    typer.Option("--answer", metavar="NAME=VALUE", help="An answer to a question of the template; repeatable."),
+]
+AnswersFile = Annotated[
+    Path | None,
+    typer.Option("--answers", metavar="FILE", help="Answers to the template's questions: TOML, YAML or JSON."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Candidate = Annotated[
     str,
@@ -128,6 +144,59 @@ def check_provider(name: str) -> None:
 
     if name and name not in PROVIDERS:
         output.fail(f"there is no provider {name!r}", f"providers: {', '.join(PROVIDERS)}", Exit.USAGE)
+
+
+TemplateOption = Annotated[
+    str,
+    typer.Option(
+        "--template",
+        metavar="TEMPLATE",
+        help="A shipped template's name, a folder, git+https://…@REF#subdirectory=…, or package:NAME==VERSION.",
+        autocompletion=complete.templates,
+    ),
+]
+Trust = Annotated[bool, typer.Option("--trust", help="Use a template of git or of a package without being asked.")]
+
+
+def answers_of(file: Path | None, typed: list[str] | None) -> dict[str, Any]:
+    """Return the answers of a file, and those that were typed, which go before.
+
+    Raises:
+        TemplateSourceError: one cannot be read.
+    """
+    from mcpfactory_codegen.servers.answers import load_answers, typed_answers
+
+    return {**(load_answers(file) if file else {}), **typed_answers(typed or [])}
+
+
+def trusted(template: str, files: Callable[[], Iterable[str]], *, trust: bool, as_json: bool) -> None:
+    """End the command unless a person wants a template that has to be fetched; it is shown before they are asked.
+
+    Args:
+        template: its source; for one that is shipped or in a folder nobody is asked.
+        files: gives the files that it would write.
+        trust: the person said so already.
+        as_json: a program reads, and nobody can be asked.
+    """
+    from mcpfactory_codegen.servers.scaffold import find_template
+    from mcpfactory_codegen.servers.template_source import parse_source
+
+    if trust or not template or not parse_source(template).foreign:
+        return
+    found = find_template(template)
+    paths = list(files())
+    output.note(f"template {found.name} of somebody else, {found.origin}, writes {len(paths)} files:")
+    for path in paths:
+        output.note(f"  {path}")
+    output.note("its tests and its code run when the server is tested and started")
+    if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        output.fail(
+            f"nobody can be asked whether {template} is to be used",
+            f"look at it with mcpfactory template show {template}, then add --trust",
+            Exit.USAGE,
+        )
+    if not typer.confirm("Use it?", err=True):
+        output.fail("nothing was made", "mcpfactory template list has those that are shipped", Exit.NO)
 
 
 def workspace_in(folder: Path | None = None) -> Workspace:

@@ -49,9 +49,9 @@ def part_version(name: str, below: str = "") -> str:
 
 
 @functools.cache
-def template_version(name: str) -> str:
-    """Return the hash of a template that comes with code generation; `none` for any other."""
-    return scaffold.template_version(name) or ABSENT
+def template_version(name: str, server: Path) -> str:
+    """Return the hash of a server's template, shipped or in a folder of the workspace; `none` for any other."""
+    return scaffold.template_version(name, server) or ABSENT
 
 
 def commit(folder: Path) -> str:

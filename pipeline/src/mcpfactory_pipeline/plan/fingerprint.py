@@ -123,7 +123,7 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "waivers": _waivers,
     "candidate": lambda subject: subject.state.candidate or ABSENT,
     "checks": _checks,
-    "template": lambda subject: template_version(subject.server.template),
+    "template": lambda subject: template_version(subject.server.template, subject.server.folder),
     "codegen": lambda _subject: part_version("mcpfactory-codegen"),
     "runtime": lambda _subject: part_version("mcpfactory-runtime"),
     "rules": lambda _subject: part_version("mcpfactory-pipeline", "checks"),

@@ -116,7 +116,16 @@ class WorkspaceAccess:
         return [ApiSource(self.document(one.place), one.label) for one in sources_of(documents)]
 
     def template(self, name: str) -> str:
-        """Return the name of a template that is shipped, or the path of a folder, as `document`."""
+        """Return the name of a template that is shipped, or the path of a folder, as `document`.
+
+        Raises:
+            ConfigError: it would have to be fetched: what strangers wrote is taken by a person.
+        """
+        if name.startswith(("git+", "package:")):
+            raise ConfigError(
+                "templates of git and of packages are shown to a person before they are used",
+                hint=f"a person types: mcpfactory new NAME --template {name}",
+            )
         return self.document(name) if re.search(r"[/\\.]", name) else name
 
 

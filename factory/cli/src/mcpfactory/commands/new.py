@@ -1,12 +1,24 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-from mcpfactory import complete, output
+from mcpfactory import output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, DryRun, Mode, workspace_in
+from mcpfactory.options import (
+    Answers,
+    AnswersFile,
+    AsJson,
+    DryRun,
+    Mode,
+    TemplateOption,
+    Trust,
+    answers_of,
+    trusted,
+    workspace_in,
+)
 from mcpfactory.progress import progress
 from mcpfactory.summaries import print_addresses, print_overview, print_problems
 
@@ -24,7 +36,10 @@ _Sources = Annotated[
 def new(
     name: Annotated[str, typer.Argument(help="Name of the server; made from the document's title by default.")] = "",
     source: _Sources = None,
-    template: Annotated[str, typer.Option(help="A template's name or folder.", autocompletion=complete.templates)] = "",
+    template: TemplateOption = "",
+    answers_file: AnswersFile = None,
+    answer: Answers = None,
+    trust: Trust = False,
     name_option: Annotated[str, typer.Option("--name", help="The same as NAME.")] = "",
     include_tag: Annotated[
         list[str] | None, typer.Option(metavar="TAG", help="Only operations with this tag; repeatable.")
@@ -52,35 +67,37 @@ def new(
     as_json: AsJson = False,
 ) -> None:
     """Make a server from an API document or from a template."""
-    from mcpfactory_codegen.select import Selection
     from mcpfactory_codegen.servers.create import create_server
 
     _refuse(source or [], template, (name, name_option), mode, overlay)
     workspace = workspace_in()
+    make = partial(
+        create_server,
+        workspace.root / "servers",
+        name=name or name_option or None,
+        source=source or None,
+        template=template or None,
+        answers=answers_of(answers_file, answer),
+        selection=_selection(include_tag, include_path, include_operation, include_method),
+        overlays=tuple(overlay or ()),
+        credentials="shared" if shared_credentials else "",
+        mode=mode,
+        strict=strict,
+        permit=True,
+    )
+    trusted(template, lambda: make(dry_run=True).files, trust=trust or dry_run, as_json=as_json)
     with progress(quiet=as_json or quiet) as tell:
-        created = create_server(
-            workspace.root / "servers",
-            name=name or name_option or None,
-            source=source or None,
-            template=template or None,
-            selection=Selection(
-                include_tags=tuple(include_tag or ()),
-                include_paths=tuple(include_path or ()),
-                include_operations=tuple(include_operation or ()),
-                include_methods=tuple(include_method or ()),
-            ),
-            overlays=tuple(overlay or ()),
-            credentials="shared" if shared_credentials else "",
-            mode=mode,
-            strict=strict,
-            permit=True,
-            dry_run=dry_run,
-            notify=tell,
-        )
+        created = make(dry_run=dry_run, notify=tell)
     if as_json:
         output.data(created.to_json(dry_run=dry_run))
     else:
         _print_text(created, workspace, template, dry_run=dry_run)
+
+
+def _selection(*chosen: list[str] | None) -> Any:
+    from mcpfactory_codegen.select import Selection
+
+    return Selection(*(tuple(one or ()) for one in chosen))
 
 
 def _refuse(document: list[str], template: str, names: tuple[str, str], mode: str, overlays: list[str] | None) -> None:

@@ -1,12 +1,24 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Final
 
 import typer
 
 from mcpfactory import output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, DryRun, Name, workspace_in
+from mcpfactory.options import (
+    Answers,
+    AnswersFile,
+    AsJson,
+    DryRun,
+    Name,
+    TemplateOption,
+    Trust,
+    answers_of,
+    trusted,
+    workspace_in,
+)
 from mcpfactory.progress import progress
 from mcpfactory.summaries import print_addresses, print_changes, print_problems
 
@@ -35,6 +47,10 @@ def update(
             help="The API, or what gives its tokens, may be at another host than until now: credentials go there.",
         ),
     ] = False,
+    template: TemplateOption = "",
+    answers_file: AnswersFile = None,
+    answer: Answers = None,
+    trust: Trust = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -42,22 +58,29 @@ def update(
     from mcpfactory_codegen.servers.update import update_server
 
     server = workspace_in().server(name)
+    make = partial(
+        update_server,
+        server.folder,
+        source=source,
+        labels=api or (),
+        permit=True,
+        accept_origin=accept_origin,
+        template=template,
+        answers=answers_of(answers_file, answer),
+    )
+    trusted(template, lambda: _written(make(dry_run=True)), trust=trust or dry_run, as_json=as_json)
     with progress(quiet=as_json) as tell:
-        updated = update_server(
-            server.folder,
-            source=source,
-            labels=api or (),
-            permit=True,
-            accept_origin=accept_origin,
-            dry_run=dry_run,
-            notify=tell,
-        )
+        updated = make(dry_run=dry_run, notify=tell)
     if as_json:
         output.data(updated.to_json(dry_run=dry_run))
     else:
         _print_text(updated, dry_run=dry_run)
     if updated.conflicts:
         raise typer.Exit(Exit.NO)
+
+
+def _written(updated: Any) -> list[str]:
+    return [file.path for file in updated.files if file.action not in _QUIET]
 
 
 def _print_text(updated: Any, *, dry_run: bool) -> None:

@@ -23,14 +23,16 @@ from mcpfactory_codegen.naming.variables import keep_server_names
 from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import Overlay, apply_overlays, load_overlay
 from mcpfactory_codegen.servers import tree
+from mcpfactory_codegen.servers.answers import checked_answers, render_answers
 from mcpfactory_codegen.servers.apis import ApiConfig
 from mcpfactory_codegen.servers.config import CONFIG, NAME, ServerConfig, ServerConfigError, render_config
 from mcpfactory_codegen.servers.documents import located_in, read_documents
 from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_codegen.servers.overview import Overview, overview
 from mcpfactory_codegen.servers.profiles import resolve
+from mcpfactory_codegen.servers.questions import questions
 from mcpfactory_codegen.servers.report import REPORT, environment, has_root, render_report, report
-from mcpfactory_codegen.servers.scaffold import find_template, render, template_version
+from mcpfactory_codegen.servers.scaffold import ServerTemplate, render
 from mcpfactory_codegen.servers.style import formatted
 from mcpfactory_codegen.servers.values import quoted
 from mcpfactory_codegen.sources.reading import kind_of
@@ -110,7 +112,7 @@ def generate(
     pinned: Mapping[str, str],
     version: str,
     *,
-    scaffold: bool = False,
+    scaffold: ServerTemplate | None = None,
     sources: Mapping[str, str] | None = None,
     servers: Mapping[str, str] | None = None,
     notify: Notify = no_notice,
@@ -141,7 +143,7 @@ def generate(
     notify(f"writing the code of {len(curated.tools)} tools")
     tests = test_files(api, renamed.names, curated.tools, config.package, dialect="dialect" in profiles.offer)
     machine = emit(api, renamed.names, curated.tools, options) | tests
-    person = _person(config, api, renamed.names, curated.tools) if scaffold else {}
+    person = _person(config, scaffold, template_data(config, api, renamed.names, curated.tools)) if scaffold else {}
     notify(f"formatting {len(machine) + len(person)} files")
     done, groups = formatted({**machine, **person}), suggest(api, curated.tools)
     data = report(
@@ -159,7 +161,7 @@ def generate(
         groups=groups,
         address=data["address"],
         apis=config.apis,
-        template=template_version(config.template) if scaffold else "",
+        template=scaffold.version if scaffold else "",
         alike=read.alike,
         recognised=recognised(documents, read.operations),
         overview=overview(config.name, data),
@@ -239,26 +241,27 @@ def _hidden(api: Api, keys: Collection[str]) -> tuple[Skipped, ...]:
     return tuple(one.skipped(HIDDEN) for one in api.operations if one.key in keys)
 
 
-def _person(config: ServerConfig, api: Api, names: Names, tools: tuple[ApiTool, ...]) -> dict[str, str]:
-    files = render(config.template, template_data(config, api, names, tools))
-    return {**files, CONFIG: render_config(config)}
+def _person(config: ServerConfig, template: ServerTemplate, data: Mapping[str, Any]) -> dict[str, str]:
+    given = checked_answers(config.answers, questions(template), data)
+    return {**render(template, {**given, **data}), CONFIG: render_config(config) + render_answers(config.answers)}
 
 
 # --- from a template alone ---
 
 
-def from_template(config: ServerConfig) -> BuiltServer:
+def from_template(config: ServerConfig, template: ServerTemplate) -> BuiltServer:
     """Return the files of a server that is made from a template alone.
 
     Raises:
         CreateError: the template needs an API document.
+        ScaffoldError: an answer is for no question, or cannot be taken.
     """
-    if find_template(config.template).of_document:
+    if template.of_document:
         hint = (
             f"mcpfactory new {config.name} --from-openapi FILE, or --template minimal for a server without a document"
         )
         raise CreateError(
-            f"template {config.template} is for servers that are made from an API document", hint, "template"
+            f"template {template.name} is for servers that are made from an API document", hint, "template"
         )
     title = config.name.replace("-", " ").capitalize()
     data = {
@@ -267,9 +270,11 @@ def from_template(config: ServerConfig) -> BuiltServer:
         "distribution": distribution_of(config.name),
         "title": title,
     }
-    files = render(config.template, data)
-    files[CONFIG] = render_config(config) + files.get(CONFIG, "")  # what the template has continues the table [server]
-    return BuiltServer(person=formatted(files), template=template_version(config.template))
+    given = checked_answers(config.answers, questions(template), {key: data[key] for key in data if key != "title"})
+    files = render(template, {**data, **given})
+    # What the template has continues the table [server].
+    files[CONFIG] = render_config(config) + files.get(CONFIG, "") + render_answers(config.answers)
+    return BuiltServer(person=formatted(files), template=template.version)
 
 
 # --- what a server's folder says ---

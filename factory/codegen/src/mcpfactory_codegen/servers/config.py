@@ -13,6 +13,7 @@ from mcpfactory_codegen.credentials import CredentialOptions
 from mcpfactory_codegen.describe.curation import ResponseOptions, ToolCuration, read_responses, read_tools
 from mcpfactory_codegen.describe.workflows import WorkflowConfig, read_workflows
 from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.servers.answers import Answer, read_answers
 from mcpfactory_codegen.servers.apis import ApiConfig, read_apis, render_apis
 from mcpfactory_codegen.servers.keys import LISTS, SERVER_FIELDS, unread
 from mcpfactory_codegen.servers.values import ServerConfigError, quoted, table_of, text_of, texts_of, written
@@ -41,7 +42,8 @@ class ServerConfig:
     `names` maps operations ("GET /books/{id}") to the tool names that they must have; `tools` has what was decided about each
     tool, by its name; `responses` what was decided about all answers, `workflows` the tools that are made of others. `credentials`
     says which parameters are credentials, and which are not. `mode`, `profile` and `dialect` say what the server offers by
-    default, "" the runtime's default; `profiles` are the profiles that the person defined.
+    default, "" the runtime's default; `profiles` are the profiles that the person defined; `answers` what they answered to questions of the
+    template.
     """
 
     name: str
@@ -57,6 +59,7 @@ class ServerConfig:
     tools: Mapping[str, ToolCuration] = field(default_factory=dict)
     responses: ResponseOptions = field(default_factory=ResponseOptions)
     workflows: Mapping[str, WorkflowConfig] = field(default_factory=dict)
+    answers: Mapping[str, Answer] = field(default_factory=dict)
 
     @property
     def document(self) -> str:
@@ -130,6 +133,7 @@ def parse_config(text: str, path: Path) -> ServerConfig:
         tools=tools,
         responses=responses,
         workflows=workflows,
+        answers=read_answers(table_of(data, "answers", path), str(path)),
     )
 
 

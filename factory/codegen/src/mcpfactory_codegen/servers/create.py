@@ -20,6 +20,7 @@ from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import apply_overlays, load_overlay
 from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.servers import tree
+from mcpfactory_codegen.servers.answers import Answer
 from mcpfactory_codegen.servers.apis import ApiConfig
 from mcpfactory_codegen.servers.build import (
     FIRST_VERSION,
@@ -43,6 +44,7 @@ from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.overview import Overview
 from mcpfactory_codegen.servers.report import published_names, published_servers
+from mcpfactory_codegen.servers.scaffold import ServerTemplate, find_template, kept_source
 from mcpfactory_codegen.sources.reading import title_of
 from mcpfactory_codegen.text import snake
 
@@ -100,6 +102,7 @@ def create_server(
     name: str | None = None,
     source: Sources = None,
     template: str | None = None,
+    answers: Mapping[str, Answer] | None = None,
     selection: Selection | None = None,
     overlays: Sequence[str | Path] = (),
     credentials: str = "",
@@ -116,7 +119,8 @@ def create_server(
         name: `[a-z][a-z0-9-]*`; None takes the document's title, or the template's name.
         source: an API document, or several, of which each may have a label: `messaging=twilio.yaml`. `template` is then the one
             for its person-owned files ("openapi" by default).
-        template: a shipped template's name, or the path of a template's folder.
+        template: a shipped template's name, the path of a template's folder, `git+https://…` or `package:NAME==VERSION`.
+        answers: to questions of the template; the others take their defaults.
         selection: which operations, of each document; the others are reported as skipped.
         overlays: files with OpenAPI overlays; they are kept beside the document and applied each time it is read. With several
             documents each begins with the label of its own: `messaging=fixes.yaml`.
@@ -133,12 +137,16 @@ def create_server(
     if source is None and not template:
         raise CreateError("neither a document nor a template was given", "give one of them", "source")
     with as_create_errors():
+        found = find_template(template or _OPENAPI)
+        given = dict(answers or {})
         if source is not None:
-            request = _Request(template or _OPENAPI, selection or Selection(), sources_of(overlays), mode, credentials)
+            request = _Request(found, folder, selection or Selection(), sources_of(overlays), mode, credentials, given)
             name, built = _from_documents(name, source, request, strict=strict, permit=permit, notify=notify)
         else:
-            name = server_name(name, Path(template or "").name)
-            built = from_template(ServerConfig(name=name, package=package_of(name), template=template or ""))
+            name = server_name(name, found.name)
+            kept = kept_source(found, folder / name)
+            config = ServerConfig(name=name, package=package_of(name), template=kept, answers=given)
+            built = from_template(config, found)
         target = folder / name
         if target.exists() or target.is_symlink():
             raise CreateError(f"{target} exists already", "choose another name with --name, or remove it", "exists")
@@ -195,11 +203,13 @@ def _created(name: str, target: Path, built: BuiltServer, steps: tuple[tree.File
 class _Request:
     """What was asked for besides the document."""
 
-    template: str
+    template: ServerTemplate
+    folder: Path
     selection: Selection
     overlays: tuple[ApiSource, ...]
     mode: str
     credentials: str
+    answers: Mapping[str, Answer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,13 +231,14 @@ def _from_documents(
     config = ServerConfig(
         name=name,
         package=package_of(name),
-        template=request.template,
+        template=kept_source(request.template, request.folder / name),
+        answers=request.answers,
         mode=request.mode,
         apis=tuple(one.api for one in taken),
     )
     documents = {one.api.label: one.document for one in taken}
     private = {one.api.label: private_source(one.api.source) for one in taken} if permit else {}
-    built = generate(config, documents, {}, FIRST_VERSION, scaffold=True, sources=private, notify=notify)
+    built = generate(config, documents, {}, FIRST_VERSION, scaffold=request.template, sources=private, notify=notify)
     refuse_empty(built, config, "the document" if len(taken) == 1 else "the documents")
     if strict and built.problems:
         problem = built.problems[0]

@@ -17,6 +17,7 @@ SERVER_FIELDS: Final[Mapping[str, Collection[str] | None]] = {
     "server": ("name", "package", "template", "mode", "profile", "dialect", "environment"),
     "api": ("label", "document", "source", "credentials", "allow_private", *LISTS, "overlays"),
     "credentials": ("parameters", "arguments"),
+    "answers": None,
     "names": None,
     "tools": None,
     "profiles": None,

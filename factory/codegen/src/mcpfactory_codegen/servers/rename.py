@@ -37,7 +37,7 @@ from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.lock import Lock, LockEntry, fingerprint
 from mcpfactory_codegen.servers.merge import merge
 from mcpfactory_codegen.servers.report import REPORT, published_names, published_servers
-from mcpfactory_codegen.servers.scaffold import ScaffoldError
+from mcpfactory_codegen.servers.scaffold import ScaffoldError, find_template
 from mcpfactory_codegen.text import words
 from mcpfactory_runtime.upstream.settings import SETTINGS
 
@@ -161,13 +161,14 @@ def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify
     version = stated_version(folder, old)
     if not old.document:
         try:
-            return from_template(config)
+            return from_template(config, find_template(config.template, folder))
         except ScaffoldError:
             return BuiltServer()
     pinned, documents = {**published_names(folder), **old.names}, stored_documents(folder, old)
     servers = published_servers(folder)
     try:
-        return generate(config, documents, pinned, version, scaffold=True, servers=servers, notify=notify)
+        template = find_template(config.template, folder)
+        return generate(config, documents, pinned, version, scaffold=template, servers=servers, notify=notify)
     except ScaffoldError:
         return generate(config, documents, pinned, version, servers=servers)
 

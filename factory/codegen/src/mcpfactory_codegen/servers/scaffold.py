@@ -2,11 +2,12 @@
 
 A template is a folder with `copier.yml` and `template/`: plain files, no tasks, no extensions, no git. It is rendered into a
 temporary folder with `unsafe=False`, so a template that wants to run something is refused; a template of a stranger from a copy
-of its plain files, in a process with limits.
+of its plain files, in a process with limits. One that is fetched is fetched once in a process.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
@@ -15,50 +16,64 @@ import stat
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from mcpfactory_codegen.servers.fetching import FetchedTemplate, fetch_template
 from mcpfactory_codegen.servers.lock import fingerprint
 from mcpfactory_codegen.servers.rendering import RenderError, render_apart, render_here
+from mcpfactory_codegen.servers.template_source import (
+    TemplateSource,
+    TemplateSourceError,
+    UnknownTemplateError,
+    parse_source,
+)
 from mcpfactory_codegen.text import nearest
-from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 __all__ = [
     "ScaffoldError",
     "ServerTemplate",
     "UnknownTemplateError",
     "find_template",
+    "kept_source",
     "render",
     "template_version",
     "templates",
 ]
 
+ScaffoldError = TemplateSourceError
+
 _SHIPPED: Final = Path(__file__).parents[1] / "_templates"
 _SETTINGS: Final = "copier.yml"
 _MOST_BYTES: Final = 1 << 25  # of all files of a template
+_ELSEWHERE: Final = "folder:"  # before the name of a template whose place is not kept
 _LITTER: Final = re.compile(r"\.git|\.venv|__pycache__|\.\w+_cache|\.DS_Store|.*\.py[co]")
-
-
-class ScaffoldError(McpfactoryError):
-    """A template cannot be found or rendered. `hint` says what to do."""
-
-    exit_code = Exit.BAD_INPUT
-
-
-class UnknownTemplateError(ScaffoldError):
-    """There is no template of that name."""
-
-    exit_code = Exit.NOT_FOUND
 
 
 @dataclass(frozen=True, slots=True)
 class ServerTemplate:
-    """A template that can be used: its name, its folder, and its first comment line as a sentence about it."""
+    """A template that can be used: its name, its folder, and its first comment line as a sentence about it.
+
+    `source` is how it was named; `origin` says what was fetched (`commit 1f2e…`, `our-templates 1.2`), "" for what was here.
+    """
 
     name: str
     folder: Path
     about: str
+    source: str = ""
+    origin: str = ""
+
+    @property
+    def shipped(self) -> bool:
+        """Whether it comes with mcpfactory."""
+        return self.folder.parent == _SHIPPED
+
+    @property
+    def version(self) -> str:
+        """`sha256:…` of its files with their paths."""
+        return _version(self.folder)
 
     @property
     def of_document(self) -> bool:
@@ -69,7 +84,7 @@ class ServerTemplate:
 def templates() -> tuple[ServerTemplate, ...]:
     """Return the templates that are shipped, by name."""
     folders = sorted(path.parent for path in _SHIPPED.glob(f"*/{_SETTINGS}"))
-    return tuple(ServerTemplate(folder.name, folder, _about(folder)) for folder in folders)
+    return tuple(ServerTemplate(folder.name, folder, _about(folder), folder.name) for folder in folders)
 
 
 def _about(folder: Path) -> str:
@@ -77,57 +92,102 @@ def _about(folder: Path) -> str:
     return first.removeprefix("#").strip() if first.startswith("#") else ""
 
 
-def find_template(name: str) -> ServerTemplate:
-    """Return a shipped template by name, or a template of the user's by the path of its folder.
+def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
+    """Return a template: shipped by its name, of a folder, of git or of a package by its [source](template_source).
+
+    Args:
+        source: as typed, or as `kept_source` wrote it.
+        beside: the server's folder, which a kept path begins at; None for what was typed.
 
     Raises:
         UnknownTemplateError: there is none.
+        ScaffoldError: it cannot be fetched.
     """
+    parsed = parse_source(source)
+    if parsed.foreign:
+        fetched = _fetched(parsed)
+        name = Path(parsed.subfolder or parsed.place.partition("==")[0]).name.removesuffix(".git")
+        return ServerTemplate(name, fetched.folder, _about(fetched.folder), source, fetched.origin)
     for template in templates():
-        if template.name == name:
+        if template.name == source:
             return template
-    folder = Path(name)
-    if (folder / _SETTINGS).is_file():
-        folder = folder.resolve()
-        return ServerTemplate(folder.name, folder, _about(folder))
+    for place in (*((beside / source,) if beside else ()), Path(source)):
+        if (place / _SETTINGS).is_file():
+            folder = place.resolve()
+            return ServerTemplate(folder.name, folder, _about(folder), source)
+    if source.startswith(_ELSEWHERE):
+        name = source.removeprefix(_ELSEWHERE)
+        raise UnknownTemplateError(
+            f"the template {name} is in a folder outside of the workspace, and where is not kept",
+            "say where: mcpfactory update NAME --template FOLDER",
+        )
     known = ", ".join(template.name for template in templates())
-    close = nearest(name, [template.name for template in templates()])
+    close = nearest(source, [template.name for template in templates()])
     guess = f"did you mean {close!r}? " if close else ""
     raise UnknownTemplateError(
-        f"there is no template {name!r}", f"{guess}use one of {known}, or a folder with a {_SETTINGS}"
+        f"there is no template {source!r}",
+        f"{guess}use one of {known}, a folder with a {_SETTINGS}, git+https://… or package:NAME==VERSION",
     )
 
 
-def template_version(name: str) -> str:
-    """`sha256:…` of a template's files with their paths; "" for one that is neither shipped nor named by an absolute path."""
-    folder = (_SHIPPED / name).resolve()
+def kept_source(template: ServerTemplate, server: Path) -> str:
+    """Return how a server's configuration names its template: a folder of the workspace by its path from the server's, one elsewhere by its name alone."""
+    if template.shipped or parse_source(template.source).foreign:
+        return template.source
+    if template.folder.is_relative_to(server.parent.parent.resolve()):
+        return Path(os.path.relpath(template.folder, server.resolve())).as_posix()
+    return f"{_ELSEWHERE}{template.name}"
+
+
+@cache
+def _fetched(source: TemplateSource) -> FetchedTemplate:
+    place = TemporaryDirectory(prefix="mcpfactory-fetched-")
+    atexit.register(place.cleanup)
+    return fetch_template(source, Path(place.name))
+
+
+def template_version(name: str, server: Path) -> str:
+    """`sha256:…` of the files of a server's template with their paths; "" for one that is fetched, or whose place is not kept.
+
+    Args:
+        name: as the server's configuration has it.
+        server: the server's folder.
+    """
+    if not name or parse_source(name).foreign:
+        return ""
+    shipped = _SHIPPED / name
+    return _version(shipped.resolve() if shipped.is_dir() else (server / name).resolve())
+
+
+def _version(folder: Path) -> str:
     files = {
         path.relative_to(folder).as_posix(): f"sha256:{fingerprint(path.read_bytes())}"
-        for path in (folder.rglob("*") if name else ())
+        for path in folder.rglob("*")
         if path.is_file() and not any(_LITTER.fullmatch(part) for part in path.relative_to(folder).parts)
     }
     return f"sha256:{fingerprint(json.dumps(files, sort_keys=True).encode())}" if files else ""
 
 
-def render(template: str, data: Mapping[str, Any]) -> dict[str, str]:
+def render(template: str | ServerTemplate, data: Mapping[str, Any]) -> dict[str, str]:
     """Return the template's files, by path; `data` answers its questions, and those left over take their defaults.
 
     Raises:
         ScaffoldError: there is no such template, it is broken, or it wants to run something.
     """
-    found = find_template(template)
+    found = find_template(template) if isinstance(template, str) else template
     with TemporaryDirectory(prefix="mcpfactory-template-") as folder:
         place = Path(folder, "rendered")
         place.mkdir()
         try:
-            if found.folder.parent == _SHIPPED:
+            if found.shipped:
                 render_here(found.folder, place, data)
             else:
                 _copy(found.folder, Path(folder, "template"))
                 render_apart(Path(folder, "template"), place, data)
         except (RenderError, OSError) as error:
             message = f"template {found.name} cannot be rendered: {error}"
-            raise ScaffoldError(message, f"see {found.folder / _SETTINGS}; templates may not run anything") from None
+            where = found.source if found.origin else found.folder / _SETTINGS
+            raise ScaffoldError(message, f"see {where}; templates may not run anything") from None
         return _read(place)
 
 

@@ -20,6 +20,7 @@ from mcpfactory_codegen.ir import Problem, Skipped
 from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import apply_overlays
 from mcpfactory_codegen.servers import tree
+from mcpfactory_codegen.servers.answers import Answer, with_answers, with_template
 from mcpfactory_codegen.servers.apis import ApiConfig, with_apis
 from mcpfactory_codegen.servers.build import (
     BuiltServer,
@@ -45,6 +46,7 @@ from mcpfactory_codegen.servers.lock import Lock, LockEntry, Owner, fingerprint
 from mcpfactory_codegen.servers.merge import has_marks, merge
 from mcpfactory_codegen.servers.origins import origin_changes, refuse_new_origins
 from mcpfactory_codegen.servers.report import REPORT, published_names, published_servers, reported_key
+from mcpfactory_codegen.servers.scaffold import ServerTemplate, find_template, kept_source
 from mcpfactory_codegen.text import listed
 
 __all__ = ["FileAction", "FileUpdate", "Updated", "update_server"]
@@ -125,6 +127,8 @@ def update_server(
     labels: Collection[str] = (),
     permit: bool = False,
     accept_origin: bool = False,
+    template: str = "",
+    answers: Mapping[str, Answer] | None = None,
     dry_run: bool = False,
     notify: Notify = no_notice,
 ) -> Updated:
@@ -138,6 +142,8 @@ def update_server(
         labels: of the documents that are read anew; () for all.
         permit: a person named `source`, so that the API may be called there although the address is private.
         accept_origin: a person agrees that the server, and its credentials, go to other hosts than until now.
+        template: the template is another one from now on, or at another place; "" takes that of mcpfactory.toml.
+        answers: to questions of the template, besides those that are kept.
         dry_run: say what would happen, and write nothing.
         notify: takes a line for a person whenever a step begins.
 
@@ -148,23 +154,22 @@ def update_server(
     with as_create_errors():
         config = read_config(folder)
         lock = Lock.read(folder)
+        chosen, config = _chosen(folder, config, template, answers or {})
         places = _places(config, source, labels)
         added = _added(config, places)
         config = replace(config, apis=(*config.apis, *added))
         documents = _read_documents(folder, config, places, labels)
         plan = _Plan(entries=dict(lock.files))
         config = _take_documents(folder, config, documents, lock, plan, renewed=places)
-        named = {
-            label: private_source(one.source) for label, one in documents.fresh.items() if permit and label in places
-        }
-        built = _built(folder, config, documents, named, notify)
+        named = _named(documents, places) if permit else {}
+        built = _built(folder, config, chosen, documents, named, notify=notify)
         tampered = _machine(folder, built, plan)
         _persons(folder, config, built, lock, plan)
         changes = _changes(folder, config, built) + _origins(folder, built, added)
         moved = _moved(_json(folder / REPORT), built)
+        if not (dry_run or accept_origin):
+            refuse_new_origins(config.name, changes)
         if not dry_run:
-            if not accept_origin:
-                refuse_new_origins(config.name, changes)
             tree.apply(folder, plan.changes, Lock(plan.entries, built.template if plan.merged else lock.template))
     return Updated(
         server=config.name,
@@ -180,12 +185,32 @@ def update_server(
     )
 
 
+def _named(documents: _Documents, places: Collection[str]) -> dict[str, str]:
+    """Return the private addresses that a person named for documents just now, by label."""
+    return {label: private_source(one.source) for label, one in documents.fresh.items() if label in places}
+
+
+def _chosen(
+    folder: Path, config: ServerConfig, source: str, answers: Mapping[str, Answer]
+) -> tuple[ServerTemplate, ServerConfig]:
+    """Return the template, which `source` may name anew, and the configuration with it and with the answers."""
+    template = find_template(source) if source else find_template(config.template, folder)
+    kept = kept_source(template, folder) if source else config.template
+    return template, replace(config, template=kept, answers={**config.answers, **answers})
+
+
 def _built(
-    folder: Path, config: ServerConfig, documents: _Documents, sources: Mapping[str, str], notify: Notify
+    folder: Path,
+    config: ServerConfig,
+    template: ServerTemplate,
+    documents: _Documents,
+    sources: Mapping[str, str],
+    *,
+    notify: Notify,
 ) -> BuiltServer:
     """Return the server as it is made today: of the documents that were read anew, and of those in its folder; `sources` as for `generate`."""
     if not config.document:
-        return from_template(config)
+        return from_template(config, template)
     every = dict(documents.stored)
     for api in config.apis:
         if api.label in documents.fresh:
@@ -200,7 +225,7 @@ def _built(
         every,
         pinned,
         version,
-        scaffold=True,
+        scaffold=template,
         sources=sources,
         servers=published_servers(folder),
         notify=notify,
@@ -418,9 +443,14 @@ def _persons(folder: Path, config: ServerConfig, built: BuiltServer, lock: Lock,
 
 
 def _configuration(folder: Path, config: ServerConfig, built: BuiltServer, plan: _Plan) -> None:
-    """Set where the document lies, where it came from, and a private address that was named; the person's choices stay."""
+    """Set where the document lies, where it came from, a private address that was named, and the template and answers; the person's choices stay."""
     ours = tree.locate(folder, CONFIG).read_bytes().decode()
+    known = read_config(folder)
     text = with_apis(ours, built.apis)
+    if config.template != known.template:
+        text = with_template(text, config.template)
+    if config.answers != known.answers:
+        text = with_answers(text, config.answers)
     if text != ours:
         plan.changes[CONFIG] = text.encode()
     pristine = built.person[CONFIG]

@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+
+import typer
+
+from mcpfactory import complete, output
+from mcpfactory.exits import Exit
+from mcpfactory.options import Answers, AnswersFile, AsJson, answers_of, workspace_in
+from mcpfactory.progress import progress
+
+if TYPE_CHECKING:
+    from mcpfactory_codegen.servers.scaffold import ServerTemplate
+    from mcpfactory_codegen.servers.variants import TemplateVariant
+
+app = typer.Typer(help="Templates that servers are made from: shipped, of a folder, of git, or of a package.")
+
+_TOLD: Final = ("name", "package", "distribution", "document")
+_PATIENCE: Final = 1800  # seconds for the pipeline of one variant
+_LEAST: Final = 95
+_DOCUMENT: Final = {
+    "openapi": "3.1.0",
+    "info": {"title": "Words", "version": "1"},
+    "servers": [{"url": "https://words.example.com"}],
+    "paths": {
+        "/words": {
+            "get": {
+                "operationId": "listWords",
+                "summary": "List words",
+                "description": "Gives all words that are known, in their order.",
+                "responses": {"200": {"description": "Words", "content": {"application/json": {"schema": {"type": "array", "items": {"type": "string"}}}}}},
+            }
+        }
+    },
+}  # fmt: skip
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="TEMPLATE",
+        help="A shipped template's name, a folder, git+https://…@REF#subdirectory=…, or package:NAME==VERSION.",
+        autocompletion=complete.templates,
+    ),
+]
+
+
+@app.command("list")
+def list_templates(as_json: AsJson = False) -> None:
+    """List the templates that are shipped, and those in templates/ of this workspace."""
+    from mcpfactory_codegen.servers.scaffold import find_template, templates
+    from mcpfactory_pipeline.workspace.workspace import WorkspaceError
+
+    found = [(template, "shipped") for template in templates()]
+    try:
+        folders = sorted(path.parent for path in (workspace_in().root / "templates").glob("*/copier.yml"))
+    except WorkspaceError:
+        folders = []
+    shipped = {template.name for template, _ in found}
+    found += [(find_template(str(folder)), "workspace") for folder in folders if folder.name not in shipped]
+    if as_json:
+        output.data([{"template": one.name, "about": one.about, "where": where} for one, where in found])
+    else:
+        output.table(("TEMPLATE", "WHERE", "MAKES"), [(one.name, where, one.about) for one, where in found])
+
+
+@app.command("show")
+def show(source: Source, as_json: AsJson = False) -> None:
+    """Show a template before it is used: where it comes from, what it asks, what it would write. Nothing of it is run."""
+    from mcpfactory_codegen.servers.scaffold import find_template
+
+    template = find_template(source)
+    about = _described(template)
+    if as_json:
+        output.data(about)
+        return
+    output.line(f"{template.name}: {template.about or 'says nothing about itself'}")
+    output.line(f"  from {source}{f', {template.origin}' if template.origin else ''}")
+    output.line(f"  {template.version}")
+    if about["refused"]:
+        output.warning(f"it has {', '.join(about['refused'])}, and is refused: templates may not run anything")
+    rows = [
+        (one["name"], one["type"], one["default"], ", ".join(one["choices"]) or "-", one["help"])
+        for one in about["questions"]
+    ]
+    if rows:
+        output.table(("QUESTION", "TYPE", "DEFAULT", "CHOICES", "HELP"), rows)
+    output.line("writes")
+    for path in about["files"]:
+        output.line(f"  {path}")
+
+
+@app.command("new")
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the template; its folder is templates/NAME.")],
+    about: Annotated[str, typer.Option(help="One sentence about what it makes.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Begin a template of your own in templates/: files that pass `mcpfactory template check`."""
+    from mcpfactory_codegen.servers.config import NAME
+    from mcpfactory_codegen.servers.new_template import new_template
+
+    if not NAME.match(name):
+        output.fail(f"{name!r} is no name of a template", "a name is [a-z][a-z0-9-]*", Exit.USAGE)
+    folder = workspace_in().root / "templates" / name
+    files = new_template(folder, about)
+    if as_json:
+        output.data({"template": name, "path": str(folder), "files": list(files)})
+        return
+    output.line(f"made template {name}")
+    output.line(f"  in {folder}")
+    output.note(
+        f"next: mcpfactory template check templates/{name}; mcpfactory new my-server --template templates/{name}"
+    )
+
+
+class _Step(NamedTuple):
+    """What came of one step of a check."""
+
+    variant: str
+    step: str
+    good: bool
+    message: str = ""
+
+
+@app.command("check")
+def check(
+    source: Source,
+    answers_file: AnswersFile = None,
+    answer: Answers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a server with the defaults and with each choice of each question, and lint, type-check, test and validate it."""
+    from mcpfactory_codegen.servers.questions import questions
+    from mcpfactory_codegen.servers.scaffold import find_template
+    from mcpfactory_codegen.servers.variants import variants
+
+    template = find_template(source)
+    if template.origin:
+        output.note(f"{source} is from somebody else: its files are rendered, and its tests are run in the sandbox")
+    given = answers_of(answers_file, answer)
+    tried = list(variants(questions(template), _TOLD, given))
+    steps: list[_Step] = []
+    with TemporaryDirectory(prefix="mcpfactory-check-") as folder, progress(quiet=as_json) as tell:
+        root = Path(folder, "workspace")
+        root.mkdir()
+        _mcpfactory(root, "init", ".")
+        for number, variant in enumerate(tried, 1):
+            tell(f"{variant.name} ({number} of {len(tried)})")
+            steps += _tried(root, template, variant, f"variant-{number}")
+    good = all(step.good for step in steps)
+    if as_json:
+        output.data({"template": template.name, "good": good, "steps": [step._asdict() for step in steps]})
+    else:
+        output.table(
+            ("VARIANT", "STEP", "OUTCOME", ""),
+            [(one.variant, one.step, "passed" if one.good else "failed", one.message) for one in steps],
+        )
+        output.line(f"{template.name}: {len(tried)} variants, {'all good' if good else 'not good'}")
+    if not good:
+        raise typer.Exit(Exit.NO)
+
+
+def _described(template: ServerTemplate) -> dict[str, Any]:
+    """Return what is known of a template, as plain data; its files are those of its defaults."""
+    from mcpfactory_codegen.servers.create import create_server
+    from mcpfactory_codegen.servers.questions import questions, refused_settings
+    from mcpfactory_runtime.errors import McpfactoryError
+
+    asked = [one for one in questions(template) if not one.hidden and one.name not in _TOLD]
+    files: list[str] = []
+    refused = list(refused_settings(template))
+    if not refused:
+        with TemporaryDirectory(prefix="mcpfactory-show-") as folder:
+            document = Path(folder, "words.json")
+            document.write_text(json.dumps(_DOCUMENT))
+            wish = str(document) if template.of_document else None
+            place = template.source if template.origin or template.shipped else str(template.folder)
+            try:
+                made = create_server(
+                    Path(folder, "servers"), name="my-server", template=place, source=wish, dry_run=True
+                )
+                files = sorted(made.files)
+            except McpfactoryError as error:
+                refused = [str(error)]
+    return {
+        "template": template.name,
+        "about": template.about,
+        "source": template.source,
+        "origin": template.origin,
+        "version": template.version,
+        "questions": [
+            {"name": q.name, "type": q.type, "default": q.default, "choices": list(q.choices), "help": q.help}
+            for q in asked
+        ],
+        "files": files,
+        "refused": refused,
+    }
+
+
+def _tried(root: Path, template: ServerTemplate, variant: TemplateVariant, name: str) -> list[_Step]:
+    """Make a server of one variant, and judge it; what follows a server that cannot be made is left out."""
+    from mcpfactory_codegen.servers.create import create_server
+    from mcpfactory_runtime.errors import McpfactoryError
+
+    document = root / "words.json"
+    document.write_text(json.dumps(_DOCUMENT))
+    place = template.source if template.origin or template.shipped else str(template.folder)
+    wish = str(document) if template.of_document else None
+    try:
+        made = create_server(root / "servers", name=name, template=place, source=wish, answers=variant.answers)
+    except McpfactoryError as error:
+        return [_Step(variant.name, "render", False, f"{error}; hint: {error.hint}")]
+    steps = [_Step(variant.name, "render", True, f"{len(made.files)} files")]
+    steps.append(_judged(variant, "lint", [*_program("ruff"), "check", "--no-cache", "."], made.path))
+    if _installed("mypy"):
+        command = [*_program("mypy"), "--strict", "--no-error-summary", "--cache-dir", os.devnull, "src"]
+        steps.append(_judged(variant, "types", command, made.path))
+    else:
+        steps.append(_Step(variant.name, "types", True, "not looked at: mypy is not installed here"))
+    _mcpfactory(root, "pipeline", "run", name)
+    (status,) = json.loads(_mcpfactory(root, "pipeline", "status", name, "--json").stdout)
+    for stage in ("build", "test", "validate"):
+        found = status["stages"][stage]
+        score = found.get("summary", {}).get("score")
+        good = found["outcome"] == "passed" and (score is None or score >= _LEAST)
+        message = f"score {score}" if score is not None else str(found.get("message") or "")
+        steps.append(_Step(variant.name, stage, good, message))
+    return steps
+
+
+def _judged(variant: TemplateVariant, step: str, command: list[str], folder: Path) -> _Step:
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=_PATIENCE, stdin=subprocess.DEVNULL
+    )
+    said = (done.stdout or done.stderr).strip()
+    return _Step(variant.name, step, done.returncode == 0, "" if done.returncode == 0 else said[:2000])
+
+
+def _program(module: str) -> list[str]:
+    return [sys.executable, "-m", module]
+
+
+def _installed(module: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(module) is not None
+
+
+def _mcpfactory(root: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("MCPFACTORY_")}
+    return subprocess.run(
+        [*_program("mcpfactory"), *command],
+        cwd=root,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_PATIENCE,
+        stdin=subprocess.DEVNULL,
+    )

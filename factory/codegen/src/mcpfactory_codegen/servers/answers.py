@@ -1,0 +1,162 @@
+"""Answers to the questions of a template: read from a file or from `NAME=VALUE`, checked, and kept in `mcpfactory.toml`."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from mcpfactory_codegen.servers.template_source import TemplateSourceError
+from mcpfactory_codegen.servers.values import ServerConfigError, quoted
+from mcpfactory_codegen.text import nearest
+
+if TYPE_CHECKING:
+    from mcpfactory_codegen.servers.questions import TemplateQuestion
+
+__all__ = [
+    "Answer",
+    "checked_answers",
+    "load_answers",
+    "read_answers",
+    "render_answers",
+    "typed_answers",
+    "with_answers",
+    "with_template",
+]
+
+Answer = str | int | float | bool | list[str]
+_TABLE: Final = re.compile(r"^\[answers\][^\n]*\n(?:(?!\[)[^\n]*\n?)*", re.M)
+_TEMPLATE: Final = re.compile(r"^template *=.*$", re.M)
+_TRUE: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+def load_answers(file: Path) -> dict[str, Answer]:
+    """Return the answers in a file of TOML, YAML or JSON, which its ending tells.
+
+    Raises:
+        TemplateSourceError: it cannot be read, or has what is no answer.
+    """
+    try:
+        text = file.read_text("utf-8")
+        data = tomllib.loads(text) if file.suffix == ".toml" else yaml.safe_load(text)
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise TemplateSourceError(f"the answers in {file} cannot be read: {said}", "write NAME: VALUE lines") from None
+    if not isinstance(data, dict):
+        raise TemplateSourceError(f"{file} has no answers", "write a table: NAME: VALUE")
+    return read_answers(data, str(file))
+
+
+def read_answers(data: Mapping[Any, Any], where: str) -> dict[str, Answer]:
+    """Return a table of answers.
+
+    Raises:
+        ServerConfigError: a value is neither text, number, yes or no, nor a list of texts.
+    """
+    for name, value in data.items():
+        is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        if not (isinstance(value, str | int | float) or is_list):
+            raise ServerConfigError(
+                f"{where}: the answer {name} is a {type(value).__name__}",
+                "an answer is a text, a number, true or false, or a list of texts",
+            )
+    return {str(name): value for name, value in data.items()}
+
+
+def typed_answers(given: Iterable[str]) -> dict[str, str]:
+    """Return answers that were typed as `NAME=VALUE`.
+
+    Raises:
+        TemplateSourceError: one has no name, or no `=`.
+    """
+    found = {}
+    for one in given:
+        name, sign, value = one.partition("=")
+        if not (name and sign):
+            raise TemplateSourceError(f"{one!r} is no answer", "--answer NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def checked_answers(
+    answers: Mapping[str, Answer], asked: Iterable[TemplateQuestion], told: Mapping[str, Any]
+) -> dict[str, Answer]:
+    """Return answers as the questions want them.
+
+    Args:
+        answers: as given; a text is taken for a number or yes or no where the question wants that.
+        asked: the questions of the template.
+        told: what mcpfactory answers itself.
+
+    Raises:
+        TemplateSourceError: one answers no question, is not of its type, or is none of its choices.
+    """
+    known = {question.name: question for question in asked if not question.hidden and question.name not in told}
+    found = {}
+    for name, value in answers.items():
+        if name not in known:
+            close = nearest(name, list(known))
+            hint = f"did you mean {close!r}? " if close else ""
+            raise TemplateSourceError(
+                f"the template does not ask {name!r}", f"{hint}it asks {', '.join(known) or 'nothing'}"
+            )
+        found[name] = _taken(known[name], value)
+    return found
+
+
+def _taken(question: TemplateQuestion, value: Answer) -> Answer:
+    try:
+        taken: Answer
+        if question.type == "bool":
+            taken = _TRUE[str(value).lower()]
+        elif question.type in {"int", "float"}:
+            if isinstance(value, bool | list):
+                raise ValueError
+            taken = {"int": int, "float": float}[question.type](str(value))
+        else:
+            taken = value
+    except (KeyError, ValueError):
+        raise TemplateSourceError(f"{value!r} is no answer to {question.name}", f"it wants {question.type}") from None
+    if question.choices and str(taken) not in question.choices:
+        raise TemplateSourceError(f"{value!r} is no answer to {question.name}", f"one of {', '.join(question.choices)}")
+    return taken
+
+
+def render_answers(answers: Mapping[str, Answer]) -> str:
+    """Return the table `[answers]` of `mcpfactory.toml`; "" without answers."""
+    if not answers:
+        return ""
+    return "\n".join(["", "[answers]", *(f"{_key(name)} = {_value(value)}" for name, value in answers.items()), ""])
+
+
+def with_answers(text: str, answers: Mapping[str, Answer]) -> str:
+    """Return the text of a `mcpfactory.toml` with these answers in the place of those that it has."""
+    table = render_answers(answers)
+    if _TABLE.search(text):
+        return _TABLE.sub(lambda _: table.lstrip("\n") + "\n", text, count=1).rstrip("\n") + "\n"
+    return text.rstrip("\n") + "\n" + table
+
+
+def with_template(text: str, source: str) -> str:
+    """Return the text of a `mcpfactory.toml` with another template."""
+    line = f"template = {quoted(source)}"
+    if _TEMPLATE.search(text):
+        return _TEMPLATE.sub(lambda _: line, text, count=1)
+    return text.replace("[server]\n", f"[server]\n{line}\n", 1)
+
+
+def _key(name: str) -> str:
+    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else quoted(name)
+
+
+def _value(value: Answer) -> str:
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(quoted, value))}]"
+    return json.dumps(value)
