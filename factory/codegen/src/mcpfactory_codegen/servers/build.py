@@ -105,6 +105,16 @@ class BuiltServer:
         """All files, by path below the server's folder."""
         return tuple(sorted({**self.machine, **self.person, **self.document}))
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is told of a server that was made: how many tools and operations, what was skipped, where the API lives."""
+        return {
+            "tools": len(self.tools),
+            "operations": self.operations,
+            "skipped": self.skipped,
+            "address": self.address,
+        }
+
 
 def generate(
     config: ServerConfig,

@@ -181,18 +181,15 @@ def _created(name: str, target: Path, built: BuiltServer, steps: tuple[tree.File
     return Created(
         server=name,
         path=target,
-        tools=len(built.tools),
-        operations=built.operations,
         problems=built.problems,
         files=built.paths,
-        skipped=built.skipped,
         tokens=sum(tool.tokens for tool in built.tools),
         groups=built.groups,
         steps=steps,
-        address=built.address,
         recognised=built.recognised,
         alike=built.alike,
         overview=built.overview,
+        **built.facts,
     )
 
 

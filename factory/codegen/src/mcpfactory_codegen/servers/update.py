@@ -142,14 +142,14 @@ def update_server(
         labels: of the documents that are read anew; () for all.
         permit: a person named `source`, so that the API may be called there although the address is private.
         accept_origin: a person agrees that the server, and its credentials, go to other hosts than until now.
-        template: the template is another one from now on, or at another place; "" takes that of mcpfactory.toml.
-        answers: to questions of the template, besides those that are kept.
+        template: another template from now on, or another place of it; "" takes that of mcpfactory.toml.
+        answers: to its questions, besides those that are kept.
         dry_run: say what would happen, and write nothing.
         notify: takes a line for a person whenever a step begins.
 
     Raises:
-        CreateError: nothing was changed. Besides the codes of `create_server`: `edited`, the document in the folder
-            was changed by hand and another one is to take its place; `origin`, the API or its tokens would be elsewhere.
+        CreateError: nothing was changed. Besides the codes of `create_server`: `edited`, the document was changed by hand and
+            another is to take its place; `origin`, the API or its tokens would be elsewhere.
     """
     with as_create_errors():
         config = read_config(folder)
@@ -174,14 +174,11 @@ def update_server(
     return Updated(
         server=config.name,
         path=folder,
-        tools=len(built.tools),
-        operations=built.operations,
         files=tuple(sorted(plan.files, key=lambda file: file.path)),
         changes=changes,
         problems=built.problems + tampered,
-        skipped=built.skipped,
-        address=built.address,
         moved=moved,
+        **built.facts,
     )
 
 
