@@ -31,6 +31,7 @@ HOMES = {
         "factory/runtime/src/mcpfactory_runtime/auth/jose.py",
         "factory/runtime/src/mcpfactory_runtime/oauth/assertion.py",
         "factory/runtime/src/mcpfactory_runtime/oauth/dpop.py",
+        "factory/runtime/src/mcpfactory_runtime/oauth_proxy/tokens.py",
         "factory/runtime/src/mcpfactory_runtime/upstream/account.py",
     ),
     "opentelemetry": (

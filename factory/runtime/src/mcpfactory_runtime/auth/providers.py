@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from mcpfactory_runtime.auth.authorization import Authorization, AuthorizationError
 
-__all__ = ["api_keys", "auth0", "entra", "github", "google", "introspection", "keycloak", "okta"]
+__all__ = ["api_keys", "auth0", "entra", "github", "google", "introspection", "keycloak", "okta", "post_for_json"]
 
 Claims = Mapping[str, Any]
 _Ask = Callable[[str], Awaitable[Claims | None]]
@@ -81,7 +81,7 @@ def introspection(
 
     async def ask(token: str) -> Claims | None:
         content = urlencode({"token": token, "token_type_hint": "access_token"})
-        status, answer = await _posted(url, headers, content)
+        status, answer = await post_for_json(url, headers, content)
         if status != 200 or not isinstance(answer.get("active"), bool):
             raise OSError(f"introspection answered {status}")
         return answer if answer["active"] else None
@@ -106,7 +106,7 @@ def github(
     url = f"{api_url.rstrip('/')}/applications/{quote(client_id, '')}/token"
 
     async def ask(token: str) -> Claims | None:
-        status, answer = await _posted(url, headers, json.dumps({"access_token": token}))
+        status, answer = await post_for_json(url, headers, json.dumps({"access_token": token}))
         if status in {404, 422}:  # not a token of this application
             return None
         user = answer.get("user")
@@ -134,7 +134,7 @@ def google(
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
 
     async def ask(token: str) -> Claims | None:
-        status, answer = await _posted(check_url, headers, urlencode({"access_token": token}))
+        status, answer = await post_for_json(check_url, headers, urlencode({"access_token": token}))
         if status == 400:
             return None
         if status != 200:
@@ -220,7 +220,7 @@ def _remembered(ask: _Ask) -> _Ask:
     return verify
 
 
-async def _posted(url: str, headers: Mapping[str, str], content: str) -> tuple[int, dict[str, Any]]:
+async def post_for_json(url: str, headers: Mapping[str, str], content: str) -> tuple[int, dict[str, Any]]:
     """Return status and JSON object of an answer, {} where it is none. Raises OSError."""
     import httpx  # noqa: PLC0415 - for providers that are asked
 

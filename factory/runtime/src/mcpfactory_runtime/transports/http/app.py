@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from mcpfactory_runtime.auth import Authorization
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
 from mcpfactory_runtime.protocol.http import (
@@ -55,12 +56,13 @@ from mcpfactory_runtime.transports.http.wire import (
 )
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.auth import Authorization
+    from mcpfactory_runtime.oauth_proxy import OAuthProxy
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.host import Host
     from mcpfactory_runtime.store.base import SharedStore
     from mcpfactory_runtime.transports.http.event_store import EventStore
+    from mcpfactory_runtime.transports.http.login import LoginEndpoints
     from mcpfactory_runtime.transports.http.relay import WorkerRelay
     from mcpfactory_runtime.transports.http.routes import RouteTable
 
@@ -83,7 +85,7 @@ class HttpApp:
         session_idle: seconds after which an unused session ends.
         max_sessions: when there are more, one of whoever holds most ends: one that was hardly used, else the one unused for longest.
         max_requests: requests of the per-request lifecycle at once, streams that listen included; more are refused.
-        auth: who may call; None serves everybody.
+        auth: who may call; None serves everybody. An `OAuthProxy` also gives clients their tokens.
         event_store: keeps sessions and their events beyond this process; None keeps the latest in memory.
         legacy_sse: also serve the transport of the oldest revision, at `sse` and `messages` beside the endpoint.
         relay: forwards requests to the other worker processes behind the same port.
@@ -92,7 +94,7 @@ class HttpApp:
         pages: path → what is served there on GET, besides the protocol.
 
     Raises:
-        ValueError: a route of the server has the path of MCP or of a page.
+        ValueError: a route of the server has the path of MCP or of a page, or several processes with an OAuth proxy have no store.
         RuntimeError: the server has routes, and Starlette is not installed.
     """
 
@@ -106,7 +108,7 @@ class HttpApp:
         session_idle: float = 3600.0,
         max_sessions: int = 10_000,
         max_requests: int = 10_000,
-        auth: Authorization | None = None,
+        auth: Authorization | OAuthProxy | None = None,
         event_store: EventStore | None = None,
         legacy_sse: bool = True,
         relay: WorkerRelay | None = None,
@@ -115,9 +117,12 @@ class HttpApp:
     ) -> None:
         self._server = server
         self._path = path.rstrip("/")
-        self._gate = create_gate(auth, server, self.path)
+        proxy = None if auth is None or isinstance(auth, Authorization) else auth
+        believed = auth if auth is None or isinstance(auth, Authorization) else auth.authorization
+        self._gate = create_gate(believed, server, self.path)
         self._hosts = LOOPBACK | self._gate.hosts if allowed_hosts is None else frozenset(allowed_hosts)
         self._origins = frozenset(allowed_origins)
+        self._login = None if proxy is None else self._own_login(proxy, relay, store)
         self._idle = session_idle
         self._max_sessions = max_sessions
         self._max_requests = max_requests
@@ -144,6 +149,17 @@ class HttpApp:
     def path(self) -> str:
         """The path of the MCP endpoint."""
         return self._path or "/"
+
+    def _own_login(self, proxy: OAuthProxy, relay: WorkerRelay | None, store: SharedStore | None) -> LoginEndpoints:
+        """Return the endpoints of an OAuth proxy, whose pages may send forms here."""
+        if relay is not None and store is None:
+            raise ValueError("several processes need a store for logins\nhint: --store sqlite:///FILE or redis://…")
+        from mcpfactory_runtime.transports.http.login import LoginEndpoints  # noqa: PLC0415 - for those who have a proxy
+
+        name = str(self._server.info.get("title") or self._server.name)
+        proxy.bind(store, name, self._gate.supported_scopes)
+        self._origins |= {proxy.origin}
+        return LoginEndpoints(proxy)
 
     def _own_routes(self) -> RouteTable | None:
         """Return the routes of the server's author; None without any, and then nothing of Starlette is loaded."""
@@ -250,6 +266,9 @@ class HttpApp:
     ) -> None:
         path, place = _place(scope)
         if place not in self._paths:
+            if self._login is not None and place in self._login.paths:
+                await self._login.serve(place, scope, headers, receive, send)
+                return
             if self._routes is None or not await self._routes.serve(scope, headers, receive, send):
                 await self._serve_other(place, path, scope, headers, send)
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from importlib.util import find_spec
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final
@@ -47,6 +47,10 @@ class OpenGate:
 
     def __init__(self, server: Host) -> None:
         self._server = server
+
+    def supported_scopes(self) -> Sequence[str]:
+        """Nobody grants any."""
+        return ()
 
     def document(self, path: str) -> dict[str, Any] | None:
         """There is no metadata to serve."""
@@ -94,11 +98,14 @@ class AccessGate:
         if path.rstrip("/") not in self._paths:
             return None
         auth = self._auth
-        scopes = auth.scopes_supported
-        if scopes is None:
-            scopes = union(self._required, *(tool.scopes for tool in self._server.registry.callable_tools))
         name = self._server.info.get("title") or self._server.name
-        return document(auth.resource, auth.issuers, scopes, name, auth.documentation)
+        return document(auth.resource, auth.issuers, self.supported_scopes(), name, auth.documentation)
+
+    def supported_scopes(self) -> Sequence[str]:
+        """Return what clients may ask for."""
+        if self._auth.scopes_supported is not None:
+            return self._auth.scopes_supported
+        return union(self._required, *(tool.scopes for tool in self._server.registry.callable_tools))
 
     def redirect_target(self, path: str) -> str | None:
         """Where the issuer's metadata are, when `path` is where clients of the first revision with authorization look.

@@ -1,0 +1,101 @@
+"""Clients that register themselves (RFC 7591): what one may say of itself, and where its users may be sent back to. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from mcpfactory_runtime.auth.metadata import is_local
+
+__all__ = ["ClientRefusedError", "ProxyClient", "permits", "read_registration"]
+
+_MOST_URIS: Final = 10
+_LONGEST_URI: Final = 500
+_LONGEST_NAME: Final = 80
+_LONGEST: Final = 2000  # characters of all redirect URIs: a client's id holds them, and travels in URLs
+_URI: Final = re.compile(
+    r"[a-z][a-z0-9+.-]*:[!#-;=?-\[\]_a-z~%]+", re.IGNORECASE
+)  # RFC 3986 §2, without < > " \ ^ ` { | }
+# Schemes that a browser or an operating system carries out by itself, or that send the code in the open.
+_BARRED: Final = re.compile(r"about|blob|data|file|filesystem|ftp|intent|javascript|mailto|vbscript|view-source|wss?")
+
+
+class ClientRefusedError(Exception):
+    """An answer of RFC 6749 §5.2: `code` is for programs, the text for developers."""
+
+    def __init__(self, code: str, description: str, status: int = 400) -> None:
+        super().__init__(description)
+        self.code, self.status = code, status
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyClient:
+    """A client.
+
+    Attributes:
+        id: as it calls itself here.
+        label: a short name for the id, in tokens and records.
+        name: what it says that it is called; nobody vouches for that.
+        redirect_uris: where its users may be sent back to.
+    """
+
+    id: str
+    label: str
+    name: str
+    redirect_uris: tuple[str, ...]
+
+
+def read_registration(body: Any) -> tuple[str, tuple[str, ...]]:
+    """Return name and redirect URIs of a client's metadata.
+
+    Raises:
+        ClientRefusedError: they are missing, too many, or lead where no code may go.
+    """
+    if not isinstance(body, dict):
+        raise ClientRefusedError("invalid_client_metadata", "The body must be a JSON object")
+    uris = body.get("redirect_uris")
+    if not isinstance(uris, list) or not 0 < len(uris) <= _MOST_URIS or sum(map(len, map(str, uris))) > _LONGEST:
+        raise ClientRefusedError(
+            "invalid_redirect_uri", f"redirect_uris must be 1 to {_MOST_URIS} URIs of {_LONGEST} characters together"
+        )
+    for uri in uris:
+        if not isinstance(uri, str) or not _may_receive(uri):
+            raise ClientRefusedError(
+                "invalid_redirect_uri", "A redirect URI is https, http on this machine, or an application's own scheme"
+            )
+    name = body.get("client_name")
+    shown = "".join(one for one in name if one.isprintable()) if isinstance(name, str) else ""
+    return shown[:_LONGEST_NAME], tuple(uris)
+
+
+def permits(registered: Iterable[str], uri: str) -> bool:
+    """Whether users may be sent back to `uri`: it is one of the registered; the port of a loopback address is free (RFC 8252 §7.3)."""
+    return any(uri == one or _loopback(uri) == _loopback(one) != "" for one in registered)
+
+
+def _may_receive(uri: str) -> bool:
+    if len(uri) > _LONGEST_URI or not _URI.fullmatch(uri) or "#" in uri:
+        return False
+    try:
+        parts = urlsplit(uri)
+        port, host = parts.port, parts.hostname
+    except ValueError:
+        return False
+    if parts.scheme in ("http", "https"):
+        return bool(host) and "@" not in parts.netloc and port != 0 and (parts.scheme == "https" or is_local(uri))
+    return not _BARRED.fullmatch(parts.scheme)
+
+
+def _loopback(uri: str) -> str:
+    """Return an http URI of this machine without its port; "" for any other."""
+    try:
+        parts = urlsplit(uri)
+        _ = parts.port
+    except ValueError:
+        return ""
+    if parts.scheme != "http" or not is_local(uri) or not _may_receive(uri):
+        return ""
+    return f"{parts.hostname}{uri.split(parts.netloc, 1)[1]}"

@@ -1,0 +1,557 @@
+"""`OAuthProxy`: who may call a server, by logins at a provider; and the endpoints that MCP clients get their tokens from.
+
+Requests come in as `LoginRequest` and leave as `LoginReply`. Three things keep a stranger's client from acting for a person:
+every client is confirmed on a page of this server, in a browser that a cookie ties to the request; the way back from the
+provider must end in the same browser; codes go to registered addresses only, and are of use to who began alone (PKCE).
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import re
+import secrets
+import time
+from base64 import urlsafe_b64encode
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+from mcpfactory_runtime.auth.authorization import Authorization, AuthorizationError
+from mcpfactory_runtime.auth.metadata import SERVER_WELL_KNOWN, canonical
+from mcpfactory_runtime.auth.scopes import union
+from mcpfactory_runtime.auth.tokens import Principal
+from mcpfactory_runtime.oauth_proxy.clients import ClientRefusedError, ProxyClient, permits, read_registration
+from mcpfactory_runtime.oauth_proxy.grants import GRANT_SECONDS, LOGIN_SECONDS, GrantStore
+from mcpfactory_runtime.oauth_proxy.pages import consent_page, error_page
+from mcpfactory_runtime.oauth_proxy.providers import LoginProvider, ProviderRefusedError
+from mcpfactory_runtime.oauth_proxy.tokens import TokenKeys, digest
+from mcpfactory_runtime.store.base import SharedStore
+from mcpfactory_runtime.store.memory import MemoryStore
+
+__all__ = ["LoginReply", "LoginRequest", "OAuthProxy"]
+
+Json = dict[str, Any]
+
+log = logging.getLogger("mcpfactory_runtime")
+
+_SHORTEST_SECRET: Final = 16
+_MOST_LOGINS: Final = 5000  # that this process begins in `LOGIN_SECONDS`: each is kept for so long
+_LONGEST_STATE: Final = 2000
+_CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")  # S256 (RFC 7636 §4.2)
+_VERIFIER: Final = re.compile(r"[A-Za-z0-9._~-]{43,128}")
+_BROWSER: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+_ENDPOINTS: Final = ("/authorize", "/auth/consent", "/auth/callback", "/token", "/register", "/revoke")
+_PAGE: Final = (
+    (
+        "content-security-policy",
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    ("x-frame-options", "DENY"),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "same-origin"),  # with less, browsers would not name the form's origin
+    ("cache-control", "no-store"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoginRequest:
+    """A request to an endpoint: its fields (of the query, or of a form), JSON body, and cookies."""
+
+    method: str
+    fields: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+    cookies: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LoginReply:
+    """What is answered."""
+
+    status: int
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class OAuthProxy:
+    """For `server.run_http(auth=OAuthProxy(…))`, where a provider knows no clients that register themselves.
+
+    Args:
+        provider: where people log in: `github(…)`, `google(…)`, `oidc(…)`, or one of your own.
+        resource: the URL of the MCP endpoint as clients write it. This server's authorization server is what is before its last part.
+        allow: who may call: names at the provider (`login`, verified `email`, `sub`), `@example.com` for verified addresses there,
+            or `*` for everybody who has an account.
+        required_scopes: what every request needs.
+        scope_hierarchy: scope → scopes that follow from it.
+        scopes_of: takes what is known of a person, returns the scopes that clients may get for it; None: all that they ask for.
+        secret: what keys are made from; None takes the provider's client secret. Another one ends all logins.
+        access_seconds: how long an access token lives. A grant's end takes effect at once all the same.
+        clock: seconds since the epoch.
+
+    Raises:
+        AuthorizationError: it contradicts itself, or would protect nothing.
+    """
+
+    def __init__(
+        self,
+        provider: LoginProvider,
+        resource: str,
+        *,
+        allow: Collection[str],
+        required_scopes: Sequence[str] = (),
+        scope_hierarchy: Mapping[str, Sequence[str]] | None = None,
+        scopes_of: Callable[[Json], Iterable[str]] | None = None,
+        secret: str | None = None,
+        access_seconds: float = 900.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        secret = provider.client_secret if secret is None else secret
+        if len(secret) < _SHORTEST_SECRET:
+            raise AuthorizationError(
+                f"the secret has less than {_SHORTEST_SECRET} characters\nhint: secret=secrets.token_urlsafe(32), kept"
+            )
+        if not allow or isinstance(allow, str):
+            raise AuthorizationError("who may call?\nhint: allow=('ada', '@example.com'), or ('*',) for everybody")
+        try:
+            parts = urlsplit(canonical(resource))
+        except ValueError as error:
+            raise AuthorizationError(str(error)) from None
+        prefix = parts.path.rpartition("/")[0]
+        self.issuer = urlunsplit((parts.scheme, parts.netloc, prefix, "", ""))
+        self.authorization = Authorization(
+            issuer=self.issuer,
+            resource=resource,
+            verify=self._verify,
+            required_scopes=required_scopes,
+            scope_hierarchy=scope_hierarchy,
+            clock=clock,
+        )
+        self.origin = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
+        self.paths = {prefix + path: path for path in _ENDPOINTS} | {path: path for path in _ENDPOINTS}
+        self.paths |= dict.fromkeys((SERVER_WELL_KNOWN, SERVER_WELL_KNOWN + prefix), SERVER_WELL_KNOWN)
+        self._prefix = prefix
+        self._provider = provider
+        self._allow = frozenset(one.lower() for one in allow)
+        self._scopes_of = scopes_of
+        self._keys = TokenKeys(secret, self.issuer)
+        self._access_seconds = access_seconds
+        self._clock = clock
+        self._secure = parts.scheme == "https"
+        self._cookie = f"{'__Host-' if self._secure else ''}mcp-login-{digest(self.issuer)[:8]}"
+        self._grants = GrantStore(MemoryStore())
+        self._begun: deque[float] = deque()
+        self._name = "this server"
+        self._supported: Callable[[], Sequence[str]] = lambda: union(required_scopes)
+        self._answers: dict[str, tuple[str, Callable[[LoginRequest], Awaitable[LoginReply]]]] = {
+            SERVER_WELL_KNOWN: ("GET", self._describe),
+            "/authorize": ("GET", self._authorize),
+            "/auth/consent": ("POST", self._consent),
+            "/auth/callback": ("GET", self._callback),
+            "/token": ("POST", self._token),
+            "/register": ("POST", self._register),
+            "/revoke": ("POST", self._revoke),
+        }
+
+    def bind(self, store: SharedStore | None, name: str, supported: Callable[[], Sequence[str]]) -> None:
+        """Use a store that several processes share, the server's name, and the scopes that its tools need."""
+        if store is not None:
+            self._grants = GrantStore(store)
+        self._name, self._supported = name, supported
+
+    def method_of(self, path: str) -> str:
+        """Return the method that a path of `paths` answers."""
+        return self._answers[self.paths[path]][0]
+
+    async def answer(self, path: str, request: LoginRequest) -> LoginReply:
+        """Return the answer to a request to a path of `paths`."""
+        try:
+            return await self._answers[self.paths[path]][1](request)
+        except ClientRefusedError as refusal:
+            return _json({"error": refusal.code, "error_description": str(refusal)}, refusal.status)
+        except OSError as error:  # the store or the provider
+            log.error("login: %s", error)
+            return _json({"error": "temporarily_unavailable", "error_description": "Try again later"}, 503)
+
+    async def provider_token(self, principal: Principal) -> str:
+        """Return the provider's token of who calls (`ctx.principal`), for calls of the provider's API; renewed where it is over.
+
+        Raises:
+            AuthorizationError: the grant has ended, or the principal is none of this proxy.
+            OSError: the store or the provider is out of reach.
+        """
+        grant_id = str(principal.claims.get("sid", ""))
+        for _ in range(2):  # another request may renew it first
+            grant = await self._grants.find(grant_id) if principal.issuer == self.issuer else None
+            held = self._keys.decrypt(grant["vault"], grant_id) if grant is not None else None
+            if grant is None or held is None:
+                break
+            if not _ends_soon(held, self._clock(), 30.0):
+                return str(held["access"])
+            try:
+                held = await self._renew(held)
+            except ProviderRefusedError:
+                await self._grants.end(grant_id)
+                break
+            after = {**grant, "vault": self._keys.encrypt(held, grant_id)}
+            if await self._grants.change(grant_id, grant, after):
+                return str(held["access"])
+        raise AuthorizationError("there is no token of the provider any more\nhint: the client must log in again")
+
+    # -- metadata and registration -------------------------------------------------------------------------------
+
+    async def _describe(self, _request: LoginRequest) -> LoginReply:
+        """RFC 8414."""
+        supported = list(self._supported())
+        return _json(
+            {
+                "issuer": self.issuer,
+                "authorization_endpoint": f"{self.issuer}/authorize",
+                "token_endpoint": f"{self.issuer}/token",
+                "registration_endpoint": f"{self.issuer}/register",
+                "revocation_endpoint": f"{self.issuer}/revoke",
+                "response_types_supported": ["code"],
+                "response_modes_supported": ["query"],
+                "grant_types_supported": ["authorization_code", "refresh_token"],
+                "code_challenge_methods_supported": ["S256"],
+                "token_endpoint_auth_methods_supported": ["none"],
+                "revocation_endpoint_auth_methods_supported": ["none"],
+                "authorization_response_iss_parameter_supported": True,
+                **({"scopes_supported": supported} if supported else {}),
+            }
+        )
+
+    async def _register(self, request: LoginRequest) -> LoginReply:
+        """RFC 7591. A client's id is its signed registration: nothing is kept, so that nobody can fill anything."""
+        name, uris = read_registration(request.body)
+        now = int(self._clock())
+        client_id = self._keys.sign("client", {"name": name, "redirect_uris": uris, "iat": now})
+        return _json(
+            {
+                "client_id": client_id,
+                "client_id_issued_at": now,
+                "redirect_uris": uris,
+                "token_endpoint_auth_method": "none",
+                "grant_types": ["authorization_code", "refresh_token"],
+                "response_types": ["code"],
+                **({"client_name": name} if name else {}),
+            },
+            201,
+        )
+
+    def _client(self, client_id: str) -> ProxyClient | None:
+        read = self._keys.read("client", client_id)
+        if read is None:
+            return None
+        return ProxyClient(client_id, digest(client_id)[:24], read["name"], tuple(read["redirect_uris"]))
+
+    # -- the browser ---------------------------------------------------------------------------------------------
+
+    async def _authorize(self, request: LoginRequest) -> LoginReply:
+        """RFC 6749 §4.1.1: ask the person whether this client may."""
+        asked = request.fields
+        client, uri = self._client(asked.get("client_id", "")), asked.get("redirect_uri", "")
+        if client is None:
+            return _page(
+                400, error_page("The program that sent you here is not registered. Remove and add the server there.")
+            )
+        if not permits(client.redirect_uris, uri):
+            return _page(
+                400, error_page("The address that the answer should go to is not one that the program registered.")
+            )
+        wrong = self._wrong_request(asked)
+        if wrong is not None:
+            return self._back(uri, asked.get("state"), error=wrong[0], error_description=wrong[1])
+        browser = request.cookies.get(self._cookie, "")
+        if not _BROWSER.fullmatch(browser):
+            browser = secrets.token_urlsafe(32)
+        scopes = self._granted(asked.get("scope", ""))
+        agreed = {
+            "client": client.label,
+            "redirect_uri": uri,
+            "state": asked.get("state"),
+            "challenge": asked["code_challenge"],
+            "scope": " ".join(scopes),
+            "browser": digest(browser),
+            "exp": self._clock() + LOGIN_SECONDS,
+        }
+        page = consent_page(
+            server=self._name,
+            provider=self._provider.name,
+            client=client.name,
+            redirect_uri=uri,
+            scopes=scopes,
+            action=f"{self._prefix}/auth/consent",
+            request=self._keys.sign("consent", agreed),
+        )
+        attributes = (
+            f"Path=/; HttpOnly; SameSite=Lax; Max-Age={2 * LOGIN_SECONDS:.0f}{'; Secure' if self._secure else ''}"
+        )
+        return _page(200, page, ("set-cookie", f"{self._cookie}={browser}; {attributes}"))
+
+    def _wrong_request(self, asked: Mapping[str, str]) -> tuple[str, str] | None:
+        """Return code and reason where a client asks for what it cannot get."""
+        if asked.get("response_type") != "code":
+            return "unsupported_response_type", "response_type must be code"
+        if asked.get("code_challenge_method") != "S256" or not _CHALLENGE.fullmatch(asked.get("code_challenge", "")):
+            return "invalid_request", "PKCE with S256 is needed: code_challenge, code_challenge_method"
+        if len(asked.get("state", "")) > _LONGEST_STATE:
+            return "invalid_request", f"state has more than {_LONGEST_STATE} characters"
+        if not self._is_here(asked.get("resource")):
+            return "invalid_target", f"resource must be {self.authorization.resource}"
+        return None
+
+    async def _consent(self, request: LoginRequest) -> LoginReply:
+        """Send the person on to the provider, or back to the client."""
+        agreed = self._keys.read("consent", request.fields.get("request", ""), self._clock())
+        if agreed is None or not self._same_browser(request, agreed["browser"]):
+            return _page(
+                400, error_page("This page is too old, or was not shown in this browser. Begin again in your program.")
+            )
+        if request.fields.get("decision") != "allow":
+            return self._back(agreed["redirect_uri"], agreed["state"], error="access_denied")
+        now = self._clock()
+        while self._begun and self._begun[0] <= now - LOGIN_SECONDS:
+            self._begun.popleft()
+        if len(self._begun) >= _MOST_LOGINS:
+            return _page(503, error_page("Too many logins are under way. Try again in some minutes."))
+        self._begun.append(now)
+        verifier = secrets.token_urlsafe(48)
+        state = await self._grants.begin_login({**agreed, "verifier": verifier})
+        return _redirect(self._provider.login_url(f"{self.issuer}/auth/callback", state, _challenge(verifier)))
+
+    async def _callback(self, request: LoginRequest) -> LoginReply:
+        """Take the person's way back from the provider: find out who it is, and give the client a code."""
+        asked, state = request.fields, request.fields.get("state", "")
+        login = await self._grants.find_login(state)
+        if (
+            login is None
+            or not self._same_browser(request, login["browser"])
+            or login["exp"] + LOGIN_SECONDS < self._clock()
+        ):
+            return _page(
+                400, error_page("This login was not begun in this browser, is over, or took too long. Begin again.")
+            )
+        if not await self._grants.end_login(state, login):
+            return _page(400, error_page("This login is over. Begin again."))
+        back, client_state = login["redirect_uri"], login["state"]
+        if "code" not in asked:
+            return self._back(back, client_state, error="access_denied", error_description="The provider said no")
+        form = {
+            "grant_type": "authorization_code",
+            "code": asked["code"],
+            "redirect_uri": f"{self.issuer}/auth/callback",
+            "code_verifier": login["verifier"],
+        }
+        try:
+            held = await self._provider.redeem(form, self._clock())
+            person = await self._provider.identity(held["access"])
+        except ProviderRefusedError as refusal:
+            log.warning("login: %s", refusal)
+            return self._back(back, client_state, error="access_denied", error_description="The provider said no")
+        except OSError as error:
+            log.error("login: %s", error)
+            return self._back(
+                back, client_state, error="server_error", error_description="The provider is out of order"
+            )
+        if person is None or not self._may_call(person):
+            return self._back(back, client_state, error="access_denied", error_description="This account may not call")
+        return self._back(back, client_state, code=await self._keep_code(login, held, person))
+
+    async def _keep_code(self, login: Json, held: Json, person: Json) -> str:
+        grant_id = secrets.token_hex(16)
+        waiting = {name: login[name] for name in ("client", "redirect_uri", "challenge")} | {"grant": grant_id}
+        grant = {name: login[name] for name in ("client", "scope")}
+        grant |= {"person": person, "vault": self._keys.encrypt(held, grant_id), "generation": 0}
+        return await self._grants.keep_code(waiting, grant)
+
+    def _same_browser(self, request: LoginRequest, expected: str) -> bool:
+        return hmac.compare_digest(digest(request.cookies.get(self._cookie, "")), expected)
+
+    def _back(self, uri: str, state: str | None, **answer: str) -> LoginReply:
+        """Send a browser back to the client, with who answers (RFC 9207)."""
+        named = {**answer, **({} if state is None else {"state": state}), "iss": self.issuer}
+        return _redirect(f"{uri}{'&' if '?' in uri else '?'}{urlencode(named)}")
+
+    # -- tokens --------------------------------------------------------------------------------------------------
+
+    async def _token(self, request: LoginRequest) -> LoginReply:
+        """RFC 6749 §3.2."""
+        asked = request.fields
+        client = self._client(asked.get("client_id", ""))
+        if client is None:
+            raise ClientRefusedError("invalid_client", "This client is not registered here", 401)
+        if not self._is_here(asked.get("resource")):
+            raise ClientRefusedError("invalid_target", f"resource must be {self.authorization.resource}")
+        if asked.get("grant_type") == "authorization_code":
+            return await self._redeem_code(asked, client)
+        if asked.get("grant_type") == "refresh_token":
+            return await self._refresh(asked, client)
+        raise ClientRefusedError("unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
+
+    async def _redeem_code(self, asked: Mapping[str, str], client: ProxyClient) -> LoginReply:
+        refusal = ClientRefusedError("invalid_grant", "The code was used, is too old, or belongs to another request")
+        waiting = await self._grants.take_code(asked.get("code", ""))
+        if waiting is None:
+            raise refusal
+        grant_id, verifier = waiting["grant"], asked.get("code_verifier", "")
+        grant = await self._grants.find(grant_id)
+        if grant is None:
+            raise refusal
+        after = {**grant, "generation": 1}
+        if (
+            waiting["client"] != client.label
+            or waiting["redirect_uri"] != asked.get("redirect_uri")
+            or not _VERIFIER.fullmatch(verifier)
+            or not hmac.compare_digest(_challenge(verifier), waiting["challenge"])
+            or not await self._grants.change(grant_id, grant, after)
+        ):
+            await self._grants.end(grant_id)
+            raise refusal
+        return self._tokens(grant_id, after, client)
+
+    async def _refresh(self, asked: Mapping[str, str], client: ProxyClient) -> LoginReply:
+        """Give new tokens for a refresh token, once. A second use shows that somebody else has it: the grant ends (RFC 9700 §4.14.2)."""
+        shown = self._keys.read("refresh", asked.get("refresh_token", ""), self._clock())
+        refusal = ClientRefusedError(
+            "invalid_grant", "The refresh token was used, is too old, or belongs to another client"
+        )
+        if shown is None or shown["client"] != client.label:
+            raise refusal
+        grant_id = shown["sid"]
+        grant = await self._grants.find(grant_id)
+        if grant is None:
+            raise refusal
+        if grant["generation"] != shown["generation"]:
+            await self._grants.end(grant_id)
+            raise refusal
+        scope = grant["scope"] if not asked.get("scope") else asked["scope"]
+        if not set(scope.split()) <= set(grant["scope"].split()):
+            raise ClientRefusedError("invalid_scope", "A refresh token gives no scopes beyond those of its grant")
+        after = await self._checked(grant_id, grant)
+        if after is None or not await self._grants.change(grant_id, grant, after):
+            await self._grants.end(grant_id)
+            raise refusal
+        return self._tokens(grant_id, {**after, "scope": scope}, client)
+
+    async def _checked(self, grant_id: str, grant: Json) -> Json | None:
+        """Return the next generation of a grant, if the provider still knows the person, who may still call."""
+        held = self._keys.decrypt(grant["vault"], grant_id)
+        if held is None:
+            return None
+        try:
+            if _ends_soon(held, self._clock(), self._access_seconds):
+                held = await self._renew(held)
+        except ProviderRefusedError:
+            return None
+        person = await self._provider.identity(held["access"])
+        if person is None or person["sub"] != grant["person"]["sub"] or not self._may_call(person):
+            return None
+        vault = self._keys.encrypt(held, grant_id)
+        return {**grant, "person": person, "vault": vault, "generation": grant["generation"] + 1}
+
+    async def _renew(self, held: Json) -> Json:
+        if not held["refresh"]:
+            raise ProviderRefusedError("the provider's token is over, and it gave none to renew it with")
+        return await self._provider.redeem(
+            {"grant_type": "refresh_token", "refresh_token": held["refresh"]}, self._clock()
+        )
+
+    def _tokens(self, grant_id: str, grant: Json, client: ProxyClient) -> LoginReply:
+        now = self._clock()
+        scopes = grant["scope"].split()
+        if self._scopes_of is not None:
+            allowed = frozenset(self._scopes_of(dict(grant["person"])))
+            scopes = [word for word in scopes if word in allowed]
+        access = {
+            "iss": self.issuer,
+            "aud": self.authorization.resource,
+            "sub": grant["person"]["sub"],
+            "client_id": client.label,
+            "scope": " ".join(scopes),
+            "sid": grant_id,
+            "iat": int(now),
+            "exp": int(now + self._access_seconds),
+            "jti": secrets.token_hex(8),
+        }
+        refresh = {
+            "sid": grant_id,
+            "client": client.label,
+            "generation": grant["generation"],
+            "exp": int(now + GRANT_SECONDS),
+        }
+        return _json(
+            {
+                "access_token": self._keys.sign("at+jwt", access),
+                "token_type": "Bearer",
+                "expires_in": int(self._access_seconds),
+                "refresh_token": self._keys.sign("refresh", refresh),
+                "scope": " ".join(scopes),
+            }
+        )
+
+    async def _revoke(self, request: LoginRequest) -> LoginReply:
+        """RFC 7009: either token ends the grant, and with it the other and the provider's."""
+        client, token = self._client(request.fields.get("client_id", "")), request.fields.get("token", "")
+        if client is None:
+            raise ClientRefusedError("invalid_client", "This client is not registered here", 401)
+        shown = self._keys.read("refresh", token) or self._keys.read("at+jwt", token) or {}
+        if client.label in (shown.get("client"), shown.get("client_id")):
+            await self._grants.end(shown["sid"])
+        return _json({})  # also for a token that is none: it is not valid now
+
+    async def _verify(self, token: str) -> Json | None:
+        """Return the claims of an access token of ours whose grant has not ended."""
+        claims = self._keys.read("at+jwt", token)
+        grant = None if claims is None else await self._grants.find(claims["sid"])
+        if claims is None or grant is None or not self._may_call(grant["person"]):
+            return None
+        return {**grant["person"], **claims}
+
+    # -- who may what --------------------------------------------------------------------------------------------
+
+    def _may_call(self, person: Json) -> bool:
+        """Whether a person is among those that `allow` names."""
+        names = {str(person.get(name, "")).lower() for name in ("sub", "login")}
+        email = str(person.get("email", "")).lower() if person.get("email_verified") is True else ""
+        names |= {email, f"@{email.rpartition('@')[2]}"} if "@" in email else set()
+        return "*" in self._allow or bool((names - {""}) & self._allow)
+
+    def _granted(self, scope: str) -> tuple[str, ...]:
+        """Return those scopes that exist here; what every request needs, where a client names none."""
+        supported = self._supported()
+        asked = scope.split() or self.authorization.required_scopes
+        return tuple(dict.fromkeys(word for word in asked if word in supported))
+
+    def _is_here(self, resource: str | None) -> bool:
+        """Whether a client means this server (RFC 8707); those that name none do."""
+        if resource is None:
+            return True
+        try:
+            return canonical(resource).rstrip("/") == self.authorization.resource.rstrip("/")
+        except ValueError:
+            return False
+
+
+def _challenge(verifier: str) -> str:
+    return urlsafe_b64encode(sha256(verifier.encode()).digest()).decode().rstrip("=")
+
+
+def _ends_soon(held: Json, now: float, margin: float) -> bool:
+    return bool(held["expires"]) and held["expires"] - now <= margin
+
+
+def _json(data: Json, status: int = 200) -> LoginReply:
+    headers = (("content-type", "application/json"), ("cache-control", "no-store"))
+    return LoginReply(status, json.dumps(data).encode(), headers)
+
+
+def _page(status: int, text: str, *headers: tuple[str, str]) -> LoginReply:
+    return LoginReply(status, text.encode(), (("content-type", "text/html; charset=utf-8"), *_PAGE, *headers))
+
+
+def _redirect(url: str) -> LoginReply:
+    return LoginReply(303, b"", (("location", url), ("cache-control", "no-store"), ("referrer-policy", "no-referrer")))

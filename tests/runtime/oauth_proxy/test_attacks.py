@@ -1,0 +1,334 @@
+"""Those who want a token that is not theirs: with codes, states and cookies of others, other addresses, tokens that were used."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from typing import Any
+
+import httpx
+import pytest
+
+from mcpfactory_runtime.auth import AuthorizationError
+from mcpfactory_runtime.oauth_proxy import OAuthProxy, github, google
+from mcpfactory_runtime.oauth_proxy.clients import permits
+from mcpfactory_runtime.oauth_proxy.tokens import TokenKeys
+from tests.patience import PATIENCE
+from tests.runtime.oauth_proxy.conftest import BACK, SECRET, Attempt, StubProvider, answer_of, guarded
+
+pytestmark = pytest.mark.anyio
+
+
+# --- codes ---
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"code_verifier": None},
+        {"code_verifier": secrets.token_urlsafe(48)},
+        {"code_verifier": ""},
+        {"redirect_uri": "http://127.0.0.1:2/callback"},
+        {"redirect_uri": None},
+        {"code": "invented"},
+    ],
+    ids=["no verifier", "another verifier", "empty verifier", "another address", "no address", "invented"],
+)
+async def test_a_code_is_of_no_use_without_all_that_belongs_to_it(changes: dict[str, Any]) -> None:
+    async with guarded() as at:
+        app = await at.client()
+        code = await app.code()
+        refused = await app.redeem(changes.pop("code", code), **changes)
+        assert (refused.status_code, refused.json()["error"]) == (400, "invalid_grant")
+        if "code_verifier" in changes or "redirect_uri" in changes:
+            assert (await app.redeem(code)).status_code == 400, "there is one try"
+
+
+async def test_a_code_is_for_the_client_that_asked() -> None:
+    async with guarded() as at:
+        app, thief = await at.client(), await at.client()
+        thief = Attempt(at, (await at.register(client_name="thief")).json()["client_id"], app.verifier)
+        assert (await thief.redeem(await app.code())).json()["error"] == "invalid_grant"
+        assert (await app.redeem(await app.code(), client_id="invented")).json()["error"] == "invalid_client"
+        assert (await app.redeem(await app.code(), resource="https://other.example/mcp")).status_code == 400
+
+
+async def test_a_code_that_is_shown_twice_ends_what_it_gave() -> None:
+    async with guarded() as at:
+        app = await at.client()
+        code = await app.code()
+        tokens = (await app.redeem(code)).json()
+        assert (await at.call("whoami", tokens["access_token"])).status_code == 200
+        assert (await app.redeem(code)).json()["error"] == "invalid_grant"
+        assert (await at.call("whoami", tokens["access_token"])).status_code == 401
+        assert (await app.refresh(tokens["refresh_token"])).status_code == 400
+
+
+async def test_of_two_who_redeem_a_code_at_once_one_gets_tokens_at_most() -> None:
+    async with guarded() as at:
+        app = await at.client()
+        code = await app.code()
+        answers = await asyncio.gather(*(app.redeem(code) for _ in range(5)))
+        given = [answer.json()["access_token"] for answer in answers if answer.status_code == 200]
+        assert len(given) <= 1
+        for token in given:
+            assert (await at.call("whoami", token)).status_code == 401
+
+
+# --- refresh tokens ---
+
+
+async def test_a_refresh_token_that_is_used_twice_ends_the_grant() -> None:
+    async with guarded() as at:
+        app = await at.client()
+        first = await app.tokens()
+        second = (await app.refresh(first["refresh_token"])).json()
+        assert (await app.refresh(first["refresh_token"])).json()["error"] == "invalid_grant"
+        assert (await app.refresh(second["refresh_token"])).status_code == 400
+        assert (await at.call("whoami", second["access_token"])).status_code == 401
+
+
+async def test_a_refresh_token_is_for_its_client_and_no_other_token_is_one() -> None:
+    async with guarded() as at:
+        app, thief = await at.client(), await at.client("https://other.example/back")
+        tokens = await app.tokens()
+        assert (await thief.refresh(tokens["refresh_token"])).status_code == 400
+        assert (await app.refresh(tokens["access_token"])).status_code == 400
+        assert (await at.call("whoami", tokens["refresh_token"])).status_code == 401
+        assert (await at.call("whoami", app.client_id)).status_code == 401
+        at.now[0] += 31 * 86_400
+        assert (await app.refresh(tokens["refresh_token"])).status_code == 400
+
+
+async def test_a_provider_that_is_out_of_order_ends_no_grant() -> None:
+    async with guarded(provider=StubProvider(seconds=60)) as at:
+        app = await at.client()
+        tokens = await app.tokens()
+        at.provider.refuses = 500
+        failed = await app.refresh(tokens["refresh_token"])
+        assert (failed.status_code, failed.json()["error"]) == (503, "temporarily_unavailable")
+        at.provider.refuses = 0
+        again = await app.refresh(tokens["refresh_token"])
+        assert again.status_code == 200
+        at.provider.refuses = 400
+        assert (await app.refresh(again.json()["refresh_token"])).json()["error"] == "invalid_grant"
+
+
+# --- where the answer goes ---
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "error"),
+    [
+        ({"redirect_uri": "https://evil.example/"}, 400, None),
+        ({"redirect_uri": BACK + "/more"}, 400, None),
+        ({"redirect_uri": BACK + "?a=b"}, 400, None),
+        ({"redirect_uri": "http://127.0.0.1.evil.example:1/callback"}, 400, None),
+        ({"redirect_uri": "http://127.0.0.1@evil.example/callback"}, 400, None),
+        ({"redirect_uri": None}, 400, None),
+        ({"client_id": "invented"}, 400, None),
+        ({"code_challenge": None}, 303, "invalid_request"),
+        ({"code_challenge_method": "plain"}, 303, "invalid_request"),
+        ({"code_challenge": "short"}, 303, "invalid_request"),
+        ({"response_type": "token"}, 303, "unsupported_response_type"),
+        ({"resource": "https://other.example/mcp"}, 303, "invalid_target"),
+    ],
+    ids=str,
+)
+async def test_a_request_that_is_wrong_goes_nowhere_it_should_not(
+    changes: dict[str, Any], status: int, error: str | None
+) -> None:
+    async with guarded() as at:
+        answer = await at.http.get((await at.client()).url(**changes))
+        assert answer.status_code == status
+        if error is None:
+            assert "location" not in answer.headers
+        else:
+            said = answer_of(answer.headers["location"])
+            assert (said["error"], said["state"], said["iss"]) == (error, "mine", at.origin)
+        assert at.provider.visits == []
+
+
+@pytest.mark.parametrize(
+    ("registered", "uri", "same"),
+    [
+        ("http://127.0.0.1:1/cb", "http://127.0.0.1:65000/cb", True),
+        ("http://localhost/cb", "http://localhost:9/cb", True),
+        ("http://[::1]:1/cb", "http://[::1]:2/cb", True),
+        ("http://127.0.0.1:1/cb", "http://localhost:1/cb", False),
+        ("http://127.0.0.1:1/cb", "http://127.0.0.1:1/cb/", False),
+        ("http://127.0.0.1:1/cb", "http://127.0.0.1:1/cb?x", False),
+        ("http://127.0.0.1:1/cb", "http://evil@127.0.0.1:1/cb", False),
+        ("http://127.0.0.1:1/cb", "http://127.0.0.1:99999/cb", False),
+        ("http://127.0.0.1:1/cb", "https://127.0.0.1:1/cb", False),
+        ("https://app.example/cb", "https://app.example:444/cb", False),
+        ("https://app.example/cb", "https://app.example/CB", False),
+        ("https://app.example/cb", "https://APP.example/cb", False),
+        ("https://a.example/cb", "https://a.example/cb", True),
+        ("cursor://x/cb", "cursor://x/cb", True),
+    ],
+)
+def test_addresses_are_compared_exactly_but_for_ports_of_this_machine(registered: str, uri: str, same: bool) -> None:
+    assert permits([registered], uri) is same
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "JavaScript:alert(1)",
+        "http://app.example/cb",
+        "https://app.example/cb#part",
+        "https://user@app.example/cb",
+        "https:///cb",
+        "https://app.example/c\r\nSet-Cookie: x",
+        "https://app.example/ü",
+        'https://app.example/"onload',
+        "/cb",
+        "",
+        "https://app.example/" + "x" * 600,
+    ],
+    ids=lambda uri: uri[:24],
+)
+async def test_addresses_that_no_code_may_go_to_are_not_registered(uri: str) -> None:
+    async with guarded() as at:
+        answer = await at.register(uri)
+        assert (answer.status_code, answer.json()["error"]) == (400, "invalid_redirect_uri")
+
+
+async def test_registrations_are_bounded_and_leave_nothing_behind() -> None:
+    async with guarded() as at:
+        assert (await at.register(*(f"https://a.example/{n}" for n in range(11)))).status_code == 400
+        assert (await at.register(*(f"https://a.example/{n}{'x' * 400}" for n in range(6)))).status_code == 400
+        place = f"{at.origin}/register"
+        assert (await at.http.post(place, json=["x"])).json()["error"] == "invalid_client_metadata"
+        assert (await at.http.post(place, content=b"x" * 70_000)).status_code == 413
+        assert (await at.http.get(place)).status_code == 405
+        long = (await at.register(BACK, client_name="<b>x" + "y" * 500)).json()
+        assert len(long["client_name"]) == 80
+        page = (await at.http.get(Attempt(at, long["client_id"]).url())).text
+        assert "&lt;b&gt;x" in page
+        assert "<b>" not in page
+
+
+# --- the browser ---
+
+
+def browser() -> httpx.AsyncClient:
+    return httpx.AsyncClient(trust_env=False, timeout=PATIENCE)
+
+
+async def test_nothing_reaches_the_provider_without_a_yes() -> None:
+    async with guarded() as at:
+        said = answer_of(await at.browse((await at.client()).url(), decision="deny"))
+        assert (said["error"], said["state"]) == ("access_denied", "mine")
+        assert at.provider.visits == []
+
+
+async def test_a_page_agrees_only_in_the_browser_that_was_shown_it() -> None:
+    """Another site cannot press the button: it has neither the page nor the cookie of the victim."""
+    async with guarded() as at, browser() as victim:
+        page = await at.http.get((await at.client()).url())
+        assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+        assert page.headers["x-frame-options"] == "DENY"
+        assert re.search("HttpOnly; SameSite=Lax", page.headers["set-cookie"])
+        assert (await at.decide(page, "allow", victim)).status_code == 400
+        await victim.get((await at.client()).url())  # which has a cookie of its own now
+        assert (await at.decide(page, "allow", victim)).status_code == 400
+        sealed = re.search(r'name="request" value="([^"]+)"', page.text)
+        assert sealed
+        form = {"request": sealed[1], "decision": "allow"}
+        other = {"Origin": "https://evil.example"}
+        assert (await at.http.post(f"{at.origin}/auth/consent", data=form, headers=other)).status_code == 403
+        at.now[0] += 601
+        assert (await at.decide(page, "allow", at.http)).status_code == 400
+        assert at.provider.visits == []
+
+
+async def test_the_way_back_must_end_in_the_browser_where_it_began() -> None:
+    """An attacker agrees to a client of his own and sends a victim, who is logged in at the provider, on the rest of the way."""
+    async with guarded() as at, browser() as victim:
+        page = await at.http.get((await at.client()).url())
+        onward = (await at.decide(page, "allow", at.http)).headers["location"]
+        back = (await victim.get(onward)).headers["location"]
+        assert back.startswith(f"{at.origin}/auth/callback")
+        assert (await victim.get(back)).status_code == 400
+        await victim.get((await at.client()).url())
+        assert (await victim.get(back)).status_code == 400
+        assert at.provider.exchanges == []
+        assert (await at.http.get(back)).status_code == 303, "and it was not used up"
+
+
+async def test_a_state_counts_once_and_for_a_time() -> None:
+    async with guarded() as at:
+        page = await at.http.get((await at.client()).url())
+        back = (await at.http.get((await at.decide(page, "allow", at.http)).headers["location"])).headers["location"]
+        assert (await at.http.get(back.replace("state=", "state=x"))).status_code == 400
+        assert "code" in answer_of((await at.http.get(back)).headers["location"])
+        assert (await at.http.get(back)).status_code == 400
+        assert len(at.provider.exchanges) == 1
+        page = await at.http.get((await at.client()).url())
+        back = (await at.http.get((await at.decide(page, "allow", at.http)).headers["location"])).headers["location"]
+        at.now[0] += 1201
+        assert (await at.http.get(back)).status_code == 400
+
+
+async def test_logins_under_way_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcpfactory_runtime.oauth_proxy.proxy._MOST_LOGINS", 2)
+    async with guarded() as at:
+        app = await at.client()
+        for status in (303, 303, 503):
+            page = await at.http.get(app.url())
+            assert (await at.decide(page, "allow", at.http)).status_code == status
+        at.now[0] += 601
+        page = await at.http.get(app.url())
+        assert (await at.decide(page, "allow", at.http)).status_code == 303
+
+
+@pytest.mark.parametrize(("refuses", "error"), [(400, "access_denied"), (500, "server_error")])
+async def test_what_the_provider_refuses_is_told_to_the_client(refuses: int, error: str) -> None:
+    async with guarded(provider=StubProvider(refuses=refuses)) as at:
+        assert answer_of(await at.browse((await at.client()).url()))["error"] == error
+
+
+async def test_a_parameter_that_is_there_twice_is_refused() -> None:
+    async with guarded() as at:
+        app = await at.client()
+        assert (await at.http.get(f"{app.url()}&redirect_uri=https%3A%2F%2Fevil.example")).status_code == 400
+
+
+# --- keys and configuration ---
+
+
+def test_each_kind_of_token_and_each_server_has_its_own_key() -> None:
+    keys = TokenKeys(SECRET, "https://a.example")
+    token = keys.sign("refresh", {"exp": 10})
+    assert keys.read("refresh", token) == {"exp": 10}
+    assert keys.read("at+jwt", token) is None
+    assert keys.read("refresh", token, 10.0) is None
+    assert TokenKeys(SECRET, "https://b.example").read("refresh", token) is None
+    assert TokenKeys(SECRET + "x", "https://a.example").read("refresh", token) is None
+    assert keys.read("refresh", f"eyJhbGciOiJub25lIn0.{token.split('.')[1]}.") is None
+    vault = keys.encrypt({"access": "theirs"}, "grant-1")
+    assert keys.decrypt(vault, "grant-1") == {"access": "theirs"}
+    assert keys.decrypt(vault, "grant-2") is None
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"allow": ()}, "who may call"), ({"allow": "ada"}, "who may call"), ({"secret": "short", "allow": ("*",)}, "less than 16")],
+)  # fmt: skip
+def test_a_proxy_that_protects_nothing_is_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(AuthorizationError, match=words):
+        OAuthProxy(github(client_id="app", client_secret=SECRET), "https://mcp.example/mcp", **options)
+    with pytest.raises(AuthorizationError, match="without encryption"):
+        OAuthProxy(google(client_id="app", client_secret=SECRET), "http://mcp.example/mcp", allow=("*",))
+
+
+def test_a_server_below_a_path_answers_there_and_at_its_root_and_its_cookie_is_for_its_host_alone() -> None:
+    proxy = OAuthProxy(google(client_id="app", client_secret=SECRET), "https://tools.example/books/mcp", allow=("*",))
+    assert proxy.issuer == "https://tools.example/books"
+    assert {"/token", "/books/token", "/.well-known/oauth-authorization-server/books"} <= proxy.paths.keys()
+    assert proxy._cookie.startswith("__Host-")
