@@ -7,12 +7,16 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.auth import Authorization, AuthorizationError
+from mcpfactory_runtime.server.access import SECRETS, read_access
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.oauth_proxy import OAuthProxy
 
 __all__ = ["HttpAddress", "authorization", "listen", "secret_variables"]
 
@@ -30,21 +34,21 @@ class HttpAddress:
     url: str = ""
 
 
-def authorization(place: HttpAddress, environ: Mapping[str, str]) -> Authorization | None:
+def authorization(place: HttpAddress, environ: Mapping[str, str]) -> Authorization | OAuthProxy | None:
     """Who may call: those with a token of an issuer (MCPFACTORY_AUTH_*), those who know the token, or, on loopback, everybody.
 
     Raises:
         ConfigError: when that contradicts itself, or would leave an address open that others can reach.
     """
     try:
-        issued = Authorization.from_environment(environ)
+        issued = read_access(environ)
         if issued and place.token:
             raise ConfigError("there are two authorizations", hint="either --token or MCPFACTORY_AUTH_*")
         if issued or not place.token:
             if not issued and place.host not in _LOOPBACK:
                 raise ConfigError(
                     f"{place.host} can be reached by others, and nothing says who may call",
-                    hint="--token env:NAME --public-url https://…, or MCPFACTORY_AUTH_ISSUER, _JWKS_URL and _RESOURCE",
+                    hint="--token env:NAME --public-url https://…, or MCPFACTORY_AUTH_PROVIDER, or _ISSUER, _JWKS_URL and _RESOURCE",
                 )
             return issued
         if place.host not in _LOOPBACK and not place.url:
@@ -61,7 +65,7 @@ def authorization(place: HttpAddress, environ: Mapping[str, str]) -> Authorizati
             return {"aud": made.resource, "sub": f"the holder of {place.token}"} if same else None
 
         made = Authorization(issuer=origin, resource=url, verify=verify)
-    except AuthorizationError as error:
+    except (AuthorizationError, RuntimeError) as error:  # or a library is missing
         message, _, hint = str(error).partition("\nhint: ")
         raise ConfigError(message, hint=hint) from None
     return made
@@ -89,7 +93,9 @@ def _token(reference: str, environ: Mapping[str, str]) -> str:
 
 def secret_variables(place: HttpAddress | None) -> list[str]:
     """Variables of our environment that hold a secret of this address, and are nobody else's business."""
-    return [place.token.removeprefix("env:")] if place and place.token.startswith("env:") else []
+    if place is None:
+        return []
+    return [*SECRETS, *([place.token.removeprefix("env:")] if place.token.startswith("env:") else [])]
 
 
 def listen(server: Server, place: HttpAddress | None, **options: Any) -> None:

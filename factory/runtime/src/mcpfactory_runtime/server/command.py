@@ -124,7 +124,7 @@ def _serve_http(server: Runnable, parser: ArgumentParser, options: Namespace) ->
     if not (authorization or options.open or options.host in _LOOPBACK):
         parser.error(
             f"{options.host} can be reached by others, and nothing says who may call\n"
-            "hint: MCPFACTORY_AUTH_ISSUER, _JWKS_URL and _RESOURCE say who; --open serves everybody"
+            "hint: MCPFACTORY_AUTH_PROVIDER, or _ISSUER, _JWKS_URL and _RESOURCE say who; --open serves everybody"
         )
     try:
         server.run_http(options.host, options.port, workers=options.workers, store=options.store, **authorization)
@@ -172,9 +172,12 @@ def _authorization(parser: ArgumentParser) -> dict[str, Any]:
     """Return what MCPFACTORY_AUTH_* ask for."""
     if not any(name.startswith("MCPFACTORY_AUTH_") for name in os.environ):
         return {}
-    from mcpfactory_runtime.auth import Authorization, AuthorizationError  # noqa: PLC0415 - for protected servers only
+    from mcpfactory_runtime.auth import AuthorizationError  # noqa: PLC0415 - for protected servers only
+    from mcpfactory_runtime.server.access import forget_secrets, read_access  # noqa: PLC0415 - likewise
 
     try:
-        return {"auth": Authorization.from_environment(os.environ)}
-    except AuthorizationError as error:
+        found = read_access(os.environ)
+    except (AuthorizationError, RuntimeError) as error:
         parser.error(str(error))
+    forget_secrets()
+    return {"auth": found}
