@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import secrets
 from typing import Any
@@ -11,10 +12,12 @@ import httpx
 import pytest
 
 from mcpfactory_runtime.auth import AuthorizationError
+from mcpfactory_runtime.client.http import fetch_public
 from mcpfactory_runtime.oauth_proxy import OAuthProxy, github, google
-from mcpfactory_runtime.oauth_proxy.clients import permits
+from mcpfactory_runtime.oauth_proxy.clients import is_document_url, permits
 from mcpfactory_runtime.oauth_proxy.tokens import TokenKeys
 from tests.patience import PATIENCE
+from tests.runtime.client.peer import Asked, peer, reply
 from tests.runtime.oauth_proxy.conftest import BACK, SECRET, Attempt, StubProvider, answer_of, guarded
 
 pytestmark = pytest.mark.anyio
@@ -296,7 +299,121 @@ async def test_what_the_provider_refuses_is_told_to_the_client(refuses: int, err
 async def test_a_parameter_that_is_there_twice_is_refused() -> None:
     async with guarded() as at:
         app = await at.client()
-        assert (await at.http.get(f"{app.url()}&redirect_uri=https%3A%2F%2Fevil.example")).status_code == 400
+        assert (await at.http.get(f"{app.url()}&state=another")).status_code == 400
+        assert (await at.http.get(app.url())).status_code == 200
+
+
+# --- clients that are described by a document ---
+
+APP = "https://app.example/client.json"
+ABOUT: dict[str, Any] = {"client_id": APP, "client_name": "an app", "redirect_uris": [BACK]}
+
+
+class Web:
+    """Documents by their URL; counts who asks."""
+
+    def __init__(self, documents: dict[str, Any]) -> None:
+        self.documents, self.asked = documents, 0
+
+    async def __call__(self, url: str) -> bytes:
+        self.asked += 1
+        if url not in self.documents:
+            raise OSError(f"{url} answered 404")
+        return json.dumps(self.documents[url]).encode()
+
+
+async def test_a_client_may_be_described_by_the_document_at_its_id() -> None:
+    web = Web({APP: ABOUT})
+    async with guarded(fetch=web) as at:
+        app = Attempt(at, APP)
+        page = (await at.http.get(app.url())).text
+        assert "an app" in page
+        assert APP in page
+        tokens = await app.tokens()
+        assert (await at.call("whoami", tokens["access_token"])).status_code == 200
+        assert (await app.refresh(tokens["refresh_token"])).status_code == 200
+        assert (await at.http.get(app.url(redirect_uri="https://evil.example/"))).status_code == 400
+        assert web.asked == 1
+        at.now[0] += 301
+        del web.documents[APP]
+        assert (await at.http.get(app.url())).status_code == 400, "the document is gone"
+        assert web.asked == 2
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"client_id": "https://app.example/other.json"},
+        {"client_id": None},
+        {"client_secret": "x"},
+        {"token_endpoint_auth_method": "private_key_jwt"},
+        {"redirect_uris": ["javascript:alert(1)"]},
+        {"redirect_uris": None},
+    ],
+    ids=str,
+)
+async def test_a_document_that_does_not_fit_describes_nobody(changes: dict[str, Any]) -> None:
+    async with guarded(fetch=Web({APP: {**ABOUT, **changes}})) as at:
+        assert (await at.http.get(Attempt(at, APP).url())).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("client_id", "fits"),
+    [
+        (APP, True),
+        ("https://app.example:8443/client", True),
+        ("http://app.example/client", False),
+        ("https://app.example", False),
+        ("https://app.example/", False),
+        ("https://app.example/a/../b", False),
+        ("https://app.example/a#b", False),
+        ("https://me@app.example/a", False),
+        ("https://APP.example/a", False),
+        ("https://app.example:/a", False),
+        ("https://app.example:x/a", False),
+        ("https:///a", False),
+    ],
+)
+def test_the_url_of_a_document_has_one_spelling(client_id: str, fits: bool) -> None:
+    assert is_document_url(client_id) is fits
+
+
+async def test_strangers_cannot_make_the_server_fetch_without_end() -> None:
+    web = Web({})
+    async with guarded(fetch=web) as at:
+        for number in range(35):
+            await at.http.get(Attempt(at, f"{APP}?{number}").url())
+        assert web.asked == 30
+        at.now[0] += 61
+        await at.http.get(Attempt(at, f"{APP}?more").url())
+        assert web.asked == 31
+
+
+@pytest.mark.parametrize(
+    "url", ["https://127.0.0.1/x", "https://localhost/x", "https://[::1]/x", "https://169.254.169.254/x"]
+)
+async def test_documents_of_private_addresses_are_not_fetched(url: str) -> None:
+    with pytest.raises(OSError, match="private or local"):
+        await fetch_public(url)
+
+
+async def test_a_document_is_fetched_from_the_address_that_was_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name is resolved once: it cannot lead elsewhere a moment later."""
+    names: list[str] = []
+
+    async def resolve(url: str) -> list[str]:
+        names.append(url)
+        return ["127.0.0.1"]
+
+    async def answer(asked: Asked, _send: Any) -> Any:
+        return reply({"host": asked.headers["host"]})
+
+    monkeypatch.setattr("mcpfactory_runtime.client.http._addresses", resolve)
+    monkeypatch.setattr("mcpfactory_runtime.client.http.is_public", lambda address: address == "127.0.0.1")
+    async with peer(answer) as there:
+        url = there.url.replace("127.0.0.1", "app.example")
+        assert json.loads(await fetch_public(url)) == {"host": url.split("/")[2]}
+        assert names == [url]
 
 
 # --- keys and configuration ---

@@ -27,7 +27,7 @@ from mcpfactory_runtime.protocol.jsonrpc import decode, encode, error_of
 from mcpfactory_runtime.redirects import Redirects, is_same_origin, redirect_of
 from mcpfactory_runtime.revisions import MODERN
 
-__all__ = ["HttpAnswer", "HttpChannel", "SseChannel", "fetch"]
+__all__ = ["HttpAnswer", "HttpChannel", "SseChannel", "fetch", "fetch_public"]
 
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 _SESSION: Final = "mcp-session-id"
@@ -470,16 +470,25 @@ def _note(response: httpx.Response) -> dict[str, Any]:
     return {"status": response.status_code, "headers": headers}
 
 
-async def fetch(url: str, *, limit: int = 1 << 20) -> bytes:
+async def fetch(url: str, *, limit: int = 1 << 20, name: str = "") -> bytes:
     """Return the body of a small document, which must answer with 200 at once; redirects are not followed.
+
+    Args:
+        url: where it is.
+        limit: bytes of the largest.
+        name: the URL that `url` has the address of, and which the other side must prove to be; "" where they are the same.
 
     Raises:
         OSError: it cannot be had, or is larger than `limit` bytes.
     """
+    headers, extensions = {"Accept": "application/json"}, {}
+    if name:
+        parts = urlsplit(name)
+        headers["Host"], extensions["sni_hostname"] = parts.netloc, parts.hostname or ""
     try:
         async with (
             httpx.AsyncClient(timeout=10.0, trust_env=False, follow_redirects=False) as client,
-            client.stream("GET", url, headers={"Accept": "application/json"}) as response,
+            client.stream("GET", url, headers=headers, extensions=extensions) as response,
         ):
             if response.status_code != 200:
                 raise OSError(f"{url} answered {response.status_code}")
@@ -491,3 +500,21 @@ async def fetch(url: str, *, limit: int = 1 << 20) -> bytes:
             return body
     except httpx.HTTPError as error:
         raise OSError(f"{url}: {error or type(error).__name__}") from None
+
+
+async def fetch_public(url: str, *, limit: int = 1 << 16) -> bytes:
+    """Return a small document whose address came from anybody: as `fetch`, from an address of the public internet, in bounded time.
+
+    Raises:
+        OSError: likewise, or it is elsewhere.
+    """
+    parts = urlsplit(url)
+    async with asyncio.timeout(_FETCH_TIME):
+        try:
+            found = [one for one in dict.fromkeys(await _addresses(url)) if is_public(one)]
+        except ValueError as error:  # a name that no resolver takes
+            raise OSError(f"{url}: {error}") from None
+        if not found:
+            raise OSError(f"{url} is at a private or local address")
+        place = parts._replace(netloc=host_port(found[0], parts.port or 443)).geturl()
+        return await fetch(place, limit=limit, name=url)

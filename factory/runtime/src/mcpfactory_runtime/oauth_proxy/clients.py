@@ -1,4 +1,4 @@
-"""Clients that register themselves (RFC 7591): what one may say of itself, and where its users may be sent back to. Pure."""
+"""Clients that register themselves (RFC 7591), or are described by a document at their id (client-id metadata documents): what one may say of itself, and where its users may be sent back to. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from mcpfactory_runtime.auth.metadata import is_local
 
-__all__ = ["ClientRefusedError", "ProxyClient", "permits", "read_registration"]
+__all__ = ["ClientRefusedError", "ProxyClient", "is_document_url", "permits", "read_document", "read_registration"]
 
 _MOST_URIS: Final = 10
 _LONGEST_URI: Final = 500
@@ -69,6 +69,38 @@ def read_registration(body: Any) -> tuple[str, tuple[str, ...]]:
     name = body.get("client_name")
     shown = "".join(one for one in name if one.isprintable()) if isinstance(name, str) else ""
     return shown[:_LONGEST_NAME], tuple(uris)
+
+
+def is_document_url(client_id: str) -> bool:
+    """Whether a client's id is the URL of a document that describes it: https, with a path, and in one spelling."""
+    try:
+        parts = urlsplit(client_id)
+        port = parts.port
+    except ValueError:
+        return False
+    return (
+        len(client_id) <= _LONGEST_URI
+        and _URI.fullmatch(client_id) is not None
+        and parts.scheme == "https"
+        and parts.netloc == (parts.hostname or "/") + (f":{port}" if port else "")
+        and len(parts.path) > 1
+        and not {".", ".."} & set(parts.path.split("/"))
+        and "#" not in client_id
+    )
+
+
+def read_document(client_id: str, body: Any) -> tuple[str, tuple[str, ...]]:
+    """Return name and redirect URIs of a client by the document at its id.
+
+    Raises:
+        ClientRefusedError: it is none, describes another client, or one that must prove who it is.
+    """
+    described = read_registration(body)
+    if body.get("client_id") != client_id:
+        raise ClientRefusedError("invalid_client", "The document does not say that it is about this client")
+    if "client_secret" in body or body.get("token_endpoint_auth_method", "none") != "none":
+        raise ClientRefusedError("invalid_client", "The document wants a proof that is not known here")
+    return described
 
 
 def permits(registered: Iterable[str], uri: str) -> bool:

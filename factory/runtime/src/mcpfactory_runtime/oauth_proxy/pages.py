@@ -22,7 +22,15 @@ button{{font:inherit;padding:.5rem 1.5rem;margin-right:1rem}}dt{{font-weight:600
 
 
 def consent_page(
-    *, server: str, provider: str, client: str, redirect_uri: str, scopes: Sequence[str], action: str, request: str
+    *,
+    server: str,
+    provider: str,
+    client: str,
+    page: str,
+    redirect_uri: str,
+    scopes: Sequence[str],
+    action: str,
+    request: str,
 ) -> str:
     """Return the page that asks whether a client may use the server for the person.
 
@@ -30,6 +38,7 @@ def consent_page(
         server: its name.
         provider: where the person logs in next.
         client: what the client calls itself.
+        page: the URL of the document that describes it; "" without one.
         redirect_uri: where the answer goes: all that is known for sure about the client.
         scopes: what it asks for.
         action: where the form goes.
@@ -45,6 +54,7 @@ def consent_page(
         ("Program", f"{client or 'without a name'} (its own words)"),
         ("The answer goes to", f"{target} — {redirect_uri}"),
     ]
+    rows += [("It is described at", page)] if page else []
     rows += [("It may", ", ".join(scopes))] if scopes else []
     listed = "\n".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)
     body = f"""<p>A program wants to use <strong>{escape(server)}</strong> in your name. Allow it only if you started this yourself,

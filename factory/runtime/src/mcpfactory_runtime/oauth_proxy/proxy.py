@@ -25,7 +25,14 @@ from mcpfactory_runtime.auth.authorization import Authorization, AuthorizationEr
 from mcpfactory_runtime.auth.metadata import SERVER_WELL_KNOWN, canonical
 from mcpfactory_runtime.auth.scopes import union
 from mcpfactory_runtime.auth.tokens import Principal
-from mcpfactory_runtime.oauth_proxy.clients import ClientRefusedError, ProxyClient, permits, read_registration
+from mcpfactory_runtime.oauth_proxy.clients import (
+    ClientRefusedError,
+    ProxyClient,
+    is_document_url,
+    permits,
+    read_registration,
+)
+from mcpfactory_runtime.oauth_proxy.documents import ClientDocuments
 from mcpfactory_runtime.oauth_proxy.grants import GRANT_SECONDS, LOGIN_SECONDS, GrantStore
 from mcpfactory_runtime.oauth_proxy.pages import consent_page, error_page
 from mcpfactory_runtime.oauth_proxy.providers import LoginProvider, ProviderRefusedError
@@ -91,6 +98,8 @@ class OAuthProxy:
         secret: what keys are made from; None takes the provider's client secret. Another one ends all logins.
         access_seconds: how long an access token lives. A grant's end takes effect at once all the same.
         clock: seconds since the epoch.
+        fetch: returns the document at a URL that a client has as its id, or raises OSError; None takes the HTTP client, and public
+            addresses only.
 
     Raises:
         AuthorizationError: it contradicts itself, or would protect nothing.
@@ -108,6 +117,7 @@ class OAuthProxy:
         secret: str | None = None,
         access_seconds: float = 900.0,
         clock: Callable[[], float] = time.time,
+        fetch: Callable[[str], Awaitable[bytes]] | None = None,
     ) -> None:
         secret = provider.client_secret if secret is None else secret
         if len(secret) < _SHORTEST_SECRET:
@@ -143,6 +153,7 @@ class OAuthProxy:
         self._secure = parts.scheme == "https"
         self._cookie = f"{'__Host-' if self._secure else ''}mcp-login-{digest(self.issuer)[:8]}"
         self._grants = GrantStore(MemoryStore())
+        self._documents = ClientDocuments(fetch, clock)
         self._begun: deque[float] = deque()
         self._name = "this server"
         self._supported: Callable[[], Sequence[str]] = lambda: union(required_scopes)
@@ -220,6 +231,7 @@ class OAuthProxy:
                 "token_endpoint_auth_methods_supported": ["none"],
                 "revocation_endpoint_auth_methods_supported": ["none"],
                 "authorization_response_iss_parameter_supported": True,
+                "client_id_metadata_document_supported": True,
                 **({"scopes_supported": supported} if supported else {}),
             }
         )
@@ -242,18 +254,31 @@ class OAuthProxy:
             201,
         )
 
-    def _client(self, client_id: str) -> ProxyClient | None:
+    def _label_of(self, asked: Mapping[str, str]) -> str:
+        """Return the short name of the client that sends a form.
+
+        Raises:
+            ClientRefusedError: it is none of ours.
+        """
+        client_id = asked.get("client_id", "")
+        if self._keys.read("client", client_id) is None and not is_document_url(client_id):
+            raise ClientRefusedError("invalid_client", "This client is not registered here", 401)
+        return _label(client_id)
+
+    async def _find_client(self, client_id: str) -> ProxyClient | None:
+        """Return a client by its signed registration, or by its document."""
         read = self._keys.read("client", client_id)
-        if read is None:
-            return None
-        return ProxyClient(client_id, digest(client_id)[:24], read["name"], tuple(read["redirect_uris"]))
+        if read is not None:
+            return ProxyClient(client_id, _label(client_id), read["name"], tuple(read["redirect_uris"]))
+        described = await self._documents.find(client_id) if is_document_url(client_id) else None
+        return None if described is None else ProxyClient(client_id, _label(client_id), *described)
 
     # -- the browser ---------------------------------------------------------------------------------------------
 
     async def _authorize(self, request: LoginRequest) -> LoginReply:
         """RFC 6749 §4.1.1: ask the person whether this client may."""
         asked = request.fields
-        client, uri = self._client(asked.get("client_id", "")), asked.get("redirect_uri", "")
+        client, uri = await self._find_client(asked.get("client_id", "")), asked.get("redirect_uri", "")
         if client is None:
             return _page(
                 400, error_page("The program that sent you here is not registered. Remove and add the server there.")
@@ -282,6 +307,7 @@ class OAuthProxy:
             server=self._name,
             provider=self._provider.name,
             client=client.name,
+            page=client.id if is_document_url(client.id) else "",
             redirect_uri=uri,
             scopes=scopes,
             action=f"{self._prefix}/auth/consent",
@@ -381,9 +407,7 @@ class OAuthProxy:
     async def _token(self, request: LoginRequest) -> LoginReply:
         """RFC 6749 §3.2."""
         asked = request.fields
-        client = self._client(asked.get("client_id", ""))
-        if client is None:
-            raise ClientRefusedError("invalid_client", "This client is not registered here", 401)
+        client = self._label_of(asked)
         if not self._is_here(asked.get("resource")):
             raise ClientRefusedError("invalid_target", f"resource must be {self.authorization.resource}")
         if asked.get("grant_type") == "authorization_code":
@@ -392,7 +416,7 @@ class OAuthProxy:
             return await self._refresh(asked, client)
         raise ClientRefusedError("unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
 
-    async def _redeem_code(self, asked: Mapping[str, str], client: ProxyClient) -> LoginReply:
+    async def _redeem_code(self, asked: Mapping[str, str], client: str) -> LoginReply:
         refusal = ClientRefusedError("invalid_grant", "The code was used, is too old, or belongs to another request")
         waiting = await self._grants.take_code(asked.get("code", ""))
         if waiting is None:
@@ -403,7 +427,7 @@ class OAuthProxy:
             raise refusal
         after = {**grant, "generation": 1}
         if (
-            waiting["client"] != client.label
+            waiting["client"] != client
             or waiting["redirect_uri"] != asked.get("redirect_uri")
             or not _VERIFIER.fullmatch(verifier)
             or not hmac.compare_digest(_challenge(verifier), waiting["challenge"])
@@ -413,13 +437,13 @@ class OAuthProxy:
             raise refusal
         return self._tokens(grant_id, after, client)
 
-    async def _refresh(self, asked: Mapping[str, str], client: ProxyClient) -> LoginReply:
+    async def _refresh(self, asked: Mapping[str, str], client: str) -> LoginReply:
         """Give new tokens for a refresh token, once. A second use shows that somebody else has it: the grant ends (RFC 9700 §4.14.2)."""
         shown = self._keys.read("refresh", asked.get("refresh_token", ""), self._clock())
         refusal = ClientRefusedError(
             "invalid_grant", "The refresh token was used, is too old, or belongs to another client"
         )
-        if shown is None or shown["client"] != client.label:
+        if shown is None or shown["client"] != client:
             raise refusal
         grant_id = shown["sid"]
         grant = await self._grants.find(grant_id)
@@ -460,7 +484,7 @@ class OAuthProxy:
             {"grant_type": "refresh_token", "refresh_token": held["refresh"]}, self._clock()
         )
 
-    def _tokens(self, grant_id: str, grant: Json, client: ProxyClient) -> LoginReply:
+    def _tokens(self, grant_id: str, grant: Json, client: str) -> LoginReply:
         now = self._clock()
         scopes = grant["scope"].split()
         if self._scopes_of is not None:
@@ -470,7 +494,7 @@ class OAuthProxy:
             "iss": self.issuer,
             "aud": self.authorization.resource,
             "sub": grant["person"]["sub"],
-            "client_id": client.label,
+            "client_id": client,
             "scope": " ".join(scopes),
             "sid": grant_id,
             "iat": int(now),
@@ -479,7 +503,7 @@ class OAuthProxy:
         }
         refresh = {
             "sid": grant_id,
-            "client": client.label,
+            "client": client,
             "generation": grant["generation"],
             "exp": int(now + GRANT_SECONDS),
         }
@@ -495,11 +519,9 @@ class OAuthProxy:
 
     async def _revoke(self, request: LoginRequest) -> LoginReply:
         """RFC 7009: either token ends the grant, and with it the other and the provider's."""
-        client, token = self._client(request.fields.get("client_id", "")), request.fields.get("token", "")
-        if client is None:
-            raise ClientRefusedError("invalid_client", "This client is not registered here", 401)
+        client, token = self._label_of(request.fields), request.fields.get("token", "")
         shown = self._keys.read("refresh", token) or self._keys.read("at+jwt", token) or {}
-        if client.label in (shown.get("client"), shown.get("client_id")):
+        if client in (shown.get("client"), shown.get("client_id")):
             await self._grants.end(shown["sid"])
         return _json({})  # also for a token that is none: it is not valid now
 
@@ -534,6 +556,10 @@ class OAuthProxy:
             return canonical(resource).rstrip("/") == self.authorization.resource.rstrip("/")
         except ValueError:
             return False
+
+
+def _label(client_id: str) -> str:
+    return digest(client_id)[:24]
 
 
 def _challenge(verifier: str) -> str:
