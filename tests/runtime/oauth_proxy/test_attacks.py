@@ -14,11 +14,18 @@ import pytest
 from mcpfactory_runtime.auth import AuthorizationError
 from mcpfactory_runtime.client.http import fetch_public
 from mcpfactory_runtime.oauth_proxy import OAuthProxy, github, google
-from mcpfactory_runtime.oauth_proxy.clients import is_document_url, permits
+from mcpfactory_runtime.oauth_proxy.clients import (
+    ClientRefusedError,
+    is_document_url,
+    permits,
+    read_document,
+    read_registration,
+)
 from mcpfactory_runtime.oauth_proxy.tokens import TokenKeys
 from tests.patience import PATIENCE
+from tests.runtime.auth.conftest import books
 from tests.runtime.client.peer import Asked, peer, reply
-from tests.runtime.oauth_proxy.conftest import BACK, SECRET, Attempt, StubProvider, answer_of, guarded
+from tests.runtime.oauth_proxy.conftest import BACK, SECRET, Attempt, StubProvider, answer_of, guarded, hashed
 
 pytestmark = pytest.mark.anyio
 
@@ -26,26 +33,22 @@ pytestmark = pytest.mark.anyio
 # --- codes ---
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+async def test_a_code_is_of_no_use_without_all_that_belongs_to_it() -> None:
+    lacking: tuple[dict[str, Any], ...] = (
         {"code_verifier": None},
         {"code_verifier": secrets.token_urlsafe(48)},
         {"code_verifier": ""},
         {"redirect_uri": "http://127.0.0.1:2/callback"},
         {"redirect_uri": None},
-        {"code": "invented"},
-    ],
-    ids=["no verifier", "another verifier", "empty verifier", "another address", "no address", "invented"],
-)
-async def test_a_code_is_of_no_use_without_all_that_belongs_to_it(changes: dict[str, Any]) -> None:
+    )
     async with guarded() as at:
         app = await at.client()
-        code = await app.code()
-        refused = await app.redeem(changes.pop("code", code), **changes)
-        assert (refused.status_code, refused.json()["error"]) == (400, "invalid_grant")
-        if "code_verifier" in changes or "redirect_uri" in changes:
+        for changes in lacking:
+            code = await app.code()
+            refused = await app.redeem(code, **changes)
+            assert (refused.status_code, refused.json()["error"]) == (400, "invalid_grant"), changes
             assert (await app.redeem(code)).status_code == 400, "there is one try"
+        assert (await app.redeem("invented")).json()["error"] == "invalid_grant"
 
 
 async def test_a_code_is_for_the_client_that_asked() -> None:
@@ -121,35 +124,33 @@ async def test_a_provider_that_is_out_of_order_ends_no_grant() -> None:
 # --- where the answer goes ---
 
 
-@pytest.mark.parametrize(
-    ("changes", "status", "error"),
-    [
-        ({"redirect_uri": "https://evil.example/"}, 400, None),
-        ({"redirect_uri": BACK + "/more"}, 400, None),
-        ({"redirect_uri": BACK + "?a=b"}, 400, None),
-        ({"redirect_uri": "http://127.0.0.1.evil.example:1/callback"}, 400, None),
-        ({"redirect_uri": "http://127.0.0.1@evil.example/callback"}, 400, None),
-        ({"redirect_uri": None}, 400, None),
-        ({"client_id": "invented"}, 400, None),
-        ({"code_challenge": None}, 303, "invalid_request"),
-        ({"code_challenge_method": "plain"}, 303, "invalid_request"),
-        ({"code_challenge": "short"}, 303, "invalid_request"),
-        ({"response_type": "token"}, 303, "unsupported_response_type"),
-        ({"resource": "https://other.example/mcp"}, 303, "invalid_target"),
-    ],
-    ids=str,
-)
-async def test_a_request_that_is_wrong_goes_nowhere_it_should_not(
-    changes: dict[str, Any], status: int, error: str | None
-) -> None:
+WRONG: list[tuple[dict[str, Any], int, str | None]] = [
+    ({"redirect_uri": "https://evil.example/"}, 400, None),
+    ({"redirect_uri": BACK + "/more"}, 400, None),
+    ({"redirect_uri": BACK + "?a=b"}, 400, None),
+    ({"redirect_uri": "http://127.0.0.1.evil.example:1/callback"}, 400, None),
+    ({"redirect_uri": "http://127.0.0.1@evil.example/callback"}, 400, None),
+    ({"redirect_uri": None}, 400, None),
+    ({"client_id": "invented"}, 400, None),
+    ({"code_challenge": None}, 303, "invalid_request"),
+    ({"code_challenge_method": "plain"}, 303, "invalid_request"),
+    ({"code_challenge": "short"}, 303, "invalid_request"),
+    ({"response_type": "token"}, 303, "unsupported_response_type"),
+    ({"resource": "https://other.example/mcp"}, 303, "invalid_target"),
+]
+
+
+async def test_a_request_that_is_wrong_goes_nowhere_it_should_not() -> None:
     async with guarded() as at:
-        answer = await at.http.get((await at.client()).url(**changes))
-        assert answer.status_code == status
-        if error is None:
-            assert "location" not in answer.headers
-        else:
-            said = answer_of(answer.headers["location"])
-            assert (said["error"], said["state"], said["iss"]) == (error, "mine", at.origin)
+        app = await at.client()
+        for changes, status, error in WRONG:
+            answer = await at.http.get(app.url(**changes))
+            assert answer.status_code == status, changes
+            if error is None:
+                assert "location" not in answer.headers
+            else:
+                said = answer_of(answer.headers["location"])
+                assert (said["error"], said["state"], said["iss"]) == (error, "mine", at.origin)
         assert at.provider.visits == []
 
 
@@ -195,15 +196,16 @@ def test_addresses_are_compared_exactly_but_for_ports_of_this_machine(registered
     ],
     ids=lambda uri: uri[:24],
 )
-async def test_addresses_that_no_code_may_go_to_are_not_registered(uri: str) -> None:
-    async with guarded() as at:
-        answer = await at.register(uri)
-        assert (answer.status_code, answer.json()["error"]) == (400, "invalid_redirect_uri")
+def test_addresses_that_no_code_may_go_to_are_not_registered(uri: str) -> None:
+    with pytest.raises(ClientRefusedError) as caught:
+        read_registration({"redirect_uris": [BACK, uri]})
+    assert caught.value.code == "invalid_redirect_uri"
 
 
 async def test_registrations_are_bounded_and_leave_nothing_behind() -> None:
     async with guarded() as at:
-        assert (await at.register(*(f"https://a.example/{n}" for n in range(11)))).status_code == 400
+        refused = await at.register(*(f"https://a.example/{n}" for n in range(11)))
+        assert (refused.status_code, refused.json()["error"]) == (400, "invalid_redirect_uri")
         assert (await at.register(*(f"https://a.example/{n}{'x' * 400}" for n in range(6)))).status_code == 400
         place = f"{at.origin}/register"
         assert (await at.http.post(place, json=["x"])).json()["error"] == "invalid_client_metadata"
@@ -352,9 +354,10 @@ async def test_a_client_may_be_described_by_the_document_at_its_id() -> None:
     ],
     ids=str,
 )
-async def test_a_document_that_does_not_fit_describes_nobody(changes: dict[str, Any]) -> None:
-    async with guarded(fetch=Web({APP: {**ABOUT, **changes}})) as at:
-        assert (await at.http.get(Attempt(at, APP).url())).status_code == 400
+def test_a_document_that_does_not_fit_describes_nobody(changes: dict[str, Any]) -> None:
+    assert read_document(APP, ABOUT) == ("an app", (BACK,))
+    with pytest.raises(ClientRefusedError):
+        read_document(APP, {**ABOUT, **changes})
 
 
 @pytest.mark.parametrize(
@@ -378,15 +381,17 @@ def test_the_url_of_a_document_has_one_spelling(client_id: str, fits: bool) -> N
     assert is_document_url(client_id) is fits
 
 
-async def test_strangers_cannot_make_the_server_fetch_without_end() -> None:
-    web = Web({})
+async def test_strangers_cannot_make_the_server_fetch_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcpfactory_runtime.oauth_proxy.documents._MOST_FETCHES", 2)
+    web = Web({APP: ABOUT})
     async with guarded(fetch=web) as at:
-        for number in range(35):
-            await at.http.get(Attempt(at, f"{APP}?{number}").url())
-        assert web.asked == 30
+        assert (await at.http.get(Attempt(at, APP).url())).status_code == 200
+        for number in range(3):
+            assert (await at.http.get(Attempt(at, f"{APP}?{number}").url())).status_code == 400
+        assert web.asked == 2
         at.now[0] += 61
         await at.http.get(Attempt(at, f"{APP}?more").url())
-        assert web.asked == 31
+        assert web.asked == 3
 
 
 @pytest.mark.parametrize(
@@ -444,8 +449,29 @@ def test_a_proxy_that_protects_nothing_is_refused(options: dict[str, Any], words
         OAuthProxy(google(client_id="app", client_secret=SECRET), "http://mcp.example/mcp", allow=("*",))
 
 
-def test_a_server_below_a_path_answers_there_and_at_its_root_and_its_cookie_is_for_its_host_alone() -> None:
+async def test_over_https_the_cookie_is_for_its_host_alone_and_its_own_page_may_send_the_form() -> None:
+    """Below a path, too: the endpoints answer there, and at the root for a proxy that takes the path away."""
     proxy = OAuthProxy(google(client_id="app", client_secret=SECRET), "https://tools.example/books/mcp", allow=("*",))
     assert proxy.issuer == "https://tools.example/books"
-    assert {"/token", "/books/token", "/.well-known/oauth-authorization-server/books"} <= proxy.paths.keys()
-    assert proxy._cookie.startswith("__Host-")
+    transport = httpx.ASGITransport(books().http_app(auth=proxy))
+    async with httpx.AsyncClient(transport=transport, base_url="https://tools.example") as http:
+        said = (await http.get("/.well-known/oauth-authorization-server/books")).json()
+        registered = await http.post(said["registration_endpoint"], json={"redirect_uris": [BACK]})
+        asked = {
+            "response_type": "code",
+            "client_id": registered.json()["client_id"],
+            "redirect_uri": BACK,
+            "code_challenge": hashed("v" * 43),
+            "code_challenge_method": "S256",
+        }
+        page = await http.get("/authorize", params=asked)
+        assert re.fullmatch(
+            r"__Host-[\w-]+=[\w-]{43}; Path=/; HttpOnly; SameSite=Lax; Max-Age=1200; Secure", page.headers["set-cookie"]
+        )
+        assert 'action="/books/auth/consent"' in page.text
+        sealed = re.search(r'name="request" value="([^"]+)"', page.text)
+        assert sealed
+        form = {"request": sealed[1], "decision": "allow"}
+        for origin, status in (("https://tools.example", 303), ("https://evil.example", 403)):
+            sent = await http.post("/books/auth/consent", data=form, headers={"Origin": origin})
+            assert sent.status_code == status

@@ -18,11 +18,12 @@ from pydantic import AnyUrl
 
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.client.oauth import OAuth
+from mcpfactory_runtime.oauth_proxy import OAuthProxy, github
 from mcpfactory_runtime.store.memory import MemoryStore
 from mcpfactory_runtime.store.sqlite import SqliteStore
 from tests.patience import PATIENCE
 from tests.runtime.auth.conftest import books
-from tests.runtime.oauth_proxy.conftest import BACK, StubProvider, answer_of, guarded
+from tests.runtime.oauth_proxy.conftest import BACK, SECRET, StubProvider, answer_of, guarded
 
 pytestmark = pytest.mark.anyio
 
@@ -139,36 +140,39 @@ async def test_a_revoked_token_ends_both(which: str) -> None:
         assert (await app.refresh(tokens["refresh_token"])).status_code == 400
 
 
+VERIFIED = {"sub": "7", "email_verified": True}
+
+
 @pytest.mark.parametrize(
     ("person", "allow", "may"),
     [
-        ({"sub": "7", "login": "Ada"}, ("ada",), True),
-        ({"sub": "7", "email": "ada@example.com", "email_verified": True}, ("@example.com",), True),
-        ({"sub": "7", "email": "ada@example.com", "email_verified": True}, ("ADA@example.com",), True),
-        ({"sub": "7"}, ("*",), True),
-        ({"sub": "7", "email": "ada@example.com", "email_verified": False}, ("ada@example.com",), False),
-        ({"sub": "7", "email": "ada@example.com"}, ("@example.com",), False),
-        ({"sub": "7", "email": "eve@example.com.evil", "email_verified": True}, ("@example.com",), False),
-        ({"sub": "7", "name": "ada", "email": "eve@x", "email_verified": True}, ("ada",), False),
-        ({"sub": "", "login": "ada"}, ("*",), False),
-    ],
-    ids=[
-        "name",
-        "domain",
-        "address",
-        "everybody",
-        "not verified",
-        "not said",
-        "another domain",
-        "display name",
-        "nobody",
+        ({"sub": "7", "login": "Ada"}, "ada", True),
+        ({**VERIFIED, "email": "ada@example.com"}, "@example.com", True),
+        ({**VERIFIED, "email": "ada@example.com"}, "ADA@example.com", True),
+        ({"sub": "A7"}, "sub:A7", True),
+        ({"sub": "7"}, "*", True),
+        ({"sub": "7", "email": "ada@example.com", "email_verified": False}, "ada@example.com", False),
+        ({"sub": "7", "email": "ada@example.com"}, "@example.com", False),
+        ({**VERIFIED, "email": "eve@example.com.evil"}, "@example.com", False),
+        ({"sub": "7", "name": "ada"}, "ada", False),
+        ({"sub": "7"}, "7", False),
+        ({"sub": "ABC"}, "sub:abc", False),
+        ({"sub": "8", "login": "7"}, "sub:7", False),
+        ({"sub": "8", "login": "sub:7"}, "sub:7", False),
+        ({"sub": "8", "login": "@example.com"}, "@example.com", False),
     ],
 )
-async def test_those_whom_the_server_names_may_call(person: dict[str, Any], allow: tuple[str, ...], may: bool) -> None:
-    async with guarded(provider=StubProvider(person=person), allow=allow) as at:
-        said = answer_of(await at.browse((await at.client()).url()))
-        assert ("code" in said, said.get("error")) == (may, None if may else "access_denied")
-        assert (said["state"], said["iss"]) == ("mine", at.origin)
+def test_those_whom_the_server_names_may_call(person: dict[str, Any], allow: str, may: bool) -> None:
+    login = github(client_id="app", client_secret=SECRET)
+    assert OAuthProxy(login, "https://mcp.example/mcp", allow=(allow,))._may_call(person) is may
+
+
+async def test_others_are_sent_back_without_a_code() -> None:
+    async with guarded(allow=("ada",)) as at:
+        for person in ({"sub": "7", "login": "ada"}, {"sub": ""}, {}):  # who chose the name, and nobody
+            at.provider.person = person
+            said = answer_of(await at.browse((await at.client()).url()))
+            assert (said["error"], said["state"], said["iss"]) == ("access_denied", "mine", at.origin)
 
 
 async def test_scopes_are_those_that_exist_here_and_the_person_may_have() -> None:
@@ -204,3 +208,11 @@ async def test_several_processes_without_a_store_are_refused() -> None:
     async with guarded() as at:
         with pytest.raises(ValueError, match="need a store for logins"):
             books().http_app(auth=at.proxy, relay=SimpleNamespace(label=""))
+
+
+def test_a_route_of_ones_own_does_not_stand_where_logins_are() -> None:
+    server = books()
+    server.route("/token", methods=["POST"])(lambda request: "mine")
+    proxy = OAuthProxy(github(client_id="app", client_secret=SECRET), "https://mcp.example/mcp", allow=("ada",))
+    with pytest.raises(ValueError, match="/token is where"):
+        server.http_app(auth=proxy)

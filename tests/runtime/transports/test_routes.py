@@ -164,7 +164,7 @@ def test_a_route_that_cannot_be_served_is_refused_when_it_is_written(path, metho
 def test_a_route_where_mcp_or_a_page_is_served_is_refused_by_the_application():
     server = Server("routed", version="1")
     server.route("/rpc", methods=["POST"])(lambda request: "")
-    with pytest.raises(ValueError, match="/rpc is where MCP or a page is served"):
+    with pytest.raises(ValueError, match="/rpc is where MCP, a login or a page is served"):
         server.http_app(path="/rpc")
     server.http_app()
 

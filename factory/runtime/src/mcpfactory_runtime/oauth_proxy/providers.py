@@ -165,7 +165,10 @@ def oidc(
     name: str = "your company's login",
     basic: bool = True,
 ) -> LoginProvider:
-    """Any OpenID Connect provider, by three addresses of its `/.well-known/openid-configuration`."""
+    """Any OpenID Connect provider, by three addresses of its `/.well-known/openid-configuration`.
+
+    Email addresses count where the provider says that they are verified; Entra ID does not, so there `sub:…` names people.
+    """
 
     async def identify(token: str) -> Claims | None:
         status, answer = await post_for_json(userinfo_url, {**_FORM, "Authorization": f"Bearer {token}"}, "")
@@ -173,7 +176,7 @@ def oidc(
             return None
         if status != 200:
             raise OSError(f"{name} answered {status}")
-        return answer
+        return {**answer, "login": None}  # people choose that for themselves, in some places
 
     return LoginProvider(
         name=name,

@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from importlib.util import find_spec
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -90,8 +91,8 @@ class OAuthProxy:
     Args:
         provider: where people log in: `github(…)`, `google(…)`, `oidc(…)`, or one of your own.
         resource: the URL of the MCP endpoint as clients write it. This server's authorization server is what is before its last part.
-        allow: who may call: names at the provider (`login`, verified `email`, `sub`), `@example.com` for verified addresses there,
-            or `*` for everybody who has an account.
+        allow: who may call: names at GitHub, verified email addresses, `@example.com` for all that are verified there, `sub:` and the
+            account's number at the provider, or `*` for everybody who has an account.
         required_scopes: what every request needs.
         scope_hierarchy: scope → scopes that follow from it.
         scopes_of: takes what is known of a person, returns the scopes that clients may get for it; None: all that they ask for.
@@ -103,6 +104,7 @@ class OAuthProxy:
 
     Raises:
         AuthorizationError: it contradicts itself, or would protect nothing.
+        RuntimeError: a library is missing.
     """
 
     def __init__(
@@ -119,6 +121,8 @@ class OAuthProxy:
         clock: Callable[[], float] = time.time,
         fetch: Callable[[str], Awaitable[bytes]] | None = None,
     ) -> None:
+        if find_spec("httpx") is None:
+            raise RuntimeError("an OAuth proxy needs httpx\nhint: pip install 'mcpfactory-runtime[auth]'")
         secret = provider.client_secret if secret is None else secret
         if len(secret) < _SHORTEST_SECRET:
             raise AuthorizationError(
@@ -145,7 +149,7 @@ class OAuthProxy:
         self.paths |= dict.fromkeys((SERVER_WELL_KNOWN, SERVER_WELL_KNOWN + prefix), SERVER_WELL_KNOWN)
         self._prefix = prefix
         self._provider = provider
-        self._allow = frozenset(one.lower() for one in allow)
+        self._allow = frozenset(one if one.startswith("sub:") else one.lower() for one in allow)
         self._scopes_of = scopes_of
         self._keys = TokenKeys(secret, self.issuer)
         self._access_seconds = access_seconds
@@ -187,16 +191,17 @@ class OAuthProxy:
             log.error("login: %s", error)
             return _json({"error": "temporarily_unavailable", "error_description": "Try again later"}, 503)
 
-    async def provider_token(self, principal: Principal) -> str:
+    async def provider_token(self, principal: Principal | None) -> str:
         """Return the provider's token of who calls (`ctx.principal`), for calls of the provider's API; renewed where it is over.
 
         Raises:
             AuthorizationError: the grant has ended, or the principal is none of this proxy.
             OSError: the store or the provider is out of reach.
         """
-        grant_id = str(principal.claims.get("sid", ""))
+        ours = principal is not None and principal.issuer == self.issuer
+        grant_id = str(principal.claims.get("sid", "")) if principal is not None and ours else ""
         for _ in range(2):  # another request may renew it first
-            grant = await self._grants.find(grant_id) if principal.issuer == self.issuer else None
+            grant = await self._grants.find(grant_id) if ours else None
             held = self._keys.decrypt(grant["vault"], grant_id) if grant is not None else None
             if grant is None or held is None:
                 break
@@ -537,10 +542,12 @@ class OAuthProxy:
 
     def _may_call(self, person: Json) -> bool:
         """Whether a person is among those that `allow` names."""
-        names = {str(person.get(name, "")).lower() for name in ("sub", "login")}
+        names = {f"sub:{person['sub']}"}
+        login = str(person.get("login", "")).lower()
+        names |= {login} if login.replace("-", "").replace("_", "").isalnum() else set()  # and looks like nothing else
         email = str(person.get("email", "")).lower() if person.get("email_verified") is True else ""
         names |= {email, f"@{email.rpartition('@')[2]}"} if "@" in email else set()
-        return "*" in self._allow or bool((names - {""}) & self._allow)
+        return "*" in self._allow or not names.isdisjoint(self._allow)
 
     def _granted(self, scope: str) -> tuple[str, ...]:
         """Return those scopes that exist here; what every request needs, where a client names none."""

@@ -166,9 +166,12 @@ class HttpApp:
         routes = self._server.routes
         if not routes:
             return None
+        taken = self._paths | self._pages.keys() | (self._login.paths if self._login is not None else frozenset())
         for one in routes:
-            if one.path.rstrip("/") in self._paths or one.path.rstrip("/") in self._pages:
-                raise ValueError(f"{one.path} is where MCP or a page is served\nhint: another path for the route")
+            if one.path.rstrip("/") in taken:
+                raise ValueError(
+                    f"{one.path} is where MCP, a login or a page is served\nhint: another path for the route"
+                )
         try:
             from mcpfactory_runtime.transports.http.routes import RouteTable  # noqa: PLC0415 - loads Starlette
         except ModuleNotFoundError as error:
