@@ -53,7 +53,6 @@ _LONGEST_STATE: Final = 2000
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")  # S256 (RFC 7636 §4.2)
 _VERIFIER: Final = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 _BROWSER: Final = re.compile(r"[A-Za-z0-9_-]{43}")
-_ENDPOINTS: Final = ("/authorize", "/auth/consent", "/auth/callback", "/token", "/register", "/revoke")
 _PAGE: Final = (
     (
         "content-security-policy",
@@ -121,15 +120,8 @@ class OAuthProxy:
         clock: Callable[[], float] = time.time,
         fetch: Callable[[str], Awaitable[bytes]] | None = None,
     ) -> None:
-        if find_spec("httpx") is None:
-            raise RuntimeError("an OAuth proxy needs httpx\nhint: pip install 'mcpfactory-runtime[auth]'")
         secret = provider.client_secret if secret is None else secret
-        if len(secret) < _SHORTEST_SECRET:
-            raise AuthorizationError(
-                f"the secret has less than {_SHORTEST_SECRET} characters\nhint: secret=secrets.token_urlsafe(32), kept"
-            )
-        if not allow or isinstance(allow, str):
-            raise AuthorizationError("who may call?\nhint: allow=('ada', '@example.com'), or ('*',) for everybody")
+        _check(secret, allow)
         try:
             parts = urlsplit(canonical(resource))
         except ValueError as error:
@@ -145,7 +137,8 @@ class OAuthProxy:
             clock=clock,
         )
         self.origin = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
-        self.paths = {prefix + path: path for path in _ENDPOINTS} | {path: path for path in _ENDPOINTS}
+        self._answers = self._endpoints()
+        self.paths = {prefix + path: path for path in self._answers} | {path: path for path in self._answers}
         self.paths |= dict.fromkeys((SERVER_WELL_KNOWN, SERVER_WELL_KNOWN + prefix), SERVER_WELL_KNOWN)
         self._prefix = prefix
         self._provider = provider
@@ -161,7 +154,10 @@ class OAuthProxy:
         self._begun: deque[float] = deque()
         self._name = "this server"
         self._supported: Callable[[], Sequence[str]] = lambda: union(required_scopes)
-        self._answers: dict[str, tuple[str, Callable[[LoginRequest], Awaitable[LoginReply]]]] = {
+
+    def _endpoints(self) -> dict[str, tuple[str, Callable[[LoginRequest], Awaitable[LoginReply]]]]:
+        """Return the endpoints: path → its method, and what answers."""
+        return {
             SERVER_WELL_KNOWN: ("GET", self._describe),
             "/authorize": ("GET", self._authorize),
             "/auth/consent": ("POST", self._consent),
@@ -563,6 +559,18 @@ class OAuthProxy:
             return canonical(resource).rstrip("/") == self.authorization.resource.rstrip("/")
         except ValueError:
             return False
+
+
+def _check(secret: str, allow: Collection[str]) -> None:
+    """Raise where something is missing, or would protect nothing."""
+    if find_spec("httpx") is None:
+        raise RuntimeError("an OAuth proxy needs httpx\nhint: pip install 'mcpfactory-runtime[auth]'")
+    if len(secret) < _SHORTEST_SECRET:
+        raise AuthorizationError(
+            f"the secret has less than {_SHORTEST_SECRET} characters\nhint: secret=secrets.token_urlsafe(32), kept"
+        )
+    if not allow or isinstance(allow, str):
+        raise AuthorizationError("who may call?\nhint: allow=('ada', '@example.com'), or ('*',) for everybody")
 
 
 def _label(client_id: str) -> str:
