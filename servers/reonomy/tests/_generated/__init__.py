@@ -1,0 +1,1 @@
+"""Tests that mcpfactory made from the API document; rewritten whole."""

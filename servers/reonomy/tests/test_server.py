@@ -1,0 +1,23 @@
+"""What the server offers besides the tools of the API."""
+
+from __future__ import annotations
+
+import asyncio
+
+from mcpfactory_runtime.testing import connect
+
+from reonomy_mcp.server import server
+
+
+def test_tools_of_ours_stand_beside_those_of_the_api() -> None:
+    server.offer(mode="full", profile="full")  # whatever clients are offered
+
+    async def look() -> None:
+        async with connect(server) as client:
+            tools = {tool["name"]: tool for tool in await client.list_tools()}
+            assert len(tools) == 10
+            assert all(tool["annotations"]["readOnlyHint"] for tool in tools.values())
+            asked = await client.get_prompt("prospects", {"place": "Albany NY"})
+            assert "Albany NY" in asked["messages"][0]["content"]["text"]
+
+    asyncio.run(look())
