@@ -280,8 +280,9 @@ async def test_a_state_counts_once_and_for_a_time() -> None:
         assert (await at.http.get(back)).status_code == 400
 
 
-async def test_logins_under_way_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcpfactory_runtime.oauth_proxy.proxy._MOST_LOGINS", 2)
+@pytest.mark.parametrize("bound", ["_MOST", "_MOST_OF_ONE"])
+async def test_logins_under_way_are_bounded(monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
+    monkeypatch.setattr(f"mcpfactory_runtime.oauth_proxy.logins.{bound}", 2)
     async with guarded() as at:
         app = await at.client()
         for status in (303, 303, 503):
@@ -290,6 +291,16 @@ async def test_logins_under_way_are_bounded(monkeypatch: pytest.MonkeyPatch) -> 
         at.now[0] += 601
         page = await at.http.get(app.url())
         assert (await at.decide(page, "allow", at.http)).status_code == 303
+
+
+async def test_one_address_does_not_keep_the_others_from_logging_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcpfactory_runtime.oauth_proxy.logins._MOST_OF_ONE", 1)
+    async with guarded() as at:
+        app = await at.client()
+        for address, status in (("192.0.2.1", 303), ("192.0.2.1", 503), ("192.0.2.2", 303)):
+            at.http.headers["X-Forwarded-For"] = address
+            page = await at.http.get(app.url())
+            assert (await at.decide(page, "allow", at.http)).status_code == status
 
 
 @pytest.mark.parametrize(("refuses", "error"), [(400, "access_denied"), (500, "server_error")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ Fetch = Callable[[str], Awaitable[bytes]]
 Verify = Callable[[str], Json | Awaitable[Json | None] | None]
 
 PREFIX: Final = "MCPFACTORY_AUTH_"
+DEFAULT_FAILURES: Final = "600/m"
+_RATE: Final = re.compile(r"[1-9][0-9]{0,8}/[smh]|off")
 
 
 class AuthorizationError(ValueError):
@@ -46,6 +49,7 @@ class Authorization:
         algorithms: which signatures are accepted.
         leeway: seconds that clocks may differ.
         documentation: URL of a page for developers.
+        failures: how many bad tokens may come from one address before the next ones are refused unseen, as `600/m`; `off` for any number.
         clock: seconds since the epoch.
         fetch: returns the body of a key URL, or raises OSError; None takes the HTTP client.
 
@@ -65,6 +69,7 @@ class Authorization:
     algorithms: Sequence[str] = tuple(FAMILIES)
     leeway: float = 30.0
     documentation: str | None = None
+    failures: str = DEFAULT_FAILURES
     clock: Callable[[], float] = time.time
     fetch: Fetch | None = None
 
@@ -89,6 +94,10 @@ class Authorization:
             )
         if self.jwks is not None and len(self.issuers) != 1:
             raise AuthorizationError("jwks is for one issuer\nhint: give jwks_url as a mapping")
+        if _RATE.fullmatch(self.failures) is None:
+            raise AuthorizationError(
+                f"failures={self.failures!r} is no rate\nhint: 600/m, 10/s, 36000/h, or off for no limit"
+            )
         unknown = [name for name in self.algorithms if name not in FAMILIES]
         if unknown or not self.algorithms or isinstance(self.algorithms, str):
             raise AuthorizationError(f"algorithms {unknown} are not accepted\nhint: of {', '.join(FAMILIES)}")
@@ -119,7 +128,8 @@ class Authorization:
         """Return the record that the variables MCPFACTORY_AUTH_* describe; None when there are none.
 
         MCPFACTORY_AUTH_ISSUER, MCPFACTORY_AUTH_RESOURCE and MCPFACTORY_AUTH_JWKS_URL belong together;
-        MCPFACTORY_AUTH_SCOPES (required of every request) and MCPFACTORY_AUTH_AUDIENCE are words with spaces between.
+        MCPFACTORY_AUTH_SCOPES (required of every request) and MCPFACTORY_AUTH_AUDIENCE are words with spaces between;
+        MCPFACTORY_AUTH_FAILURES is a rate.
 
         Raises:
             AuthorizationError: one is missing, unknown or wrong: half a configuration must not leave a server open.
@@ -127,7 +137,7 @@ class Authorization:
         given = {name.removeprefix(PREFIX): value for name, value in environ.items() if name.startswith(PREFIX)}
         if not given:
             return None
-        unknown = given.keys() - {"ISSUER", "RESOURCE", "JWKS_URL", "SCOPES", "AUDIENCE"}
+        unknown = given.keys() - {"ISSUER", "RESOURCE", "JWKS_URL", "SCOPES", "AUDIENCE", "FAILURES"}
         absent = [name for name in ("ISSUER", "RESOURCE", "JWKS_URL") if not given.get(name)]
         if unknown or absent:
             wrong = [f"{PREFIX}{name} is unknown" for name in sorted(unknown)]
@@ -139,6 +149,7 @@ class Authorization:
             jwks_url=given["JWKS_URL"],
             required_scopes=given.get("SCOPES", "").split(),
             audiences=given.get("AUDIENCE", "").split(),
+            failures=given.get("FAILURES", DEFAULT_FAILURES),
         )
 
 

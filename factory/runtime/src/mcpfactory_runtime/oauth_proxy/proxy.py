@@ -14,7 +14,6 @@ import re
 import secrets
 import time
 from base64 import urlsafe_b64encode
-from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -35,6 +34,7 @@ from mcpfactory_runtime.oauth_proxy.clients import (
 )
 from mcpfactory_runtime.oauth_proxy.documents import ClientDocuments
 from mcpfactory_runtime.oauth_proxy.grants import GRANT_SECONDS, LOGIN_SECONDS, GrantStore
+from mcpfactory_runtime.oauth_proxy.logins import LoginCount
 from mcpfactory_runtime.oauth_proxy.pages import consent_page, error_page
 from mcpfactory_runtime.oauth_proxy.providers import LoginProvider, ProviderRefusedError
 from mcpfactory_runtime.oauth_proxy.tokens import TokenKeys, digest
@@ -48,7 +48,6 @@ Json = dict[str, Any]
 log = logging.getLogger("mcpfactory_runtime")
 
 _SHORTEST_SECRET: Final = 16
-_MOST_LOGINS: Final = 5000  # that this process begins in `LOGIN_SECONDS`: each is kept for so long
 _LONGEST_STATE: Final = 2000
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")  # S256 (RFC 7636 §4.2)
 _VERIFIER: Final = re.compile(r"[A-Za-z0-9._~-]{43,128}")
@@ -67,12 +66,13 @@ _PAGE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LoginRequest:
-    """A request to an endpoint: its fields (of the query, or of a form), JSON body, and cookies."""
+    """A request to an endpoint: its fields (of the query, or of a form), JSON body, cookies, and the address that it came from."""
 
     method: str
     fields: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
     cookies: Mapping[str, str] = field(default_factory=dict)
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class OAuthProxy:
         self._cookie = f"{'__Host-' if self._secure else ''}mcp-login-{digest(self.issuer)[:8]}"
         self._grants = GrantStore(MemoryStore())
         self._documents = ClientDocuments(fetch, clock)
-        self._begun: deque[float] = deque()
+        self._logins = LoginCount(LOGIN_SECONDS)
         self._name = "this server"
         self._supported: Callable[[], Sequence[str]] = lambda: union(required_scopes)
 
@@ -340,12 +340,8 @@ class OAuthProxy:
             )
         if request.fields.get("decision") != "allow":
             return self._back(agreed["redirect_uri"], agreed["state"], error="access_denied")
-        now = self._clock()
-        while self._begun and self._begun[0] <= now - LOGIN_SECONDS:
-            self._begun.popleft()
-        if len(self._begun) >= _MOST_LOGINS:
+        if not self._logins.may_begin(request.address, self._clock()):
             return _page(503, error_page("Too many logins are under way. Try again in some minutes."))
-        self._begun.append(now)
         verifier = secrets.token_urlsafe(48)
         state = await self._grants.begin_login({**agreed, "verifier": verifier})
         return _redirect(self._provider.login_url(f"{self.issuer}/auth/callback", state, _challenge(verifier)))

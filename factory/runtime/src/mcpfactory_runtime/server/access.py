@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.auth import providers
@@ -36,7 +36,7 @@ def read_access(environ: Mapping[str, str]) -> Authorization | OAuthProxy | None
     MCPFACTORY_AUTH_PROVIDER names a provider, MCPFACTORY_AUTH_RESOURCE the endpoint as clients write it. A provider is described by
     MCPFACTORY_AUTH_URL, MCPFACTORY_AUTH_REALM, MCPFACTORY_AUTH_DOMAIN, MCPFACTORY_AUTH_TENANT, MCPFACTORY_AUTH_CLIENT_ID,
     MCPFACTORY_AUTH_CLIENT_SECRET, MCPFACTORY_AUTH_ALLOW, MCPFACTORY_AUTH_KEYS, MCPFACTORY_AUTH_AUTHORIZE_URL,
-    MCPFACTORY_AUTH_TOKEN_URL and MCPFACTORY_AUTH_USERINFO_URL. Without a provider: see `Authorization.from_environment`.
+    MCPFACTORY_AUTH_TOKEN_URL and MCPFACTORY_AUTH_USERINFO_URL; MCPFACTORY_AUTH_FAILURES is for all. Without a provider: see `Authorization.from_environment`.
 
     Raises:
         AuthorizationError: something is missing, unknown or wrong: half a configuration must not leave a server open.
@@ -45,7 +45,7 @@ def read_access(environ: Mapping[str, str]) -> Authorization | OAuthProxy | None
     if f"{PREFIX}PROVIDER" not in environ:
         return Authorization.from_environment(environ)
     given = {name.removeprefix(PREFIX): value for name, value in environ.items() if name.startswith(PREFIX)}
-    name = given.pop("PROVIDER")
+    name, failures = given.pop("PROVIDER"), given.pop("FAILURES", None)
     row = _PROVIDERS.get(name)
     if row is None:
         raise AuthorizationError(f"{PREFIX}PROVIDER: there is no {name!r}\nhint: one of {', '.join(_PROVIDERS)}")
@@ -59,7 +59,13 @@ def read_access(environ: Mapping[str, str]) -> Authorization | OAuthProxy | None
     options: dict[str, Any] = {"required_scopes": given.get("SCOPES", "").split()}
     if "AUDIENCE" in row.optional:
         options["audiences"] = given.get("AUDIENCE", "").split()
-    return row.make(given["RESOURCE"], given, options)
+    made = row.make(given["RESOURCE"], given, options)
+    if failures is None:
+        return made
+    if isinstance(made, Authorization):
+        return replace(made, failures=failures)
+    made.authorization = replace(made.authorization, failures=failures)
+    return made
 
 
 def forget_secrets() -> None:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from importlib.util import find_spec
 from inspect import isawaitable
+from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -27,6 +28,8 @@ from mcpfactory_runtime.auth.tokens import (
 from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
 from mcpfactory_runtime.revisions import wire_names
+from mcpfactory_runtime.transports.http.failures import FailureLimit
+from mcpfactory_runtime.transports.http.wire import address_of
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.auth.authorization import Authorization, Fetch, Verify
@@ -91,6 +94,7 @@ class AccessGate:
         self._paths = metadata_paths(auth.resource, endpoint)
         self._keys = {issuer: KeyCache(auth.jwks) for issuer in auth.issuers}
         self._locks = {issuer: asyncio.Lock() for issuer in auth.issuers}
+        self._failures = FailureLimit(auth.failures)
         self.hosts = frozenset({urlsplit(auth.resource).hostname or ""})
 
     def document(self, path: str) -> dict[str, Any] | None:
@@ -120,14 +124,22 @@ class AccessGate:
         scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"authorization"]
         if isinstance(token, BearerChallenge):
             return self._refused(token)
+        address = address_of(scope)
+        wait = self._failures.attempt(address, token)
+        if wait:
+            return _too_many(wait)
         try:
-            return await self._read(token)
+            principal = await self._read(token)
         except TokenError as error:
+            self._failures.bad(token)
             return self._refused(BearerChallenge(401, "invalid_token", str(error), self._required))
         except OSError as error:
+            self._failures.undecided(address)
             log.error("access tokens cannot be checked: %s", error)
             text = "Access tokens cannot be checked now. hint: try again later\n"
             return Rejection(503, None, text, {"retry-after": "5"})
+        self._failures.good(address, token)
+        return principal
 
     def authorize(self, principal: Principal | str, body: Any) -> Rejection | None:
         """Whether the principal's scopes are enough for the request, or for each request of a batch."""
@@ -197,6 +209,11 @@ class AccessGate:
         else:
             if not usable:
                 log.warning("keys of %s: %s is not a JWK Set", issuer, url)
+
+
+def _too_many(wait: float) -> Rejection:
+    text = "Too many access tokens from this address were bad. hint: try again later\n"
+    return Rejection(429, None, text, {"retry-after": str(ceil(wait)), "cache-control": "no-store"})
 
 
 def create_gate(auth: Authorization | None, server: Host, endpoint: str) -> AccessGate | OpenGate:

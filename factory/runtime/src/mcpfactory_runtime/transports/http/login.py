@@ -10,7 +10,7 @@ from mcpfactory_runtime.oauth_proxy.proxy import LoginReply, LoginRequest
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.http import Rejection
-from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, read_body, reject
+from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, address_of, read_body, reject
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.oauth_proxy.proxy import OAuthProxy
@@ -50,7 +50,7 @@ class LoginEndpoints:
         if fields is None:
             await reject(send, Rejection(400, None, "A parameter is there twice, or there are too many of them\n"))
             return
-        asked = LoginRequest(method, fields, body, _cookies(scope["headers"]))
+        asked = LoginRequest(method, fields, body, _cookies(scope["headers"]), address_of(scope))
         await _send(send, await self._proxy.answer(place, asked))
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "Receive",
     "Scope",
     "Send",
+    "address_of",
     "client_of",
     "is_stream",
     "read_body",
@@ -79,7 +80,12 @@ def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 def client_of(principal: str, scope: Scope) -> str:
     """Return who a client is: by its token or, failing that, by its address."""
-    return principal or f"at {(scope.get('client') or [''])[0]}"
+    return principal or f"at {address_of(scope)}"
+
+
+def address_of(scope: Scope) -> str:
+    """Return the address that a request came from; "" where the connection has none."""
+    return str((scope.get("client") or [""])[0])
 
 
 async def read_body(receive: Receive, limit: int) -> bytes | None:
