@@ -12,6 +12,7 @@
   python -m benchmarks agreement           whether servers take what their listed schemas say (see benchmarks/agreement.py)
   python -m benchmarks state               what status and inbox cost after 100,000 events, and with 1,000 servers (see benchmarks/state.py)
   python -m benchmarks staging             which API documents arrive in staging (see benchmarks/staging)
+  python -m benchmarks libraries           what libraries would cost a server's start and calls (see benchmarks/libraries.py)
   python -m benchmarks search              how well search mode finds (see benchmarks/search.py)
 Everything measured is saved in benchmarks/results/.
 """
@@ -22,8 +23,10 @@ import argparse
 import json
 import sys
 from collections import defaultdict
+from collections.abc import Callable
+from typing import Final
 
-from benchmarks import agreement, instructions, names, report, search, soak, state
+from benchmarks import agreement, instructions, libraries, names, report, search, soak, state
 from benchmarks.effects import __main__ as effects
 from benchmarks.house import __main__ as house
 from benchmarks.peers import PEERS, prepare
@@ -32,24 +35,23 @@ from benchmarks.workloads import ECHO, OURS, PARTS
 
 Samples = dict[str, dict[str, list[float]]]
 
+_COMMANDS: Final[dict[str, Callable[[list[str]], int | None]]] = {
+    "agreement": agreement.main,
+    "effects": effects.main,
+    "house": house.main,
+    "libraries": libraries.main,
+    "names": names.main,
+    "search": search.main,
+    "staging": staging.main,
+    "state": state.main,
+}
+
 
 def main() -> None:
     """Measures and prints."""
-    if sys.argv[1:2] == ["house"]:
-        house.main(sys.argv[2:])
-        return
-    if sys.argv[1:2] == ["effects"]:
-        sys.exit(effects.main(sys.argv[2:]))
-    if sys.argv[1:2] == ["agreement"]:
-        sys.exit(agreement.main(sys.argv[2:]))
-    if sys.argv[1:2] == ["state"]:
-        sys.exit(state.main(sys.argv[2:]))
-    if sys.argv[1:2] == ["names"]:
-        sys.exit(names.main(sys.argv[2:]))
-    if sys.argv[1:2] == ["staging"]:
-        sys.exit(staging.main(sys.argv[2:]))
-    if sys.argv[1:2] == ["search"]:
-        sys.exit(search.main(sys.argv[2:]))
+    command = _COMMANDS.get(sys.argv[1] if len(sys.argv) > 1 else "")
+    if command is not None:
+        sys.exit(command(sys.argv[2:]))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; or soak; or instructions")
     parser.add_argument("--rounds", type=int, default=5)
