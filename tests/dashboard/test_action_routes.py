@@ -240,6 +240,24 @@ def test_the_login_leads_nowhere_else(acting: str) -> None:
         assert answer.headers["location"] == "/", way
 
 
+def test_a_wrong_token_is_told_above_the_form_which_is_there_again(acting: str) -> None:
+    browser = Browser(acting)
+    answer = browser.post("/login/", {"token": "not mine, but long enough", "next": "/board/"})
+    assert (answer.status, "nobody has this token" in answer.text) == (401, True)
+    assert '<input type="hidden" name="next" value="/board/">' in answer.text
+    assert 'name="token"' in answer.text
+
+
+def test_what_a_channel_offers_is_not_promoted_again_by_who_goes_back(library: Bench, ada: Browser) -> None:
+    for who in ("Ada", "Grace"):
+        Browser(ada.address).login(who).act("bookshop", "approve", channel="production")
+    ada.act("bookshop", "promote", channel="production")
+    page = ada.get("/servers/bookshop/actions/promote/", channel="production", check="1").text
+    assert "production offers bookshop 1.4.0 already" in unescape(page)
+    assert 'name="ticket"' not in page
+    assert happened(library, "bookshop")[2:] == [("promoted", "Ada")]
+
+
 def test_wrong_tokens_are_refused_and_soon_nobody_is_let_in(acting: str) -> None:
     browser = Browser(acting)
     answers = [browser.post("/login/", {"token": f"guess-{number}-0123456789"}).status for number in range(11)]
@@ -345,8 +363,12 @@ def test_a_stage_is_decided_by_whoever_confirmed_exactly_what_was_shown(library:
     assert "servers/atlas/NOTES.md" in checked
     ada.act("atlas", "approve-stage", stage="seen", reason="read")
     assert happened(library, "atlas") == [("approved", "Ada")]
-    page = ada.get("/servers/atlas/actions/reject-stage/", stage="seen", reason="no", shown="another").text
-    assert "what seen shows is not what was checked" in unescape(page)
+    form = ada.confirmation("atlas", "reject-stage", stage="seen", reason="no")
+    shown.write_text("two")
+    page = ada.post("/servers/atlas/actions/reject-stage/", form)
+    assert page.status == 409
+    assert '<th scope="row">shown</th><td>file:NOTES.md sha256:' in page.text
+    assert happened(library, "atlas") == [("approved", "Ada")]
     ada.act("atlas", "reject-stage", stage="seen", reason="no")
     assert happened(library, "atlas")[-1] == ("rejected", "Ada")
 

@@ -22,6 +22,7 @@ __all__ = [
     "Candidate",
     "Channel",
     "DryRun",
+    "Expect",
     "Factory",
     "Host",
     "Http",
@@ -67,6 +68,14 @@ Channel = Annotated[
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check everything, say what would be done, and change nothing.")
+]
+Expect = Annotated[
+    str,
+    typer.Option(
+        "--expect",
+        metavar="TOKEN",
+        help="Do it only while all is as it was seen: `expect` of `mcpfactory inbox --json` or of a dry run.",
+    ),
 ]
 Factory = Annotated[
     str,

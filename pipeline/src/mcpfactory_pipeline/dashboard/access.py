@@ -94,14 +94,23 @@ def _in_file(file: Path) -> dict[str, str]:
     return people
 
 
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """What a ticket confirms, until when, and what its reader saw, in words."""
+
+    about: str
+    until: float
+    seen: Mapping[str, str]
+
+
 @dataclass(slots=True)
 class DashboardSession:
-    """Somebody who may act. `message` is what the next page tells; `tickets` are (what, until when) by hash."""
+    """Somebody who may act. `message` is what the next page tells; `tickets` are kept by hash."""
 
     actor: str
     until: float
     message: str = ""
-    tickets: dict[str, tuple[str, float]] = field(default_factory=dict)
+    tickets: dict[str, Ticket] = field(default_factory=dict)
 
 
 class DashboardAccess:
@@ -147,26 +156,28 @@ class DashboardAccess:
         actor = self._person(token)
         return self._bearers.setdefault(actor, DashboardSession(actor, 0.0))
 
-    def ticket(self, session: DashboardSession, *about: object) -> str:
-        """Return a ticket for one thing, to be taken once."""
+    def ticket(self, session: DashboardSession, *about: object, seen: Mapping[str, str] | None = None) -> str:
+        """Return a ticket for one thing, to be taken once; `seen` is what its reader saw, in words."""
         ticket = secrets.token_urlsafe(32)
         while len(session.tickets) >= _MAX_TICKETS:
             del session.tickets[next(iter(session.tickets))]
-        session.tickets[_hash(ticket)] = (json.dumps(about, sort_keys=True), self._clock() + _TICKET_SECONDS)
+        named = json.dumps(about, sort_keys=True)
+        session.tickets[_hash(ticket)] = Ticket(named, self._clock() + _TICKET_SECONDS, dict(seen or {}))
         return ticket
 
-    def use_ticket(self, session: DashboardSession, ticket: str, *about: object) -> None:
-        """Use a ticket up, so that nobody can use it again.
+    def use_ticket(self, session: DashboardSession, ticket: str, *about: object) -> Mapping[str, str]:
+        """Use a ticket up, so that nobody can use it again, and return what its reader saw.
 
         Raises:
             AccessError: when the ticket is not for this.
         """
-        what, until = session.tickets.pop(_hash(ticket), ("", 0.0))
-        if until <= self._clock() or what != json.dumps(about, sort_keys=True):
+        found = session.tickets.pop(_hash(ticket), None)
+        if found is None or found.until <= self._clock() or found.about != json.dumps(about, sort_keys=True):
             raise AccessError(
                 "nothing was done: this was confirmed before, or too late, or not by you",
                 hint="open the page of the action again: it says how things are now",
             )
+        return found.seen
 
     def _person(self, token: str) -> str:
         now = self._clock()

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PipelineError, PromotionError
 from mcpfactory_pipeline.base.ids import acting_as
 from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, DashboardSession
 from mcpfactory_pipeline.dashboard.actions import (
@@ -105,13 +105,21 @@ class ActionRoutes:
     async def _login_page(self, request: Request) -> Response:
         links = Links(request.url.path)
         return HTMLResponse(
-            render_form("login.html", links, self.visitor(request), next=_next_path(request.query_params))
+            render_form("login.html", links, self.visitor(request), next=_next_path(request.query_params), error=None)
         )
 
     async def _login(self, request: Request) -> Response:
         refuse_foreign_origin(request, program=False)
         given = await read_body(request)
-        secret = self.access.login(str(given.get("token", "")))
+        try:
+            secret = self.access.login(str(given.get("token", "")))
+        except AccessError as error:
+            if wants_json(request):
+                raise
+            page = render_form(
+                "login.html", Links(request.url.path), self.visitor(request), next=_next_path(given), error=error
+            )
+            return HTMLResponse(page, error.status)
         answer = RedirectResponse(_next_path(given), 303)
         answer.set_cookie(
             COOKIE, secret, httponly=True, samesite="strict", path="/", secure=request.url.scheme == "https"
@@ -132,28 +140,51 @@ class ActionRoutes:
         action, explain = _action(request), wants_json(request) or "check" in request.query_params
         values = values_of(action, request.query_params)
         view = await run_in_threadpool(
-            self._action_page, session.actor, request.path_params["name"], action, values, explain
+            self._action_page, session, request.path_params["name"], action, values, explain=explain
         )
-        if view.ready:
-            ticket = self.access.ticket(session, view.server, action.name, dict(view.settled))
-            view = replace(view, ticket=ticket)
-        if wants_json(request):
-            return JSONResponse(to_json(view))
-        links = Links(request.url.path, query=dict(request.query_params))
-        return HTMLResponse(render_form("action.html", links, self.visitor(request), view=view))
+        return self._action_response(request, view)
 
     def _action_page(
-        self, actor: str, name: str, action: Action, values: Mapping[str, str], explain: bool
+        self,
+        session: DashboardSession,
+        name: str,
+        action: Action,
+        values: Mapping[str, str],
+        *,
+        explain: bool = True,
+        before: Mapping[str, str] | None = None,
     ) -> ActionPage:
-        with acting_as(actor):
-            return action_page(Workspace.find(self._root), self._reader.server(name), action, values, explain=explain)
+        """Return the page of an action with a ticket where it can be confirmed; `before` is what its reader saw last."""
+        with acting_as(session.actor):
+            detail = self._reader.server(name)
+            view = action_page(Workspace.find(self._root), detail, action, values, explain=explain, before=before)
+        if not view.ready:
+            return view
+        ticket = self.access.ticket(session, view.server, action.name, dict(view.settled), seen=view.basis)
+        return replace(view, ticket=ticket)
+
+    def _action_response(self, request: Request, view: ActionPage, error: PipelineError | None = None) -> Response:
+        """Return the page of an action; with an `error` it is asked again, as things are otherwise than they were."""
+        status = 409 if error else 200
+        if wants_json(request):
+            said = {"error": {"message": str(error), "hint": error.hint}} if error else {}
+            return JSONResponse({**said, **to_json(view)}, status)
+        links = Links(request.url.path, query=dict(request.query_params))
+        return HTMLResponse(render_form("action.html", links, self.visitor(request), view=view), status)
 
     async def _act(self, request: Request) -> Response:
         session, action = self.require_session(request), _action(request)
         name, given = request.path_params["name"], await read_body(request)
         values = values_of(action, given)
-        self.access.use_ticket(session, str(given.get("ticket", "")), name, action.name, values)
-        result = await run_in_threadpool(self._perform, session.actor, name, action, values)
+        seen = self.access.use_ticket(session, str(given.get("ticket", "")), name, action.name, values)
+        try:
+            result = await run_in_threadpool(self._perform, session.actor, name, action, values)
+        except PromotionError as error:
+            self._reader.forget()
+            view = await run_in_threadpool(self._action_page, session, name, action, values, before=seen)
+            if not view.changes and not view.problem:
+                view = replace(view, problem=str(error), hint=error.hint)
+            return self._action_response(request, view, error)
         self._reader.forget()
         if wants_json(request):
             return JSONResponse({"server": name, "action": action.name, "says": result.message, "run": result.run})

@@ -6,7 +6,7 @@ Every action is checked before it can be confirmed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PipelineError, PromotionError
@@ -15,6 +15,7 @@ from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.waive import waive
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.promotion import decision, promote, stage_decision
+from mcpfactory_pipeline.promotion.basis import BasisChange, StaleDecisionError, basis_changes
 from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -51,12 +52,16 @@ class ActionCall:
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """What happens, or has happened, in words; the values that were resolved from defaults; and the run that was begun."""
+    """What happens, or has happened, in words; the values that were resolved from defaults; and the run that was begun.
+
+    `basis` is what the decision rests on, part by part (`promotion.basis`).
+    """
 
     message: str
     details: tuple[str, ...] = ()
     resolved: Mapping[str, str] = field(default_factory=dict)
     run: str = ""
+    basis: Mapping[str, str] = field(default_factory=dict)
 
 
 ActionChoices = Callable[[Workspace, ServerDetail], tuple[str, ...]]
@@ -69,7 +74,7 @@ class ActionField:
     name: str
     label: str
     about: str = ""
-    kind: str = "text"  # text, choice, date, flag
+    kind: str = "text"  # text, choice, date, flag, hidden
     required: bool = False
     values: ActionChoices = lambda _workspace, _detail: ()
 
@@ -134,12 +139,18 @@ def _decide(
     def perform(call: ActionCall) -> ActionResult:
         channel = call.values["channel"]
         chosen = {"candidate": call.values.get("candidate") or None} if of_candidate else {}
-        decided = function(call.workspace, call.server, channel, **call.options, **chosen)
+        decided = function(
+            call.workspace, call.server, channel, **call.options, **chosen, expect=call.values.get("expect", "")
+        )
+        if decided.get("already"):
+            raise PromotionError(
+                f"{channel} offers {call.server} {decided['version']} already", hint="nothing is to be done"
+            )
         candidate = str(decided.get("candidate") or "")
         what = f"{call.server} {decided.get('version')} ({candidate})"
         message = sentence.format(what=what, server=call.server, channel=channel)
-        resolved = {"candidate": candidate} if of_candidate and candidate else {}
-        return ActionResult(message, tuple(decided.get("proof", ())), resolved)
+        resolved = {"expect": decided["expect"]} | ({"candidate": candidate} if of_candidate and candidate else {})
+        return ActionResult(message, tuple(decided.get("proof", ())), resolved, basis=decided["basis"])
 
     return perform
 
@@ -149,14 +160,11 @@ def _decide_stage(function: Callable[..., Mapping[str, Any]], word: str) -> Call
 
     def perform(call: ActionCall) -> ActionResult:
         stage = call.values["stage"]
-        checked = function(call.workspace, call.server, stage, **{**call.options, "dry_run": True})
-        shown = str(checked["fingerprint"])
-        if call.values.get("shown", shown) != shown:
-            raise PromotionError(f"what {stage} shows is not what was checked", hint="look at it again")
-        made = checked if call.dry_run else function(call.workspace, call.server, stage, **call.options)
+        made = function(call.workspace, call.server, stage, **call.options, expect=call.values.get("expect", ""))
         seen = [" ".join(filter(None, (item["part"], item["text"], item["file"]))) for item in made["shown"]]
         details = tuple(filter(None, (*seen, made["missing"])))
-        return ActionResult(f"{stage} of {call.server} is {word}", details, {"shown": shown})
+        message = f"{stage} of {call.server} is {word}"
+        return ActionResult(message, details, {"expect": made["expect"]}, basis=made["basis"])
 
     return perform
 
@@ -190,7 +198,7 @@ _REQUIRED_REASON: Final = ActionField("reason", "Reason", "Kept in the history."
 
 
 _STAGE: Final = ActionField("stage", "Stage", kind="choice", required=True, values=_deciding)
-_SHOWN: Final = ActionField("shown", "Shown", "What was shown, as a hash; the check fills it in.")
+_EXPECT: Final = ActionField("expect", "Seen", "The token of what was seen; the check fills it in.", "hidden")
 
 
 def _channel(values: ActionChoices) -> ActionField:
@@ -204,35 +212,35 @@ ACTIONS: Final[dict[str, Action]] = {
             "approve",
             "Approve",
             "Say that a candidate may go into a channel; it is not moved yet.",
-            (_channel(_approving), _CANDIDATE, _REASON),
+            (_channel(_approving), _CANDIDATE, _REASON, _EXPECT),
             _decide(decision.approve, "{what} is approved for {channel}; it is not moved yet"),
         ),
         Action(
             "reject",
             "Reject",
             "Say that a candidate may not go into a channel; its approvals are gone.",
-            (_channel(_approving), _CANDIDATE, _REQUIRED_REASON),
+            (_channel(_approving), _CANDIDATE, _REQUIRED_REASON, _EXPECT),
             _decide(decision.reject, "{what} is rejected for {channel}; its approvals are gone"),
         ),
         Action(
             "approve-stage",
             "Approve a stage",
             "Say that what a stage of kind approval shows is as it should be.",
-            (_STAGE, _REASON, _SHOWN),
+            (_STAGE, _REASON, _EXPECT),
             _decide_stage(stage_decision.approve_stage, "approved"),
         ),
         Action(
             "reject-stage",
             "Reject a stage",
             "Say that what a stage of kind approval shows may not pass.",
-            (_STAGE, _REQUIRED_REASON, _SHOWN),
+            (_STAGE, _REQUIRED_REASON, _EXPECT),
             _decide_stage(stage_decision.reject_stage, "rejected"),
         ),
         Action(
             "promote",
             "Promote",
             "Move a candidate into a channel when the channel's policy allows it.",
-            (_channel(_channels), _CANDIDATE, _REASON),
+            (_channel(_channels), _CANDIDATE, _REASON, _EXPECT),
             _decide(promote.promote, "{what} is in {channel}"),
         ),
         Action(
@@ -249,6 +257,7 @@ ACTIONS: Final[dict[str, Action]] = {
                     values=_candidates,
                 ),
                 _REQUIRED_REASON,
+                _EXPECT,
             ),
             _decide(promote.rollback, "{what} is back in {channel}, which is held"),
         ),
@@ -256,7 +265,7 @@ ACTIONS: Final[dict[str, Action]] = {
             "hold",
             "Hold",
             "Keep a channel as it is, until it is released.",
-            (_channel(_free), _REQUIRED_REASON),
+            (_channel(_free), _REQUIRED_REASON, _EXPECT),
             _decide(
                 decision.hold,
                 "{channel} of {server} is held: neither a run nor a promotion moves it",
@@ -267,7 +276,7 @@ ACTIONS: Final[dict[str, Action]] = {
             "release",
             "Release",
             "Lift a hold: the channel may move again.",
-            (_channel(_held), _REASON),
+            (_channel(_held), _REASON, _EXPECT),
             _decide(
                 decision.release, "{channel} of {server} is released: the next run may move it", of_candidate=False
             ),
@@ -333,7 +342,8 @@ class FormInput:
 class ActionPage:
     """An action at a server. `ready` says that it can be confirmed: with exactly the values of `settled`, and the ticket, once.
 
-    `happens` is what would happen, in words; `problem` why it cannot be done now, with a `hint`.
+    `happens` is what would happen, in words; `problem` why it cannot be done now, with a `hint`. `changes` is what has changed
+    since its reader looked last, `basis` what the decision rests on now.
     """
 
     workspace: str
@@ -348,6 +358,8 @@ class ActionPage:
     problem: str
     hint: str
     ticket: str
+    changes: tuple[BasisChange, ...] = ()
+    basis: Mapping[str, str] = field(default_factory=dict)
 
 
 def values_of(action: Action, given: Mapping[str, object]) -> dict[str, str]:
@@ -362,13 +374,23 @@ def values_of(action: Action, given: Mapping[str, object]) -> dict[str, str]:
 
 
 def action_page(
-    workspace: Workspace, detail: ServerDetail, action: Action, values: Mapping[str, str], *, explain: bool
+    workspace: Workspace,
+    detail: ServerDetail,
+    action: Action,
+    values: Mapping[str, str],
+    *,
+    explain: bool,
+    before: Mapping[str, str] | None = None,
 ) -> ActionPage:
-    """Return the page with these values; with all that are required, the action is checked. `explain`: say what is missing."""
+    """Return the page with these values; with all that are required, the action is checked. `explain`: say what is missing.
+
+    With the token of an earlier check it says what has changed since, `before` being what that one rested on, in words.
+    """
     inputs = tuple(_input(workspace, detail, one, values) for one in action.fields)
     full = {one.name: one.value for one in inputs if one.value}
     missing = [one.label for one in inputs if one.required and not one.value]
     result, problem, hint = ActionResult(""), "", ""
+    changes: tuple[BasisChange, ...] = ()
     if missing:
         problem = f"{missing[0]} is missing" if explain else ""
         if not next(one for one in inputs if one.label == missing[0]).values and missing[0] == "Channel":
@@ -377,8 +399,14 @@ def action_page(
                 "the server's page has its channels",
             )
     else:
+        call = ActionCall(workspace, detail.facts.name, full, dry_run=True)
         try:
-            result = action.perform(ActionCall(workspace, detail.facts.name, full, dry_run=True))
+            try:
+                result = action.perform(call)
+            except StaleDecisionError as error:
+                changes = basis_changes(full["expect"], error.basis, before)
+                full = {name: value for name, value in full.items() if name != "expect"}
+                result = action.perform(replace(call, values=full))
         except PipelineError as error:
             problem, hint = str(error), error.hint
     ready = not (missing or problem)
@@ -388,13 +416,15 @@ def action_page(
         action=action.name,
         title=action.title,
         about=action.about,
-        inputs=inputs,
+        inputs=tuple(one for one in inputs if one.kind != "hidden"),
         ready=ready,
         happens=(result.message, *result.details) if ready else (),
         settled={**full, **result.resolved} if ready else {},
         problem=problem,
         hint=hint,
         ticket="",
+        changes=changes,
+        basis=result.basis,
     )
 
 

@@ -29,6 +29,7 @@ from mcpfactory_pipeline.plan.policy import (
     unhold_command,
 )
 from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.promotion.basis import channel_basis, require_basis
 from mcpfactory_pipeline.promotion.proof import proof_lines
 from mcpfactory_pipeline.promotion.signatures import require_key, sign_decision, unsigned_approvals
 from mcpfactory_pipeline.promotion.stage_decision import stage_blockers
@@ -66,6 +67,7 @@ class Decision:
     channels: tuple[ChannelPolicy, ...]
     dry_run: bool
     recorded: list[Event] = field(default_factory=list)
+    expect: str = ""
 
     @property
     def events(self) -> list[Event]:
@@ -94,6 +96,16 @@ class Decision:
         signed = sign_decision(key, self.state.server, event, facts) if key else {}
         self.recorded.append(self.transaction.append(event, **facts, **signed, stage=stage))
         return about
+
+    def rest_on(self, candidate: str | None = None) -> dict[str, Any]:
+        """Return what the decision rests on, as a token and in words, before anything is recorded.
+
+        Raises:
+            StaleDecisionError: it is not what the token `expect` stands for.
+        """
+        basis = channel_basis(self.state, self.policy, candidate)
+        require_basis(self.expect, basis, f"{self.policy.name} of {self.state.server}")
+        return {"expect": basis.token, "basis": dict(basis.parts)}
 
     def blockers(self, candidate: str, clock: Clock) -> list[Blocker]:
         """Return what stands between a candidate and the channel, as things are now."""
@@ -126,11 +138,14 @@ def open_decision(
     channel: str,
     *,
     dry_run: bool = False,
+    expect: str = "",
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
     store: Store | None = None,
 ) -> Iterator[Decision]:
     """Hold a server's state for a decision about a channel; a dry run checks everything and writes nothing.
+
+    `expect` is the token of what its maker saw (`promotion.basis`); "" asks for nothing.
 
     Raises:
         NotFoundError: for an unknown server or channel.
@@ -141,7 +156,7 @@ def open_decision(
     policy = find_channel(channels, channel)
     known = tuple(stages or workspace_stages(workspace))
     with (store or Store(workspace, clock)).transaction(server, rehearsal=dry_run) as transaction:
-        yield Decision(workspace, transaction, policy, known, channels, dry_run)
+        yield Decision(workspace, transaction, policy, known, channels, dry_run, expect=expect)
 
 
 def choose_candidate(state: ServerState, wanted: str | None, channel: ChannelPolicy | None = None) -> str:
@@ -184,6 +199,7 @@ def approve(
     reason: str = "",
     key: Path | None = None,
     dry_run: bool = False,
+    expect: str = "",
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
@@ -197,9 +213,12 @@ def approve(
             did not pass its checks or is not in the channel before, or an approval has to be signed.
         ConfigError: the key cannot sign.
     """
-    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
+    with open_decision(
+        workspace, server, channel, dry_run=dry_run, expect=expect, stages=stages, clock=clock
+    ) as decision:
         require_key(workspace, key, f"an approval for {channel}", signed=decision.policy.signed)
         chosen = choose_candidate(decision.state, candidate, decision.policy)
+        rests_on = decision.rest_on(chosen)
         known = decision.state.candidates[chosen]
         _require_approver(decision, lifts=chosen in withdrawals(decision.transaction.events, channel))
         if missing := failed_checks(decision.checks, known):
@@ -227,7 +246,7 @@ def approve(
         made = decision.record("approved", chosen, reason, key=key)
         blockers = [asdict(one) for one in decision.blockers(chosen, clock)]
         about = {"waived": waived, "proof": proof_lines(known), "blockers": blockers, "lifted": lifted}
-        return {**made, **about}
+        return {**made, **about, **rests_on}
 
 
 def _lacks_signature(decision: Decision, candidate: str) -> bool:
@@ -260,6 +279,7 @@ def reject(
     candidate: str | None = None,
     key: Path | None = None,
     dry_run: bool = False,
+    expect: str = "",
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
@@ -270,17 +290,20 @@ def reject(
     Raises:
         PromotionError: as `approve` does.
     """
-    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
+    with open_decision(
+        workspace, server, channel, dry_run=dry_run, expect=expect, stages=stages, clock=clock
+    ) as decision:
         require_key(workspace, key, f"a rejection for {channel}", signed=decision.policy.signed)
-        _require_approver(decision)
         chosen = choose_candidate(decision.state, candidate, decision.policy)
+        rests_on = decision.rest_on(chosen)
+        _require_approver(decision)
         release = decision.state.channels.get(channel)
         if release is not None and release.candidate == chosen:
             raise PromotionError(
                 f"candidate {chosen} of {server} is in {channel} already",
                 hint=f"mcpfactory pipeline rollback {server} --channel {channel} --reason '…'",
             )
-        return decision.record("rejected", chosen, reason, key=key)
+        return decision.record("rejected", chosen, reason, key=key) | rests_on
 
 
 def hold(
@@ -291,6 +314,7 @@ def hold(
     reason: str,
     key: Path | None = None,
     dry_run: bool = False,
+    expect: str = "",
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
     stage: str | None = None,
@@ -304,15 +328,16 @@ def hold(
         PromotionError: when it is held, or a hold has to be signed.
     """
     with open_decision(
-        workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock, store=store
+        workspace, server, channel, dry_run=dry_run, expect=expect, stages=stages, clock=clock, store=store
     ) as decision:
         require_key(workspace, key, f"a hold of {channel}", signed=decision.policy.signed and stage is None)
+        rests_on = decision.rest_on()
         if known := decision.state.holds.get(channel):
             raise PromotionError(
                 f"{channel} of {server} is {describe_decision('held', known)}",
                 hint=unhold_command(server, decision.policy),
             )
-        return decision.record("held", None, reason, key=key, stage=stage)
+        return decision.record("held", None, reason, key=key, stage=stage) | rests_on
 
 
 def release(
@@ -323,6 +348,7 @@ def release(
     reason: str = "",
     key: Path | None = None,
     dry_run: bool = False,
+    expect: str = "",
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
@@ -331,14 +357,17 @@ def release(
     Raises:
         PromotionError: when there is none, or it has to be signed.
     """
-    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
+    with open_decision(
+        workspace, server, channel, dry_run=dry_run, expect=expect, stages=stages, clock=clock
+    ) as decision:
         require_key(workspace, key, f"the release of {channel}", signed=decision.policy.signed)
+        rests_on = decision.rest_on()
         if channel not in decision.state.holds:
             held = ", ".join(sorted(decision.state.holds))
             raise PromotionError(
                 f"{channel} of {server} is not held", hint=f"held: {held}" if held else "mcpfactory inbox lists holds"
             )
-        return decision.record("released", None, reason, key=key)
+        return decision.record("released", None, reason, key=key) | rests_on
 
 
 def retire(

@@ -30,6 +30,7 @@ def promote(
     candidate: str | None = None,
     reason: str = "",
     dry_run: bool = False,
+    expect: str = "",
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
@@ -47,11 +48,14 @@ def promote(
     """
     read_keep(workspace)  # a setting that cannot be used is said before anything moves
     require_sound(workspace, workspace.server(server).name)
-    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
+    with open_decision(
+        workspace, server, channel, dry_run=dry_run, expect=expect, stages=stages, clock=clock
+    ) as decision:
         chosen = choose_candidate(decision.state, candidate, decision.policy)
+        rests_on = decision.rest_on(chosen)
         if (offered := decision.state.channels.get(channel)) and offered.candidate == chosen:
             _fill_channel(decision, chosen)
-            return {**decision.about(chosen), "already": True, "pruned": {}}
+            return {**decision.about(chosen), "already": True, "pruned": {}, **rests_on}
         _refuse_older(decision, chosen)
         if blockers := decision.blockers(chosen, clock):
             raise PromotionError(
@@ -61,7 +65,7 @@ def promote(
         _fill_channel(decision, chosen)
         made = decision.record("promoted", chosen, reason)
     pruned = {} if dry_run else prune_by_policy(workspace, [server])
-    return {**made, "already": False, "pruned": pruned}
+    return {**made, "already": False, "pruned": pruned, **rests_on}
 
 
 def promote_due(
@@ -119,6 +123,7 @@ def rollback(
     reason: str,
     candidate: str | None = None,
     dry_run: bool = False,
+    expect: str = "",
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
     stage: str | None = None,
@@ -135,8 +140,9 @@ def rollback(
         PromotionError: when there is none, or its bytes are not on this machine.
     """
     with open_decision(
-        workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock, store=store
+        workspace, server, channel, dry_run=dry_run, expect=expect, stages=stages, clock=clock, store=store
     ) as decision:
+        rests_on = decision.rest_on()
         unwanted = (
             {}
             if candidate and decision.policy.source is None
@@ -145,7 +151,7 @@ def rollback(
         chosen, skipped = _earlier_candidate(decision.state, decision.policy, candidate, unwanted)
         _fill_channel(decision, chosen)
         made = decision.record("rolled-back", chosen, reason, stage=stage)
-        return {**made, "skipped": skipped, "unhold": unhold_command(server, decision.policy)}
+        return {**made, "skipped": skipped, "unhold": unhold_command(server, decision.policy), **rests_on}
 
 
 def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence[Event]) -> str:

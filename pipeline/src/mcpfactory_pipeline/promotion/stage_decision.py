@@ -18,6 +18,7 @@ from mcpfactory_pipeline.plan.order import required_stages
 from mcpfactory_pipeline.plan.plan import UP_TO_DATE, plan
 from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, person_key, signing_option
 from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.promotion.basis import Basis, require_basis, stage_basis
 from mcpfactory_pipeline.promotion.signatures import require_key, sign_decision, without_unsigned
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState
@@ -36,6 +37,7 @@ class _StageQuestion:
     policy: ApprovalPolicy
     transaction: Transaction
     shown: Mapping[str, str]
+    basis: Basis
     dry_run: bool
 
     def record(self, event: str, reason: str, key: Path | None, **facts: Any) -> dict[str, Any]:
@@ -50,7 +52,8 @@ class _StageQuestion:
         made = self.transaction.state.decisions[self.stage.name]
         missing = describe_missing(self.policy, made, self.shown)
         found = {"shown": items, "fingerprint": hash_record(self.shown), "missing": missing}
-        return {"server": state.server, **about, **found, "dry_run": self.dry_run}
+        rests_on = {"expect": self.basis.token, "basis": dict(self.basis.parts)}
+        return {"server": state.server, **about, **found, **rests_on, "dry_run": self.dry_run}
 
 
 def approve_stage(
@@ -62,6 +65,7 @@ def approve_stage(
     reason: str = "",
     key: Path | None = None,
     dry_run: bool = False,
+    expect: str = "",
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
@@ -75,7 +79,7 @@ def approve_stage(
             not decide, or has already.
     """
     with _question(
-        workspace, server, stage, candidate=candidate, dry_run=dry_run, stages=stages, clock=clock
+        workspace, server, stage, candidate=candidate, dry_run=dry_run, expect=expect, stages=stages, clock=clock
     ) as question:
         require_key(workspace, key, f"a decision about {stage}", signed=question.policy.signed)
         state = question.transaction.state
@@ -109,6 +113,7 @@ def reject_stage(
     candidate: str | None = None,
     key: Path | None = None,
     dry_run: bool = False,
+    expect: str = "",
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
@@ -121,7 +126,7 @@ def reject_stage(
         PromotionError: as `approve_stage`.
     """
     with _question(
-        workspace, server, stage, candidate=candidate, dry_run=dry_run, stages=stages, clock=clock
+        workspace, server, stage, candidate=candidate, dry_run=dry_run, expect=expect, stages=stages, clock=clock
     ) as question:
         require_key(workspace, key, f"a decision about {stage}", signed=question.policy.signed)
         return question.record("rejected", reason, key, restart=question.policy.restart or None)
@@ -135,6 +140,7 @@ def _question(
     *,
     candidate: str | None,
     dry_run: bool,
+    expect: str,
     stages: Sequence[Stage] | None,
     clock: Clock,
 ) -> Iterator[_StageQuestion]:
@@ -150,7 +156,9 @@ def _question(
     assert stage.approval is not None
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
         shown = _refuse(stages, stage, known, transaction.state, candidate)
-        yield _StageQuestion(stage, stage.approval, transaction, shown, dry_run)
+        basis = stage_basis(transaction.state, name, stage.approval, shown)
+        require_basis(expect, basis, f"{name} of {server}")
+        yield _StageQuestion(stage, stage.approval, transaction, shown, basis, dry_run)
 
 
 def _refuse(

@@ -1,13 +1,13 @@
 """Tools that decide: only what the channel's policy leaves to agents, and only after a person said yes to exactly that.
 
 The order: the policy is asked, then the decision is rehearsed (so that nobody is asked about what cannot be), then the
-person is asked, then it is done to the candidate that the question named. The history has the agent as actor, and who
-said yes.
+person is asked, then it is done to the candidate that the question named, as long as all is as it was when the question was asked. The
+history has the agent as actor, and who said yes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -17,6 +17,7 @@ from mcpfactory_pipeline.base import ids
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.promotion import decision
+from mcpfactory_pipeline.promotion.basis import StaleDecisionError, basis_changes
 from mcpfactory_pipeline.promotion.promote import promote, rollback
 from mcpfactory_pipeline.promotion.stage_decision import approve_stage, reject_stage
 from mcpfactory_pipeline.serve.access import WorkspaceAccess, agent, person
@@ -37,6 +38,14 @@ Reason = Annotated[
     str, Field(description="Why; kept in the history, and shown to the person who is asked.", min_length=1)
 ]
 
+Expect = Annotated[
+    str,
+    Field(
+        description="`expect` of the inbox or the status: refuses the decision when things have changed since they were read."
+    ),
+]
+
+_ASKED: Final = 3  # times that a person is asked while things change
 _FORM: Final[Json] = {
     "type": "object",
     "properties": {"yes": {"type": "boolean", "title": "Yes, do it"}},
@@ -92,46 +101,80 @@ class DecisionTools:
             server.tool(title=title, annotations=hints)(tool)
 
     async def approve(
-        self, ctx: Context, server: Name, reason: Reason, channel: Channel = "production", candidate: Candidate = ""
+        self,
+        ctx: Context,
+        server: Name,
+        reason: Reason,
+        channel: Channel = "production",
+        candidate: Candidate = "",
+        *,
+        expect: Expect = "",
     ) -> DecisionResult:
         """Say that a candidate may go into a channel; it is not moved yet. A person is asked first."""
-        return await self._decide(ctx, "approve", server, channel, reason=reason, candidate=candidate)
+        return await self._decide(ctx, "approve", server, channel, reason=reason, candidate=candidate, expect=expect)
 
     async def reject(
-        self, ctx: Context, server: Name, reason: Reason, channel: Channel = "production", candidate: Candidate = ""
+        self,
+        ctx: Context,
+        server: Name,
+        reason: Reason,
+        channel: Channel = "production",
+        candidate: Candidate = "",
+        *,
+        expect: Expect = "",
     ) -> DecisionResult:
         """Say that a candidate may not go into a channel; its approvals are gone. A person is asked first."""
-        return await self._decide(ctx, "reject", server, channel, reason=reason, candidate=candidate)
+        return await self._decide(ctx, "reject", server, channel, reason=reason, candidate=candidate, expect=expect)
 
-    async def approve_stage(self, ctx: Context, server: Name, stage: StageName, reason: Reason) -> StageDecisionResult:
+    async def approve_stage(
+        self, ctx: Context, server: Name, stage: StageName, reason: Reason, expect: Expect = ""
+    ) -> StageDecisionResult:
         """Say that what a stage of kind approval shows is as it should be. A person is asked first, and told what it shows."""
-        return await self._decide_stage(ctx, "approve", server, stage, reason)
+        return await self._decide_stage(ctx, "approve", server, stage, reason=reason, expect=expect)
 
-    async def reject_stage(self, ctx: Context, server: Name, stage: StageName, reason: Reason) -> StageDecisionResult:
+    async def reject_stage(
+        self, ctx: Context, server: Name, stage: StageName, reason: Reason, expect: Expect = ""
+    ) -> StageDecisionResult:
         """Say that what a stage of kind approval shows may not pass. A person is asked first, and told what it shows."""
-        return await self._decide_stage(ctx, "reject", server, stage, reason)
+        return await self._decide_stage(ctx, "reject", server, stage, reason=reason, expect=expect)
 
     async def promote(
-        self, ctx: Context, server: Name, reason: Reason, channel: Channel = "production", candidate: Candidate = ""
+        self,
+        ctx: Context,
+        server: Name,
+        reason: Reason,
+        channel: Channel = "production",
+        candidate: Candidate = "",
+        *,
+        expect: Expect = "",
     ) -> DecisionResult:
         """Move a candidate into a channel when the channel's policy allows it. A person is asked first."""
-        return await self._decide(ctx, "promote", server, channel, reason=reason, candidate=candidate)
+        return await self._decide(ctx, "promote", server, channel, reason=reason, candidate=candidate, expect=expect)
 
     async def rollback(
-        self, ctx: Context, server: Name, reason: Reason, channel: Channel = "production", candidate: Candidate = ""
+        self,
+        ctx: Context,
+        server: Name,
+        reason: Reason,
+        channel: Channel = "production",
+        candidate: Candidate = "",
+        *,
+        expect: Expect = "",
     ) -> DecisionResult:
         """Bring back what a channel offered before, and hold the channel. A person is asked first."""
-        return await self._decide(ctx, "rollback", server, channel, reason=reason, candidate=candidate)
+        return await self._decide(ctx, "rollback", server, channel, reason=reason, candidate=candidate, expect=expect)
 
-    async def hold(self, ctx: Context, server: Name, reason: Reason, channel: Channel = "production") -> DecisionResult:
+    async def hold(
+        self, ctx: Context, server: Name, reason: Reason, channel: Channel = "production", expect: Expect = ""
+    ) -> DecisionResult:
         """Keep a channel as it is, until it is released. A person is asked first."""
-        return await self._decide(ctx, "hold", server, channel, reason=reason)
+        return await self._decide(ctx, "hold", server, channel, reason=reason, expect=expect)
 
     async def release(
-        self, ctx: Context, server: Name, reason: Reason, channel: Channel = "production"
+        self, ctx: Context, server: Name, reason: Reason, channel: Channel = "production", expect: Expect = ""
     ) -> DecisionResult:
         """Lift a hold: the channel may move again. A person is asked first."""
-        return await self._decide(ctx, "release", server, channel, reason=reason)
+        return await self._decide(ctx, "release", server, channel, reason=reason, expect=expect)
 
     def _refuse_unknown(self, ctx: Context) -> None:
         """Raise `ToolError` where nothing shows who calls: any program of this machine reaches a port."""
@@ -142,53 +185,98 @@ class DecisionTools:
             )
 
     async def _decide(
-        self, ctx: Context, name: str, server: str, channel: str, *, reason: str, candidate: str = ""
+        self, ctx: Context, name: str, server: str, channel: str, *, reason: str, expect: str, candidate: str = ""
     ) -> DecisionResult:
         self._refuse_unknown(ctx)
         kind, who = _KINDS[name], agent(ctx)
         await self._access.read(_refuse_agents, name, channel)
 
-        def decide(space: Workspace, wanted: str, confirmed: str | None, *, dry_run: bool) -> Json:
+        def decide(space: Workspace, wanted: str, confirmed: str | None, *, expect: str, dry_run: bool) -> Json:
             about = {"candidate": wanted or None} if kind.candidate else {}
             with ids.acting_as(who, confirmed):
-                return kind.function(space, server, channel, reason=reason, dry_run=dry_run, **about)
+                return kind.function(space, server, channel, reason=reason, dry_run=dry_run, expect=expect, **about)
 
-        rehearsed = await self._access.read(decide, candidate, person(ctx), dry_run=True)
-        chosen = rehearsed["candidate"] or ""
-        what = f"{server} {rehearsed['version']} (candidate {chosen})"
-        question = kind.question.format(what=what, channel=channel, server=server)
-        asked = "\n".join([f"{who} asks: {question}", *rehearsed.get("proof", ()), f"Its reason: {reason}"])
-        # The key names all that is decided: a yes to another candidate or channel, given in an earlier round, is no answer.
-        answer = await ctx.elicit(asked, _FORM, key=f"{name}-{server}-{channel}-{chosen}")
-        if not (answer.accepted and answer.content.get("yes") is True):
-            raise ToolError("The person did not say yes, and nothing was changed.")
-        confirmed = person(ctx)
-        made = await self._access.read(decide, chosen, confirmed, dry_run=False)
+        def ask(rehearsed: Json) -> str:
+            what = f"{server} {rehearsed['version']} (candidate {rehearsed['candidate'] or ''})"
+            question = kind.question.format(what=what, channel=channel, server=server)
+            return "\n".join([f"{who} asks: {question}", *rehearsed.get("proof", ()), f"Its reason: {reason}"])
+
+        async def rehearse(expect: str) -> Json:
+            return await self._access.read(decide, candidate, person(ctx), expect=expect, dry_run=True)
+
+        async def perform(rehearsed: Json, confirmed: str) -> Json | StaleDecisionError:
+            chosen, token = rehearsed["candidate"] or "", rehearsed["expect"]
+            return await self._access.read(_or_stale, decide, chosen, confirmed, expect=token, dry_run=False)
+
+        question = _Question(f"{name}-{server}-{channel}", rehearse, ask, perform)
+        made, confirmed = await question.decide(ctx, expect)
         return DecisionResult(name, server, channel, made["candidate"], made["version"], who, confirmed)
 
-    async def _decide_stage(self, ctx: Context, name: str, server: str, stage: str, reason: str) -> StageDecisionResult:
+    async def _decide_stage(
+        self, ctx: Context, name: str, server: str, stage: str, *, reason: str, expect: str
+    ) -> StageDecisionResult:
         self._refuse_unknown(ctx)
         who, function = agent(ctx), _OF_STAGES[name]
         await self._access.read(_refuse_agents_at_stage, name, stage)
 
-        def decide(space: Workspace, confirmed: str | None, *, dry_run: bool) -> Json:
+        def decide(space: Workspace, confirmed: str | None, *, expect: str, dry_run: bool) -> Json:
             with ids.acting_as(who, confirmed):
-                return function(space, server, stage, reason=reason, dry_run=dry_run)
+                return function(space, server, stage, reason=reason, dry_run=dry_run, expect=expect)
 
-        rehearsed = await self._access.read(decide, person(ctx), dry_run=True)
-        shown = [" ".join(filter(None, (one["part"], one["text"], one["file"]))) for one in rehearsed["shown"]]
-        question = f"{who} asks: {name.capitalize()} what {stage} of {server} shows?"
-        asked = "\n".join([question, *(f"It shows {one}" for one in shown), f"Its reason: {reason}"])
-        # The key names what was shown: a yes to something else is no answer.
-        answer = await ctx.elicit(asked, _FORM, key=f"{name}-{server}-{stage}-{rehearsed['fingerprint']}")
-        if not (answer.accepted and answer.content.get("yes") is True):
-            raise ToolError("The person did not say yes, and nothing was changed.")
-        confirmed = person(ctx)
-        again = await self._access.read(decide, confirmed, dry_run=True)
-        if again["fingerprint"] != rehearsed["fingerprint"]:
-            raise ToolError("What the stage shows has changed since the person was asked, and nothing was changed.")
-        made = await self._access.read(decide, confirmed, dry_run=False)
+        def ask(rehearsed: Json) -> str:
+            shown = [" ".join(filter(None, (one["part"], one["text"], one["file"]))) for one in rehearsed["shown"]]
+            question = f"{who} asks: {name.capitalize()} what {stage} of {server} shows?"
+            return "\n".join([question, *(f"It shows {one}" for one in shown), f"Its reason: {reason}"])
+
+        async def rehearse(expect: str) -> Json:
+            return await self._access.read(decide, person(ctx), expect=expect, dry_run=True)
+
+        async def perform(rehearsed: Json, confirmed: str) -> Json | StaleDecisionError:
+            return await self._access.read(_or_stale, decide, confirmed, expect=rehearsed["expect"], dry_run=False)
+
+        question = _Question(f"{name}-{server}-{stage}", rehearse, ask, perform)
+        made, confirmed = await question.decide(ctx, expect)
         return StageDecisionResult(name, server, stage, made["candidate"], made["missing"], who, confirmed)
+
+
+def _or_stale(
+    workspace: Workspace, decide: Callable[..., Json], *about: Any, **options: Any
+) -> Json | StaleDecisionError:
+    """Return what was decided, or what says that things have changed since the person was asked."""
+    try:
+        return decide(workspace, *about, **options)
+    except StaleDecisionError as error:
+        return error
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What a person is asked: how the decision is rehearsed with a token (or without, ""), put in words, and made."""
+
+    key: str
+    rehearse: Callable[[str], Awaitable[Json]]
+    words: Callable[[Json], str]
+    perform: Callable[[Json, str], Awaitable[Json | StaleDecisionError]]
+
+    async def decide(self, ctx: Context, expect: str) -> tuple[Json, str]:
+        """Return what was decided once a person said yes, and who that was. Where things changed meanwhile the person is told what, and asked again.
+
+        The key of a question names all that the yes is to: one that was given to something else, in an earlier round, is no answer.
+        """
+        rehearsed, changed = await self.rehearse(expect), ""
+        for _ in range(_ASKED):
+            asked = f"{changed}{self.words(rehearsed)}"
+            answer = await ctx.elicit(asked, _FORM, key=f"{self.key}-{rehearsed['expect']}")
+            if not (answer.accepted and answer.content.get("yes") is True):
+                raise ToolError("The person did not say yes, and nothing was changed.")
+            confirmed = person(ctx)
+            made = await self.perform(rehearsed, confirmed)
+            if not isinstance(made, StaleDecisionError):
+                return made, confirmed
+            changes = basis_changes(rehearsed["expect"], made.basis, rehearsed["basis"])
+            changed = "".join(f"Since you were asked, this has changed: {one.words}\n" for one in changes)
+            rehearsed = await self.rehearse("")
+        raise ToolError(f"{changed}Things changed each time while the person was asked, and nothing was changed.")
 
 
 def _refuse_agents_at_stage(workspace: Workspace, name: str, stage: str) -> None:

@@ -149,7 +149,7 @@ class SourceDiff:
 
 @dataclass(frozen=True, slots=True)
 class InboxRow:
-    """One thing that waits, and the command that comes next; `waited` is in seconds."""
+    """One thing that waits, and the command that comes next; `waited` is in seconds. `expect` is what a decision about it may be bound to."""
 
     kind: str
     server: str
@@ -158,6 +158,7 @@ class InboxRow:
     command: str
     since: str | None
     waited: float | None
+    expect: str = ""
 
 
 @dataclass(frozen=True, slots=True)

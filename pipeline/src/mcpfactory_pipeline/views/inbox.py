@@ -6,7 +6,7 @@ import json
 import shlex
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, cached_property, partial
 from typing import Any, Final
@@ -16,7 +16,7 @@ from mcpfactory_pipeline.base.ids import Clock, format_time, parse_time, utc_now
 from mcpfactory_pipeline.base.locks import is_locked
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.plan.due import due_checks, due_stages
-from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
+from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs, stage_inputs
 from mcpfactory_pipeline.plan.order import required_checks, required_stages
 from mcpfactory_pipeline.plan.policy import (
     ChannelPolicy,
@@ -26,6 +26,7 @@ from mcpfactory_pipeline.plan.policy import (
     unhold_command,
 )
 from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.promotion.basis import stage_basis
 from mcpfactory_pipeline.promotion.promote import rollback_command
 from mcpfactory_pipeline.promotion.stage_decision import approve_stage_command, shown_items, stage_blockers
 from mcpfactory_pipeline.stages import workspace_stages
@@ -55,7 +56,10 @@ _NAMED: Final = 3  # servers of a run that are named; more are all
 
 @dataclass(frozen=True, slots=True)
 class InboxItem:
-    """One thing that waits. `about` is a stage, a channel or a kind of drift; `since` may be unknown; `waited` is in seconds."""
+    """One thing that waits. `about` is a stage, a channel or a kind of drift; `since` may be unknown; `waited` is in seconds.
+
+    `expect` is the token of what is seen here, for a decision about a channel or an approval stage (`promotion.basis`); "" for all else.
+    """
 
     kind: str
     server: str
@@ -64,6 +68,7 @@ class InboxItem:
     command: str
     since: str | None = None
     waited: float | None = None
+    expect: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -172,7 +177,9 @@ class InboxReader:
             *self._holds(state),
         ]  # fmt: skip
         events = recent() if due else ()
-        yield from self._timed(due, events, state)
+        tokens = {**row["expect"], **self._stage_tokens(server, state, due)}
+        for item in self._timed(due, events, state):
+            yield replace(item, expect=tokens.get(item.about, ""))
         drift = [
             entry for entry in row["drift"] if entry["kind"] != "behind" or self._may_follow(state, entry["message"])
         ]
@@ -188,6 +195,16 @@ class InboxReader:
                 yield InboxItem(
                     "stale", server.name, first, f"{first}: {reasons}", f"mcpfactory pipeline run {server.name}"
                 )
+
+    def _stage_tokens(self, server: WorkspaceServer, state: ServerState, due: Sequence[InboxItem]) -> dict[str, str]:
+        """Return the tokens of what the approval stages show that wait for somebody."""
+        asked = {item.about for item in due}
+        reader = InputReader(server, state)
+        return {
+            stage.name: stage_basis(state, stage.name, stage.approval, stage_inputs(stage, reader)).token
+            for stage in self.stages
+            if stage.approval and stage.name in asked
+        }
 
     def _may_follow(self, state: ServerState, message: str) -> bool:
         """Whether the first channel may be promoted to the newest candidate, of which it is behind: of other channels `_channels` speaks."""
@@ -361,7 +378,7 @@ class InboxReader:
                 yield item
             else:
                 waited = max(0.0, (self.now - since).total_seconds())
-                yield InboxItem(**{**item.to_json(), "since": format_time(since), "waited": waited})
+                yield replace(item, since=format_time(since), waited=waited)
 
     def _since(self, item: InboxItem, events: Sequence[Event], state: ServerState) -> datetime | None:
         if item.kind == "publish":

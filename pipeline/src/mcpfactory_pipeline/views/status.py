@@ -11,8 +11,9 @@ from mcpfactory_pipeline.base.errors import NotFoundError, StageError
 from mcpfactory_pipeline.base.locks import read_holder
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, PlanStep
-from mcpfactory_pipeline.plan.policy import describe_decision, read_channels
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, read_channels
 from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.promotion.basis import channel_basis
 from mcpfactory_pipeline.promotion.decision import choose_candidate
 from mcpfactory_pipeline.run.runner import server_plan
 from mcpfactory_pipeline.stages import workspace_stages
@@ -143,18 +144,19 @@ def status_row(
     """Return the row of one server, and its state; an empty state where that cannot be read."""
     holder, problem = read_holder(store.locks, server.name), None
 
-    def read() -> tuple[ServerState, Sequence[PlanStep], Sequence[Drift], frozenset[str]]:
+    def read() -> tuple[ServerState, Sequence[PlanStep], Sequence[Drift], tuple[ChannelPolicy, ...]]:
         state = store.shown_state(server.name)
         inputs = read_inputs(stages, InputReader(server, state))
         steps = server_plan(workspace, server, stages, state, inputs=inputs)
-        channels = frozenset(channel.name for channel in read_channels(workspace))
-        return state, steps, find_drift(workspace, server, state, inputs, refresh=refresh), channels
+        drift = find_drift(workspace, server, state, inputs, refresh=refresh)
+        return state, steps, drift, read_channels(workspace)
 
     found = contain(server.name, read)
     if isinstance(found, BrokenServer):
         problem = {"message": found.message, "hint": found.hint}
-        found = (ServerState(server.name), (), (), frozenset())
+        found = (ServerState(server.name), (), (), ())
     state, steps, drift, channels = found
+    policies = {channel.name: channel for channel in channels}
     candidate, known = state.candidates.get(state.candidate or ""), {stage.name: stage for stage in stages}
     row: dict[str, Any] = {
         "server": server.name,
@@ -168,7 +170,8 @@ def status_row(
         "published": {target: asdict(live) for target, live in sorted(state.published.items())},
         "publishing": sorted(state.publishing),
         # A hold of a channel that the workspace no longer has waits for nobody; it is there again when the channel is.
-        "holds": {name: dict(hold) for name, hold in sorted(state.holds.items()) if name in channels},
+        "holds": {name: dict(hold) for name, hold in sorted(state.holds.items()) if name in policies},
+        "expect": {name: channel_basis(state, policy).token for name, policy in policies.items()},
         "retired": dict(state.retired) if state.retired else None,
         "coverage": _coverage(state),
         "drift": [entry.to_json() for entry in drift],
@@ -181,7 +184,7 @@ def status_row(
 def broken_row(one: BrokenServer) -> dict[str, Any]:
     """Return the row of a server of which nothing can be said but what is wrong."""
     lists: dict[str, Any] = {"publishing": [], "drift": []}
-    tables: dict[str, Any] = {name: {} for name in ("stages", "channels", "published", "holds")}
+    tables: dict[str, Any] = {name: {} for name in ("stages", "channels", "published", "holds", "expect")}
     unknown = dict.fromkeys(("version", "candidate", "retired", "coverage", "running"))
     known = {"server": one.name, "stale": False, "problem": {"message": one.message, "hint": one.hint}}
     return {**known, **unknown, **lists, **tables}

@@ -13,6 +13,7 @@ from mcpfactory.options import (
     Candidate,
     Channel,
     DryRun,
+    Expect,
     Name,
     Reason,
     RequiredReason,
@@ -38,12 +39,14 @@ def promote(
     candidate: Candidate = "",
     reason: Reason = "",
     due: Annotated[bool, typer.Option("--due", help="All servers whose policy allows it by now; for timers.")] = False,
+    expect: Expect = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Move a candidate into a channel when the channel's policy allows it."""
-    if bool(name) == due:
-        output.fail("give either NAME or --due", "mcpfactory pipeline promote NAME --channel production", Exit.USAGE)
+    if bool(name) == due or (due and expect):
+        said = "--expect is about one server" if expect and not name else "give either NAME or --due"
+        output.fail(said, "mcpfactory pipeline promote NAME --channel production", Exit.USAGE)
     from mcpfactory_pipeline.promotion.promote import promote as move
     from mcpfactory_pipeline.promotion.promote import promote_due
 
@@ -51,7 +54,7 @@ def promote(
     if due:
         _print_due(promote_due(workspace, channel, dry_run=dry_run), channel, as_json)
         return
-    moved = move(workspace, name, channel, candidate=candidate or None, reason=reason, dry_run=dry_run)
+    moved = move(workspace, name, channel, candidate=candidate or None, reason=reason, dry_run=dry_run, expect=expect)
     already = " already" if moved["already"] else ""
     _print(moved, f"{name} {moved['version']} ({moved['candidate']}) is in {channel}{already}", as_json)
     _note_pruned(moved, as_json)
@@ -64,6 +67,7 @@ def approve(
     candidate: Candidate = "",
     reason: Reason = "",
     sign_with: SignWith = None,
+    expect: Expect = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -72,12 +76,26 @@ def approve(
 
     if stage:
         made = stage_decision.approve_stage(
-            workspace_in(), name, stage, candidate=candidate or None, reason=reason, key=sign_with, dry_run=dry_run
+            workspace_in(),
+            name,
+            stage,
+            candidate=candidate or None,
+            reason=reason,
+            key=sign_with,
+            dry_run=dry_run,
+            expect=expect,
         )
         _print_stage(made, "approved", as_json)
         return
     made = decision.approve(
-        workspace_in(), name, channel, candidate=candidate or None, reason=reason, key=sign_with, dry_run=dry_run
+        workspace_in(),
+        name,
+        channel,
+        candidate=candidate or None,
+        reason=reason,
+        key=sign_with,
+        dry_run=dry_run,
+        expect=expect,
     )
     _print(made, f"{name} {made['version']} ({made['candidate']}) is approved for {channel}", as_json)
     if not as_json:
@@ -99,6 +117,7 @@ def reject(
     stage: Stage = "",
     candidate: Candidate = "",
     sign_with: SignWith = None,
+    expect: Expect = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -107,12 +126,26 @@ def reject(
 
     if stage:
         made = stage_decision.reject_stage(
-            workspace_in(), name, stage, candidate=candidate or None, reason=reason, key=sign_with, dry_run=dry_run
+            workspace_in(),
+            name,
+            stage,
+            candidate=candidate or None,
+            reason=reason,
+            key=sign_with,
+            dry_run=dry_run,
+            expect=expect,
         )
         _print_stage(made, "rejected", as_json)
         return
     made = decision.reject(
-        workspace_in(), name, channel, candidate=candidate or None, reason=reason, key=sign_with, dry_run=dry_run
+        workspace_in(),
+        name,
+        channel,
+        candidate=candidate or None,
+        reason=reason,
+        key=sign_with,
+        dry_run=dry_run,
+        expect=expect,
     )
     _print(made, f"{name} {made['version']} ({made['candidate']}) is rejected for {channel}", as_json)
 
@@ -127,13 +160,16 @@ def rollback(
             metavar="CANDIDATE", help="The beginning of its id; by default the last older one that the channel offered."
         ),
     ] = "",
+    expect: Expect = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Move a channel back to an older candidate, and hold the channel."""
     from mcpfactory_pipeline.promotion.promote import rollback as move
 
-    moved = move(workspace_in(), name, channel, reason=reason, candidate=candidate or None, dry_run=dry_run)
+    moved = move(
+        workspace_in(), name, channel, reason=reason, candidate=candidate or None, dry_run=dry_run, expect=expect
+    )
     _print(moved, f"{name} {moved['version']} ({moved['candidate']}) is back in {channel}, which is held", as_json)
     if not as_json:
         for skipped, why in moved["skipped"].items():
@@ -146,13 +182,14 @@ def hold(
     reason: RequiredReason,
     channel: Channel = "production",
     sign_with: SignWith = None,
+    expect: Expect = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Keep a channel as it is, until the hold is lifted."""
     from mcpfactory_pipeline.promotion import decision
 
-    made = decision.hold(workspace_in(), name, channel, reason=reason, key=sign_with, dry_run=dry_run)
+    made = decision.hold(workspace_in(), name, channel, reason=reason, key=sign_with, dry_run=dry_run, expect=expect)
     _print(made, f"{channel} of {name} is held", as_json)
 
 
@@ -161,13 +198,14 @@ def unhold(
     channel: Channel = "production",
     reason: Reason = "",
     sign_with: SignWith = None,
+    expect: Expect = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Lift a hold: the channel may move again."""
     from mcpfactory_pipeline.promotion import decision
 
-    made = decision.release(workspace_in(), name, channel, reason=reason, key=sign_with, dry_run=dry_run)
+    made = decision.release(workspace_in(), name, channel, reason=reason, key=sign_with, dry_run=dry_run, expect=expect)
     _print(made, f"{channel} of {name} is no longer held", as_json)
 
 
@@ -197,6 +235,8 @@ def _print(made: dict[str, Any], sentence: str, as_json: bool) -> None:
         output.data(made)
     else:
         output.line(f"would be: {sentence}" if made["dry_run"] else sentence)
+        if made["dry_run"] and "expect" in made:
+            output.note(f"to do it only while nothing has changed: --expect {made['expect']}")
 
 
 def _note_pruned(moved: dict[str, Any], as_json: bool) -> None:
