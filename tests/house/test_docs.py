@@ -58,6 +58,9 @@ def test_every_template_is_documented(root):
     assert len(names) >= 2
     lost = [name for name in names if f"`{name}`" not in page]
     assert lost == [], "write a row for each into docs/reference/templates.md"
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    listed = readme.partition("[Templates](docs/reference/templates.md):")[2].partition("\n\n")[0]
+    assert re.findall(r"`([a-z-]+)`", listed) == sorted(names), "name each in README.md, in order"
 
 
 def test_every_page_of_the_dashboard_has_its_template_and_is_documented(root):

@@ -1,0 +1,87 @@
+"""Queries that are tools of their own: the files of the folder `queries`, and how their variables become arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_runtime import Context
+from pydantic import Field
+
+from .api import Answer
+from .language import LanguageError, Variable, read_operations
+
+__all__ = ["Declared", "as_function", "read_folder"]
+
+_TYPES: Final = {"Int": int, "Float": float, "Boolean": bool, "String": str, "ID": str}
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A query of a file: its tool's name, what the comment above it says, its text and its variables."""
+
+    name: str
+    about: str
+    text: str
+    variables: tuple[Variable, ...]
+
+
+def read_folder(folder: Path) -> list[Declared]:
+    """Return the queries of the files `*.graphql` of a folder, by name.
+
+    Raises:
+        ValueError: a file is no single named query, or says not what it is for.
+    """
+    return [_read(file) for file in sorted(folder.glob("*.graphql"))]
+
+
+def as_function(one: Declared, ask: Callable[[Context, str, dict[str, Any]], Awaitable[Answer]]) -> Callable[..., Any]:
+    """Return a function with the variables as its arguments, for `server.tool`."""
+
+    async def call(ctx: Context, **variables: Any) -> Answer:
+        return await ask(ctx, one.text, {name: value for name, value in variables.items() if value is not None})
+
+    required = [_parameter(variable) for variable in one.variables if variable.required]
+    optional = [_parameter(variable) for variable in one.variables if not variable.required]
+    parameters = [*required, Parameter("ctx", Parameter.KEYWORD_ONLY, annotation=Context), *optional]
+    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined] # it is what `inspect` looks at
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": Answer}
+    call.__name__, call.__doc__ = one.name, one.about
+    return call
+
+
+def _read(file: Path) -> Declared:
+    text = file.read_text("utf-8")
+    try:
+        operations = read_operations(text)
+    except LanguageError as error:
+        raise ValueError(f"{file.name}: {error}") from None
+    about = " ".join(line.lstrip("# ").strip() for line in text.splitlines()[:1] if line.startswith("#"))
+    if len(operations) != 1 or operations[0].kind != "query" or not operations[0].name or not about:
+        wish = "a file has one query with a name, below a comment of one line that says what it is for"
+        raise ValueError(f"{file.name} is no tool\nhint: {wish}")
+    if any(variable.name == "ctx" for variable in operations[0].variables):
+        raise ValueError(f"{file.name}: a variable cannot be called ctx\nhint: rename it")
+    return Declared(_HUMP.sub("_", operations[0].name).lower(), about, text, operations[0].variables)
+
+
+def _parameter(variable: Variable) -> Parameter:
+    kind = _type(variable.type)
+    about = f"{variable.type}, of the API"
+    if variable.required:
+        return Parameter(variable.name, Parameter.KEYWORD_ONLY, default=Field(description=about), annotation=kind)
+    optional = Field(default=None, description=about)
+    return Parameter(variable.name, Parameter.KEYWORD_ONLY, default=optional, annotation=kind | None)
+
+
+def _type(written: str) -> Any:
+    """Return the type of Python for a type of GraphQL; enumerations, inputs and scalars of the API are its own affair."""
+    plain = written.removesuffix("!")
+    if plain.startswith("["):
+        return list[_type(plain[1:-1])]  # type: ignore[misc] # made at run time
+    return _TYPES.get(plain, Any)
