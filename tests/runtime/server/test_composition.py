@@ -199,3 +199,66 @@ def test_what_clashes_is_refused_and_nothing_is_mounted() -> None:
         other.mount(made)
     with pytest.raises(ValueError, match="cannot be a part of itself"):
         made.mount(made)
+
+
+async def test_what_a_part_gets_or_loses_later_is_so_in_the_whole_and_its_clients_are_told() -> None:
+    told: list[str] = []
+    inner, middle, outer = part("inner"), Server("middle", version="1"), Server("outer", version="1")
+    middle.mount(inner, "in")
+    outer.mount(middle, "mid")
+    outer.remove_tool("mid_in_fails")
+    outer.transform_tool("mid_in_add", rename="sum")
+
+    @outer.tool
+    async def mid_in_late() -> str:
+        return "the whole's own"
+
+    async with connect(outer, "2025-06-18", notified=lambda method, _: told.append(method)) as client:
+
+        @inner.tool
+        async def early() -> str:
+            return "from the part"
+
+        @inner.tool
+        async def late() -> str:
+            return "left out"
+
+        inner.resource("inner://new", name="new")(lambda: "new")
+        inner.remove_tool("twice")
+        inner.remove_prompt("greet")
+        names = [tool["name"] for tool in await client.list_tools()]
+        assert names == ["mid_in_where", "sum", "mid_in_ask", "mid_in_late", "mid_in_early"]
+        assert await said(client, "mid_in_early") == "from the part"
+        assert await said(client, "mid_in_late") == "the whole's own"
+        assert await said(client, "sum", a=1) == 103
+        assert (await client.read_resource("inner://new"))[0]["text"] == "new"
+        with pytest.raises(McpError):  # without any prompt there is no such method
+            await client.get_prompt("mid_in_greet", {"person": "Ada"})
+    for kind in ("tools", "resources", "prompts"):
+        assert f"notifications/{kind}/list_changed" in told
+
+
+async def test_ready_checks_and_pages_of_parts_are_the_wholes_too() -> None:
+    tea, made = part("tea"), Server("whole", version="1")
+    works = True
+
+    @tea.ready_check
+    def kettle() -> bool:
+        return works
+
+    tea.app("ui://tea/cup", html="<p>tea</p>")
+    tea.tool(app="ui://tea/cup")(cup)
+    made.mount(tea, "tea")
+    assert await made.readiness.look() == {"tea_kettle": True}
+    works = False
+    made.readiness.stop()  # what was kept of the first look
+    assert await made.readiness.look() == {"tea_kettle": False}
+    async with connect(made) as client:
+        assert client.capabilities["extensions"] == {"io.modelcontextprotocol/ui": {}}
+        tools = {tool["name"]: tool for tool in await client.list_tools()}
+        assert tools["tea_cup"]["_meta"]["ui"]["resourceUri"] == "ui://tea/cup"
+        assert (await client.read_resource("ui://tea/cup"))[0]["text"] == "<p>tea</p>"
+
+
+async def cup() -> str:
+    return "a cup"

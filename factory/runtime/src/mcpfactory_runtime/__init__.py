@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.middleware.protocol import Request as Request
     from mcpfactory_runtime.server.middleware.protocol import ToolRequest as ToolRequest
     from mcpfactory_runtime.server.paths import safe_join as safe_join
+    from mcpfactory_runtime.server.remote.server import RemoteServer as RemoteServer
     from mcpfactory_runtime.server.results import Audio as Audio
     from mcpfactory_runtime.server.results import EmbeddedBlob as EmbeddedBlob
     from mcpfactory_runtime.server.results import EmbeddedText as EmbeddedText
@@ -50,6 +51,7 @@ _WHERE: Final = {
     "MemoryTaskStore": "server.tasks.store",
     "Message": "server.results",
     "Middleware": "server.middleware.protocol",
+    "RemoteServer": "server.remote.server",
     "Request": "server.middleware.protocol",
     "ResourceLink": "server.results",
     "Roots": "server.inputs",

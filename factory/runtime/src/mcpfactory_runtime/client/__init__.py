@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from mcpfactory_runtime.client.client import Client
-from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError, ResultError
+from mcpfactory_runtime.client.errors import (
+    ConnectionLostError,
+    HttpError,
+    ProtocolError,
+    ResultError,
+    SessionEndedError,
+)
 from mcpfactory_runtime.client.handlers import accept_defaults
 from mcpfactory_runtime.client.session import TranscriptEntry
 from mcpfactory_runtime.client.subscription import Subscription
@@ -18,6 +24,7 @@ __all__ = [
     "HttpError",
     "ProtocolError",
     "ResultError",
+    "SessionEndedError",
     "Subscription",
     "TranscriptEntry",
     "accept_defaults",

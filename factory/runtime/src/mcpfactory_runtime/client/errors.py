@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["ConnectionLostError", "HttpError", "ProtocolError", "ResultError"]
+from mcpfactory_runtime.protocol.errors import McpError
+
+__all__ = ["ConnectionLostError", "HttpError", "ProtocolError", "ResultError", "SessionEndedError"]
 
 
 class ConnectionLostError(Exception):
@@ -26,3 +28,7 @@ class ProtocolError(Exception):
 
 class ResultError(Exception):
     """A tool failed, or its answer is not what was asked for. The text is the tool's, or says what does not fit."""
+
+
+class SessionEndedError(McpError):
+    """The server does not know the session (HTTP status 404), and has done nothing: a new one is begun by a new client."""

@@ -16,7 +16,7 @@ import httpx
 
 from mcpfactory_runtime.addresses import describe_private, host_port, is_public
 from mcpfactory_runtime.client.channel import ClientChannel, Receiver
-from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError
+from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError, SessionEndedError
 from mcpfactory_runtime.client.oauth import Fetch, OAuth, OAuthError
 from mcpfactory_runtime.client.sse import SseEvent, SseReader
 from mcpfactory_runtime.oauth.model import HttpAnswer
@@ -324,11 +324,18 @@ class HttpChannel(_Http):
         content = await _read(response)
         if not content:
             self._to.received(None, note)
+        if response.status_code == 404 and _SESSION in response.request.headers and (ended := _ended_session(content)):
+            self._to.failed(request_id, ended)
         message = self._deliver(content, note) if content else None
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
             raise _refused(response, content)
         if "error" in message:  # also when the server could not tell the id
-            self._to.failed(request_id, error_of(message))
+            error = error_of(message)
+            if (
+                response.status_code == 404 and _SESSION in response.request.headers
+            ):  # basic/transports, Session Management
+                error = SessionEndedError(error.code, error.message, error.data)
+            self._to.failed(request_id, error)
         self._to.failed(request_id, ProtocolError(f"the server answered request {request_id} with another id"))
         return None
 
@@ -443,6 +450,18 @@ def _refused(response: httpx.Response, content: bytes) -> HttpError:
     redirect = redirect_of(asked.method, str(asked.url), response.status_code, location)
     text = content.decode("utf-8", "replace") if redirect is None else redirect.reason
     return HttpError(response.status_code, text, dict(response.headers.items()))
+
+
+def _ended_session(content: bytes) -> SessionEndedError | None:
+    """Return the error of an answer with status 404 to a request of a session (basic/transports, Session Management); None without one."""
+    try:
+        message = decode(content)
+    except McpError:
+        return None
+    if not isinstance(message, dict) or "error" not in message:
+        return None
+    error = error_of(message)
+    return SessionEndedError(error.code, error.message, error.data)
 
 
 async def _read(response: httpx.Response) -> bytes:

@@ -1,31 +1,23 @@
-"""Servers that are parts of another one: `server.mount(part, "shop")`, all in one process.
-
-What a part has when it is mounted is registered again with the whole, and what is called goes through the part: its own
-middleware is around its tools, its own lifespan's value is `ctx.state`, and `ctx.call` means its own tools.
-"""
+"""Servers that are parts of another one: `server.mount(part, "shop")`, all in one process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import logging
 from typing import TYPE_CHECKING, Any, Unpack
 
-from mcpfactory_runtime.server.completion import Argument, CompletionContext, Reference
-from mcpfactory_runtime.server.context import Context
-from mcpfactory_runtime.server.execution import call_other, run_through
-from mcpfactory_runtime.server.registry import Completer, Prompt, Registry, Resource, Template, Tool
-from mcpfactory_runtime.server.signature import is_async
-from mcpfactory_runtime.server.threads import in_thread
+from mcpfactory_runtime.server.mounting import Mounted
+from mcpfactory_runtime.server.registry import Registry, Tool
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.server.readiness import Readiness
     from mcpfactory_runtime.server.routes import HttpRoutes
     from mcpfactory_runtime.server.transform import TransformOptions
     from mcpfactory_runtime.store.base import SharedStore
 
 __all__ = ["Composed"]
 
-Json = dict[str, Any]
-Handler = Callable[..., Any]
+log = logging.getLogger("mcpfactory_runtime")
 
 
 class Composed:
@@ -33,6 +25,7 @@ class Composed:
 
     registry: Registry
     routes: HttpRoutes
+    readiness: Readiness
 
     def __init__(self) -> None:
         self.parts: list[Any] = []
@@ -40,7 +33,9 @@ class Composed:
         self.store: SharedStore | None = None
         """What processes that serve the same clients share; None where this process is alone."""
         self.wholes: dict[Any, None] = {}
-        """The servers that this one was mounted in; their clients are told when a resource of this one changes."""
+        """The servers that this one was mounted in; their clients are told when something of this one changes."""
+        self._mounted: list[Mounted] = []
+        self._transforms: list[_Transform] = []
 
     def share(self, store: SharedStore | None) -> None:
         """Let this server and its parts count in a store what all processes together may do; None ends that."""
@@ -50,13 +45,13 @@ class Composed:
     def mount(self, part: Any, prefix: str = "") -> None:
         """Offer everything that another server has: tools, resources, templates, prompts, and completion for them.
 
-        Its routes over HTTP come along under their own paths.
+        Its routes over HTTP come along under their own paths, and its ready checks with its prefix.
 
-        What the part has now is taken; what is added to it later is not. Its middleware of tools and its lifespan hold for
+        What is added to the part later, or taken from it, is so here, too. Its middleware of tools and its lifespan hold for
         its handlers; its instructions, its middleware of requests and its rates do not count.
 
         Args:
-            part: a `Server`; it may still be served alone, or mounted elsewhere.
+            part: a `Server`, which may still be served alone, or mounted elsewhere; or a `RemoteServer`.
             prefix: tools and prompts are called `prefix_name`; "" leaves their names. URIs stay as they are.
 
         Raises:
@@ -64,28 +59,14 @@ class Composed:
         """
         if self in _all_parts(part):
             raise ValueError(f"{part.name} cannot be a part of itself")
-        registry, own = self.registry, part.registry
-        before = f"{prefix}_" if prefix else ""
-        found: list[tuple[dict[str, Any], str, Any]] = [
-            *((registry.tools, one.name, one) for one in (_tool(part, tool, before) for tool in own.tools.values())),
-            *((registry.resources, uri, _resource(part, one)) for uri, one in own.resources.items()),
-            *((registry.templates, uri, _template(part, one)) for uri, one in own.templates.items()),
-            *(
-                (registry.prompts, one.name, one)
-                for one in (_prompt(part, prompt, before) for prompt in own.prompts.values())
-            ),
-        ]
-        for collection, key, _ in found:
-            if key in collection:
-                raise ValueError(f"{key!r} of {part.name} is taken\nhint: mount it with another prefix")
+        mounted = Mounted(self.registry, part, prefix, self._transformed)
+        mounted.check()
         self.routes.check(part.routes)
-        for collection, key, item in found:
-            registry.add(collection, key, item)
+        mounted.take()
         for route in part.routes:
             self.routes.add(route)
-        if own.completion is not None:
-            others = registry.completion
-            registry.completion = Completer(_Completions(part, before, others))
+        self.readiness.include(part.readiness, mounted.before)
+        self._mounted.append(mounted)
         self.parts.append(part)
         if self.store is not None:
             part.share(self.store)
@@ -93,10 +74,18 @@ class Composed:
         for kind in ("tools", "resources", "prompts"):
             self.notify_changed(kind)
 
+    def update_from(self, part: Any) -> None:
+        """Offer what a part has now; clients are told what changed."""
+        for mounted in self._mounted:
+            if mounted.part is part:
+                for kind in sorted(mounted.take()):
+                    self.notify_changed(kind)
+
     def transform_tool(self, name: str, /, **options: Unpack[TransformOptions]) -> None:
         """Put a tool that calls another one in its place: hand-written ones and those of parts.
 
-        A generated one is transformed by `[tools.NAME]` in `mcpfactory.toml`, or by the server that it is a part of.
+        A generated one is transformed by `[tools.NAME]` in `mcpfactory.toml`, or by the server that it is a part of. One of a
+        remote part, which says what it has when it is connected, is transformed then.
 
         Args:
             name: of the tool as it is now; middleware of tools knows it by its new name.
@@ -107,127 +96,78 @@ class Composed:
             TypeError: a word that there is not.
             ValueError: a name, a default or a choice of arguments cannot be; or the tool is generated.
         """
-        from mcpfactory_runtime.server.transform import transformed_tool  # noqa: PLC0415 - most servers transform none
+        from mcpfactory_runtime.server.transform import check_options, transformed_tool  # noqa: PLC0415 - most servers transform none
 
-        if name in self.registry.generated or (tool := self.registry.tools.get(name)) is None:
-            if name in self.registry.generated:
-                raise ValueError(f"{name} is generated\nhint: [tools.{name}] in mcpfactory.toml")
-            raise KeyError(f"there is no tool {name!r}")
+        change = _Transform(name, options)
+        if name in self.registry.generated:
+            raise ValueError(f"{name} is generated\nhint: [tools.{name}] in mcpfactory.toml")
+        tool = self.registry.tools.get(name)
+        if tool is None:
+            if not self.may_have(name):
+                raise KeyError(f"there is no tool {name!r}")
+            check_options(name, **options)
+            self._transforms.append(change)
+            return
         if tool.resolve_target is not None:
             raise ValueError(f"{name} calls other tools by their names and arguments, and cannot be transformed")
-        self.registry.replace_tool(name, transformed_tool(tool, **options))
+        made = transformed_tool(tool, **options)
+        self.registry.replace_tool(name, made)
+        if self._replaced(tool, made):
+            change.used = True
+            self._transforms.append(change)
         self.notify_changed("tools")
+
+    def may_have(self, name: str) -> bool:
+        """Whether a part that has not said yet what it has may have a tool of this name here."""
+        return any(change.options.get("rename") == name for change in self._transforms) or any(
+            name.startswith(one.before) and one.part.may_have(name.removeprefix(one.before)) for one in self._mounted
+        )
+
+    async def settle(self) -> None:
+        """Wait until every part has said what it has, or cannot for now; say which changes were for nothing."""
+        await asyncio.gather(*(part.settle() for part in self.parts))
+        for change in self._transforms:
+            if not change.used and not self.may_have(change.name):
+                log.warning(
+                    "there is no tool %r to transform in %s", change.name, ", ".join(one.name for one in self.parts)
+                )
+
+    def follow(self, uri: str) -> None:
+        """Note that a client wants to be told when a resource changes: who has it elsewhere has to ask there."""
+        for part in self.parts:
+            part.follow(uri)
 
     def notify_changed(self, what: Any) -> None:
         """Tell clients that a list has changed."""
         raise NotImplementedError
 
+    def _replaced(self, tool: Tool, made: Tool) -> bool:
+        """Note that a tool is in the place of another one; False where that is no part's, which nobody makes anew."""
+        return any(mounted.replace_tool(tool, made) for mounted in self._mounted)
 
-class _PartContext(Context):
-    """The context of the whole's request, as a handler of a part sees it: all of its own state is the whole's."""
+    def _transformed(self, tool: Tool) -> Tool | None:
+        """Return a tool of a part as the author wants it; None, with the reason in the log, where that can no longer be."""
+        for change in self._transforms:
+            if change.name == tool.name:
+                from mcpfactory_runtime.server.transform import transformed_tool  # noqa: PLC0415 - as in `transform_tool`
 
-    __slots__ = ("_part",)
+                change.used = True
+                try:
+                    tool = transformed_tool(tool, **change.options)
+                except (TypeError, ValueError) as error:
+                    log.error("tool %s is left out, as it cannot be transformed: %s", tool.name, error)
+                    return None
+        return tool
 
-    def __init__(self, context: Context, part: Host) -> None:
-        self.__dict__ = context.__dict__
-        self._part = part
 
-    @property
-    def server(self) -> Host:
-        """The part."""
-        return self._part
+class _Transform:
+    """What becomes of a tool of a part; `used` once there was that tool."""
 
-    @property
-    def state(self) -> Any:
-        """What the part's lifespan yielded; None without one."""
-        return self._part.state
+    __slots__ = ("name", "options", "used")
 
-    async def call(self, tool: str, /, **arguments: Any) -> Any:
-        """Call another tool of the part."""
-        return await call_other(self._part.registry, tool, arguments, self)
+    def __init__(self, name: str, options: TransformOptions) -> None:
+        self.name, self.options, self.used = name, options, False
 
 
 def _all_parts(server: Any) -> list[Any]:
     return [server, *(inner for part in server.parts for inner in _all_parts(part))]
-
-
-def _tool(part: Host, inner: Tool, before: str) -> Tool:
-    """Return a part's tool as one of the whole: the part checks the arguments and runs it inside of its own middleware."""
-
-    async def handler(arguments: Json, ctx: Context) -> Json:
-        return await run_through(part.registry, inner, arguments, _PartContext(ctx, part))
-
-    name = f"{before}{inner.name}"
-    tool = Tool(name, {**inner.wire, "name": name})
-    tool.handler, tool.context, tool.bind, tool.convert = handler, "ctx", _as_arguments, _as_it_is
-    tool.scopes, tool.task, tool.defer_task, tool.resolve_target = (
-        inner.scopes,
-        inner.task,
-        inner.defer_task,
-        inner.resolve_target,
-    )
-    return tool
-
-
-def _resource(part: Host, inner: Resource) -> Resource:
-    return Resource(inner.uri, _in_part(part, inner.handler, inner.signature.context), inner.signature, inner.wire)
-
-
-def _template(part: Host, inner: Template) -> Template:
-    handler = _in_part(part, inner.handler, inner.signature.context)
-    return Template(inner.template, handler, inner.signature, inner.wire, inner.exempt_params)
-
-
-def _prompt(part: Host, inner: Prompt, before: str) -> Prompt:
-    handler = _in_part(part, inner.handler, inner.signature.context)
-    return Prompt(handler, inner.signature, {**inner.wire, "name": f"{before}{inner.name}"})
-
-
-def _in_part(part: Host, handler: Handler, context_name: str | None) -> Handler:
-    """Return the handler of a resource or prompt, which is given the part's context if it takes one."""
-    if context_name is None:
-        return handler
-
-    async def run(**arguments: Any) -> Any:
-        arguments[context_name] = _PartContext(arguments[context_name], part)
-        return await (handler(**arguments) if is_async(handler) else in_thread(handler, arguments))
-
-    return run
-
-
-class _Completions:
-    """The completion handler of a server with parts: asks the part that what is completed belongs to, else the one before."""
-
-    def __init__(self, part: Host, before: str, others: Completer | None) -> None:
-        self._part, self._others = part, others
-        self._prompts = {f"{before}{name}": name for name in part.registry.prompts}
-        self._uris = frozenset(part.registry.templates)
-
-    async def __call__(self, ref: Reference, argument: Argument, context: CompletionContext, ctx: Context) -> Any:
-        """Return what the handler that is concerned returns."""
-        if ref.type == "ref/prompt" and ref.name in self._prompts:
-            return await self._ask(
-                ref._replace(name=self._prompts[ref.name]), argument, context, _PartContext(ctx, self._part)
-            )
-        if ref.type == "ref/resource" and ref.uri in self._uris:
-            return await self._ask(ref, argument, context, _PartContext(ctx, self._part))
-        return None if self._others is None else await _complete(self._others, (ref, argument, context), ctx)
-
-    async def _ask(self, ref: Reference, argument: Argument, context: CompletionContext, ctx: Context) -> Any:
-        completer = self._part.registry.completion
-        return None if completer is None else await _complete(completer, (ref, argument, context), ctx)
-
-
-async def _complete(completer: Completer, request: tuple[Any, ...], ctx: Context) -> Any:
-    bound = dict(zip(completer.names, request, strict=False))
-    if completer.context is not None:
-        bound[completer.context] = ctx
-    return await (completer.handler(**bound) if completer.is_async else in_thread(completer.handler, bound))
-
-
-def _as_arguments(arguments: Json) -> Json:
-    return {"arguments": arguments}
-
-
-def _as_it_is(result: Json) -> Json:
-    return result

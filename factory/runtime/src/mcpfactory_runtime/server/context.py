@@ -21,7 +21,7 @@ from mcpfactory_runtime.server.signature import Injected
 if TYPE_CHECKING:
     from mcpfactory_runtime.auth.tokens import Principal
     from mcpfactory_runtime.protocol.connection import Call
-    from mcpfactory_runtime.server.host import Host, ReplyChannel
+    from mcpfactory_runtime.server.host import Host, ReplyChannel, SessionChannel
     from mcpfactory_runtime.server.sealing import Opened
 
 __all__ = ["Context"]
@@ -128,6 +128,11 @@ class Context(Injected):
         """The id of the session over Streamable HTTP; None elsewhere, and in the newest revision, which has no sessions."""
         session = self._origin.persistent
         return None if session is None else session.session_id
+
+    @property
+    def session(self) -> SessionChannel | None:
+        """What outlives the request, for those who keep something for its time; None where there is no such thing."""
+        return self._origin.persistent
 
     @property
     def session_state(self) -> Json:

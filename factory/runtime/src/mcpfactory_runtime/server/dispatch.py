@@ -314,7 +314,9 @@ class Dispatcher:
     # -- changes -------------------------------------------------------------------------------------------------
 
     def _subscribe(self, call: Call, channel: ReplyChannel) -> Json:
-        channel.subscriptions.add(_uri(call))
+        uri = _uri(call)
+        channel.subscriptions.add(uri)
+        self._host.follow(uri)
         return {}
 
     def _unsubscribe(self, call: Call, channel: ReplyChannel) -> Json:
@@ -333,6 +335,8 @@ class Dispatcher:
         acknowledged = {"_meta": tag, "notifications": chosen.honoured}
         channel.notify("notifications/subscriptions/acknowledged", acknowledged, revision)
         stream = _ListenStream(channel, chosen, tag, revision)
+        for uri in chosen.honoured.get("resourceSubscriptions", ()):
+            self._host.follow(uri)
         self._host.hub.add(stream)
         stop = self._extensions.tasks.listen(tasks, call, channel, tag) if tasks else None
         try:

@@ -88,6 +88,12 @@ class Host(Protocol):
     def running(self) -> AbstractAsyncContextManager[None]:
         """Enter the life of the process."""
 
+    def may_have(self, name: str) -> bool:
+        """Whether a tool of this name may come once the server, or a part, says what it has."""
+
+    def follow(self, uri: str) -> None:
+        """Note that a client wants to be told when a resource changes."""
+
     def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
         """Answer one request.
 

@@ -43,6 +43,7 @@ class Readiness:
         self._calls: dict[str, asyncio.Task[Any]] = {}
         self._failing: set[str] = set()
         self._kept: tuple[float, dict[str, bool]] | None = None
+        self._parts: list[tuple[Readiness, str]] = []
 
     def add(self, check: Check) -> None:
         """Add a function without parameters, `def` or `async def`, that returns nothing or True, and raises or returns False where it fails.
@@ -59,8 +60,20 @@ class Readiness:
             raise ValueError(f"there is a ready check {name!r}\nhint: give the function another name")
         self._checks[name] = check
 
+    def include(self, part: Readiness, before: str) -> None:
+        """Ask the checks of another server, too, which is a part of this one; `before` stands before their names."""
+        self._parts.append((part, before))
+
     async def look(self) -> dict[str, bool]:
-        """Return the name of each check and whether it succeeded, in order of registration."""
+        """Return the name of each check and whether it succeeded: in order of registration, then those of parts."""
+        found = await self._look()
+        for part, before in self._parts:
+            for name, succeeded in (await part.look()).items():
+                key = f"{before}{name}"
+                found = {**found, key: succeeded and found.get(key, True)}
+        return found
+
+    async def _look(self) -> dict[str, bool]:
         if not self._checks:
             return {}
         if self._kept is not None and self._clock() < self._kept[0]:
@@ -76,6 +89,8 @@ class Readiness:
             call.cancel()
         self._calls.clear()
         self._kept = None
+        for part, _ in self._parts:
+            part.stop()
 
     async def _succeeds(self, name: str) -> bool:
         call = self._calls.get(name)

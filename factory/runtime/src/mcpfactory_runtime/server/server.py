@@ -447,8 +447,10 @@ class Server(Operated, Composed):
     # -- changes -------------------------------------------------------------------------------------------------
 
     def notify_changed(self, what: Literal["tools", "resources", "prompts"]) -> None:
-        """Notify clients that a list changed. The add and remove methods do this; from any thread."""
+        """Notify clients that a list changed, also where this server is mounted. The add and remove methods do this; from any thread."""
         self._publish(KINDS[f"{what}ListChanged"][0], {})
+        for whole in tuple(self.wholes):
+            whole.update_from(self)
 
     def notify_resource_updated(self, uri: str) -> None:
         """Notify the clients that subscribed to a resource that it changed, also where this server is mounted; from any thread."""
@@ -503,8 +505,11 @@ class Server(Operated, Composed):
         return (self._observed or self._dispatcher).handle(call, channel)
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running(self, *, alone: bool = True) -> AsyncIterator[None]:
         """Surround the life of the process: transports enter this once.
+
+        Args:
+            alone: False where this is a part, and the whole waits for what its parts say of themselves.
 
         Raises:
             CatalogueError: the environment asks for generated tools that there are not.
@@ -524,8 +529,10 @@ class Server(Operated, Composed):
                 if self._lifespan is not None:
                     self.state = await life.enter_async_context(self._lifespan(self))
                 for part in self.parts:
-                    await life.enter_async_context(part.running())
+                    await life.enter_async_context(part.running(alone=False))
                 life.push_async_callback(self.extensions.close)
+                if alone:
+                    await self.settle()
                 yield
         finally:
             self.closing.set()

@@ -23,7 +23,7 @@ from mcpfactory_runtime.server.signature import (
 )
 from mcpfactory_runtime.server.threads import in_thread
 
-__all__ = ["ArgumentTransform", "TransformOptions", "transformed_tool"]
+__all__ = ["ArgumentTransform", "TransformOptions", "check_options", "transformed_tool"]
 
 Json = dict[str, Any]
 Mapper = Callable[[Any], Any]
@@ -108,6 +108,19 @@ def transformed_tool(
     return tool
 
 
+def check_options(tool: str, **options: Any) -> None:
+    """See that the words are known, of a tool that is not there yet.
+
+    Raises:
+        TypeError: a word that there is not.
+    """
+    known = TransformOptions.__annotations__
+    if words := sorted(set(options) - set(known)):
+        raise TypeError(f"tool {tool}: there is no {', '.join(words)}\nhint: {', '.join(known)}")
+    for name, change in (options.get("arguments") or {}).items():
+        _check_words(tool, name, change)
+
+
 class _Handler:
     """Calls the other tool, and maps what it answers."""
 
@@ -170,8 +183,7 @@ def _check_changes(tool: str, schema: Json, changes: Mapping[str, ArgumentTransf
     if unknown := sorted(set(changes) - set(properties)):
         raise ValueError(f"tool {tool} has no argument {', '.join(unknown)}\nhint: one of {', '.join(properties)}")
     for name, change in changes.items():
-        if words := sorted(set(change) - _WORDS):
-            raise TypeError(f"tool {tool}, {name}: there is no {', '.join(words)}\nhint: {', '.join(sorted(_WORDS))}")
+        _check_words(tool, name, change)
         if "fix" in change and len(change) > 1:
             raise ValueError(f"tool {tool}, {name}: fix goes with nothing else\nhint: {{'fix': …}} alone")
         if change.get("hide") and name in required and "default" not in change:
@@ -183,6 +195,11 @@ def _check_changes(tool: str, schema: Json, changes: Mapping[str, ArgumentTransf
     if unseen and (naming := [key for key in _NAMING if key in schema]):
         hint = "hint: change texts and defaults only, or write a tool that calls it with ctx.call"
         raise ValueError(f"tool {tool}: its schema names arguments in {', '.join(naming)}, too\n{hint}")
+
+
+def _check_words(tool: str, name: str, change: ArgumentTransform) -> None:
+    if words := sorted(set(change) - _WORDS):
+        raise TypeError(f"tool {tool}, {name}: there is no {', '.join(words)}\nhint: {', '.join(sorted(_WORDS))}")
 
 
 def _check_value(tool: str, schema: Json, name: str, value: Any) -> None:

@@ -1,10 +1,8 @@
 """One server behind the gateway, as a process: started at its first use, stopped when it has been idle, started again after its end.
 
 A call is forwarded to it with what comes back before its end: progress, log messages, and questions. A server behind the
-gateway asks by ending its request (`input_required`), so it is known which call a question belongs to. The question goes to
-whoever made the call, in the way of the lifecycle that is spoken there. Where that is the per-request one, the call is made
-again with the answers, and goes through from its beginning: every question is asked of the server again, and answered from
-what the client has answered already. All that a server says arrives here, and goes on without characters that nobody sees.
+gateway asks by ending its request (`input_required`), so it is known which call a question belongs to. All that a server says
+arrives here, and goes on without characters that nobody sees.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.ids import format_time, utc_now
@@ -20,13 +18,7 @@ from mcpfactory_pipeline.launch.failure import read_failure
 from mcpfactory_pipeline.serve.gateway.texts import plain_answer, plain_text
 from mcpfactory_runtime import Context, McpError, ToolError
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
-from mcpfactory_runtime.client.trace_context import TRACE_FIELDS, passed_trace
-from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
-from mcpfactory_runtime.protocol.methods import METHODS
-from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_SERVER, Peer
-from mcpfactory_runtime.revisions import MODERN, Revision
-from mcpfactory_runtime.revisions.projection import project
-from mcpfactory_runtime.server.inputs import Elicit, Question
+from mcpfactory_runtime.server.remote.forward import forward
 
 __all__ = ["Child", "Condition"]
 
@@ -92,7 +84,7 @@ class Child:
             client = self._client
             if client is None or client.lost is not None:
                 client = await self._running_client()
-            return await _forward(client, method, params, ctx, self._plain)
+            return await forward(client, method, params, ctx, plain=self._plain)
         except (ConnectionLostError, ProtocolError, TimeoutError, PipelineError) as error:
             raise self._tool_error(error) from None
         except McpError as error:
@@ -230,101 +222,3 @@ class Child:
         task = asyncio.create_task(quietly())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-_ROUNDS: Final = 20  # of questions for one call
-_FORWARDED: Final = ("elicitation", "sampling", "roots")  # capabilities of the client that are its servers' to use
-
-
-async def _forward(client: Client, method: str, params: Json, ctx: Context, plain: Callable[[Any], Any]) -> Json:
-    """Return the result of a request to a server, without envelope; all that it says goes through `plain`.
-
-    Raises `McpError`: the server's error, or that the client cannot answer what the server asks. Raises what a client raises.
-    """
-    meta = (_meta(ctx) if client.modern else {}) | _trace(ctx)
-    answered: Json = {}
-    for number in range(1, _ROUNDS + 1):
-        result = await client.request(
-            method, {**params, **answered, "_meta": meta}, timeout=None, progress=_progress(ctx, plain)
-        )
-        if result.get("resultType", "complete") != "input_required":
-            return _without_envelope(cast("Json", plain(result)))
-        wanted = plain(result.get("inputRequests") or {})
-        answers = await ctx.ask(**{f"{number}.{key}": _question(one) for key, one in wanted.items()})
-        answered = {"inputResponses": {key: answers[f"{number}.{key}"] for key in wanted}}
-        if "requestState" in result:
-            answered["requestState"] = result["requestState"]
-    raise McpError(INTERNAL_ERROR, f"the server still asks after {_ROUNDS} rounds")
-
-
-def _meta(ctx: Context) -> Json:
-    able = {name: value for name, value in ctx.client_capabilities.items() if name in _FORWARDED}
-    # What the client does not want, `ctx.log` leaves out.
-    level = ctx.meta.get(META_LOG_LEVEL) if ctx.revision in MODERN else "debug"
-    known = {META_CAPABILITIES: able} | ({META_CLIENT: ctx.client_info} if ctx.client_info else {})
-    return known | ({META_LOG_LEVEL: level} if level else {})
-
-
-def _trace(ctx: Context) -> Json:
-    """Return the trace of a call that is forwarded: that of its client, below our own span where the gateway is traced."""
-    meta = ctx.meta
-    return passed_trace(ctx.headers if meta.keys().isdisjoint(TRACE_FIELDS) else meta)
-
-
-def _progress(ctx: Context, plain: Callable[[Any], Any]) -> Callable[[Json], Any] | None:
-    if "progressToken" not in ctx.meta:
-        return None
-
-    def report(params: Json) -> None:
-        ctx.report_progress(params["progress"], params.get("total"), plain(params.get("message")))
-
-    return report
-
-
-def _without_envelope(result: Json) -> Json:
-    bare = {key: value for key, value in result.items() if key not in {"resultType", "_meta", "ttlMs", "cacheScope"}}
-    meta = {key: value for key, value in (result.get("_meta") or {}).items() if key != META_SERVER}
-    return {**bare, "_meta": meta} if meta else bare
-
-
-def _question(wanted: Any) -> Question[Any]:
-    """Return a server's question, to be asked of somebody else. Raises `McpError` for what is none."""
-    method = wanted.get("method") if isinstance(wanted, dict) else None
-    params = (wanted.get("params") or {}) if method else {}
-    try:
-        if method == "elicitation/create":
-            page = params.get("url")
-            return _ForwardedForm(params["message"], None if page else params["requestedSchema"], url=page)
-        if method in {"sampling/createMessage", "roots/list"}:
-            return _ForwardedQuestion(method, params)
-    except (TypeError, KeyError) as error:
-        raise McpError(INTERNAL_ERROR, f"the server asks what cannot be asked: {error}") from None
-    raise McpError(INTERNAL_ERROR, f"the server asks for {method!r}, which no client does")
-
-
-class _ForwardedForm(Elicit):
-    """An elicitation whose answer is the server's to check."""
-
-    def read(self, answer: Json) -> Any:
-        return answer
-
-
-class _ForwardedQuestion(Question[Json]):
-    """A question that is forwarded as it is."""
-
-    kind = "passed"
-
-    def __init__(self, method: str, params: Json) -> None:
-        self.method, self._params = method, params
-
-    def needs(self, revision: Revision) -> tuple[str, ...]:
-        if self.method == "roots/list":
-            return ("roots",)
-        return ("sampling", "tools") if "tools" in self._params else ("sampling",)
-
-    def params(self, peer: Peer) -> Json:
-        name = METHODS[self.method].params
-        return project(self._params, name, peer.revision) if name else {}
-
-    def read(self, answer: Json) -> Json:
-        return answer

@@ -1,0 +1,261 @@
+"""The connections to one server elsewhere: which of them a call goes over, so that questions reach whoever made it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
+from mcpfactory_runtime.protocol.peer import LOG_LEVELS
+from mcpfactory_runtime.revisions import MODERN
+from mcpfactory_runtime.server.context import Context
+from mcpfactory_runtime.server.errors import InputRequired, ToolError
+from mcpfactory_runtime.server.remote.forward import abilities, forwarded_question
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.server.host import SessionChannel
+
+__all__ = ["Connect", "RemoteConnections", "RemoteExchange"]
+
+Json = dict[str, Any]
+log = logging.getLogger("mcpfactory_runtime")
+
+_EVERYTHING: Final[Json] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+"""What the first connection declares, for whoever comes; a question that a caller cannot answer is refused."""
+_IDLE: Final = 600.0  # seconds after which a connection that nobody uses is closed
+
+
+class Connect(Protocol):
+    """Makes a client that is not connected yet; its options are those of `Client`."""
+
+    def __call__(self, **options: Any) -> Client:
+        """Return it."""
+
+
+class RemoteExchange:
+    """One call that is being passed on.
+
+    Attributes:
+        ctx: who asks.
+        client: over which connection.
+        asked: the question that ended it, where that cannot be answered before the call is made again.
+    """
+
+    def __init__(self, ctx: Context, client: Client) -> None:
+        self.ctx, self.client = ctx, client
+        self.asked: asyncio.Future[InputRequired] = asyncio.get_running_loop().create_future()
+        self.owner: object = ctx.session or self
+        self._questions = 0
+
+    async def answer(self, method: str, params: Json) -> Json:
+        """Return the caller's answer to a question of the server (handshake lifecycle).
+
+        Raises:
+            McpError: it cannot answer.
+            InputRequired: it has to be asked by the end of its request, and the call is made again.
+        """
+        self._questions += 1
+        key = f"{self._questions}.{method}"
+        try:
+            found: Json = (await self.ctx.ask(**{key: forwarded_question({"method": method, "params": params})}))[key]
+        except InputRequired as asked:
+            if not self.asked.done():
+                self.asked.set_result(asked)
+            raise  # and the server gets no answer, as it will be told that nobody waits for the call
+        return found
+
+
+class _Connection:
+    """One connection and the calls that go over it."""
+
+    def __init__(self, declared: Json, owner: object | None) -> None:
+        self.declared, self.owner = declared, owner
+        self.client: Client | None = None
+        self.exchanges: list[RemoteExchange] = []
+        self.turn = asyncio.Lock()
+        """One call at a time, where a question has to be told to the call that it is of."""
+        self.attempt: asyncio.Task[Client] | None = None
+        self.used = 0.0
+
+    @property
+    def usable(self) -> bool:
+        return self.client is not None and self.client.lost is None
+
+    def forward_log(self, params: Json) -> None:
+        """Send a log message of the server to the call that it is of; where several clients' calls run, that is not known."""
+        if len({id(one.owner) for one in self.exchanges}) == 1:
+            level = params.get("level")
+            self.exchanges[-1].ctx.log(
+                level if level in LOG_LEVELS else "info", params.get("data"), params.get("logger")
+            )
+
+    async def answer(self, method: str, params: Json) -> Json:
+        """Return the answer to a question of the server."""
+        if not self.exchanges or len({id(one.owner) for one in self.exchanges}) > 1:
+            raise McpError(INTERNAL_ERROR, f"nobody can be asked {method} now: it is not known which call it is for")
+        return await self.exchanges[-1].answer(method, params)
+
+
+class RemoteConnections:
+    """The connections to one server.
+
+    The first one is for the list of what there is, and for all calls where the server speaks the per-request lifecycle or the caller
+    is the only client of this process. In the handshake lifecycle the server asks in the name of a connection: then each session over
+    HTTP has a connection of its own, with the capabilities of its client, and so has each call of a client that can answer and has no session.
+
+    Args:
+        name: of the server, for errors.
+        connect: makes a client.
+        notified: receives the notifications of the first connection that belong to no call.
+        most: how many connections there may be.
+    """
+
+    def __init__(self, name: str, connect: Connect, notified: Callable[[str, Json], None], most: int) -> None:
+        self._name, self._connect, self._notified, self._most = name, connect, notified, most
+        self._first = _Connection(_EVERYTHING, None)
+        self._others: list[_Connection] = []
+        self._closing: set[asyncio.Task[None]] = set()
+        self.reconnected = asyncio.Event()
+        """Set when the first connection was made anew by a call."""
+
+    @property
+    def first(self) -> Client | None:
+        """The client of the first connection, if there is one that is not lost."""
+        return self._first.client if self._first.usable else None
+
+    async def open(self) -> Client:
+        """Return the client of the first connection, connected. Raises what a client raises."""
+        return await self._opened(self._first)
+
+    @asynccontextmanager
+    async def exchange(self, ctx: Context) -> AsyncIterator[RemoteExchange]:
+        """Surround a call with a connection for it. Raises what a client raises, and ToolError where there are too many."""
+        first = await self.open()
+        session = ctx.session
+        able = abilities(ctx)
+        if first.modern or (session is not None and session.private) or not (able or session is not None):
+            connection = self._first
+        else:
+            connection = self._other(able, session)
+        if first.modern or not (able and ctx.revision in MODERN):
+            async with self._over(connection, ctx) as found:
+                yield found
+            return
+        async with connection.turn, self._over(connection, ctx) as found:
+            yield found
+
+    def forget(self, client: Client) -> None:
+        """Close a connection whose session the server no longer knows; the next call makes another."""
+        for connection in (self._first, *self._others):
+            if connection.client is client:
+                connection.client = None
+                self._close(client)
+
+    async def aclose(self) -> None:
+        """Close all."""
+        every = (self._first, *self._others)
+        attempts = [one.attempt for one in every if one.attempt is not None]
+        for attempt in attempts:
+            attempt.cancel()
+        await asyncio.gather(*attempts, return_exceptions=True)
+        clients = [one.client for one in every if one.client is not None]
+        self._others.clear()
+        self._first.client = None
+        await asyncio.gather(*(client.aclose() for client in clients), *self._closing, return_exceptions=True)
+
+    @asynccontextmanager
+    async def _over(self, connection: _Connection, ctx: Context) -> AsyncIterator[RemoteExchange]:
+        found = RemoteExchange(ctx, await self._opened(connection))
+        connection.exchanges.append(found)
+        try:
+            yield found
+        finally:
+            connection.exchanges.remove(found)
+            connection.used = asyncio.get_running_loop().time()
+
+    def _other(self, able: Json, session: SessionChannel | None) -> _Connection:
+        """Return the connection of a session, or one for a call without a session that has nothing else to do."""
+        self._close_idle()
+        for one in self._others:
+            mine = one.owner is session if session is not None else one.owner is None and not one.turn.locked()
+            if mine and one.declared == able:
+                return one
+        if len(self._others) >= self._most and not self._close_idle(all_of_them=True):
+            raise ToolError(
+                f"The server {self._name} cannot be asked now: {self._most} connections to it are in use\n"
+                "hint: try again later, or RemoteServer(max_connections=…)"
+            )
+        made = _Connection(json.loads(json.dumps(able)), session)
+        made.used = asyncio.get_running_loop().time()
+        self._others.append(made)
+        return made
+
+    def _close_idle(self, *, all_of_them: bool = False) -> bool:
+        """Close connections that nobody has used for a while; or, where room is needed, the one that was idle for longest."""
+        now = asyncio.get_running_loop().time()
+        idle = sorted(
+            (one for one in self._others if not one.exchanges and not one.turn.locked() and one.attempt is None),
+            key=lambda one: one.used,
+        )
+        chosen = idle[:1] if all_of_them else [one for one in idle if now - one.used > _IDLE]
+        for one in chosen:
+            self._others.remove(one)
+            if one.client is not None:
+                self._close(one.client)
+        return bool(chosen)
+
+    async def _opened(self, connection: _Connection) -> Client:
+        """Return the connection's client; who waits for it while it is connected gets it, or why not, together."""
+        if connection.client is not None and connection.client.lost is None:
+            return connection.client
+        if connection.attempt is None:
+            connection.attempt = asyncio.create_task(self._open_anew(connection))
+            connection.attempt.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(connection.attempt)
+
+    async def _open_anew(self, connection: _Connection) -> Client:
+        try:
+            old, connection.client = connection.client, None
+            if old is not None:
+                await old.aclose()
+            client = self._client(connection)
+            await client.__aenter__()
+            connection.client = client
+            if connection is self._first:
+                self.reconnected.set()
+            return client
+        finally:
+            connection.attempt = None
+
+    def _client(self, connection: _Connection) -> Client:
+        def notified(method: str, params: Json) -> None:
+            if method == "notifications/message":
+                connection.forward_log(params)
+            elif connection is self._first:
+                self._notified(method, params)
+
+        def asker(method: str) -> Callable[[Json], Awaitable[Json]]:
+            return lambda params: connection.answer(method, params)
+
+        async def roots() -> list[Json]:
+            found: list[Json] = (await connection.answer("roots/list", {}))["roots"]
+            return found
+
+        return self._connect(
+            elicitation=asker("elicitation/create"),
+            sampling=asker("sampling/createMessage"),
+            roots=roots,
+            capabilities=connection.declared,
+            notified=notified,
+            kept=0,
+        )
+
+    def _close(self, client: Client) -> None:
+        task = asyncio.create_task(client.aclose())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)

@@ -1,0 +1,409 @@
+"""`RemoteServer`: a server elsewhere, to be mounted in one of this process, or served as it is over another transport."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final, Literal
+from urllib.parse import urlsplit
+
+from mcpfactory_runtime.client import Client, HttpError, Subscription
+from mcpfactory_runtime.client.errors import SessionEndedError
+from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, McpError
+from mcpfactory_runtime.revisions import APPS
+from mcpfactory_runtime.server.completion import Completion
+from mcpfactory_runtime.server.context import Context
+from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.server.registry import Completer, Resource, Tool
+from mcpfactory_runtime.server.remote.connections import RemoteConnections, RemoteExchange
+from mcpfactory_runtime.server.remote.forward import forward
+from mcpfactory_runtime.server.remote.relay import relayed_prompt, relayed_resource, relayed_template, relayed_tool
+from mcpfactory_runtime.server.server import Server
+from mcpfactory_runtime.server.uri_template import UriTemplate
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.client.oauth import OAuth
+
+__all__ = ["RemoteServer"]
+
+Json = dict[str, Any]
+log = logging.getLogger("mcpfactory_runtime")
+
+_FIRST_PAUSE: Final = 1.0  # seconds before a server that could not be reached is tried again; doubled each time
+_LONGEST_PAUSE: Final = 60.0
+_LIVED: Final = 10.0  # seconds that a connection must have been there for the pause to begin anew
+_UPDATED: Final = "notifications/resources/updated"
+# What a process gets of our environment: what programs need to run, and nothing that could be a secret.
+_INHERITED: Final = (
+    *("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"),
+    *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT"),
+    *("TEMP", "TMP", "USERNAME", "USERPROFILE"),
+)
+
+
+class RemoteServer(Server):
+    """A server behind a URL, or one that a command starts on stdio.
+
+    >>> server.mount(RemoteServer("https://example.com/mcp", headers={"Authorization": "Bearer …"}), "shop")
+
+    It is connected when the server that it is a part of begins, and closed when that ends. One that cannot be reached then is tried
+    again and again, and what it has is listed once it answers. Tools made of its tools, middleware around them, and everything else that a
+    part can have, are as with other servers.
+
+    Args:
+        target: a URL, or a program and its arguments.
+        name: for errors and the log; the host or the program otherwise.
+        headers: of every HTTP request to it, Authorization say. What callers send never reaches it.
+        oauth: gets the tokens that it asks for (docs/reference/client.md).
+        env: variables of the process, beside the few that every program needs; nothing else of our environment reaches it.
+        cwd: the folder that the process starts in.
+        connect_timeout: seconds that the server's start waits for it.
+        timeout: seconds for one answer; None leaves it to callers to give up.
+        max_connections: beside the first: as many sessions can be told apart where the server speaks a handshake revision.
+        options: further ones of `Client`: `revision`, `mode` and so on.
+
+    Raises:
+        TypeError: an option of the other kind of target.
+        ValueError: no target.
+    """
+
+    def __init__(
+        self,
+        target: str | Sequence[str | os.PathLike[str]],
+        *,
+        name: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        oauth: OAuth | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        connect_timeout: float = 10.0,
+        timeout: float | None = None,
+        max_connections: int = 32,
+        **options: Any,
+    ) -> None:
+        connect, own_name = _connector(target, headers, oauth, env, cwd)
+        super().__init__(name or own_name)
+        self.lifespan(self._connected)
+        self.registry.declares_tools = True  # it has tools by design, even while it cannot be reached
+        self.listed = False
+        """Whether it has said what it has."""
+        self._timeout, self._connect_timeout = timeout, connect_timeout
+        self._connections = RemoteConnections(
+            self.name, lambda **own: connect(**{**options, **own}), self._notified, max_connections
+        )
+        self._items: dict[str, dict[str, tuple[Json, Any]]] = {kind: {} for kind in _KINDS}
+        self._followed: set[str] = set()
+        self._settled = asyncio.Event()
+        self._following = asyncio.Event()
+        self._problem = ""
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection to it now; for a `ready_check`, say."""
+        return self.listed and self._connections.first is not None
+
+    def may_have(self, name: str) -> bool:
+        """Whether it may have a tool of this name: it has not said yet which it has."""
+        return not self.listed or super().may_have(name)
+
+    async def settle(self) -> None:
+        """Wait until it has said what it has, or could not be reached, for `connect_timeout` at most."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._settled.wait(), self._connect_timeout)
+        if not self._settled.is_set():
+            log.warning("%s does not answer; its tools are listed once it does", self.name)
+        await super().settle()
+
+    def follow(self, uri: str) -> None:
+        """Ask it to tell when one of its resources changes, as a client wants to know."""
+        if uri not in self._followed and self._serves(uri):
+            self._followed.add(uri)
+            self._following.set()
+        super().follow(uri)
+
+    # -- its life --------------------------------------------------------------------------------------------------
+
+    async def _connected(self, _server: Server) -> AsyncIterator[None]:
+        self._settled.clear()
+        keeping = asyncio.create_task(self._keep_connected())
+        try:
+            yield
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+            await self._connections.aclose()
+
+    async def _keep_connected(self) -> None:
+        """List what there is when the server is connected, and whenever it says that this changed; try again while it cannot be reached."""
+        pause = _FIRST_PAUSE
+        loop = asyncio.get_running_loop()
+        while True:
+            began = loop.time()
+            try:
+                await self._watch(await self._connections.open())
+            except Exception as error:  # noqa: BLE001 - whatever it says, what is around it goes on
+                self._note(error)
+            self._settled.set()
+            pause = _FIRST_PAUSE if loop.time() - began > _LIVED else pause
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _watch(self, client: Client) -> None:
+        """List what there is, and follow what the server says of changes, until its connection ends."""
+        while client.lost is None:
+            self._following.clear()
+            self._connections.reconnected.clear()
+            async with AsyncExitStack() as stack:
+                changes = await self._subscription(client, stack)
+                await self._update_listing(client)  # after it is told of changes, so that none is missed
+                if changes is None:
+                    await _first_of(self._connections.reconnected.wait(), self._following.wait())
+                    if self._connections.first is not client:
+                        return
+                while changes is not None and not self._following.is_set():
+                    change = await _first_of(anext(changes, None), self._following.wait())
+                    if change is None:
+                        return
+                    if change is not True:
+                        await self._changed(client, *change)
+
+    async def _subscription(self, client: Client, stack: AsyncExitStack) -> Subscription | None:
+        """Subscribe to what the server tells of; None where that is nothing, or it refuses."""
+        kinds = {kind: (client.capabilities.get(kind) or {}).get("listChanged") is True for kind in _LIST_KINDS}
+        uris = sorted(self._followed) if (client.capabilities.get("resources") or {}).get("subscribe") else []
+        if client.modern and not (any(kinds.values()) or uris):
+            return None
+        try:
+            return await stack.enter_async_context(client.listen(**kinds, uris=uris))
+        except McpError as error:
+            log.warning("%s tells of no changes: %s", self.name, error)
+            return None
+
+    async def _changed(self, client: Client, method: str, params: Json) -> None:
+        if method == _UPDATED:
+            self.notify_resource_updated(str(params.get("uri", "")))
+        else:
+            await self._update_listing(client)
+
+    def _notified(self, method: str, params: Json) -> None:
+        """Nothing: what belongs to no call comes by the subscription."""
+
+    def _note(self, error: Exception) -> None:
+        """Say in the log why the server cannot be reached, once and not at each try."""
+        said = f"{type(error).__name__}: {error}"
+        if said != self._problem:
+            self._problem = said
+            log.warning("%s cannot be reached: %s", self.name, error)
+
+    # -- what it has -----------------------------------------------------------------------------------------------
+
+    async def _update_listing(self, client: Client) -> None:
+        """Ask what there is, and offer that. Raises what a client raises."""
+        able = client.capabilities
+        found = {
+            "tools": await client.list_tools() if "tools" in able else [],
+            "resources": await client.list_resources() if "resources" in able else [],
+            "templates": await _templates(client) if "resources" in able else [],
+            "prompts": await client.list_prompts() if "prompts" in able else [],
+        }
+        self._problem = ""
+        registry = self.registry
+        if APPS in (able.get("extensions") or {}):
+            registry.extensions[APPS] = {}
+        if "completions" in able and registry.completion is None:
+            registry.completion = Completer(self._complete)
+        self.instructions = client.instructions or None
+        changed = {_KINDS[kind][1] for kind, wires in found.items() if self._list(kind, wires)}
+        first, self.listed = not self.listed, True
+        self._settled.set()
+        registry.version += 1
+        for kind in _LIST_KINDS if first else [one for one in _LIST_KINDS if one in changed]:
+            self.notify_changed(kind)
+
+    def _list(self, kind: str, wires: list[Json]) -> bool:
+        """Offer the things of one kind; what is as before stays the same object. Return whether something changed."""
+        wanted = {str(wire[_KINDS[kind][0]]): wire for wire in wires if isinstance(wire.get(_KINDS[kind][0]), str)}
+        before, collection = self._items[kind], getattr(self.registry, kind)
+        if [wire for wire, _ in before.values()] == list(wanted.values()):
+            return False
+        for _, item in before.values():
+            if item is not None and collection.get(_key(item)) is item:
+                del collection[_key(item)]
+        self._items[kind] = found = {}
+        for one, wire in wanted.items():
+            known = before.get(one)
+            item = known[1] if known is not None and known[0] == wire else self._relayed(kind, wire)
+            found[one] = (wire, item)
+            if item is not None:
+                collection.setdefault(_key(item), item)
+        return True
+
+    def _replaced(self, tool: Tool, made: Tool) -> bool:
+        for one, (wire, item) in self._items["tools"].items():
+            if item is tool:
+                self._items["tools"][one] = (wire, made)
+                return True
+        return super()._replaced(tool, made)
+
+    def _relayed(self, kind: str, wire: Json) -> Any:
+        """Return what passes on to one thing of the server; None, with a warning, for what cannot be offered."""
+        if kind == "tools":
+            if not isinstance(wire.get("inputSchema"), dict):
+                return self._left_out(wire["name"], "it has no schema of its arguments")
+            if (wire.get("execution") or {}).get("taskSupport") == "required":
+                return self._left_out(wire["name"], "it can be called as a task only, which is not passed on")
+            return self._transformed(relayed_tool(wire, self._pass_on))
+        if kind == "resources":
+            return relayed_resource(wire, self._pass_on)
+        if kind == "prompts":
+            return relayed_prompt(wire, self._pass_on)
+        try:
+            template = UriTemplate(wire["uriTemplate"])
+        except ValueError as error:
+            return self._left_out(wire["uriTemplate"], str(error))
+        return relayed_template(wire, self._pass_on, lambda uri: template.match(uri) is not None)
+
+    def _left_out(self, what: str, why: str) -> None:
+        log.warning("%s of %s is left out: %s", what, self.name, why)
+
+    def _serves(self, uri: str) -> bool:
+        return uri in self.registry.resources or any(
+            one.template.match(uri) is not None for one in self.registry.templates.values()
+        )
+
+    # -- calls -----------------------------------------------------------------------------------------------------
+
+    async def _pass_on(self, method: str, params: Json, ctx: Context) -> Json:
+        """Return the result of one request.
+
+        Raises:
+            ToolError: the server cannot be reached, or ended meanwhile.
+            McpError: as the server says.
+        """
+        try:
+            for again in (True, False):
+                async with self._connections.exchange(ctx) as exchange:
+                    try:
+                        return await self._ask(exchange, method, params)
+                    except (SessionEndedError, HttpError) as error:
+                        ended = isinstance(error, SessionEndedError) or error.status == 404
+                        if not ended or exchange.client.modern or not again:
+                            raise
+                        self._connections.forget(
+                            exchange.client
+                        )  # of a session that it does not know, it has done nothing
+        except (McpError, ToolError):
+            raise
+        except Exception as error:  # noqa: BLE001 - of the connection, or of the login at the other server
+            raise self._unreachable(error) from None
+        raise AssertionError("the second attempt returns or raises")
+
+    async def _ask(self, exchange: RemoteExchange, method: str, params: Json) -> Json:
+        asking = forward(exchange.client, method, params, exchange.ctx, timeout=self._timeout)
+        if exchange.client.modern:
+            return await asking
+        work = asyncio.ensure_future(asking)
+        try:
+            await asyncio.wait((work, exchange.asked), return_when=asyncio.FIRST_COMPLETED)
+            if exchange.asked.done():
+                raise exchange.asked.result()
+            return work.result()
+        finally:
+            if not work.done():
+                work.cancel()  # which tells the server
+                await asyncio.gather(work, return_exceptions=True)
+
+    def _unreachable(self, error: Exception) -> ToolError:
+        """Return what a caller gets; the log has the rest, as that may quote what the process wrote to stderr."""
+        log.warning("a call of %s failed: %s", self.name, error)
+        said = str(error).partition(";")[0].splitlines() or [type(error).__name__]
+        if isinstance(error, HttpError):
+            said = [f"HTTP status {error.status}"]
+        hint = "it is tried again with the next call; what this call did until then is not known"
+        return ToolError(f"The server {self.name} cannot answer: {said[0]}\nhint: {hint}")
+
+    async def _complete(self, ref: Any, argument: Any, context: Any, ctx: Context) -> Completion | None:
+        member = "name" if ref.type == "ref/prompt" else "uri"
+        params: Json = {
+            "ref": {"type": ref.type, member: getattr(ref, member)},
+            "argument": {"name": argument.name, "value": argument.value},
+        }
+        if context.arguments:
+            params["context"] = {"arguments": context.arguments}
+        try:
+            result = await self._pass_on("completion/complete", params, ctx)
+        except McpError as error:
+            if error.code == METHOD_NOT_FOUND:
+                return None
+            raise
+        values = result.get("completion", {})
+        return Completion(values.get("values", []), values.get("total"), values.get("hasMore"))
+
+
+# kind → what tells its things apart, and the list that clients are told of
+_KINDS: Final = {
+    "tools": ("name", "tools"),
+    "resources": ("uri", "resources"),
+    "templates": ("uriTemplate", "resources"),
+    "prompts": ("name", "prompts"),
+}
+_LIST_KINDS: Final[tuple[Literal["tools", "resources", "prompts"], ...]] = ("tools", "resources", "prompts")
+
+
+def _key(item: Any) -> str:
+    key: str = item.uri if isinstance(item, Resource) else item.name
+    return key
+
+
+async def _templates(client: Client) -> list[Json]:
+    """Return the templates; a server with resources need not have the method."""
+    try:
+        return await client.list_resource_templates()
+    except McpError as error:
+        if error.code == METHOD_NOT_FOUND:
+            return []
+        raise
+
+
+async def _first_of(*waits: Any) -> Any:
+    """Return what the first of these returns; the others are given up."""
+    tasks = [asyncio.ensure_future(one) for one in waits]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return next(task for task in tasks if task in done).result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _connector(
+    target: str | Sequence[str | os.PathLike[str]],
+    headers: Mapping[str, str] | None,
+    oauth: OAuth | None,
+    env: Mapping[str, str] | None,
+    cwd: str | os.PathLike[str] | None,
+) -> tuple[Callable[..., Client], str]:
+    """Return what makes a client of the target, and a name for it."""
+    if isinstance(target, str):
+        if urlsplit(target).scheme not in ("http", "https"):
+            raise ValueError(
+                f"{target!r} is no URL\nhint: https://…, or a command as a list: ['python', '-m', 'notes']"
+            )
+        if env is not None or cwd is not None:
+            raise TypeError("env= and cwd= are for a command\nhint: headers= or oauth= are for a URL")
+        return lambda **options: Client.connect_http(target, headers, oauth, **options), urlsplit(
+            target
+        ).hostname or target
+    command = [os.fspath(word) for word in target]
+    if not command:
+        raise ValueError("an empty command starts nothing\nhint: ['python', '-m', 'notes']")
+    if headers is not None or oauth is not None:
+        raise TypeError("headers= and oauth= are for a URL\nhint: env= is for a command")
+    environ = {key: os.environ[key] for key in _INHERITED if key in os.environ} | dict(env or {})
+    name = PurePath(command[0]).name
+    return lambda **options: Client.connect_stdio(command, environ, cwd, inherit=False, **options), name

@@ -1,0 +1,75 @@
+"""The server elsewhere as a process: by a command, or behind a URL that is known once it serves."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.patience import PATIENCE, until
+
+HERE = Path(__file__).parent
+ELSEWHERE = [sys.executable, str(HERE / "elsewhere.py")]
+SDK = [sys.executable, str(HERE / "sdk_elsewhere.py")]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def happened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """What happened in the server elsewhere."""
+    file = tmp_path / "happened"
+    file.touch()
+    monkeypatch.setenv("HAPPENED", str(file))
+    return lambda: file.read_text().split()
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+@contextmanager
+def process(command: list[str], log: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """A server that serves HTTP at a port, or has ended."""
+    with log.open("wb") as stderr, subprocess.Popen(command, stdout=stderr, stderr=stderr, env=dict(os.environ)) as one:
+        try:
+            until(lambda: _serves(port) or one.poll() is not None, lambda: log.read_text("utf-8"))
+            assert one.poll() is None, log.read_text("utf-8")
+            yield one
+        finally:
+            one.kill()
+            one.wait(PATIENCE)
+
+
+def _serves(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+Elsewhere = Callable[..., str]
+
+
+@pytest.fixture
+def elsewhere(happened: object, tmp_path: Path) -> Iterator[Elsewhere]:
+    """Start the server elsewhere behind HTTP; returns its URL."""
+    with ExitStack() as stack:
+
+        def start(command: list[str] | None = None) -> str:
+            port = free_port()
+            given = [*ELSEWHERE, "--http", "--port", str(port)] if command is None else [*command, str(port)]
+            stack.enter_context(process(given, tmp_path / f"log-{port}", port))
+            return f"http://127.0.0.1:{port}/mcp"
+
+        yield start
