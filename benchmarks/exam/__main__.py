@@ -3,14 +3,15 @@
   python -m benchmarks.exam                    all that can be run here
   python -m benchmarks.exam conformance fuzz   some of: conformance, client, typescript, python1, python2, inspector,
                                                fuzz, documents, packages, dialects, twins,
-                                               scanners, templates
+                                               scanners, templates, features
   python -m benchmarks.exam documents --only github,stripe
   python -m benchmarks.exam fuzz --runs 1000000 --only framing,schema
 Each needs a registry (npm or a Python index) at first use, and keeps what it got in a cache folder: the conformance suite, the official
 TypeScript and Python clients and the MCP Inspector's command-line mode, each unmodified; atheris, which searches for inputs that
 break what reads them; real API documents (`python -m benchmarks.apis` lists them); and animals of the zoo on the official
 TypeScript SDK, which `validate` must judge as it judges those of tests/zoo; and open scanners of MCP servers, with the same samples as
-`validate`; and a server of every template, sent through the pipeline.
+`validate`; and a server of every template, sent through the pipeline; and FastMCP and the Python SDK, in which the table of
+features (docs/reference/features.md) is looked up.
 The last lines are a table: what each examination found. What cannot be run is said, and the exit code is then 3; 1 when an
 examination found a fault.
 """
@@ -24,6 +25,7 @@ from collections.abc import Callable
 from benchmarks.exam.clients import inspector, python1, python2, typescript
 from benchmarks.exam.dialects import dialects
 from benchmarks.exam.documents import documents
+from benchmarks.exam.features import features
 from benchmarks.exam.fuzz import RUNS, fuzz
 from benchmarks.exam.outcome import Outcome, exit_code, table
 from benchmarks.exam.packages import packages
@@ -46,6 +48,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Outcome]] = {
     "twins": lambda _wish: twins(),
     "scanners": lambda _wish: scanners(),
     "templates": lambda wish: templates(wish.only),
+    "features": lambda _wish: features(),
 }
 
 

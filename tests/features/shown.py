@@ -1,0 +1,47 @@
+"""What the documentation shows: the text of a section, and its Python run."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+__all__ = ["ROOT", "run_shown", "says", "section"]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@cache
+def section(place: str) -> str:
+    """The text below a heading (`reference/tasks.md#tasks`), up to the next one that is no deeper; below a title, up to the next heading."""
+    name, _, anchor = place.partition("#")
+    fenced, level, found = False, 0, []
+    seen: dict[str, int] = {}
+    for line in (ROOT / "docs" / name).read_text("utf-8").splitlines():
+        fenced ^= line.startswith("```")
+        heading = None if fenced else re.match(r"(#+) (.*)", line)
+        if heading:
+            if level and (len(heading[1]) <= level or level == 1):
+                break
+            slug = re.sub(r"[^\w\- ]", "", heading[2].lower().strip()).replace(" ", "-")
+            seen[slug] = seen.get(slug, -1) + 1
+            if anchor == (f"{slug}-{seen[slug]}" if seen[slug] else slug):
+                level = len(heading[1])
+        if level:
+            found.append(line)
+    return "\n".join(found)
+
+
+def says(place: str, words: str) -> None:
+    """See that a section has these words, which the test then takes at their word."""
+    assert words in section(place), f"docs/{place} does not say {words!r}"
+
+
+def run_shown(place: str, number: int = 0, **known: Any) -> dict[str, Any]:
+    """Run a section's blocks of Python up to a number, as one program that is imported; its names. `known` are those that it takes from elsewhere."""
+    blocks = re.findall(r"^```python\n(.*?)^```", section(place), re.DOTALL | re.MULTILINE)
+    assert len(blocks) > number, f"docs/{place} has {len(blocks)} blocks of Python"
+    names: dict[str, Any] = {"__name__": "shown", **known}
+    exec(compile("\n".join(blocks[number : number + 1]), f"docs/{place}", "exec"), names)
+    return names

@@ -1,0 +1,112 @@
+"""The table of features: every row of ours is in the documentation as it says, and has a test that uses it like this; the page is drawn from it."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from benchmarks.features import probe
+from benchmarks.features.model import PEERS, Feature
+from benchmarks.features.page import features_page
+from benchmarks.features.table import FEATURES
+from tests.features.shown import ROOT, section
+from tests.house.pages import Page
+
+OURS = [row for row in FEATURES if row.ours.level != "no"]
+HERE = "tests/features/test_documented.py"
+
+
+def by_key(row: Feature) -> str:
+    return row.key
+
+
+@cache
+def page(file: Path) -> Page:
+    return Page(file, file.name)
+
+
+@cache
+def named_tests(file: str) -> dict[str, str]:
+    """Name of each test in a file, or of a class of them → its text."""
+    tree = ast.parse((ROOT / file).read_text("utf-8"))
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    return {
+        node.name: ast.unparse(node)
+        for node in ast.walk(tree)
+        if isinstance(node, kinds) and node.name.startswith("test")
+    }
+
+
+def test_every_row_is_told_apart():
+    assert len({row.key for row in FEATURES}) == len(FEATURES) > 80
+
+
+@pytest.mark.parametrize("row", OURS, ids=by_key)
+def test_what_we_have_is_documented_and_tested_as_documented(row):
+    text = section(row.ours.docs)
+    assert text, f"{row.key}: there is no docs/{row.ours.docs}"
+    assert row.ours.shown in text, f"{row.key}: docs/{row.ours.docs} does not have {row.ours.shown!r}"
+    file, _, test = row.ours.test.partition("::")
+    assert (ROOT / file).is_file(), f"{row.key}: there is no {file}"
+    assert test in named_tests(file), f"{row.key}: {file} has no test {test}"
+    if file == HERE:
+        assert repr(row.ours.docs) in named_tests(file)[test], f"{row.key}: {test} does not run docs/{row.ours.docs}"
+    else:
+        assert row.ours.used in (ROOT / file).read_text("utf-8"), f"{row.key}: {file} does not use {row.ours.used!r}"
+
+
+def test_what_we_do_not_have_names_nothing():
+    for row in FEATURES:
+        if row.ours.level == "no":
+            assert row.ours.docs + row.ours.test == "", row.key
+
+
+def test_every_test_of_the_documentation_has_a_row():
+    named = {row.ours.test.partition("::")[2] for row in OURS if row.ours.test.startswith(HERE)}
+    assert set(named_tests(HERE)) == named
+
+
+def test_the_page_is_drawn_from_the_table():
+    drawn = (ROOT / "docs/reference/features.md").read_text("utf-8")
+    assert drawn == features_page(), "run: python -m benchmarks.features"
+
+
+@pytest.mark.parametrize(
+    ("asked", "holds"),
+    [
+        ("tests.house.pages:Page.anchors", True),
+        ("tests.house.pages:Page.wings", False),
+        ("tests.house.wings", False),
+        ("tests.house.pages:read_pages(root)", True),
+        ("tests.house.pages:read_pages(wings)", False),
+        ("~^no_such_name$", True),
+        ("~^read_pages$", False),
+        ("=^read_pages$ tests.house.pages:Page", True),
+        ("=^read_pages$ tests.house.pages:Wings", False),
+        ("%pytest", True),
+        ("%no-such-distribution", False),
+    ],
+)
+def test_a_probe_sees_what_is_there_and_what_is_not(asked, holds):
+    assert probe.holds("tests.house.pages", asked) is holds
+
+
+def test_every_claim_about_a_peer_has_a_probe_that_asks_for_it():
+    for row in FEATURES:
+        for peer, claim in zip(PEERS, row.peers, strict=True):
+            assert claim.probe, f"{row.key}, {peer.name}"
+            absent = all(part.startswith("~") for part in claim.probe.split())
+            if claim.level == "yes":
+                assert not absent, f"{row.key}, {peer.name}: a yes needs something that is there"
+            if claim.level == "no":
+                assert absent, f"{row.key}, {peer.name}: a no needs a name that is nowhere"
+
+
+def test_pages_of_the_site_lead_to_the_table():
+    for name in ("docs/reference/index.md", "docs/how-to/write-a-server.md", "README.md"):
+        links = {urlsplit(target).path.rpartition("/")[2] for target, _ in page(ROOT / name).links()}
+        assert "features.md" in links, name
