@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.attacks import connections, logins, places, questions, strangers, surroundings, texts, wires
+from tests.attacks import answers, connections, logins, places, questions, strangers, surroundings, texts, wires
 
 __all__ = ["ATTEMPTS", "Attempt"]
 
@@ -27,6 +27,7 @@ ATTEMPTS: Final[dict[str, Attempt]] = {
         ("questions", questions.ROWS),
         ("surroundings", surroundings.ROWS),
         ("connections", connections.ROWS),
+        ("answers of APIs", answers.ROWS),
         ("logins", logins.ROWS),
         ("texts", texts.ROWS),
         ("documents of agents", places.AGENTS),
