@@ -7,8 +7,10 @@ What needs a tool that README does not ask for has a marker and a target of its 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
@@ -37,6 +39,11 @@ def _has_redis() -> bool:
     return find_redis() is not None
 
 
+def _has_postgres() -> bool:
+    folders = Path("/usr/lib/postgresql").glob("*/bin")
+    return shutil.which("initdb") is not None or any((folder / "initdb").exists() for folder in folders)
+
+
 def _has_level(name: str) -> bool:
     from mcpfactory_pipeline.isolation.levels import LEVELS
 
@@ -49,6 +56,7 @@ NEEDS: Final = {
     "landlock": Need("Linux with Landlock", lambda: _has_level("landlock")),
     "bubblewrap": Need("bubblewrap, and the right to make namespaces", lambda: _has_level("bubblewrap")),
     "mount": Need("the right to mount a small file system", _mounts),
+    "postgres": Need("PostgreSQL: apt-get install postgresql", _has_postgres),
     "redis": Need("Redis or Valkey: apt-get install redis-server", _has_redis),
 }
 

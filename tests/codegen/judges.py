@@ -36,10 +36,11 @@ def check_types(folder: Path, *parts: str) -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-def assert_passes(folder: Path) -> None:
-    """Fail unless the server in the folder passes its tests, the type checker and the linter."""
+def assert_passes(folder: Path) -> str:
+    """Fail unless the server in the folder passes its tests, the type checker and the linter. Returns what pytest said."""
     ran = run(folder, "pytest", "-q", "-W", "error", "-p", "no:cacheprovider")
     assert (ran.returncode, "passed" in ran.stdout) == (0, True), ran.stdout + ran.stderr
+    said = ran.stdout
     check_types(folder, "src", "tests")
     for command in (
         ["ruff", "check", "--no-cache", "."],
@@ -48,3 +49,4 @@ def assert_passes(folder: Path) -> None:
     ):
         ran = run(folder, *command)
         assert ran.returncode == 0, ran.stdout + ran.stderr
+    return said
