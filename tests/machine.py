@@ -39,6 +39,10 @@ def _has_redis() -> bool:
     return find_redis() is not None
 
 
+def _has_chromium() -> bool:
+    return any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
+
+
 def _has_postgres() -> bool:
     folders = Path("/usr/lib/postgresql").glob("*/bin")
     return shutil.which("initdb") is not None or any((folder / "initdb").exists() for folder in folders)
@@ -55,6 +59,7 @@ NEEDS: Final = {
     "posix": Need("a system of POSIX, with its shell, signals and fork", lambda: os.name == "posix"),
     "landlock": Need("Linux with Landlock", lambda: _has_level("landlock")),
     "bubblewrap": Need("bubblewrap, and the right to make namespaces", lambda: _has_level("bubblewrap")),
+    "chromium": Need("Chromium: apt-get install chromium", _has_chromium),
     "mount": Need("the right to mount a small file system", _mounts),
     "postgres": Need("PostgreSQL: apt-get install postgresql", _has_postgres),
     "redis": Need("Redis or Valkey: apt-get install redis-server", _has_redis),

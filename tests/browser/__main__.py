@@ -3,8 +3,7 @@
     python -m tests.browser --install        on Debian, as root: gets chromium, too
     python -m tests.browser visit act        these scenes only
 
-Chromium is the system's; Playwright and axe-core are put below build/browser, not into the project's environment. It makes a workspace
-of its own and takes some minutes.
+Chromium is the system's; axe-core is put below build/browser. It makes a workspace of its own and takes some minutes.
 """
 
 from __future__ import annotations

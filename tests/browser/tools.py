@@ -1,18 +1,17 @@
-"""What the trial needs and the project does not: a browser, what drives it, and axe-core; in a folder below build/, never in the project's environment."""
+"""What the trial needs and the project does not: a browser of the system, and axe-core in a folder below build/."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
-import sys
 import tarfile
 from pathlib import Path
 
 __all__ = ["AXE", "FOLDER", "chromium", "provide"]
 
 FOLDER = Path(__file__).resolve().parents[2] / "build" / "browser"
-_AXE_VERSION, _PLAYWRIGHT_VERSION = "4.14.1", "1.65.2"
+_AXE_VERSION = "4.14.1"
 AXE = FOLDER / f"axe-core-{_AXE_VERSION}.js"
 
 
@@ -27,7 +26,7 @@ def chromium() -> str:
 
 
 def provide(*, install: bool) -> None:
-    """Gets what is missing from the registries, and makes Playwright importable; `install` also the browser, as root on Debian."""
+    """Gets what is missing; `install` also the browser, as root on Debian."""
     if install and not shutil.which("chromium"):
         command = ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]
         subprocess.run(["apt-get", "update"], check=True, stdout=subprocess.DEVNULL, timeout=300)
@@ -35,26 +34,8 @@ def provide(*, install: bool) -> None:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=600, env=environ)
     chromium()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    site = FOLDER / f"playwright-{_PLAYWRIGHT_VERSION}"
-    if not (site / "playwright").is_dir():
-        import uv
-
-        wanted = f"playwright=={_PLAYWRIGHT_VERSION}"
-        command = [
-            uv.find_uv_bin(),
-            "pip",
-            "install",
-            "--quiet",
-            "--target",
-            str(site),
-            "--python",
-            sys.executable,
-            wanted,
-        ]
-        subprocess.run(command, check=True, timeout=600)
     if not AXE.is_file():
         _axe()
-    sys.path.append(str(site))  # behind the project's own packages
 
 
 def _axe() -> None:
