@@ -79,7 +79,8 @@ def happened(bench: Bench, server: str) -> list[tuple[str, str]]:
 def test_two_people_approve_one_promotes_and_the_history_names_each(library: Bench, acting: str) -> None:
     ada, grace = Browser(acting).login("Ada"), Browser(acting).login("Grace")
     page = ada.get("/").text
-    assert 'href="servers/bookshop/actions/approve/?channel=production"' in page
+    address = "servers/bookshop/actions/approve/?channel=production&amp;candidate=1.4.0-fedcba987654"
+    assert f'href="{address}"' in page
     for who in (ada, grace):
         answer = who.act("bookshop", "approve", channel="production", reason="tried it")
         assert (answer.status, answer.headers["location"]) == (303, "/servers/bookshop/")
@@ -116,14 +117,18 @@ def test_roll_back_brings_back_what_was_there_and_holds_the_channel(library: Ben
 def test_a_run_is_begun_by_whoever_confirmed_it_and_can_be_followed(library: Bench, ada: Browser) -> None:
     page = ada.get("/servers/weather/actions/rerun/", until="generate").text
     assert "1 stage of weather would run" in page
+    late = ada.confirmation("weather", "rerun", until="generate")
     answer = ada.post("/servers/weather/actions/rerun/", confirming(page))
     run = answer.headers["location"].removeprefix("/runs/").rstrip("/")
     assert "end" in ada.get(f"/live/runs/{run}/").text  # which comes when the run has ended
     begun = [event for event in library.store.history("weather") if event.get("run") == run]
     assert (begun[0]["event"], begun[0]["actor"]) == ("stage.started", "Ada")
-    again = ada.act("weather", "rerun", until="generate").headers["location"]
+    again = ada.post("/servers/weather/actions/rerun/", late).headers["location"]
     assert again == "/servers/weather/", "a run in which nothing is due has no page"
     assert "nothing of weather is due, so no run was begun" in ada.get(again).text
+    checked = ada.get("/servers/weather/actions/rerun/", until="generate").text
+    assert "nothing of weather is due" in checked
+    assert 'name="ticket"' not in checked
 
 
 def test_a_run_that_cannot_begin_says_why_in_its_log_in_words(library: Bench) -> None:
@@ -373,7 +378,18 @@ def test_a_stage_is_decided_by_whoever_confirmed_exactly_what_was_shown(library:
     assert happened(library, "atlas")[-1] == ("rejected", "Ada")
 
 
-def test_what_waits_for_a_stage_leads_to_its_form() -> None:
-    assert next_action("approval", "mcpfactory pipeline approve a --stage seen") == ("approve-stage", "stage")
-    assert next_action("approval", "mcpfactory pipeline approve a --channel production") == ("approve", "channel")
-    assert next_action("drift", "") is None
+def test_a_suggested_command_leads_to_its_form_with_what_it_names() -> None:
+    assert next_action("mcpfactory pipeline approve a --stage seen") == ("approve-stage", {"stage": "seen"})
+    command = "mcpfactory pipeline approve a --channel production --candidate 1.0-ab"
+    assert next_action(command) == ("approve", {"channel": "production", "candidate": "1.0-ab"})
+    waived = "mcpfactory waive tools.names --server a --tool get --reason '…' --expires 2031-01-31"
+    assert next_action(waived) == ("waive", {"rule": "tools.names", "tool": "get", "until": "2031-01-31"})
+    assert next_action("mcpfactory pipeline run a --force") == ("rerun", {"force": "1"})
+    for command in (
+        "",
+        "mcpfactory validate a",
+        "mcpfactory pipeline run",
+        "mcpfactory pipeline approve a --sign-with k",
+        "x 'y",
+    ):
+        assert next_action(command) is None

@@ -120,7 +120,7 @@ def test_the_worst_comes_first_and_of_the_same_kind_the_oldest(workspace, run, i
         ("errored", "broken", "test"),
         ("inconclusive", "unclear", "test"),
         ("hold", "held", "production"),
-        ("stale", "fresh", "build"),
+        ("never", "fresh", "build"),
     ]
     assert found[1].waited > 9 * 86400 - 60
     assert found[1].command == "mcpfactory pipeline log old-failure test"
@@ -172,7 +172,7 @@ def test_a_failed_validation_says_its_worst_finding(workspace, run, inbox):
 def test_a_waiver_that_ends_soon_or_has_ended_waits_with_what_it_means(workspace, run, inbox):
     folder = add_server(workspace.root, "books")
     run("books")
-    text = '[[waivers]]\nrule = "tools.names"\nperson = "Ada"\nreason = "old clients"\nuntil = 2030-03-01\n'
+    text = '[[waivers]]\nrule = "descriptions.arguments"\nperson = "Ada"\nreason = "old clients"\nuntil = 2030-03-01\n'
     (folder / "waivers.toml").write_text(text)
 
     def told(day: int, month: int = 2) -> list[tuple[str, str]]:
@@ -182,9 +182,9 @@ def test_a_waiver_that_ends_soon_or_has_ended_waits_with_what_it_means(workspace
     assert told(10) == []
     ((message, command),) = told(20)
     assert message.startswith(
-        "the waiver of tools.names by Ada (old clients) ends in 9 days: what it excused counts again"
+        "the waiver of descriptions.arguments by Ada (old clients) ends in 9 days: what it excused counts again"
     )
-    assert command.startswith("mcpfactory waive tools.names --server books ")
+    assert command.startswith("mcpfactory waive descriptions.arguments --server books ")
     assert "has ended" in told(2, month=3)[0][0]
 
 
@@ -197,7 +197,7 @@ def test_a_retired_server_waits_for_nobody(workspace, run, inbox):
 
 
 def test_without_anything_waiting_the_usual_commands_come_next():
-    assert next_commands([]) == ["mcpfactory pipeline run", "mcpfactory pipeline status", "mcpfactory dashboard"]
+    assert next_commands([]) == ["mcpfactory pipeline status", "mcpfactory dashboard"], "no run where none is due"
 
 
 # --- drift ---

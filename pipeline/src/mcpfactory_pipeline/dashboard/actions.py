@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.errors import PipelineError, PromotionError
+from mcpfactory_pipeline.base.errors import PipelineError, PromotionError, RefusedError
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.waive import waive
@@ -18,6 +18,7 @@ from mcpfactory_pipeline.promotion import decision, promote, stage_decision
 from mcpfactory_pipeline.promotion.basis import BasisChange, StaleDecisionError, basis_changes
 from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.views.advice import read_suggestion
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = [
@@ -177,10 +178,10 @@ def _rerun(call: ActionCall) -> ActionResult:
         if not due:  # such a run leaves no trace, so it has no page to go to
             return ActionResult(f"nothing of {call.server} is due, so no run was begun")
         return ActionResult(f"a run of {call.server} has begun", run=call.start(call.server, until, force))
+    if not due:
+        raise RefusedError(f"nothing of {call.server} is due", hint="tick below what is up to date, too")
     details = tuple(f"{step.stage}: {'; '.join(step.reasons) or step.verdict}" for step in steps)
-    return ActionResult(
-        f"{pluralize(len(due), 'stage')} of {call.server} would run" if due else "nothing is due", details
-    )
+    return ActionResult(f"{pluralize(len(due), 'stage')} of {call.server} would run", details)
 
 
 def _waive(call: ActionCall) -> ActionResult:
@@ -308,18 +309,23 @@ ACTIONS: Final[dict[str, Action]] = {
     )
 }
 
-_FOR_KIND: Final[dict[str, tuple[str, str]]] = {
-    "approval": ("approve", "channel"), "ready": ("promote", "channel"), "hold": ("release", "channel"),
-    "failed": ("rerun", ""), "errored": ("rerun", ""), "interrupted": ("rerun", ""), "inconclusive": ("rerun", ""),
-    "stale": ("rerun", ""),
+# The action for a command that is suggested; what a form asks for besides is left to its reader.
+_FOR_COMMAND: Final[Mapping[str, str]] = {
+    "pipeline run": "rerun", "pipeline approve": "approve", "pipeline reject": "reject", "pipeline promote": "promote",
+    "pipeline rollback": "rollback", "pipeline hold": "hold", "pipeline unhold": "release", "waive": "waive",
 }  # fmt: skip
 
 
-def next_action(kind: str, command: str) -> tuple[str, str] | None:
-    """Return the action that comes next for a thing that waits, and its field that takes what the thing is about; None for none."""
-    if kind in {"approval", "gate"} and " --stage " in command:
-        return "approve-stage", "stage"
-    return _FOR_KIND.get(kind)
+def next_action(command: str) -> tuple[str, dict[str, str]] | None:
+    """Return the action that a suggested command comes to, and the values that it names; None where there is none."""
+    suggestion = read_suggestion(command)
+    if suggestion is None or suggestion.verb not in _FOR_COMMAND or suggestion.options["sign-with"]:
+        return None
+    options = {name: value for name, value in suggestion.options.items() if "…" not in value}
+    name = _FOR_COMMAND[suggestion.verb] + ("-stage" if options.get("stage") else "")
+    named = {**options, "until": options.get("expires", "")}
+    fields = {one.name for one in ACTIONS[name].fields}
+    return name, {field: value for field, value in named.items() if value and field in fields}
 
 
 _TEXT: Final = 500  # characters of one value

@@ -55,6 +55,7 @@ class ServerDetail:
     report: Mapping[str, Any] = field(default_factory=dict)  # .mcpfactory/report.json: tools, skipped, environment
     manifest: Mapping[str, Any] = field(default_factory=dict)  # what `tools/list` is served from
     validation: Mapping[str, Any] = field(default_factory=dict)  # the report of the last validation
+    contract: Sequence[Mapping[str, Any]] = ()  # the tools that the newest candidate listed when it was validated
 
 
 @dataclass(frozen=True, slots=True)

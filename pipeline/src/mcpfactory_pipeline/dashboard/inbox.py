@@ -33,6 +33,7 @@ WHOM: Final = {
     "hold": "whoever holds it",
     "waiver": _AUTHORS,
     "drift": _AUTHORS,
+    "never": _OPERATORS,
     "stale": _OPERATORS,
 }
 _ICONS: Final = {
@@ -49,6 +50,7 @@ _ICONS: Final = {
     "hold": "lock",
     "waiver": "alert",
     "drift": "redo",
+    "never": "dash",
     "stale": "redo",
 }
 _BAD: Final = {"problem", "failed", "errored"}

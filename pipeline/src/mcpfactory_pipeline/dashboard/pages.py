@@ -9,6 +9,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, BoardPage, board
 from mcpfactory_pipeline.dashboard.compare import ComparePage, compare_page, pairs
 from mcpfactory_pipeline.dashboard.inbox import InboxPage, inbox
+from mcpfactory_pipeline.dashboard.log import LogPage, log_page
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.rules import RulesPage, rules_page
 from mcpfactory_pipeline.dashboard.runs import RunPage, RunsPage, run_page, runs_page
@@ -119,6 +120,18 @@ PAGES: Final[tuple[Page, ...]] = (
         "tools", "/servers/{name}/tools/", "Tools", "The tools of one server with the schemas that models see", ToolsPage,
         lambda reader, path, query: tools_page(reader.server(path["name"]), page=query.get("page", "")),
         (_NAME, _PAGE), _servers,
+    ),
+    Page(
+        "log", "/servers/{name}/logs/{stage}/", "Log", "All that a stage of a server printed when it ran last, a part at a time", LogPage,
+        lambda reader, path, query: log_page(
+            reader.workspace_name(), path["name"], path["stage"], reader.named_log(path["name"], path["stage"]),
+            query=query.get("q", ""), page=query.get("page", ""),
+        ),
+        (
+            _NAME, PageParameter("stage", "The stage", within="path"),
+            PageParameter("q", "Only lines that contain it, wherever they are in the log"), _PAGE,
+        ),
+        lambda _reader: iter(()),
     ),
     Page(
         "compare", "/servers/{name}/compare/{old}/{new}/", "Compare",

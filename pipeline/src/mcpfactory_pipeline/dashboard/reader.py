@@ -10,17 +10,19 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import active_runs, read_holder
 from mcpfactory_pipeline.channels.candidate import channels_folder
+from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.dashboard.compare import StoredCandidate
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.files import read_json, read_log, read_validation, wheel_manifest
@@ -102,17 +104,24 @@ class WorkspaceReader:
         if facts.row.get("problem"):
             return ServerDetail(facts, inbox.channels)
         server, store = workspace.server(name), Store(workspace)
-        state = store.state(name).to_json()
+        try:  # the row may be of a snapshot: what is shown of the past is read
+            state, events = store.state(name).to_json(), store.history(name)
+            if state["stages"] and not events:
+                raise store.without_history(name)
+        except PipelineError as error:
+            row = broken_row(explain_broken(name, error))
+            return ServerDetail(replace(facts, row=row, items=()), inbox.channels)
         stored_candidate = state["stages"].get("validate", {}).get("artifacts", {})
         return ServerDetail(
             facts,
             inbox.channels,
             inbox.stages,
             state=state,
-            history=_events(store, name),
+            history=events,
             report=read_json(_report(server)),
             manifest=read_json(_generated(server) / "manifest.json"),
             validation=read_validation(workspace.artifacts / name, stored_candidate),
+            contract=_contract(workspace, name, str(state.get("candidate") or "")),
         )
 
     def histories(self, server: str = "") -> dict[str, list[Event]]:
@@ -149,6 +158,19 @@ class WorkspaceReader:
     def log_file(self, server: str, stage: str) -> Path:
         """Where the log of a stage is: of its last run, or of the one that is under way."""
         return log_file(Workspace.find(self._root), server, stage)
+
+    def named_log(self, server: str, stage: str) -> Path:
+        """Return the same for names that come from an address.
+
+        Raises:
+            NotFoundError: for an unknown server or stage: no other file is looked at.
+        """
+        workspace = Workspace.find(self._root)
+        _refuse_unknown(workspace, server)
+        known = [one.name for one in workspace_stages(workspace)]
+        if stage not in known:
+            raise NotFoundError(f"there is no stage {stage!r}", hint=f"stages: {', '.join(known)}")
+        return log_file(workspace, server, stage)
 
     def digest(self) -> str:
         """Another text whenever a state, a history or who is at work has changed. Cheap: names, times and sizes of files."""
@@ -198,7 +220,13 @@ class WorkspaceReader:
         except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
             return ServerFacts(workspace.name, name, broken_row(explain_broken(name, error)))
         facts = ServerFacts(
-            workspace.name, name, row, server.template, server.source or "", items=items, **_size(server, state)
+            workspace.name,
+            name,
+            row,
+            server.template,
+            server.source or "",
+            items=items,
+            **_size(workspace, server, state),
         )
         if not row["running"]:  # else the process may end without a word
             watched = tuple(map(str, _watched(workspace, server, state)))
@@ -249,15 +277,29 @@ def _watched(workspace: Workspace, server: WorkspaceServer, state: ServerState) 
     yield from (folder / path for path in (validated.artifacts if validated else ()))
 
 
-def _size(server: WorkspaceServer, state: ServerState) -> dict[str, int | None]:
-    """How many tools and tokens: of the sources by their own report, else what the validation counted."""
+def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> dict[str, int | None]:
+    """How many tools and tokens: of the sources by their own report, else of the candidate, as it was counted or listed its tools."""
     report = read_json(_report(server))
     tools = report.get("tools")
     if isinstance(tools, list):
         return {"tools": len(tools), "tokens": report.get("tokens")}
     candidate = state.candidates.get(state.candidate or "")
     facts = candidate.facts if candidate else {}
-    return {"tools": facts.get("tools"), "tokens": facts.get("tokens")}
+    if "tools" in facts:
+        return {"tools": facts.get("tools"), "tokens": facts.get("tokens")}
+    listed = _contract(workspace, server.name, state.candidate or "")
+    return (
+        {"tools": len(listed), "tokens": sum(map(count_tokens, listed))} if listed else {"tools": None, "tokens": None}
+    )
+
+
+def _contract(workspace: Workspace, server: str, candidate: str) -> tuple[Mapping[str, Any], ...]:
+    """Return the tools that a candidate listed when it was validated; none where that is not on this machine."""
+    try:
+        found = stored_contract(workspace.artifacts / server / candidate) if candidate else None
+    except PipelineError:
+        return ()
+    return found.tools if found else ()
 
 
 def _report(server: WorkspaceServer) -> Path:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.values import Pager, paged, shorten
 from mcpfactory_pipeline.workspace.coverage import operation_name
@@ -34,7 +35,7 @@ class ToolView:
 
 @dataclass(frozen=True, slots=True)
 class ToolsPage:
-    """Tools of a server with their schemas. `listed` says whether the server is generated: others are asked by `inspect`."""
+    """Tools of a server with their schemas. `listed` says whether they are known: others are asked by `inspect`."""
 
     workspace: str
     server: str
@@ -54,11 +55,26 @@ def tools_page(detail: ServerDetail, *, page: str = "1") -> ToolsPage:
 
 
 def tools_of(detail: ServerDetail) -> tuple[ToolView, ...]:
-    """Every tool of the server's own report, with what its manifest says."""
-    listed = [tool for tool in detail.report.get("tools", ()) if isinstance(tool, dict)]
+    """Every tool of the server's own report, with what its manifest says; without a report those that the newest candidate listed."""
+    if not isinstance(detail.report.get("tools"), list):
+        named = [tool for tool in detail.contract if isinstance(tool.get("name"), str)]
+        counted = [(tool, count_tokens(tool)) for tool in named]
+        most = max((tokens for _, tokens in counted), default=0) or 1
+        return tuple(
+            _tool({"name": tool["name"], "tokens": tokens, "arguments": _arguments(tool)}, tool, most)
+            for tool, tokens in counted
+        )
+    listed = [tool for tool in detail.report["tools"] if isinstance(tool, dict)]
     shown = {tool.get("name"): tool for tool in detail.manifest.get("tools", ()) if isinstance(tool, dict)}
     largest = max((int(tool.get("tokens", 0)) for tool in listed), default=0) or 1
     return tuple(_tool(tool, shown.get(tool.get("name"), {}), largest) for tool in listed)
+
+
+def _arguments(tool: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the arguments of a tool that no API document describes."""
+    schema = tool.get("inputSchema")
+    names = schema.get("properties") if isinstance(schema, dict) else None
+    return {str(name): {} for name in names} if isinstance(names, dict) else {}
 
 
 def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], largest: int) -> ToolView:
@@ -67,7 +83,10 @@ def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], largest: int) -> To
         name=str(tool.get("name", "")),
         title=str(shown.get("title") or ""),
         operation=operation_name(operation) if isinstance(operation, dict) else "",
-        arguments=tuple(f"{name} ({bound.get('in')})" for name, bound in (tool.get("arguments") or {}).items()),
+        arguments=tuple(
+            f"{name} ({bound['in']})" if bound.get("in") else str(name)
+            for name, bound in (tool.get("arguments") or {}).items()
+        ),
         tokens=int(tool.get("tokens", 0)),
         share=round(100 * int(tool.get("tokens", 0)) / largest),
         description=shorten(str(shown.get("description", "")), _TEXT),

@@ -238,7 +238,7 @@ def approve(
         if again := [who for who in (confirmed_by() or actor(), actor()) if person_key(who) in keys]:
             raise PromotionError(
                 f"{again[0]} has approved candidate {chosen} of {server} for {channel} already",
-                hint=f"mcpfactory pipeline promote {server} --channel {channel}",
+                hint=f"mcpfactory inbox {server}",
             )
         lifted = [f"{who}: {why or 'no reason'}" for who, why in known.rejections.get(channel, {}).items()]
         waived = known.checks.get("validate", {}).get("summary", {}).get("waived", 0)

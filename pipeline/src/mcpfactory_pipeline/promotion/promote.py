@@ -12,14 +12,14 @@ from mcpfactory_pipeline.channels.prune import prune_by_policy, read_keep
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, approve_command, describe_decision, unhold_command
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.decision import Decision, choose_candidate, open_decision
-from mcpfactory_pipeline.promotion.soundness import require_sound
+from mcpfactory_pipeline.promotion.soundness import refuse_unsound, require_sound
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import withdrawals
 from mcpfactory_pipeline.workspace.broken import explain_broken
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["promote", "promote_due", "rollback", "rollback_command"]
+__all__ = ["promote", "promote_due", "require_promotable", "rollback", "rollback_command"]
 
 
 def promote(
@@ -56,16 +56,49 @@ def promote(
         if (offered := decision.state.channels.get(channel)) and offered.candidate == chosen:
             _fill_channel(decision, chosen)
             return {**decision.about(chosen), "already": True, "pruned": {}, **rests_on}
-        _refuse_older(decision, chosen)
-        if blockers := decision.blockers(chosen, clock):
-            raise PromotionError(
-                f"candidate {chosen} of {server} may not be promoted to {channel}: {'; '.join(blocker.message for blocker in blockers)}",
-                hint=blockers[0].command,
-            )
+        _refuse_move(decision, chosen, clock)
         _fill_channel(decision, chosen)
         made = decision.record("promoted", chosen, reason)
     pruned = {} if dry_run else prune_by_policy(workspace, [server])
     return {**made, "already": False, "pruned": pruned, **rests_on}
+
+
+def require_promotable(
+    workspace: Workspace,
+    server: str,
+    channel: str,
+    *,
+    candidate: str | None = None,
+    stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+) -> None:
+    """Raise what `promote` would; unlike its dry run it takes no lock, brings nothing up to date, and refuses what is offered already.
+
+    Raises:
+        PromotionError: as `promote`.
+        RefusedError: as `promote`.
+        NotFoundError: as `promote`.
+    """
+    with open_decision(workspace, server, channel, dry_run=True, stages=stages, clock=clock) as decision:
+        chosen = choose_candidate(decision.state, candidate, decision.policy)
+        if (offered := decision.state.channels.get(channel)) and offered.candidate == chosen:
+            raise PromotionError(
+                f"{channel} offers {chosen} of {server} already", hint=f"mcpfactory pipeline status {server}"
+            )
+        _refuse_move(decision, chosen, clock)
+        _fill_channel(decision, chosen)
+    refuse_unsound(workspace, server)
+
+
+def _refuse_move(decision: Decision, candidate: str, clock: Clock) -> None:
+    """Refuse what is older than what the channel offers, and what the channel's policy does not allow."""
+    server, channel = decision.state.server, decision.policy.name
+    _refuse_older(decision, candidate)
+    if blockers := decision.blockers(candidate, clock):
+        words = "; ".join(blocker.message for blocker in blockers)
+        raise PromotionError(
+            f"candidate {candidate} of {server} may not be promoted to {channel}: {words}", hint=blockers[0].command
+        )
 
 
 def promote_due(

@@ -17,7 +17,7 @@ from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.workspace.broken import BrokenServer, contain
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["faults", "require_sound", "signature_faults"]
+__all__ = ["faults", "refuse_unsound", "require_sound", "signature_faults"]
 
 
 def faults(workspace: Workspace, names: Sequence[str] | None = None, *, against: str = "") -> list[dict[str, Any]]:
@@ -70,5 +70,15 @@ def require_sound(workspace: Workspace, server: str) -> None:
         server
     ):  # a run that broke off leaves a state that is behind, and writing brings it up to date
         pass
+    refuse_unsound(workspace, server)
+
+
+def refuse_unsound(workspace: Workspace, server: str) -> None:
+    """Raise `RefusedError` for a server that `verify` would refuse, as its files are. Nothing is written.
+
+    Raises:
+        RefusedError: what is wrong, as `verify` says it.
+        StateError: its files cannot be read.
+    """
     for wrong in faults(workspace, [server]):
         raise RefusedError(f"{wrong['message']}: {'; '.join(wrong['changes'][:3])}".rstrip(": "), hint=wrong["hint"])

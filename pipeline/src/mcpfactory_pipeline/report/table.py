@@ -22,16 +22,21 @@ def _cells(row: Mapping[str, Any], stages: Sequence[str]) -> tuple[str, ...]:
     if problem := row.get("problem"):
         return (row["server"], "-", *("?" for _ in stages), f"error: {problem['message']}")
     newest = row["candidate"]
-    channels = ", ".join(
-        f"{name} {release['version']}" + ("" if release["candidate"] == newest else f" ({release['candidate'][:8]})")
-        for name, release in row["channels"].items()
-    )
+    offers, holds = row["channels"], row["holds"]
+    channels = ", ".join(_channel(name, offers.get(name), newest, held=name in holds) for name in {**offers, **holds})
     return (
         row["server"],
         f"{row['version']} {newest[:8]}" if newest else "-",
         *(_cell(row, stage) for stage in stages),
         channels or "-",
     )
+
+
+def _channel(name: str, release: Mapping[str, Any] | None, newest: str | None, *, held: bool) -> str:
+    """Return what a channel offers, by which candidate where that is not the newest, and whether it is held."""
+    words = f"{name} {release['version']}" if release else name
+    other = f" ({release['candidate'][:8]})" if release and release["candidate"] != newest else ""
+    return words + other + (" held" if held else "")
 
 
 def _live(row: Mapping[str, Any]) -> str:

@@ -197,8 +197,7 @@ def _behind(case: _DriftInputs) -> Iterator[Drift]:
         how = f"{count} behind" if count > 0 else "not"
         message = f"{name} offers {release.version} ({release.candidate}), which is {how} the newest candidate"
         means = f"callers of {name} do not have what changed since"
-        promote = f"mcpfactory pipeline promote {state.server} --channel {name}"
-        yield Drift("behind", message, means, f"mcpfactory inbox {state.server}" if name in state.holds else promote)
+        yield Drift("behind", message, means, f"mcpfactory inbox {state.server}")
 
 
 def _channel(case: _DriftInputs) -> Iterator[Drift]:

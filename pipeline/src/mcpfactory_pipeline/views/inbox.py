@@ -33,6 +33,7 @@ from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import failing_since, in_channel_since
+from mcpfactory_pipeline.views.advice import Adviser
 from mcpfactory_pipeline.views.drift import removed_servers
 from mcpfactory_pipeline.views.status import status_row
 from mcpfactory_pipeline.workspace.broken import BrokenServer, contain
@@ -44,13 +45,14 @@ __all__ = ["KINDS", "InboxItem", "InboxReader", "gone_items", "in_order", "next_
 # The kinds, the most blocking first.
 KINDS: Final = (
     "problem", "failed", "errored", "interrupted", "inconclusive", "publish", "gate", "approval", "ready", "hold", "waiver", "drift",
-    "stale",
+    "never", "stale",
 )  # fmt: skip
 _STALE_TOO: Final = {"document", "edited", "moved"}  # drift that also makes a stage run: one line is enough
 
 _RUN: Final = "mcpfactory pipeline run"
 _STATUS: Final = "mcpfactory pipeline status"
 _RENEWED: Final = 90  # days that a waiver is proposed to hold again, where the policy allows as many
+_SURE: Final = {"approval", "hold"}  # what makes these has asked all that could refuse their commands
 _NAMED: Final = 3  # servers of a run that are named; more are all
 
 
@@ -121,12 +123,13 @@ def next_commands(items: Sequence[InboxItem], count: int = 3) -> list[str]:
     """Return the commands that most likely come next, each as it can be typed: those of the first items, then the usual ones.
 
     Runs of several servers are one command. What needs words of a person first (`…`), and commands of others, are left out.
+    A run is named only where one is due.
     """
     stale = list(dict.fromkeys(item.server for item in items if item.command == f"{_RUN} {item.server}"))
     together = _RUN if len(stale) > _NAMED else " ".join([_RUN, *stale])
     found = [together if item.command == f"{_RUN} {item.server}" else item.command for item in items]
     typed = [command for command in found if command.startswith("mcpfactory ") and "…" not in command]
-    usual = (_RUN, _STATUS, "mcpfactory dashboard")
+    usual = (*([_RUN] if stale else []), _STATUS, "mcpfactory dashboard")
     return list(dict.fromkeys([*typed, *usual]))[:count]
 
 
@@ -165,7 +168,21 @@ class InboxReader:
         return list(self.of(server, row, state))
 
     def of(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[InboxItem]:
-        """Everything that waits at one server, by its `status_row`."""
+        """Everything that waits at one server, by its `status_row`. What is suggested was tried: nothing that would be refused is."""
+        adviser = Adviser(self.workspace, self.stages, self.channels, self.now, state, row)
+        for item in self._waiting(server, row, state):
+            yield item if item.kind in _SURE else self._tried(item, adviser)
+
+    def _tried(self, item: InboxItem, adviser: Adviser) -> InboxItem:
+        """Return the item with a command that goes through, and with what refuses the one that came first, where it does."""
+        command, refused = adviser.workable(item.command)
+        if refused is None:
+            return item
+        if item.kind != "ready":
+            return replace(item, command=command)
+        return replace(item, kind="problem", command=command, message=f"{item.message}, but {refused}")
+
+    def _waiting(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[InboxItem]:
         if problem := row.get("problem"):
             yield problem_item(server.name, "files", problem["message"], problem["hint"])
             return
@@ -185,15 +202,18 @@ class InboxReader:
         ]
         yield from self._waivers(server)
         for entry in drift:
-            message = f"{entry['message']}; {entry['means']}"
-            yield InboxItem("drift", server.name, entry["kind"], message, entry["command"])
+            message, command = f"{entry['message']}; {entry['means']}", entry["command"]
+            if entry["kind"] == "behind":
+                command = f"mcpfactory pipeline promote {server.name} --channel {self.channels[0].name}"
+            yield InboxItem("drift", server.name, entry["kind"], message, command)
         kinds = {entry["kind"] for entry in drift}
         first = self._first_stale(row)
         if not due and first and not _STALE_TOO & kinds and not row["running"]:
             reasons = "; ".join(row["stages"][first]["reasons"])
             if "template" not in kinds or reasons != "template changed":  # update first; then there is something to run
+                kind = "never" if row["stages"][first]["outcome"] is None else "stale"
                 yield InboxItem(
-                    "stale", server.name, first, f"{first}: {reasons}", f"mcpfactory pipeline run {server.name}"
+                    kind, server.name, first, f"{first}: {reasons}", f"mcpfactory pipeline run {server.name}"
                 )
 
     def _stage_tokens(self, server: WorkspaceServer, state: ServerState, due: Sequence[InboxItem]) -> dict[str, str]:

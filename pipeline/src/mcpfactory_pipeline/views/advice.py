@@ -1,0 +1,216 @@
+"""Whether what is suggested would go through: a suggestion is tried by the function that would refuse it, and nothing is written."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NoReturn
+
+from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
+from mcpfactory_pipeline.base.ids import acting_as, actor
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, find_channel, person_key
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.promotion import decision, promote, stage_decision
+from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+__all__ = ["Adviser", "Suggestion", "read_suggestion"]
+
+_STEPS: Final = 4  # hints that are followed, one after another, for a suggestion that goes through
+_REASON: Final = "…"  # stands for words that a person has to find
+_STRANGER: Final = "somebody"  # an actor who has decided nothing yet
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A command that acts on one server, with its options by name; an option that is not given is ""."""
+
+    verb: str
+    server: str
+    options: Mapping[str, str]
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises what it would print."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(message)
+
+
+def read_suggestion(command: str) -> Suggestion | None:
+    """Return what a command does to which server; None for what acts on no single server, or on nothing."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None
+    for verb in _TRIALS:
+        parts = ["mcpfactory", *verb.split()]
+        if words[: len(parts)] == parts:
+            parser = _Parser(add_help=False, allow_abbrev=False)
+            for name in ("channel", "candidate", "stage", "reason", "sign-with", "server", "tool", "expires"):
+                parser.add_argument(f"--{name}", default="")
+            parser.add_argument("--force", action="store_const", const="1", default="")
+            parser.add_argument("words", nargs="*")
+            try:
+                found = vars(parser.parse_args(words[len(parts) :]))
+            except ValueError:
+                return None
+            given = found.pop("words")
+            if len(given) != len(_WORDS.get(verb, ("name",))):
+                return None
+            options = {name.replace("_", "-"): value for name, value in found.items()}
+            options |= dict(zip(_WORDS.get(verb, ("name",)), given, strict=True))
+            return Suggestion(verb, options.pop("name", "") or options["server"], options)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Adviser:
+    """Tries suggestions about one server as it is: `row` is its `status_row`."""
+
+    workspace: Workspace
+    stages: tuple[Stage, ...]
+    channels: tuple[ChannelPolicy, ...]
+    now: datetime
+    state: ServerState
+    row: Mapping[str, Any]
+
+    def refusal(self, command: str) -> PipelineError | None:
+        """Return what would refuse a command, in the name of somebody who may give it; None where it goes through, or is not of ours."""
+        suggestion = read_suggestion(command)
+        if suggestion is None:
+            return None
+        try:
+            _TRIALS[suggestion.verb](self, suggestion)
+        except PipelineError as error:
+            return error
+        return None
+
+    def workable(self, command: str) -> tuple[str, PipelineError | None]:
+        """Return the command where it goes through, else what its refusal names that does, or what shows where the server stands; and the refusal."""
+        first = refused = self.refusal(command)
+        for _ in range(_STEPS):
+            if refused is None:
+                return command, first
+            if not refused.hint.startswith("mcpfactory "):
+                break
+            command = refused.hint.partition(" makes it anew")[0]
+            refused = self.refusal(command)
+        return (f"mcpfactory pipeline status {self.state.server}", first) if refused else (command, first)
+
+    def common(self, suggestion: Suggestion) -> dict[str, Any]:
+        """Return the arguments that every decision takes."""
+        return {"reason": suggestion.options["reason"] or _REASON, "dry_run": True, "clock": lambda: self.now}
+
+    def somebody(self, approvers: tuple[str, ...], given: Mapping[str, str]) -> str:
+        """Return somebody who may approve and has not: who acts, where that is so."""
+        said = {person_key(who) for who in given}
+        able = [who for who in (actor(), *approvers, _STRANGER) if not approvers or who in approvers]
+        return next((who for who in able if person_key(who) not in said), able[0])
+
+
+def _run(adviser: Adviser, suggestion: Suggestion) -> None:
+    if not suggestion.options["force"] and not adviser.row.get("stale"):
+        raise NotFoundError(
+            f"nothing of {suggestion.server} is due", hint=f"mcpfactory pipeline status {suggestion.server}"
+        )
+
+
+def _promote(adviser: Adviser, suggestion: Suggestion) -> None:
+    promote.require_promotable(
+        adviser.workspace,
+        suggestion.server,
+        suggestion.options["channel"] or "production",
+        candidate=suggestion.options["candidate"] or None,
+        stages=adviser.stages,
+        clock=lambda: adviser.now,
+    )
+
+
+def _decide(adviser: Adviser, suggestion: Suggestion) -> None:
+    options, signed = suggestion.options, suggestion.options["sign-with"]
+    if signed:  # whose key it is only its owner can try
+        return
+    candidate = options["candidate"] or None
+    approve = suggestion.verb.endswith("approve")
+    if stage := options["stage"]:
+        known = next((one for one in adviser.stages if one.name == stage), None)
+        approvers = known.approval.approvers if known and known.approval else ()
+        made = adviser.state.decisions.get(stage)
+        with acting_as(adviser.somebody(approvers, made.approvals if made else {})):
+            function = stage_decision.approve_stage if approve else stage_decision.reject_stage
+            function(
+                adviser.workspace, suggestion.server, stage, candidate=candidate, stages=adviser.stages,
+                **adviser.common(suggestion),
+            )  # fmt: skip
+        return
+    channel = find_channel(adviser.channels, options["channel"] or "production")
+    chosen = adviser.state.candidates.get(decision.choose_candidate(adviser.state, candidate, channel))
+    given = chosen.approvals.get(channel.name, {}) if chosen else {}
+    with acting_as(adviser.somebody(channel.approvers, given)):
+        (decision.approve if approve else decision.reject)(
+            adviser.workspace, suggestion.server, channel.name, candidate=candidate, stages=adviser.stages,
+            **adviser.common(suggestion),
+        )  # fmt: skip
+
+
+def _of_channel(function: Callable[..., Any]) -> Callable[[Adviser, Suggestion], None]:
+    def trial(adviser: Adviser, suggestion: Suggestion) -> None:
+        if suggestion.options["sign-with"]:
+            return
+        channel = suggestion.options["channel"] or "production"
+        chosen = {"candidate": suggestion.options["candidate"]} if suggestion.options["candidate"] else {}
+        function(
+            adviser.workspace, suggestion.server, channel, stages=adviser.stages, **chosen,
+            **adviser.common(suggestion),
+        )  # fmt: skip
+
+    return trial
+
+
+def _retire(adviser: Adviser, suggestion: Suggestion) -> None:
+    channel = suggestion.options["channel"] or None
+    decision.retire(adviser.workspace, suggestion.server, channel, **adviser.common(suggestion))
+
+
+def _revive(adviser: Adviser, suggestion: Suggestion) -> None:
+    decision.revive(adviser.workspace, suggestion.server, **adviser.common(suggestion))
+
+
+def _log(adviser: Adviser, suggestion: Suggestion) -> None:
+    stage = suggestion.options["stage"]
+    if not (adviser.workspace.artifacts / suggestion.server / "logs" / f"{stage}.log").is_file():
+        raise NotFoundError(
+            f"there is no log of {stage} of {suggestion.server} on this machine",
+            hint=f"mcpfactory pipeline run {suggestion.server} --force",
+        )
+
+
+def _waive(adviser: Adviser, suggestion: Suggestion) -> None:
+    from mcpfactory_pipeline.checks.waive import waive  # noqa: PLC0415 - all rules come with it, and few items are about one
+
+    options = suggestion.options
+    waive(
+        adviser.workspace, suggestion.server, options["rule"], until=options["expires"], tool=options["tool"],
+        **adviser.common(suggestion),
+    )  # fmt: skip
+
+
+# What follows the name of a command, where that is not the server alone.
+_WORDS: Final[Mapping[str, tuple[str, ...]]] = {"pipeline log": ("name", "stage"), "waive": ("rule",)}
+_TRIALS: Final[Mapping[str, Callable[[Adviser, Suggestion], None]]] = {
+    "pipeline run": _run,
+    "pipeline promote": _promote,
+    "pipeline approve": _decide,
+    "pipeline reject": _decide,
+    "pipeline rollback": _of_channel(promote.rollback),
+    "pipeline hold": _of_channel(decision.hold),
+    "pipeline unhold": _of_channel(decision.release),
+    "pipeline retire": _retire,
+    "pipeline revive": _revive,
+    "pipeline log": _log,
+    "waive": _waive,
+}

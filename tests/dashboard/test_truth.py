@@ -1,0 +1,137 @@
+"""What is shown is so: histories that cannot be read, servers without an API document, holds, runs, logs to their first byte."""
+
+from __future__ import annotations
+
+import json
+import os
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.dashboard.log import log_page
+from mcpfactory_pipeline.promotion import decision
+from mcpfactory_pipeline.report import status_table
+from mcpfactory_pipeline.views.inbox import read_inbox
+from mcpfactory_pipeline.views.status import status
+from tests.dashboard.conftest import Bench
+
+
+@pytest.fixture
+def client(library: Bench) -> TestClient:
+    return TestClient(create_app(library.root), base_url="http://127.0.0.1")
+
+
+def shown(client: TestClient, path: str) -> str:
+    answer = client.get(path, headers={"Accept": "text/html"})
+    assert answer.status_code == 200, answer.text
+    return unescape(answer.text)
+
+
+def told(client: TestClient, path: str) -> Any:
+    return client.get(path, headers={"Accept": "application/json"}).json()
+
+
+def test_a_history_that_cannot_be_read_is_a_problem_and_not_a_beginning(library: Bench, client: TestClient) -> None:
+    assert told(client, "/servers/bookshop/")["status"] == "passed"
+    file = library.store.history_file("bookshop")
+    before = file.stat()
+    file.write_bytes(b"\xff" * before.st_size)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))  # so that it looks as it was when it was read last
+    page = told(client, "/servers/bookshop/")
+    assert page["status"] == "broken"
+    assert "history" in page["problem"]
+    assert page["hint"]
+    assert "Nothing has happened yet" not in shown(client, "/servers/bookshop/")
+
+
+def test_a_server_without_an_api_document_has_the_tools_that_its_candidate_listed(library: Bench) -> None:
+    library.add("notes")
+    (library.root / "servers/notes/.mcpfactory/report.json").unlink()
+    library.passed("notes", "generate")
+    candidate = library.built("notes", "1.0.0")
+    library.validated("notes", candidate, "passed", {"score": 99, "passed": True, "findings": []})
+    tool = {
+        "name": "add_note",
+        "description": "Adds a note.",
+        "inputSchema": {"type": "object", "properties": {"text": {}}},
+    }
+    file = library.workspace.artifacts / "notes" / candidate / "validate" / "tools.json"
+    file.write_text(json.dumps({"tools": [tool]}))
+    client = TestClient(create_app(library.root), base_url="http://127.0.0.1")
+    page = told(client, "/servers/notes/")
+    assert [(one["name"], one["arguments"]) for one in page["tools"]] == [("add_note", ["text"])]
+    assert page["tokens"] > 0
+    row = next(row for row in told(client, "/board/")["servers"] if row["name"] == "notes")
+    assert (row["tools"], row["tokens"]) == (1, page["tokens"])
+    assert "Adds a note." in shown(client, "/servers/notes/tools/")
+    file.unlink()
+    assert "not known yet" in shown(client, "/servers/notes/tools/")
+
+
+def test_what_was_never_run_is_so_in_the_inbox_and_on_the_board(library: Bench, client: TestClient) -> None:
+    kinds = {item["server"]: item["kind"] for item in told(client, "/")["items"]}
+    statuses = {row["name"]: row["status"] for row in told(client, "/board/")["servers"]}
+    assert (kinds["zebra"], statuses["zebra"]) == ("never", "never")
+    assert statuses["weather"] == "stale", "what ran before is another thing"
+    assert {item.server: item.kind for item in read_inbox(library.workspace)} == kinds
+
+
+def test_the_text_of_status_shows_holds(library: Bench) -> None:
+    decision.hold(library.workspace, "bookshop", "production", reason="audit")
+    decision.hold(library.workspace, "bookshop", "staging", reason="audit")
+    _, rows = status_table(status(library.workspace, ["bookshop"]))
+    assert rows[0][-1] == "staging 1.2.0 held, production held"
+
+
+def test_a_run_says_that_its_steps_are_not_all_that_was_asked_for(library: Bench, client: TestClient) -> None:
+    page = shown(client, f"/runs/{library.run}/")
+    assert "steps at 3 servers; whatever else was asked for was up to date" in page
+
+
+def test_a_log_is_there_to_its_first_byte_and_opens_at_the_line_that_is_wrong(
+    library: Bench, client: TestClient
+) -> None:
+    logs = library.workspace.artifacts / "atlas" / "logs"
+    logs.mkdir(parents=True)
+    lines = [f"line {number} of many, all of them of some length" for number in range(1, 4001)]
+    lines[2000] = "\x1b[31mValueError: the book is <gone>\x1b[0m"
+    (logs / "test.log").write_text("\n".join(lines) + "\n")
+    opened = told(client, "/servers/atlas/logs/test/")
+    assert opened["first_wrong"] == 2001
+    numbers = [line["number"] for line in opened["lines"]]
+    assert 2001 in numbers
+    assert len(numbers) < 2000
+    assert "ValueError: the book is <gone>" in [line["text"] for line in opened["lines"]]
+    every: list[str] = []
+    for number in range(1, opened["pager"]["pages"] + 1):
+        every += [line["text"] for line in told(client, f"/servers/atlas/logs/test/?page={number}")["lines"]]
+    assert [*every[:2000], *every[2001:]] == [*lines[:2000], *lines[2001:]]
+    found = told(client, "/servers/atlas/logs/test/?q=LINE+39")
+    assert (found["hits"], len(found["lines"])) == (111, 100)
+    assert "<gone>" not in client.get("/servers/atlas/logs/test/", headers={"Accept": "text/html"}).text
+
+
+def test_no_log_but_that_of_a_stage_of_a_server_is_shown(library: Bench, client: TestClient) -> None:
+    (library.root / "secret.log").write_text("secret")
+    for path in (
+        "/servers/atlas/logs/..%2f..%2f..%2f..%2fsecret/",
+        "/servers/atlas/logs/nothing/",
+        "/servers/none/logs/test/",
+    ):
+        answer = client.get(path)
+        assert answer.status_code == 404, path
+        assert "secret" not in answer.text.replace("..%2fsecret", "").replace("/secret", "")
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b"x" * 100_000, b"\xff\x00" * 20_000, b"a\r\nb"])
+def test_any_bytes_are_a_log(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "test.log"
+    file.write_bytes(data)
+    first = log_page("w", "s", "test", file)
+    parts = [log_page("w", "s", "test", file, page=str(number)) for number in range(1, first.pager.pages + 1)]
+    assert sum(len(line.text) for part in parts for line in part.lines) <= len(data) + 1000
+    assert max(len(part.lines) for part in parts) < 20_000

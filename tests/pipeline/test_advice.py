@@ -1,0 +1,244 @@
+"""What is suggested goes through: in random states each suggestion of inbox and status is followed, and none is refused."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as some
+
+from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.base.ids import acting_as, utc_now
+from mcpfactory_pipeline.dashboard.actions import ACTIONS, ActionCall, next_action
+from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, stage_inputs
+from mcpfactory_pipeline.promotion import decision
+from mcpfactory_pipeline.promotion.promote import promote, rollback
+from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.views.advice import read_suggestion
+from mcpfactory_pipeline.views.inbox import InboxItem, next_commands, read_inbox
+from mcpfactory_pipeline.views.status import status
+from mcpfactory_pipeline.workspace.workspace import Workspace
+from tests.cli.conftest import Done, Inside
+from tests.cli.workshop import make
+from tests.fuzzing import examples
+
+POLICIES = (
+    "",
+    'gates = { min_score = 90 }\napprovals = 1\napprovers = ["Ada", "Grace"]\n',
+    "approvals = 2\n",
+    'soak = "1h"\n',
+)
+PEOPLE = ("Ada", "Grace", "Linus")
+
+
+class Shop:
+    """A workspace with one server, and what may happen to it. What cannot be done as things stand happens to nobody."""
+
+    def __init__(self, root: Path) -> None:
+        self.space = make(root, "notes")
+        self.root, self.texts = root, 0
+
+    def fresh(self) -> Workspace:
+        return Workspace.find(self.root)
+
+    def finish(self, name: str, outcome: str = "passed", *, stale: bool = False, **facts: Any) -> None:
+        """A stage ended that read what is there now, or (`stale`) what was there before."""
+        space = self.fresh()
+        known = next(one for one in workspace_stages(space) if one.name == name)
+        with Store(space).transaction("notes") as transaction:
+            inputs = stage_inputs(known, InputReader(space.server("notes"), transaction.state))
+            inputs = dict.fromkeys(inputs, "sha256:other") if stale else inputs
+            about = {"stage": name, "run": "r"}
+            transaction.append("stage.started", **about)
+            transaction.append(
+                "stage.finished", **about, outcome=outcome, inputs=inputs, fingerprint=fingerprint(inputs), seconds=1.0,
+                **{"message": f"{name} {outcome}", "summary": {}, **facts},
+            )  # fmt: skip
+
+    def next(self, score: int) -> None:
+        """A candidate that goes to staging."""
+        self.texts += 1
+        name, text = "notes-1.0-py3-none-any.whl", f"text {self.texts}".encode()
+        files = {name: hash_bytes(text)}
+        candidate = hash_record(files).removeprefix("sha256:")[:16]
+        folder = self.space.artifacts / "notes" / candidate
+        folder.mkdir(parents=True)
+        (folder / name).write_bytes(text)
+        self.finish("generate")
+        self.finish("build", candidate=candidate, built={"version": "1.0", "files": files, "facts": {}})
+        self.finish("test", candidate=candidate, summary={"passed": 3})
+        self.finish("validate", candidate=candidate, summary={"score": score, "critical": 0, "gates": []})
+        self.finish("staging", candidate=candidate, channel="staging", version="1.0")
+        logs = self.space.artifacts / "notes" / "logs"
+        logs.mkdir(exist_ok=True)
+        (logs / "test.log").write_text("seen")
+
+    def built_only(self, outcome: str) -> None:
+        """A candidate that fails before it is in staging: what staging offers is older than the newest."""
+        self.texts += 1
+        candidate = f"{self.texts:016x}"
+        files = {"notes-1.0-py3-none-any.whl": "sha256:" + "0" * 64}
+        self.finish("build", candidate=candidate, built={"version": "1.0", "files": files})
+        self.finish("test", outcome, candidate=candidate)
+
+    def fail(self, which: str) -> None:
+        self.finish(which, "failed", candidate=Store(self.space).state("notes").candidate)
+
+    def recheck(self, stale: bool) -> None:
+        self.finish("test", candidate=Store(self.space).state("notes").candidate, stale=stale)
+
+    def decide(self, what: str, channel: str) -> None:
+        function = {"promote": promote, "rollback": rollback}.get(what) or getattr(decision, what)
+        function(self.fresh(), "notes", channel, reason="because")
+
+    def lose_wheels(self) -> None:
+        for wheel in self.space.artifacts.rglob("*.whl"):
+            wheel.unlink()
+
+    def policy(self, text: str) -> None:
+        head = '[workspace]\nname = "space"\n[[pipeline.channels]]\nname = "staging"\n[[pipeline.channels]]\nname = "production"\n'
+        (self.root / "mcpfactory.toml").write_text(f'{head}from = "staging"\n{text}')
+
+
+EVENTS: dict[str, Any] = {
+    "next": some.sampled_from([97, 12]),
+    "built_only": some.sampled_from(["passed", "failed", "errored", "inconclusive"]),
+    "fail": some.sampled_from(["generate", "test", "validate"]),
+    "recheck": some.booleans(),
+    "lose_wheels": some.none(),
+    "policy": some.sampled_from(POLICIES),
+}
+DECISIONS = some.tuples(
+    some.sampled_from(["approve", "reject", "promote", "rollback", "hold", "release", "retire"]),
+    some.sampled_from(["staging", "production"]),
+    some.sampled_from(PEOPLE),
+)
+HAPPENED = some.one_of(
+    DECISIONS, DECISIONS, *(some.tuples(some.just(name), value) for name, value in EVENTS.items()),
+    some.tuples(some.just("next"), EVENTS["next"]),
+)  # fmt: skip
+
+
+def live(shop: Shop, happened: tuple[Any, ...]) -> None:
+    name, *about = happened
+    try:
+        if name in EVENTS:
+            getattr(shop, name)(*(one for one in about if one is not None))
+        else:
+            with acting_as(about[1]):
+                shop.decide(name, about[0])
+    except PipelineError:
+        pass
+
+
+def eligible(command: str, space: Workspace) -> str:
+    """Somebody who may give the command: for an approval, who has not given one."""
+    found = read_suggestion(command)
+    if found is None or found.verb != "pipeline approve":
+        return "Ada"
+    state = Store(space).state("notes")
+    known = state.candidates[found.options["candidate"]]
+    return next(who for who in (*PEOPLE, "Margaret") if who not in known.approvals.get(found.options["channel"], {}))
+
+
+def followed(shop: Shop, command: str) -> Done:
+    """What a suggestion comes to when it is typed, without its consequences: words for what a person has to find, and a dry run."""
+    _, *words = shlex.split(command.replace("…", "because"))
+    changing = words[:2] == ["pipeline", "run"] or (read_suggestion(command) and words[:2] != ["pipeline", "log"])
+    dry = ["--dry-run"] if changing else []
+    shell = Inside(shop.root, {"MCPFACTORY_ACTOR": eligible(command, shop.fresh())})
+    return shell(*words, *dry)
+
+
+def suggestions(shop: Shop) -> tuple[list[InboxItem], list[str]]:
+    space = shop.fresh()
+    items = read_inbox(space)
+    drift = [entry["command"] for row in status(space) for entry in row["drift"]]
+    return items, list(dict.fromkeys([*(item.command for item in items), *drift, *next_commands(items)]))
+
+
+@pytest.mark.hypothesis
+@settings(deadline=None, max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
+@given(past=some.lists(HAPPENED, min_size=1, max_size=9))
+def test_no_suggestion_is_refused_when_it_is_followed(past: list[tuple[Any, ...]]) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        shop = Shop(Path(place, "space"))
+        shop.next(97)
+        for happened in past:
+            live(shop, happened)
+        items, commands = suggestions(shop)
+        for command in commands:
+            note(command)
+            if not command.startswith(("mcpfactory pipeline", "mcpfactory inbox", "mcpfactory waive")):
+                continue  # what starts servers, or a program that is not ours
+            done = followed(shop, command)
+            assert done.code == 0, f"{command}: {done.err}"
+            if command.startswith("mcpfactory pipeline run"):
+                assert "nothing to do" not in done.out + done.err, command
+        for item in items:
+            found = next_action(item.command)
+            if found:  # the button beside it
+                action, values = found
+                with acting_as(eligible(item.command, shop.fresh())):
+                    call = ActionCall(shop.fresh(), "notes", {**values, "reason": "because"}, dry_run=True)
+                    assert ACTIONS[action].perform(call).message
+
+
+def failing(shop: Shop) -> None:
+    shop.decide("approve", "production")
+    shop.lose_wheels()
+
+
+def older(shop: Shop) -> None:
+    shop.decide("approve", "production")
+    shop.decide("promote", "production")
+    shop.next(97)
+    shop.decide("approve", "production")
+    shop.decide("promote", "production")
+    shop.decide("rollback", "staging")
+
+
+@pytest.mark.parametrize(("lives", "never"), [(failing, "promote"), (older, "promote"), (older, "approve")])
+def test_what_a_dry_run_refuses_is_not_suggested(tmp_path: Path, lives: Callable[[Shop], None], never: str) -> None:
+    shop = Shop(tmp_path / "space")
+    shop.next(97)
+    lives(shop)
+    _, commands = suggestions(shop)
+    assert commands
+    assert [command for command in commands if f"pipeline {never} " in command] == []
+
+
+def test_what_is_ready_but_lacks_its_bytes_is_a_problem_that_says_so(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "space")
+    shop.next(97)
+    failing(shop)
+    (item,) = [item for item in read_inbox(shop.fresh()) if item.about == "production"]
+    assert item.kind == "problem"
+    assert "is ready for production, but candidate" in item.message
+    assert item.command.startswith("mcpfactory pipeline restore notes --candidate ")
+
+
+def test_a_soak_that_has_passed_is_suggested_and_one_that_has_not_is_not(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "space")
+    shop.policy('soak = "1h"\n')
+    shop.next(97)
+    assert [item.about for item in read_inbox(shop.fresh())] == []
+    later = read_inbox(shop.fresh(), clock=lambda: utc_now() + timedelta(hours=2))
+    assert [item.kind for item in later] == ["ready"]
+
+
+def test_a_log_that_is_not_on_this_machine_is_made_anew_and_not_opened(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "space")
+    shop.next(97)
+    shop.fail("test")
+    assert "mcpfactory pipeline log notes test" in suggestions(shop)[1]
+    (shop.space.artifacts / "notes" / "logs" / "test.log").unlink()
+    assert "mcpfactory pipeline run notes --force" in suggestions(shop)[1]
