@@ -36,7 +36,7 @@ TOOLS: Final = (
         ours(f"{_API}#functions", "inline=True", "runtime/server/test_threads.py::test_an_inline_tool_runs_on_the_event_loop_and_another_one_does_not"),
         (yes(f"{_FAST}.tool(run_in_thread)"), partly(f"{_SDK}.tool", "always in threads"))),
     Feature("tool-timeout", "A limit of time for one tool",
-        Ours("no"),
+        ours(f"{_API}#functions", "timeout=30", "runtime/server/test_tool_timeout.py::test_a_tool_that_takes_too_long_is_cancelled_and_the_model_is_told"),
         (yes(f"{_FAST}.tool(timeout)"), no("~^tool_timeout"))),
     Feature("resources", "Resources, and templates of URIs (RFC 6570)",
         ours(f"{_API}#results-of-resources-and-prompts", "{+path}", "runtime/wire/test_resources.py::test_no_variable_of_a_template_takes_a_slash_unless_it_says_so", used="resources/read"),
@@ -114,6 +114,9 @@ CONTEXT: Final = (
     Feature("call-tools", "A handler calls other tools of its server",
         ours(f"{_API}#context", "call(name", "runtime/server/test_composition.py::test_a_part_of_a_part_keeps_its_own_state", used="ctx.call("),
         (yes(f"{_FAST}.call_tool"), yes(f"{_SDK}.call_tool"))),
+    Feature("read-own", "A handler reads resources and fills in prompts of its server",
+        ours(f"{_API}#context", "read_resource(uri)", "runtime/server/test_reading_tools.py::test_a_handler_reads_resources_and_fills_in_prompts_of_its_server", used="ctx.read_resource("),
+        (yes("fastmcp:Context.read_resource fastmcp:Context.get_prompt"), partly("mcp.server.mcpserver:Context.read_resource", "resources"))),
 )
 
 COMPOSITION: Final = (
@@ -130,7 +133,7 @@ COMPOSITION: Final = (
         ours(f"{_API}#tools-made-of-others", "transform_tool(", f"{_DOC}::test_tools_made_of_others"),
         (yes("fastmcp.tools.tool_transform:ArgTransform"), no("~(?i)transform"))),
     Feature("as-tools", "Resources and prompts as tools, for clients that know only these",
-        Ours("no"),
+        ours(f"{_API}#resources-and-prompts-as-tools", "add_reading_tools()", "runtime/server/test_reading_tools.py::test_clients_that_know_only_tools_list_and_read_by_them"),
         (yes("fastmcp.server.transforms:ResourcesAsTools fastmcp.server.transforms:PromptsAsTools"), no("~(?i)AsTools"))),
     Feature("search", "Many tools behind a few that find and call them",
         ours("how-to/large-apis.md#offer-everything-search-mode", "search", "runtime/server/test_search_mode.py::test_a_profile_bounds_what_can_be_found_described_and_called", used='mode="search"', partly="generated tools, and those behind the gateway"),
@@ -175,8 +178,8 @@ MIDDLEWARE: Final = (
     Feature("server-rates", "One rate for all calls of a client, which the operator may replace",
         ours(f"{_API}#rates", 'rates={"calls": "600/m"', f"{_DOC}::test_rates"),
         (partly("fastmcp.server.middleware.rate_limiting:SlidingWindowRateLimitingMiddleware", "by the author alone"), no("~(?i)rate_?limit"))),
-    Feature("response-limit", "Results of hand-written tools cut at a size",
-        Ours("no", "generated tools are bounded"),
+    Feature("response-limit", "Results that are too large are shortened, and say so",
+        ours(f"{_MIDDLEWARE}#ready-ones", "ResponseLimit(", "runtime/server/test_response_limit.py::test_texts_lose_their_end_and_lists_their_last_items"),
         (yes("fastmcp.server.middleware.response_limiting:ResponseLimitingMiddleware"), no("~(?i)response_?limit"))),
 )
 # fmt: on

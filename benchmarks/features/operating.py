@@ -127,7 +127,7 @@ CLIENT: Final = (
         Ours("no"),
         (yes("fastmcp.client.client:Client(cache)"), yes("mcp.client.caching:ClientResponseCache"))),
     Feature("client-group", "One client of several servers, from a file of `mcpServers`",
-        Ours("no", "`RemoteServer` in a server, or the gateway"),
+        ours(f"{_API}#servers-elsewhere", 'remote_servers("mcp.json")', "runtime/remote/test_remote_config.py::test_all_servers_of_a_file_are_parts_under_their_names", used="remote_servers("),
         (yes("fastmcp.client.transports.config:MCPConfigTransport"), partly("mcp.client.session_group:ClientSessionGroup", "without the file"))),
     Feature("model-handlers", "Ready handlers that ask a model of Anthropic, OpenAI or Google",
         Ours("no"),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.middleware.protocol import Request as Request
     from mcpfactory_runtime.server.middleware.protocol import ToolRequest as ToolRequest
     from mcpfactory_runtime.server.paths import safe_join as safe_join
+    from mcpfactory_runtime.server.remote.config import remote_servers as remote_servers
     from mcpfactory_runtime.server.remote.server import RemoteServer as RemoteServer
     from mcpfactory_runtime.server.results import Audio as Audio
     from mcpfactory_runtime.server.results import EmbeddedBlob as EmbeddedBlob
@@ -66,6 +67,7 @@ _WHERE: Final = {
     "ToolError": "server.errors",
     "ToolRequest": "server.middleware.protocol",
     "ToolResult": "server.results",
+    "remote_servers": "server.remote.config",
     "safe_join": "server.paths",
 }
 

@@ -117,6 +117,24 @@ class Composed:
             self._transforms.append(change)
         self.notify_changed("tools")
 
+    def add_reading_tools(self) -> None:
+        """Offer resources and prompts as tools, too, for clients that know only these: list_resources, read_resource, list_prompts, get_prompt.
+
+        They go through no middleware of requests but that of `tools/call`.
+
+        Raises:
+            ValueError: a name is taken, and none was added.
+        """
+        from mcpfactory_runtime.server.reading_tools import reading_tools  # noqa: PLC0415 - most servers leave that to clients
+
+        tools = reading_tools(self.registry)
+        for tool in tools:
+            if tool.name in self.registry.tools:
+                raise ValueError(f"tool {tool.name!r} exists already\nhint: give it another name=")
+        for tool in tools:
+            self.registry.add(self.registry.tools, tool.name, tool)
+        self.notify_changed("tools")
+
     def may_have(self, name: str) -> bool:
         """Whether a part that has not said yet what it has may have a tool of this name here."""
         return any(change.options.get("rename") == name for change in self._transforms) or any(

@@ -15,6 +15,7 @@ from mcpfactory_runtime.revisions.projection import project
 from mcpfactory_runtime.server.errors import InputRequired
 from mcpfactory_runtime.server.execution import call_other
 from mcpfactory_runtime.server.inputs import Elicit, Elicited, Question, Root, Roots, Sample, Sampled
+from mcpfactory_runtime.server.reading import fill_own, read_own
 from mcpfactory_runtime.server.results import Message
 from mcpfactory_runtime.server.signature import Injected
 
@@ -272,6 +273,22 @@ class Context(Injected):
             ToolError: the tool failed, with its own words; or there is no such tool.
         """
         return await call_other(self._server.registry, tool, arguments, self)
+
+    async def read_resource(self, uri: str) -> list[Json]:
+        """Return the contents of a resource of this server, as a client would get them.
+
+        Raises:
+            ToolError: there is no such resource.
+        """
+        return await read_own(self.server.registry, uri, self, self._call.peer.revision)
+
+    async def get_prompt(self, name: str, /, **arguments: str) -> list[Json]:
+        """Return the messages of a prompt of this server.
+
+        Raises:
+            ToolError: there is no such prompt, or the arguments do not fit.
+        """
+        return await fill_own(self.server.registry, name, arguments, self)
 
     async def elicit(
         self,

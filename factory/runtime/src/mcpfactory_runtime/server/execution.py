@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -77,7 +78,20 @@ async def run_handler(tool: Tool, arguments: Json, make_context: Callable[[], In
         _record_tool(Path(_RECORD), tool.name)
     if tool.inline:
         return tool.convert(run_inline(tool.name, handler, bound))
-    return tool.convert(await (handler(**bound) if tool.is_async else in_thread(handler, bound)))
+    running = handler(**bound) if tool.is_async else in_thread(handler, bound)
+    return tool.convert(await (running if tool.timeout is None else _in_time(running, tool.name, tool.timeout)))
+
+
+async def _in_time(running: Awaitable[Any], name: str, seconds: float) -> Any:
+    """Return what a handler returns, or fail when its time is over: it is cancelled, and what runs in a thread is left to itself."""
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            return await running
+    except TimeoutError:
+        if not limit.expired():  # the handler's own
+            raise
+        raise ToolError(f"The tool {name} did not end within {seconds:g} seconds.") from None
 
 
 def _record_tool(file: Path, name: str) -> None:

@@ -10,11 +10,13 @@ from pydantic_core import from_json, to_json
 from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
 from mcpfactory_runtime.revisions import Revision
+from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.registry import Prompt, Registry, Resource
 from mcpfactory_runtime.server.results import Content, EmbeddedBlob, EmbeddedText, Message, content_blocks
-from mcpfactory_runtime.server.signature import ArgumentsError
+from mcpfactory_runtime.server.signature import ArgumentsError, Injected
+from mcpfactory_runtime.server.threads import in_thread
 
-__all__ = ["find_resource", "prompt_arguments", "read_contents", "read_messages"]
+__all__ = ["fill_own", "find_resource", "prompt_arguments", "read_contents", "read_messages", "read_own"]
 
 Json = dict[str, Any]
 
@@ -28,19 +30,62 @@ def find_resource(registry: Registry, call: Call) -> tuple[Resource, str, Json]:
     uri = call.params.get("uri")
     if type(uri) is not str:
         raise McpError(INVALID_PARAMS, "Invalid params: uri must be a string")
+    found = _serving(registry, uri)
+    if found is None:
+        raise not_found(uri, call.peer.revision)
+    return found[0], uri, found[1]
+
+
+def _serving(registry: Registry, uri: str) -> tuple[Resource, Json] | None:
+    """Return the resource or template that serves a URI, and the handler's arguments; None where there is none."""
     resource = registry.resources.get(uri)
     if resource is not None:
-        return resource, uri, resource.signature.bind({})
+        return resource, resource.signature.bind({})
     for template in registry.templates.values():
         values = template.template.match(uri)
         if values is not None:
             if template.template.unsafe(values, template.exempt_params):
                 break  # and no other template gets it
             try:
-                return template, uri, template.signature.bind(values)
+                return template, template.signature.bind(values)
             except ArgumentsError:
                 continue
-    raise not_found(uri, call.peer.revision)
+    return None
+
+
+async def read_own(registry: Registry, uri: str, context: Injected, revision: Revision) -> list[Json]:
+    """Return the contents of a resource for a handler of the same server; what its own handler raises arrives as it is.
+
+    Raises:
+        ToolError: there is no such resource.
+    """
+    found = _serving(registry, uri)
+    value = None if found is None else await _run_own(found[0], found[1], context)
+    if found is None or value is None:
+        raise ToolError(f"There is no resource {uri!r} in this server.")
+    return read_contents(value, uri, found[0].mime_type, revision)
+
+
+async def fill_own(registry: Registry, name: str, arguments: Json, context: Injected) -> list[Json]:
+    """Return the messages of a prompt for a handler of the same server; what its own handler raises arrives as it is.
+
+    Raises:
+        ToolError: there is no such prompt, or the arguments do not fit.
+    """
+    prompt = registry.prompts.get(name)
+    if prompt is None:
+        raise ToolError(f"There is no prompt {name!r} in this server.")
+    try:
+        bound = prompt_arguments(prompt, {"arguments": arguments})
+    except McpError as error:
+        raise ToolError(error.message) from None
+    return read_messages(await _run_own(prompt, bound, context))
+
+
+async def _run_own(record: Resource | Prompt, bound: Json, context: Injected) -> Any:
+    if record.signature.context is not None:
+        bound[record.signature.context] = context
+    return await (record.handler(**bound) if record.is_async else in_thread(record.handler, bound))
 
 
 def not_found(uri: str, revision: Revision) -> McpError:

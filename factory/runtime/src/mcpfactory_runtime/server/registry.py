@@ -72,6 +72,7 @@ class ToolOptions(PromptOptions, total=False):
     task: Literal["optional", "required"] | None
     defer_task: bool
     inline: bool
+    timeout: float | None
 
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.{}-]*:|\{")  # RFC 3986 §3.1; or a variable in its place
@@ -92,12 +93,13 @@ class Tool:
         task: whether calls may or must be tasks; None never.
         defer_task: the handler says itself when the call becomes a task.
         inline: a `def` handler runs on the event loop.
+        timeout: seconds after which a call has failed; None for any time.
         resolve_target: of a tool that calls others: returns the one that these arguments mean, None when there is none.
     """
 
     __slots__ = (
         *("bind", "context", "convert", "handler", "is_async", "load", "name", "scopes", "wire"),
-        *("defer_task", "inline", "resolve_target", "task"),
+        *("defer_task", "inline", "resolve_target", "task", "timeout"),
     )
 
     def __init__(self, name: str, wire: Json, load: Callable[[Tool], None] | None = None) -> None:
@@ -113,6 +115,7 @@ class Tool:
         self.task: Literal["optional", "required"] | None = None
         self.defer_task = False
         self.inline = False
+        self.timeout: float | None = None
         self.resolve_target: Callable[[Any], Tool | None] | None = None
 
     @classmethod
@@ -133,6 +136,7 @@ class Tool:
         task: Literal["optional", "required"] | None = None,
         defer_task: bool = False,
         inline: bool = False,
+        timeout: float | None = None,
     ) -> Tool:
         """Return a tool from a function's name, signature and docstring; see `Server.tool` for the keywords."""
         handler = with_dependencies(handler)
@@ -157,10 +161,8 @@ class Tool:
         tool.bind = signature.bind
         tool.context = signature.context
         tool.is_async = is_async(tool.handler)
-        tool.inline = inline
-        if inline and tool.is_async:
-            hint = "`async def` runs on the event loop anyway"
-            raise TypeError(f"tool {tool.name}: inline=True is for `def` functions without dependencies\nhint: {hint}")
+        tool.inline, tool.timeout = inline, timeout
+        _check_running(tool)
         tool.convert = convert
         if scopes:
             from mcpfactory_runtime.auth.scopes import union  # noqa: PLC0415 - only for tools that ask for scopes
@@ -438,6 +440,25 @@ def _add_extras(wire: Json, annotations: Meta, icons: Icons, meta: Meta) -> None
         wire["icons"] = [dict(icon) for icon in icons]
     if meta is not None:
         wire["_meta"] = dict(meta)
+
+
+def _check_running(tool: Tool) -> None:
+    """See that a tool can run in the way that its author says.
+
+    Raises:
+        TypeError: `inline` is for another kind of function, or for none with a limit of time.
+        ValueError: the limit of time is none.
+    """
+    if tool.inline and tool.is_async:
+        hint = "`async def` runs on the event loop anyway"
+        raise TypeError(f"tool {tool.name}: inline=True is for `def` functions without dependencies\nhint: {hint}")
+    if tool.timeout is not None:
+        if not tool.timeout > 0:
+            raise ValueError(f"tool {tool.name}: timeout cannot be {tool.timeout!r}\nhint: seconds, more than 0")
+        if tool.inline:
+            raise TypeError(
+                f"tool {tool.name}: nothing can end a function that runs inline\nhint: leave inline=True out"
+            )
 
 
 def _tool_name(handler: Handler, name: str | None) -> str:

@@ -156,11 +156,12 @@ class Server(Operated, Composed):
                 structured output, False turns it off; input_schema and output_schema replace what is listed, not what
                 is checked; scopes: what an access token must grant (HTTP only, see docs/reference/authorization.md);
                 task and defer_task: calls may or must be tasks (docs/reference/tasks.md); inline: the promise that a
-                `def` function only computes and soon ends, so that it runs on the event loop, too.
+                `def` function only computes and soon ends, so that it runs on the event loop, too; timeout: seconds after
+                which a call has failed.
 
         Raises:
-            TypeError: the signature cannot be an argument list; inline=True for an `async def`.
-            ValueError: the name is taken.
+            TypeError: the signature cannot be an argument list; inline=True for an `async def`, or with a timeout.
+            ValueError: the name is taken; a timeout that is none.
         """
 
         def register(handler: Function) -> Function:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.middleware.error_shaping import ErrorShaping as ErrorShaping
     from mcpfactory_runtime.server.middleware.logs import Logging as Logging
     from mcpfactory_runtime.server.middleware.rate_limit import RateLimit as RateLimit
+    from mcpfactory_runtime.server.middleware.response_limit import ResponseLimit as ResponseLimit
     from mcpfactory_runtime.server.middleware.retry import Retry as Retry
     from mcpfactory_runtime.server.middleware.timing import Timing as Timing
 
@@ -22,6 +23,7 @@ _READY: Final = {
     "ErrorShaping": "error_shaping",
     "Logging": "logs",
     "RateLimit": "rate_limit",
+    "ResponseLimit": "response_limit",
     "Retry": "retry",
     "Timing": "timing",
 }

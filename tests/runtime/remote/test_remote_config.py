@@ -1,0 +1,80 @@
+"""Servers elsewhere from the file of a client: `mcpServers`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpfactory_runtime import Server, remote_servers
+from mcpfactory_runtime.testing import connect
+from tests.patience import PATIENCE
+from tests.runtime.remote.conftest import ELSEWHERE, Elsewhere
+from tests.runtime.remote.test_remote import said
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_all_servers_of_a_file_are_parts_under_their_names(
+    tmp_path: Path, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET", "of-the-environment")
+    file = tmp_path / "mcp.json"
+    servers = {
+        "by command": {
+            "type": "stdio",
+            "command": ELSEWHERE[0],
+            "args": ELSEWHERE[1:],
+            "env": {"HAPPENED": os.environ["HAPPENED"], "GIVEN": "${SECRET}"},
+        },
+        "web": {"type": "http", "url": elsewhere(), "headers": {"X-Given": "${MISSING:-fallback} ${SECRET}"}},
+    }
+    file.write_text(json.dumps({"mcpServers": servers, "inputs": []}))
+    whole = Server("whole")
+    for name, part in remote_servers(file, connect_timeout=PATIENCE).items():
+        whole.mount(part, name)
+    async with connect(whole) as client:
+        assert await said(client, "by-command_add", a=1) == 3
+        assert await said(client, "web_add", a=2) == 4
+        assert "GIVEN" in await said(client, "by-command_environment")
+        assert (await said(client, "web_heard"))["headers"]["x-given"] == "fallback of-the-environment"
+
+
+@pytest.mark.parametrize(
+    ("servers", "said"),
+    [
+        (
+            {"a": {"command": "x", "url": "https://y"}},
+            "mcpServers, a: it has neither or both of command and url\nhint: ",
+        ),
+        ({"a": {}}, "mcpServers, a: it has neither or both"),
+        ({"a": {"url": "ftp://y"}}, "mcpServers, a: 'ftp://y' is no URL"),
+        ({"a": {"command": "x", "args": [1]}}, "mcpServers, a: 1 is no text"),
+        (
+            {"a": {"command": "${NOT_SET}"}},
+            "mcpServers, a: the variable NOT_SET is not set\nhint: set it, or ${NOT_SET:-default}",
+        ),
+        ({"a b": {"command": "x"}, "a/b": {"command": "x"}}, "mcpServers: two servers would be called 'a-b'"),
+        ([], "mcpServers has no mcpServers\nhint: "),
+    ],
+)
+def test_what_cannot_be_is_named_with_what_to_do(servers: Any, said: str) -> None:
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - the text is compared below
+        remote_servers({"mcpServers": servers})
+    assert str(error.value).startswith(said)
+    assert "hint: " in str(error.value)
+
+
+def test_a_file_that_is_no_json_is_named(tmp_path: Path) -> None:
+    (tmp_path / "mcp.json").write_text("{")
+    with pytest.raises(ValueError, match=r"mcp\.json is no JSON: .*\nhint: "):
+        remote_servers(tmp_path / "mcp.json")
+
+
+def test_nothing_is_started_before_the_whole_is(happened: Callable[[], list[str]]) -> None:
+    (part,) = remote_servers({"mcpServers": {"far": {"command": "no-such-program"}}}).values()
+    assert (part.name, part.connected, happened()) == ("far", False, [])
