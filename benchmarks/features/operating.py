@@ -124,7 +124,7 @@ CLIENT: Final = (
         ours(f"{_CLIENT}#being-told-of-changes", "client.listen(", "runtime/client/test_subscription.py::test_changes_that_were_asked_for_come_and_no_others"),
         (partly("fastmcp.client.messages:MessageHandler", "by a handler of messages"), partly("mcp.client:Client.listen", "the newest revision"))),
     Feature("client-cache", "Lists and resources kept as long as the server says",
-        Ours("no"),
+        ours(f"{_CLIENT}#the-client", "cache=True", "runtime/client/test_cache.py::test_what_the_server_lets_be_kept_is_asked_for_once"),
         (yes("fastmcp.client.client:Client(cache)"), yes("mcp.client.caching:ClientResponseCache"))),
     Feature("client-group", "One client of several servers, from a file of `mcpServers`",
         ours(f"{_API}#servers-elsewhere", 'remote_servers("mcp.json")', "runtime/remote/test_remote_config.py::test_all_servers_of_a_file_are_parts_under_their_names", used="remote_servers("),

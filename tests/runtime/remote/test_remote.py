@@ -305,3 +305,19 @@ def test_options_of_the_other_kind_of_target_are_refused() -> None:
         RemoteServer("https://example.com/mcp", env={"A": "b"})
     with pytest.raises(TypeError, match="hint: env= is for a command"):
         RemoteServer(["notes"], headers={"A": "b"})
+
+
+def test_it_may_be_served_again_in_another_event_loop(happened: Happened) -> None:
+    part = RemoteServer(ELSEWHERE, env={"HAPPENED": os.environ["HAPPENED"]}, connect_timeout=PATIENCE)
+    whole = around(part)
+
+    async def call(number: int) -> None:
+        async with connect(whole, OLD, **answering([])) as client:
+            asking = [said(client, "far_ask") for _ in range(2)]
+            assert await asyncio.gather(said(client, "far_add", a=number), *asking) == [
+                number + 2,
+                *["<Greet Ada> at file:///work"] * 2,
+            ]
+
+    for number in range(2):
+        asyncio.run(call(number))

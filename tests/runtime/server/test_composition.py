@@ -224,6 +224,7 @@ async def test_what_a_part_gets_or_loses_later_is_so_in_the_whole_and_its_client
             return "left out"
 
         inner.resource("inner://new", name="new")(lambda: "new")
+        inner.transform_tool("fails", description="Another one, which the whole took away.")
         inner.remove_tool("twice")
         inner.remove_prompt("greet")
         names = [tool["name"] for tool in await client.list_tools()]

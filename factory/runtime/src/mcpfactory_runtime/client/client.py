@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
+from mcpfactory_runtime.client.cache import ResultCache
 from mcpfactory_runtime.client.channel import ClientChannel
 from mcpfactory_runtime.client.errors import HttpError, ProtocolError
 from mcpfactory_runtime.client.handlers import Handlers
@@ -64,6 +65,7 @@ class Client:
         probe_timeout: seconds that a process has to start and answer `server/discover` before `initialize` is tried.
         log_level: the lowest level of log messages that the server is asked for; "" asks for none.
         kept: how many messages the transcript keeps, the latest.
+        cache: keep lists and resources as long as the server says, or until it says that they changed.
 
     Attributes:
         revision: the record of the revision spoken.
@@ -90,6 +92,7 @@ class Client:
         probe_timeout: float = 20.0,
         log_level: str = "",
         kept: int = 10_000,
+        cache: bool = False,
     ) -> None:
         self.revision: Revision = LATEST
         self.header_parameters: dict[str, dict[tuple[str, ...], str]] = {}
@@ -108,6 +111,7 @@ class Client:
         self._probe_timeout = probe_timeout
         self._speaking = False
         self._kept = kept
+        self._cache = ResultCache() if cache else None
         self._session = self._new_session(channel)
 
     # --- connecting ---
@@ -294,12 +298,18 @@ class Client:
             progress: receives the params of progress notifications for this request.
             cancellable: tell the server when the wait ends early.
         """
+        cache = self._cache if method in self.revision.cacheable else None
+        if cache is not None and (known := cache.find(method, params)) is not None:
+            return known
         request_id = self._session.next_id()
         full = self._with_meta(params, request_id if progress is not None else None)
         limit = self._timeout if timeout == -1 else timeout
-        return await self._session.request(
+        result = await self._session.request(
             request_id, method, full, timeout=limit, progress=progress, cancel=cancellable
         )
+        if cache is not None:
+            cache.keep(method, params, result)
+        return result
 
     async def call(
         self,
@@ -452,7 +462,12 @@ class Client:
     # --- what messages carry, and what the server asks ---
 
     def _new_session(self, channel: ClientChannel) -> ClientSession:
-        return ClientSession(channel, self._answer, self._listen, self._headers, lambda: self.revision, kept=self._kept)
+        session = ClientSession(
+            channel, self._answer, self._listen, self._headers, lambda: self.revision, kept=self._kept
+        )
+        if self._cache is not None:
+            session.watchers.add(self._cache)
+        return session
 
     def _with_meta(self, params: Json | None, progress_token: int | None) -> Json | None:
         given: Json = (params or {}).get("_meta") or {}

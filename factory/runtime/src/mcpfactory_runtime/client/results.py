@@ -34,9 +34,8 @@ def typed_result(result: Json, kind: type[T]) -> T:
     reasons = []
     for value in _readings(result.get("structuredContent"), texts):
         try:
-            return adapter.validate_json(
-                json.dumps(value)
-            )  # as JSON: a strict model takes text for what JSON has no form for
+            # As JSON, in which a strict model takes text for what JSON has no form for.
+            return adapter.validate_json(json.dumps(value))
         except ValidationError as error:
             reasons.append(str(error))
     raise ResultError(f"the answer is no {kind!r}: {reasons[-1] if reasons else 'it has no value'}")

@@ -117,9 +117,13 @@ class RemoteConnections:
 
     def __init__(self, name: str, connect: Connect, notified: Callable[[str, Json], None], most: int) -> None:
         self._name, self._connect, self._notified, self._most = name, connect, notified, most
-        self._first = _Connection(_EVERYTHING, None)
         self._others: list[_Connection] = []
         self._closing: set[asyncio.Task[None]] = set()
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin in another event loop: nothing is left of an earlier one, where all was closed."""
+        self._first = _Connection(_EVERYTHING, None)
         self.reconnected = asyncio.Event()
         """Set when the first connection was made anew by a call."""
 

@@ -36,6 +36,7 @@ log = logging.getLogger("mcpfactory_runtime")
 _FIRST_PAUSE: Final = 1.0  # seconds before a server that could not be reached is tried again; doubled each time
 _LONGEST_PAUSE: Final = 60.0
 _LIVED: Final = 10.0  # seconds that a connection must have been there for the pause to begin anew
+_PROBE: Final = 60.0  # seconds that a program has to start, before it is taken for one that does not know how to answer
 _UPDATED: Final = "notifications/resources/updated"
 # What a process gets of our environment: what programs need to run, and nothing that could be a secret.
 _INHERITED: Final = (
@@ -93,7 +94,10 @@ class RemoteServer(Server):
         """Whether it has said what it has."""
         self._timeout, self._connect_timeout = timeout, connect_timeout
         self._connections = RemoteConnections(
-            self.name, lambda **own: connect(**{**options, **own}), self._notified, max_connections
+            self.name,
+            lambda **own: connect(**{"timeout": _PROBE, "probe_timeout": _PROBE, **options, **own}),
+            self._notified,
+            max_connections,
         )
         self._items: dict[str, dict[str, tuple[Json, Any]]] = {kind: {} for kind in _KINDS}
         self._followed: set[str] = set()
@@ -128,7 +132,8 @@ class RemoteServer(Server):
     # -- its life --------------------------------------------------------------------------------------------------
 
     async def _connected(self, _server: Server) -> AsyncIterator[None]:
-        self._settled.clear()
+        self._settled, self._following = asyncio.Event(), asyncio.Event()  # of this event loop
+        self._connections.begin()
         keeping = asyncio.create_task(self._keep_connected())
         try:
             yield
