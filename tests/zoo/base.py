@@ -41,6 +41,7 @@ class Animal:
     )  # rules that must speak as well, where a fault cannot be had alone
     follows: ClassVar[frozenset[str]] = frozenset()  # rules whose findings are told under that one; alone without it
     tolerated: ClassVar[bool] = False  # what it does weighs less than its rule, and closes no gate
+    evaluations: ClassVar[tuple[Json, ...]] = ()  # evaluation cases, without a model of an API
     with_cases: ClassVar[bool] = False  # judged with cases.json, against the stub upstream
     limits: ClassVar[Mapping[str, float]] = {}  # what policy allows it to cost
     haste: ClassVar[int] = 1  # its starts are measured by a clock that goes so many times too fast

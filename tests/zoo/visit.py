@@ -14,9 +14,11 @@ from unittest.mock import patch
 from mcpfactory_pipeline.channels.candidate import build_candidate
 from mcpfactory_pipeline.checks import RULES, Report, Rule, ValidationTarget, eras
 from mcpfactory_pipeline.checks.evaluate import evaluate
+from mcpfactory_pipeline.checks.evaluated import Evaluations
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.examine import observe
 from mcpfactory_pipeline.checks.wire import http_probes, stdio
+from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from tests.zoo.animals import animals
 from tests.zoo.cage import Keeper
 from tests.zoo.http_cage import caged, serving
@@ -77,6 +79,8 @@ def visit(name: str, *, own_process: bool = False, at_url: bool = False) -> Visi
         connect = Keeper(kind, list(eras.HANDSHAKES), list(eras.MODERNS)) if inside else None
         stack.enter_context(patch.object(http_probes, "LINGER", 0.2))  # a stream of an animal ends at once, or never
         stack.enter_context(patch.object(stdio, "END_PATIENCE", 2.5))  # and so does its process
-        evidence, secrets = asyncio.run(observe(target, connect=connect))
+        cases = [EvaluationCase.model_validate(one) for one in kind.evaluations]
+        evaluations = Evaluations(cases, None, dict) if cases else None
+        evidence, secrets = asyncio.run(observe(target, connect=connect, evaluations=evaluations))
     starts = tuple(replace(start, milliseconds=start.milliseconds * kind.haste) for start in evidence.starts)
     return Visit(name, replace(evidence, starts=starts), secrets)

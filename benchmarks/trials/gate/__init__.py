@@ -14,13 +14,20 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.exam.outcome import Outcome, judged
-from benchmarks.trials.gate import code, offers, proof, shard_results, tampering
+from benchmarks.trials.gate import code, evals, offers, proof, shard_results, tampering
 from benchmarks.trials.gate.attempt import Attempt, Met
 from benchmarks.trials.gate.field import Field, make_origin
 
 __all__ = ["ATTEMPTS", "attack", "attack_all", "run"]
 
-ATTEMPTS: Final = (*tampering.ATTEMPTS, *offers.ATTEMPTS, *shard_results.ATTEMPTS, *code.ATTEMPTS, *proof.ATTEMPTS)
+ATTEMPTS: Final = (
+    *tampering.ATTEMPTS,
+    *offers.ATTEMPTS,
+    *shard_results.ATTEMPTS,
+    *code.ATTEMPTS,
+    *evals.ATTEMPTS,
+    *proof.ATTEMPTS,
+)
 
 
 def attack(attempt: Attempt, origin: Path, folder: Path, make: Callable[[Path], Field] = Field) -> Met:

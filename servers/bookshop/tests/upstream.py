@@ -1,4 +1,4 @@
-"""The example service of this repository as the API behind the server, for `mcpfactory evaluate`.
+"""The example service of this repository as the API behind the server, for `mcpfactory evaluate` and the stage `validate`.
 
 Prints one line of JSON with the environment that the server needs, and serves until its input ends.
 """
@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SERVICE = Path(__file__).resolve().parents[3] / "docs/examples/bookshop/service.py"
+SERVICE = Path(__file__).with_name("service.py")
 
 
 def main() -> None:

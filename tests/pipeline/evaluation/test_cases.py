@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.evaluation.case import read_cases
+from mcpfactory_pipeline.workspace.evaluation_case import read_cases
 
 GOOD = """\
 cases:

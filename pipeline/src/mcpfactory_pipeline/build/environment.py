@@ -1,4 +1,4 @@
-"""The virtual environments of a candidate, one for each purpose: its own tests, and `validate`, which has the wheel and what that declares.
+"""The virtual environments of a candidate, one for each purpose: its own tests, the model of its API, and `validate`, which has the wheel and what that declares.
 
 Each is made from bytes that were hashed just before, and used again only while every file in it is as it was made.
 """
@@ -32,13 +32,21 @@ from mcpfactory_pipeline.build.installed import (
 from mcpfactory_pipeline.build.programs import run_uv
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 
-__all__ = ["UNINSTALLABLE", "Environment", "environment_for_tests", "environment_for_validate", "ready_python"]
+__all__ = [
+    "UNINSTALLABLE",
+    "Environment",
+    "environment_for_model",
+    "environment_for_tests",
+    "environment_for_validate",
+    "ready_python",
+]
 
 UNINSTALLABLE: Final = "correct [project] dependencies in pyproject.toml, or make the package index reachable"
 _REBUILD: Final = "build it again: mcpfactory pipeline run NAME --until build --force"
 _READY: Final = "ready.json"  # written last
 _TEST: Final = "test"
 _CHECKED: Final = "validate"
+_MODEL: Final = "model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,16 @@ def environment_for_tests(inputs: StageInputs, candidate: Artifact, *, copied: b
     more = {"requirements": hash_file(project) if groups else "pytest", "copied": copied}
     options = ["pytest", *groups, *(["--link-mode", "copy"] if copied else [])]
     return _environment(inputs, candidate, _TEST, options, more)
+
+
+def environment_for_model(inputs: StageInputs, candidate: Artifact) -> Environment:
+    """Return the environment that the model of the API runs in: the wheel and the dependency group `test`, which the server does not see.
+
+    It is none of the tests', for these run at the same time. Raises as `environment_for_validate` does.
+    """
+    project = inputs.folder / "pyproject.toml"
+    groups = ["--group", f"{project}:test"] if _has_test_group(inputs.folder) else []
+    return _environment(inputs, candidate, _MODEL, groups, {"requirements": hash_file(project)} if groups else {})
 
 
 def ready_python(candidate: Artifact) -> Path | None:

@@ -17,6 +17,8 @@ from mcpfactory_pipeline.checks.package import PackageFacts
 from mcpfactory_runtime.server.generated.search_mode import CALLS
 
 __all__ = [
+    "AskedPerson",
+    "EvaluatedCall",
     "EventStream",
     "Evidence",
     "FailureOutcome",
@@ -254,6 +256,26 @@ class RecordedCall:
 
 
 @dataclass(frozen=True, slots=True)
+class EvaluatedCall:
+    """A right call of an evaluation case, with the model of the API behind the server."""
+
+    case: str
+    call: RecordedCall
+    faults: tuple[str, ...] = ()  # what is not as the case says
+    shows_nothing: str = ""  # why a right answer does not show that the tool works; "" where it does
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPerson:
+    """One call by a case of a tool that asks a person first: made where nobody can be asked, by one who agrees, and by one who declines."""
+
+    question: str
+    unasked: RecordedCall
+    agreed: RecordedCall
+    declined: RecordedCall
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedTemptation:
     """One call or read with a bait as a value (`bait`), and whether the answer or the listener shows that it was taken."""
 
@@ -357,6 +379,10 @@ class Evidence:
     unasked: tuple[Unasked, ...] = ()  # what the server sent besides answers
     uncalled: Mapping[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False
+    evaluated: tuple[EvaluatedCall, ...] = ()  # the right calls of evaluation cases
+    persons: tuple[
+        AskedPerson, ...
+    ] = ()  # calls by cases that ask a person first; `calls` has those to which one agreed
     server: Mapping[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of what the server was given and must keep
     package: PackageFacts | None = None  # of a server in a workspace
@@ -379,6 +405,21 @@ class Evidence:
         return tuple(
             (tool["name"], tool) for tool in self.tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)
         )
+
+    @property
+    def answers(self) -> tuple[RecordedCall, ...]:
+        """The calls by cases or arguments that were made up, and those of evaluation cases."""
+        evaluated = (one.call for one in self.evaluated)
+        return (*self.calls, *(call for call in evaluated if call.exchange.received is not None))
+
+    @property
+    def untried(self) -> dict[str, str]:
+        """Tool → why nothing shows that it works: it was not called, or an evaluation case called it and shows nothing."""
+        shown = {one.call.tool for one in self.evaluated if not one.faults and not one.shows_nothing}
+        reasons = {
+            one.call.tool: one.shows_nothing or "its evaluation case was not answered rightly" for one in self.evaluated
+        }
+        return {tool: reasons.get(tool, why) for tool, why in self.uncalled.items() if tool not in shown}
 
     def why_missing(self, what: str) -> str:
         """Return the reason why `what` was not observed."""

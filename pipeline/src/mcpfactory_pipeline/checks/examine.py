@@ -12,7 +12,9 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.checks.bait import Bait
 from mcpfactory_pipeline.checks.calls import api_variables, plan_calls, read_cases, read_examples, required_variables
+from mcpfactory_pipeline.checks.consent import with_persons
 from mcpfactory_pipeline.checks.evaluate import evaluate
+from mcpfactory_pipeline.checks.evaluated import Evaluations, observe_evaluated
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.interview import Connect, Interview
 from mcpfactory_pipeline.checks.matrix import observe_failures
@@ -27,6 +29,7 @@ __all__ = ["observe", "validate"]
 
 CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # the same each time: equal servers give equal reports
 _SHORTEST_SECRET: Final = 8  # characters; shorter values would mask half of every report
+_A_CASE: Final = 2.0  # seconds that an evaluation case takes, with its processes
 _A_CALL: Final = 0.03  # seconds; a server of ten thousand tools is given the time to answer for each
 
 
@@ -37,12 +40,14 @@ async def validate(
     waivers: Sequence[Waiver] = (),
     policy: WaiverPolicy = WaiverPolicy(),  # noqa: B008 - it is frozen
     today: date | None = None,
+    evaluations: Evaluations | None = None,
 ) -> Report:
     """Examine `target` and return the report: `observe`, then judge by all rules.
 
     `waivers` are those of the server, `policy` says which of them count; `today` decides which of them have expired (by default the day it is, in UTC).
+    `evaluations` are cases of which somebody said what is right.
     """
-    evidence, secrets = await observe(target, timeout=timeout)
+    evidence, secrets = await observe(target, timeout=timeout, evaluations=evaluations)
     today = today or utc_now().date()
     return evaluate(evidence, RULES, target=target.name, secrets=secrets, waivers=waivers, policy=policy, today=today)
 
@@ -52,11 +57,13 @@ async def observe(
     *,
     timeout: float = 60.0,  # noqa: ASYNC109  # as above
     connect: Connect | None = None,
+    evaluations: Evaluations | None = None,
 ) -> tuple[Evidence, dict[str, str]]:
     """Return what can be seen of `target`, and the values that a report must mask.
 
     `timeout` is in seconds and for all of it, and a moment more for each case; but what the server does while its API fails
-    is observed afterwards, within as long. `connect` says how the server is reached, where that is neither command nor URL.
+    is observed afterwards, within as long, and so are the right calls of `evaluations`. `connect` says how the server is reached,
+    where that is neither command nor URL.
 
     A server that is started here gets a canary as secret, under the names that its own report lists, and where `target` has
     cases the stub upstream as its API. Bad servers make findings, never exceptions. Runs on asyncio.
@@ -66,7 +73,7 @@ async def observe(
     """
     cases = read_cases(target.cases) if target.cases is not None else None
     examples = read_examples(target.examples) if target.examples is not None else ()
-    environ = _environ(target)
+    environ = plain = _environ(target)
     api = api_variables(_place(target))
     addresses = api.all_at("")
     secrets = {
@@ -93,9 +100,13 @@ async def observe(
             connect=connect,
             bait=bait,
         ).run()
+        if stub is not None and cases is not None and connect is None:
+            evidence = await with_persons(evidence, target, environ, cases, stub, seconds=timeout)
     _require_tools(evidence, examples, target.examples)
     if cases is not None:
         evidence = await _with_failures(evidence, target, environ, cases, timeout)
+    if evaluations is not None and target.command is not None and evidence.named_tools:
+        evidence = await _with_evaluations(evidence, target, plain, evaluations, timeout)
     return replace(evidence, package=package, limits=target.limits), secrets
 
 
@@ -118,11 +129,26 @@ async def _with_failures(
     seconds: float,
 ) -> Evidence:
     """Return the same with what the server did while its API failed, which may take `seconds` of its own."""
-    plan, _ = plan_calls(evidence.named_tools, cases)
+    asking = {one.agreed.tool for one in evidence.persons}  # nobody is asked while the API fails
+    plan = [one for one in plan_calls(evidence.named_tools, cases)[0] if one.tool not in asking]
     modern = "legacy" not in evidence.eras
     failures, missing = await observe_failures(target, plan, environ, modern=modern, seconds=seconds)
     unobserved = {"failures": missing} if missing else {}
     return replace(evidence, failures=failures, missing={**evidence.missing, **unobserved})
+
+
+async def _with_evaluations(
+    evidence: Evidence,
+    target: ValidationTarget,
+    environ: Mapping[str, str],
+    evaluations: Evaluations,
+    seconds: float,
+) -> Evidence:
+    """Return the same with what came of the right calls of evaluation cases; each case has a moment of its own."""
+    enough = seconds + _A_CASE * len(evaluations.cases)
+    found, missing = await observe_evaluated(target, environ, evaluations, evidence, seconds=enough)
+    unobserved = {"evaluations": missing} if missing else {}
+    return replace(evidence, evaluated=found, missing={**evidence.missing, **unobserved})
 
 
 def _place(target: ValidationTarget) -> Path | None:

@@ -10,13 +10,15 @@ from typing import Any, Final
 
 from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.checks.calls import required_variables
-from mcpfactory_pipeline.evaluation.case import EvaluationCase
+from mcpfactory_pipeline.checks.person import Person
+from mcpfactory_pipeline.checks.right_calls import result_text
 from mcpfactory_pipeline.evaluation.competition import competing_tools, expensive_tools
 from mcpfactory_pipeline.evaluation.evaluation import CaseOutcome, Evaluation, Mode, ToolList
-from mcpfactory_pipeline.evaluation.modelled import ModelledApi, has_model, modelled_api
-from mcpfactory_pipeline.evaluation.replay import answer_text, replay_ways
+from mcpfactory_pipeline.evaluation.replay import replay_ways
 from mcpfactory_pipeline.evaluation.retrieval import SearchTools, case_rank, names_found, rank_tools
 from mcpfactory_pipeline.launch.connection import connect_server
+from mcpfactory_pipeline.launch.modelled import ModelledApi, has_model, modelled_api
+from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.client import Client
 
@@ -86,20 +88,21 @@ class _Offer:
             return await client.list_tools()
 
     async def case(self, case: EvaluationCase, mode: Mode, tools: Tools, search: SearchTools) -> CaseOutcome:
-        async with modelled_api(self.server.folder) as api, self._client(mode, api) as client:
+        person = Person() if case.asks_person else None
+        async with modelled_api(self.server.folder) as api, self._client(mode, api, person) as client:
             filled = case.filled(api.values)
             called = has_model(self.server.folder) or not self.server.documents
-            ways = await replay_ways(client, tools, filled, search, called=called)
+            ways = await replay_ways(client, tools, filled, search, called=called, person=person)
             names = [[call.tool for call in way] for way in filled.right]
             if mode == "search" and search.search is not None:
                 answer = await client.call_tool(search.search, {"query": filled.question, "limit": _ASKED})
-                rank = case_rank(names, names_found(answer_text(answer)), search.direct)
+                rank = case_rank(names, names_found(result_text(answer)), search.direct)
             else:
                 rank = case_rank(names, rank_tools(tools, filled.question))
         return CaseOutcome(case.name, case.question, mode, tuple(ways), rank, called)
 
     @asynccontextmanager
-    async def _client(self, mode: Mode, api: ModelledApi) -> AsyncIterator[Client]:
+    async def _client(self, mode: Mode, api: ModelledApi, person: Person | None = None) -> AsyncIterator[Client]:
         """Start the server; its own credentials are not real ones, whatever the person's environment has."""
         environ = {
             **dict.fromkeys(required_variables(self.server.folder), "dummy"),
@@ -108,5 +111,5 @@ class _Offer:
             "MCPFACTORY_PROFILE": self.profile,
             "MCPFACTORY_DIALECT": "standard",
         }
-        async with connect_server(self.server, environ, timeout=self.timeout) as client:
+        async with connect_server(self.server, environ, timeout=self.timeout, elicitation=person) as client:
             yield client

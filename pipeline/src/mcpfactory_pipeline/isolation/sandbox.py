@@ -35,11 +35,16 @@ class Sandbox:
 
 
 def make_sandbox(
-    settings: Mapping[str, object], work: Path, *, readable: Sequence[Path] = (), name: str = "sandbox"
+    settings: Mapping[str, object],
+    work: Path,
+    *,
+    readable: Sequence[Path] = (),
+    writable: Sequence[Path] = (),
+    name: str = "sandbox",
 ) -> Sandbox:
     """Make a sandbox below a work folder, at the level of the settings of a stage (`isolation`, `container`).
 
-    What stands beside the sandbox in the work folder, its rules among it, is out of its reach.
+    What stands beside the sandbox in the work folder, its rules among it, is out of its reach, but for what is `writable`.
 
     Raises:
         StageError: when the level that the workspace demands is not to be had here.
@@ -50,7 +55,7 @@ def make_sandbox(
     environ = clean_environ(folder / "home")
     reach = Reach(
         read=(*interpreter_paths(), *map(str, readable)),
-        write=(str(folder),),
+        write=(str(folder), *map(str, writable)),
         rules=work / f"{name}.{_RULES}",
         container=Container(**container) if isinstance(container, Mapping) else Container(),
     )

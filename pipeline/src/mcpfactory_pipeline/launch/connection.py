@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from mcpfactory_pipeline.isolation.environ import clean_environ
 from mcpfactory_pipeline.launch.command import server_command, server_environ
@@ -23,10 +24,12 @@ async def connect_server(
     *,
     timeout: float = 60.0,  # noqa: ASYNC109 - of each request; the client's own
     home: Path | None = None,
+    elicitation: Callable[[dict[str, Any]], Any] | None = None,
 ) -> AsyncIterator[Client]:
     """Start the server from its sources and end it with the block; `environ` is added to its environment.
 
     With a `home`, an empty folder, it is a stranger's: it runs there, and of our environment has what any program needs.
+    `elicitation` is the client's: it answers what the server asks a person.
 
     Raises:
         ServerError: when it does not start, does not speak, or ends meanwhile.
@@ -40,7 +43,12 @@ async def connect_server(
             else {**clean_environ(home), "PYTHONPATH": str(server.folder / "src")}
         )
         async with connect_stdio(
-            command, env=own | dict(environ or {}), cwd=home, inherit=False, timeout=timeout
+            command,
+            env=own | dict(environ or {}),
+            cwd=home,
+            inherit=False,
+            timeout=timeout,
+            elicitation=elicitation,
         ) as client:
             yield client
     except (ConnectionLostError, ProtocolError, TimeoutError) as error:

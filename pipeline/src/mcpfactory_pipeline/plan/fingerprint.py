@@ -13,6 +13,7 @@ from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.base.versions import commit, part_version, python_version, template_version
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.workspace.modelled_files import is_evaluation, model_files
 from mcpfactory_pipeline.workspace.waivers import FILE as WAIVERS
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, waiver_rows
 from mcpfactory_pipeline.workspace.workspace import CASES, CONFIG, WorkspaceServer
@@ -92,6 +93,17 @@ def _tests(subject: InputReader) -> str:
     return subject.hash_all(source_files(subject.server.folder / "tests"), "tests/")
 
 
+def _evals(subject: InputReader) -> str:
+    """Return the evaluation cases: what somebody said is right."""
+    return subject.hash_all(path for path in subject.files if is_evaluation(path))
+
+
+def _model(subject: InputReader) -> str:
+    """Return the model of the API, with the files that it may use; `none` where there is nobody to ask it."""
+    files = model_files(subject.files)
+    return subject.hash_all(files) if files and _evals(subject) != ABSENT else ABSENT
+
+
 def _checks(subject: InputReader, names: Iterable[str] | None = None) -> str:
     """Return the stages that checked the candidate, with their outcomes: promotion follows when a check is repeated."""
     candidate = subject.state.candidates.get(subject.state.candidate or "")
@@ -121,6 +133,8 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "cases": lambda subject: subject.hash(CASES),
     "report": lambda subject: subject.hash(".mcpfactory/report.json"),
     "waivers": _waivers,
+    "evals": _evals,
+    "model": _model,
     "candidate": lambda subject: subject.state.candidate or ABSENT,
     "checks": _checks,
     "template": lambda subject: template_version(subject.server.template, subject.server.folder),

@@ -32,8 +32,11 @@ def run(inputs: StageInputs) -> StageOutputs:
     candidate = inputs.candidate
     if candidate is None:
         raise StageError("there is no candidate to validate", hint="run the stage build first")
+    from mcpfactory_pipeline.stages.modelled import make_evaluations  # noqa: PLC0415 - heavy, and only this job needs it
+
     try:
         environment = environment_for_validate(inputs, candidate)
+        evaluations, state = make_evaluations(inputs, candidate)
     except ProgramRefusedError as error:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
     from mcpfactory_pipeline.checks import ValidationTarget, validate  # noqa: PLC0415 - heavy, and only this job needs it
@@ -41,7 +44,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     from mcpfactory_pipeline.checks.source import FULL_TOOL_SET, with_locations  # noqa: PLC0415 - as above
 
     cases = inputs.folder / "tests" / "_generated" / "cases.json"
-    sandbox = make_sandbox(inputs.settings, inputs.work, readable=(environment.folder, STARTERS))
+    sandbox = make_sandbox(inputs.settings, inputs.work, readable=(environment.folder, STARTERS), writable=state)
     empty = sandbox.folder / "empty"  # no source tree in sight: what is started is what was installed
     empty.mkdir()
     target = ValidationTarget(
@@ -54,8 +57,8 @@ def run(inputs: StageInputs) -> StageOutputs:
         limits=inputs.settings.get("limits", {}),
         isolation=inputs.settings,
     )
-    policy = read_waiver_policy(inputs.settings.get("waivers", {}))
-    report = asyncio.run(validate(target, waivers=read_waivers(inputs.folder), policy=policy))
+    policy, waivers = read_waiver_policy(inputs.settings.get("waivers", {})), read_waivers(inputs.folder)
+    report = asyncio.run(validate(target, waivers=waivers, policy=policy, evaluations=evaluations))
     report = with_locations(report, inputs.root, inputs.folder)
     inputs.keep.mkdir(parents=True, exist_ok=True)
     for form in FORMATS.values():
@@ -111,9 +114,9 @@ def _searched_tools(listed: Sequence[Any], folder: Path) -> Sequence[Any]:
 STAGE: Final = Stage(
     name="validate",
     needs=("build",),
-    reads=("candidate", "cases", "runtime", "rules", "waivers", "python"),
+    reads=("candidate", "cases", "evals", "model", "runtime", "rules", "waivers", "python"),
     writes=("checks",),
-    version=4,
+    version=5,
     run=run,
     timeout=600,
     check=True,

@@ -61,7 +61,7 @@ def calls_or_reason(evidence: Evidence) -> RuleOutcome | None:
     reason = tools_or_reason(evidence)
     if reason is not None:
         return reason
-    if not evidence.calls:
+    if not evidence.answers:
         return not_checked(evidence.missing.get("tools/call", _NONE_CALLED))
     return None
 
@@ -73,11 +73,13 @@ def _tools_work(evidence: Evidence) -> RuleOutcome:
         return reason
     if any(not call.failed for call in evidence.calls):
         return RuleOutcome()
+    if any(not one.faults and not one.shows_nothing for one in evidence.evaluated):
+        return RuleOutcome()
     relevant = [
         call for call in evidence.calls if call.origin == "case" or _UNFINISHED.search(answer_text(call.exchange))
     ]
     if not relevant:
-        said = answer_text(evidence.calls[0].exchange)[:120]
+        said = answer_text(evidence.answers[0].exchange)[:120]
         return not_checked(
             f"no call was made with arguments that are known to be right, and all were answered with an error ({said!r}), "
             "as honest servers do without their API; cases would tell, and the settings of its API"
@@ -101,7 +103,7 @@ def _finished(evidence: Evidence) -> RuleOutcome:
             call.tool,
             call.exchange,
         )
-        for call in evidence.calls
+        for call in evidence.answers
         if call.failed and _UNFINISHED.search(answer_text(call.exchange))
     )
     return calls_or_reason(evidence) or rule_outcome(_called(evidence), faults)
@@ -109,7 +111,7 @@ def _finished(evidence: Evidence) -> RuleOutcome:
 
 def _answers(evidence: Evidence) -> RuleOutcome:
     """Return a tool may be slow by design, and then only a case shows that it is too slow; one that ends the server never may."""
-    calls = [call for call in evidence.calls if not slow(call)]
+    calls = [call for call in evidence.answers if not slow(call)]
     if not calls_or_reason(evidence) and not calls:
         return not_checked("no call was answered in the time that there was")
     silent = (call for call in calls if call.exchange.received is None)
@@ -150,15 +152,56 @@ def _requests_match(evidence: Evidence) -> RuleOutcome:
 
 
 def _covered(evidence: Evidence) -> RuleOutcome:
-    if not evidence.with_cases:
+    if not evidence.with_cases and not evidence.evaluated:
         return not_applicable("there are no cases")
+    untried = evidence.untried
+    called = {one.call.tool for one in evidence.evaluated}
     return tools_or_reason(evidence) or rule_outcome(
         len(evidence.named_tools),
         (
-            Fault(f"the tool was not called: {evidence.uncalled[name]}", name)
+            Fault(
+                f"nothing shows that the tool works: {why}" if name in called else f"the tool was not called: {why}",
+                name,
+            )
             for name, _ in evidence.named_tools
-            if name in evidence.uncalled
+            if (why := untried.get(name))
         ),
+    )
+
+
+def _evaluated(evidence: Evidence) -> RuleOutcome:
+    unasked = evidence.missing.get("evaluations", "")
+    if not evidence.evaluated and not unasked:
+        return not_applicable("there are no evaluation cases, or nothing that they could be asked of")
+    faults = [
+        Fault(f"{one.case}: {'; '.join(one.faults)}", one.call.tool, one.call.exchange)
+        for one in evidence.evaluated
+        if one.faults
+    ]
+    if unasked:
+        faults.append(Fault(f"not every evaluation case could be asked: {unasked}", lesser=2))
+    return rule_outcome(max(len({one.call.tool for one in evidence.evaluated}), 1), faults)
+
+
+def _consent(evidence: Evidence) -> RuleOutcome:
+    """A question that changes nothing is none: what the person declined, or was never asked, must not have been sent."""
+    if not evidence.persons:
+        return not_applicable("no tool that has a case asks a person")
+    return rule_outcome(
+        len({one.agreed.tool for one in evidence.persons}),
+        (
+            Fault(f"{when}, the call sent {sent}", call.tool, call.exchange)
+            for one in evidence.persons
+            for when, call in (("nobody could be asked", one.unasked), ("the person declined", one.declined))
+            if (sent := _changing(call))
+        ),
+    )
+
+
+def _changing(call: RecordedCall) -> str:
+    sent = ((str(one["method"]), str(one["path"])) for one in call.requests)
+    return ", ".join(
+        f"{method} {path}" for method, path in sent if method not in READING and f"{method} {path}" != call.question
     )
 
 
@@ -246,7 +289,7 @@ def _output_matches(evidence: Evidence) -> RuleOutcome:
     declared = {name: tool["outputSchema"] for name, tool in evidence.named_tools if "outputSchema" in tool}
     if not declared:
         return not_applicable("no tool declares an outputSchema")
-    calls = [call for call in evidence.calls if call.tool in declared and not call.failed]
+    calls = [call for call in evidence.answers if call.tool in declared and not call.failed]
     if not calls:
         return not_checked("no tool with an outputSchema was called with success")
     return rule_outcome(
@@ -299,7 +342,7 @@ def hint(tool: Any, name: str) -> Any:
 
 
 def _result_shape(evidence: Evidence) -> RuleOutcome:
-    answered = [call for call in evidence.calls if call.exchange.result is not None]
+    answered = [call for call in evidence.answers if call.exchange.result is not None]
     if not calls_or_reason(evidence) and not answered:
         return not_checked("no call was answered with a result")
     faults = (fault for call in answered for fault in _shape_faults(call))
@@ -389,9 +432,21 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         id="behaviour.covered", family="behaviour", severity=3, gate=False, check=_covered,
-        statement="With cases, every tool is called.",
+        statement="With cases, every tool is called: by one of the API document, or by an evaluation case whose answer depends on the API.",
         source="what was not called is not known to work",
-        hint="give the tool a case",
+        hint="give the tool a case, or an evaluation case in evals/ that says what the answer contains (docs/how-to/evaluate.md)",
+    ),
+    Rule(
+        id="behaviour.evaluated", family="behaviour", severity=5, gate=True, check=_evaluated,
+        statement="Every right call of the evaluation cases is answered as its case says, and asks a person where the case has one.",
+        source="what is right was said by somebody who knows the server",
+        hint="mcpfactory evaluate NAME asks the same cases; mend the tool, or the case",
+    ),
+    Rule(
+        id="behaviour.consent", family="behaviour", severity=5, gate=True, check=_consent,
+        statement="A tool that asks a person changes nothing when they decline, or cannot be asked.",
+        source="MCP client/elicitation: a server must do what the user's answer says; decline and cancel are answers",
+        hint="ask before anything is sent, and send nothing without a yes",
     ),
     Rule(
         id="behaviour.output", family="behaviour", severity=5, gate=True, check=_output_matches, since=eras.STRUCTURED,

@@ -70,7 +70,7 @@ _EXCUSED: Final = re.compile(
 
 def _does_something(evidence: Evidence) -> RuleOutcome:
     # What the API says is its own; where it answers a value, substance.results sees whether that arrives.
-    succeeded = [call for call in evidence.calls if not call.failed and not _speaks_for_api(call)]
+    succeeded = [call for call in evidence.answers if not call.failed and not _speaks_for_api(call)]
     if not calls_or_reason(evidence) and not succeeded:
         return not_applicable("no tool answered by itself and without an error")
     return calls_or_reason(evidence) or rule_outcome(

@@ -1,4 +1,4 @@
-"""The API behind a server while it is evaluated: the model of it that the server's folder has."""
+"""The API behind a server while its evaluation cases are asked: the model of it that the server's folder has."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.isolation.environ import PLAIN
+from mcpfactory_pipeline.workspace.modelled_files import PROGRAM
 
-__all__ = ["ModelledApi", "has_model", "modelled_api"]
+__all__ = ["ModelledApi", "has_model", "modelled_api", "run_model"]
 
-_PROGRAM: Final = Path("tests", "upstream.py")
 _PATIENCE: Final = 60.0  # seconds until the program must have said where it is
 _ENDING: Final = 10.0  # seconds that it has after its input ended
 
@@ -33,7 +33,7 @@ class ModelledApi:
 
 def has_model(folder: Path) -> bool:
     """Whether the server in `folder` has a model of its API."""
-    return (folder / _PROGRAM).is_file()
+    return (folder / PROGRAM).is_file()
 
 
 @asynccontextmanager
@@ -45,24 +45,31 @@ async def modelled_api(folder: Path) -> AsyncIterator[ModelledApi]:
     Raises:
         ConfigError: when the program ends, or says nothing that can be read.
     """
-    if has_model(folder):
-        async with _program(folder / _PROGRAM) as api:
-            yield api
-    else:
+    if not has_model(folder):
         yield ModelledApi()
+        return
+    file = folder / PROGRAM
+    kept = {name: os.environ[name] for name in PLAIN if name in os.environ}
+    async with run_model([sys.executable, file.name], cwd=file.parent, environ=kept) as api:
+        yield api
 
 
 @asynccontextmanager
-async def _program(file: Path) -> AsyncIterator[ModelledApi]:
-    kept = {name: os.environ[name] for name in PLAIN if name in os.environ}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(file.name), stdin=PIPE, stdout=PIPE, cwd=file.parent, env=kept
-    )
+async def run_model(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> AsyncIterator[ModelledApi]:
+    """Run the program of a model until the block ends.
+
+    Raises:
+        ConfigError: as `modelled_api`.
+    """
+    process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, cwd=cwd, env=environ)
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        line = await asyncio.wait_for(process.stdout.readline(), _PATIENCE)
-        yield _read(file, line)
+        try:
+            line = await asyncio.wait_for(process.stdout.readline(), _PATIENCE)
+        except (TimeoutError, ValueError):  # silence, or a line without an end
+            line = b""
+        yield _read(line)
     finally:
         process.stdin.close()
         try:
@@ -72,7 +79,7 @@ async def _program(file: Path) -> AsyncIterator[ModelledApi]:
             await process.wait()
 
 
-def _read(file: Path, line: bytes) -> ModelledApi:
+def _read(line: bytes) -> ModelledApi:
     try:
         said: dict[str, Any] = json.loads(line)
         return ModelledApi(
@@ -81,6 +88,6 @@ def _read(file: Path, line: bytes) -> ModelledApi:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
-            f"{file} did not say where it serves: {line[:200]!r}",
+            f"{PROGRAM} did not say where it serves: {line[:200]!r}",
             hint='its first line on stdout is {"environment": {"NAME_BASE_URL": "http://127.0.0.1:…"}}',
         ) from error

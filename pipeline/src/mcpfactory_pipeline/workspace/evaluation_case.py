@@ -31,12 +31,14 @@ class ExpectedCall(_Part):
         arguments: all that it needs, accepted by the tool's schema.
         free: names of arguments that a caller words itself: they must be there, and may say anything.
         says: what the answer must contain.
+        person: what a person answers whom the tool has to ask: the members of the form. None where nobody is asked.
     """
 
     tool: str
     arguments: Mapping[str, Any] = Field(default_factory=dict)
     free: Annotated[list[str], Field(default_factory=list)]
     says: Annotated[list[str], Field(default_factory=list)]
+    person: Mapping[str, Any] | None = None
 
 
 class EvaluationCase(_Part):
@@ -55,6 +57,11 @@ class EvaluationCase(_Part):
     def filled(self, values: Mapping[str, str]) -> Self:
         """Return the case with each `${name}` replaced by its value."""
         return self.model_validate(fill_values(self.model_dump(), values))
+
+    @property
+    def asks_person(self) -> bool:
+        """Whether a call of it has to ask a person."""
+        return any(call.person is not None for way in self.right for call in way)
 
 
 _CASES: Final = TypeAdapter(list[EvaluationCase])

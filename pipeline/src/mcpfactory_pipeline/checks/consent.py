@@ -1,0 +1,109 @@
+"""Tools that ask a person before they do what a case says: called again by a client that can ask one.
+
+The stub upstream sees what is sent when nobody can be asked, when the person agrees, and when they decline. Nothing is evaluated here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final, Literal
+
+from mcpfactory_pipeline.checks.calls import PlannedCall, plan_calls, request_faults
+from mcpfactory_pipeline.checks.evidence import AskedPerson, Evidence, RecordedCall
+from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.person import Person
+from mcpfactory_pipeline.checks.target import ValidationTarget
+from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
+from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.upstream.stub import StubUpstream
+
+__all__ = ["with_persons"]
+
+_ANSWER: Final = 10.0  # seconds for one answer
+_LOST: Final = (ConnectionLostError, ProtocolError, TimeoutError)
+
+
+async def with_persons(
+    evidence: Evidence,
+    target: ValidationTarget,
+    environ: Mapping[str, str],
+    cases: Sequence[Mapping[str, object]],
+    stub: StubUpstream,
+    *,
+    seconds: float,
+) -> Evidence:
+    """Return the evidence with what tools did that ask a person, whose refusal was recorded where nobody could be asked.
+
+    A call to which the person agrees takes the place of the refused one. No tool is called again that did what its case says.
+    """
+    refused = _refused(evidence, cases)
+    if not refused or target.command is None:
+        return evidence
+    found: list[AskedPerson] = []
+    person = Person()
+    try:
+        async with (
+            asyncio.timeout(seconds),
+            connect_stdio(
+                target.command,
+                env=environ,
+                cwd=target.cwd,
+                inherit=False,
+                mode="legacy" if "legacy" in evidence.eras else "modern",
+                timeout=_ANSWER,
+                elicitation=person,
+            ) as client,
+        ):
+            for planned, call in refused:
+                agreed = await _call(client, person, "agrees", planned, stub)
+                if question := "; ".join(person.asked):
+                    declined = await _call(client, person, "declines", planned, stub)
+                    found.append(AskedPerson(question, call, agreed, declined))
+    except (*_LOST, McpError):
+        pass  # what the interview saw stands as it is
+    agreed_to = {id(one.unasked): one.agreed for one in found}
+    calls = tuple(agreed_to.get(id(call), call) for call in evidence.calls)
+    return replace(evidence, calls=calls, persons=tuple(found))
+
+
+def _refused(evidence: Evidence, cases: Sequence[Mapping[str, object]]) -> list[tuple[PlannedCall, RecordedCall]]:
+    """Return the calls by cases that did not do what the case says, with their plan."""
+    plan, _ = plan_calls(evidence.named_tools, cases)
+    planned = {(one.tool, one.title): one for one in plan}
+    return [
+        (planned[call.tool, call.title], call)
+        for call in evidence.calls
+        if call.origin == "case"
+        and call.exchange.received is not None
+        and (call.failed or call.mismatches)
+        and (call.tool, call.title) in planned
+    ]
+
+
+async def _call(
+    client: Client, person: Person, answer: Literal["agrees", "declines"], planned: PlannedCall, stub: StubUpstream
+) -> RecordedCall:
+    person.answer = answer
+    person.asked.clear()
+    stub.expect(planned.case)
+    requests, mismatches = len(stub.requests), len(stub.mismatches)
+    params: Json = {"name": planned.tool, "arguments": dict(planned.arguments)}
+    received: Json
+    try:
+        received = {"result": await client.call_tool(planned.tool, dict(planned.arguments))}
+    except McpError as error:
+        received = {"error": {"code": error.code, "message": str(error)}}
+    sent, said = stub.requests[requests:], stub.mismatches[mismatches:]
+    faults = request_faults(planned, sent, said) if answer == "agrees" else []
+    return RecordedCall(
+        planned.tool,
+        WireExchange({"method": "tools/call", "params": params}, received),
+        planned.origin,
+        planned.title,
+        tuple({"method": one.method, "path": one.path, "query": one.query} for one in sent),
+        tuple(faults),
+        planned.question,
+        (planned.case or {}).get("response"),
+    )

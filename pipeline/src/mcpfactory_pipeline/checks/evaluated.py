@@ -1,0 +1,286 @@
+"""The right calls of a server's evaluation cases, made while the model of its API stands behind it.
+
+Each case has a process of the server and a model of its own. A right answer shows that a tool works only where it depends on the API: it
+is compared with the answer that the same call gets from an API that has nothing, and a model that answers whatever it is asked
+shows nothing at all. Nothing is evaluated here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+from http.client import HTTPConnection, HTTPException
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.checks.evidence import EvaluatedCall, Evidence, RecordedCall
+from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.failing_api import FailingApi
+from mcpfactory_pipeline.checks.families.behaviour import hint
+from mcpfactory_pipeline.checks.person import Person
+from mcpfactory_pipeline.checks.right_calls import CallOutcome, make_call, misfits
+from mcpfactory_pipeline.checks.target import ValidationTarget
+from mcpfactory_pipeline.launch.modelled import ModelledApi
+from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, ExpectedCall
+from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
+from mcpfactory_runtime.protocol.errors import McpError
+
+__all__ = ["Evaluations", "observe_evaluated"]
+
+_AT_ONCE: Final = 2  # cases: each has two processes
+_ANSWER: Final = 30.0  # seconds for one answer
+_REFUSED: Final = 300  # the first status that is no answer of what there is
+_PROBE: Final = 10.0  # seconds that a model has to refuse what no API has
+_LOOPBACK: Final = re.compile(r"(https?://)?(127\.0\.0\.1|localhost|\[::1\]):(\d+)([^\s\"',]*)")
+_NOTHING: Final = {
+    "status": 404,
+    "content_type": "application/json",
+    "body": {"error": "not found", "message": "there is no such thing"},
+}
+_LOST: Final = (ConnectionLostError, ProtocolError, McpError, TimeoutError)
+_SAYS_NOTHING: Final = "its evaluation case does not say what the answer contains"
+_ECHOED: Final = "what its evaluation case says of the answer stands in the arguments or in the list of tools"
+_CONSTANT: Final = "the answer that its evaluation case wants is the same without its API"
+_LENIENT: Final = "the model of its API answers whatever it is asked, so that an evaluation case shows nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluations:
+    """The cases of a server, and what is needed to ask them.
+
+    Attributes:
+        cases: as they stand in `evals/`.
+        model: starts a model of the API, anew each time; None where the server has none. Then only tools that read are called.
+        environ: gives variables for one process of the server: a home of its own, say.
+    """
+
+    cases: Sequence[EvaluationCase]
+    model: Callable[[], AbstractAsyncContextManager[ModelledApi]] | None
+    environ: Callable[[], Mapping[str, str]]
+
+
+async def observe_evaluated(
+    target: ValidationTarget,
+    environ: Mapping[str, str],
+    evaluations: Evaluations,
+    evidence: Evidence,
+    *,
+    seconds: float,
+) -> tuple[tuple[EvaluatedCall, ...], str]:
+    """Make the calls.
+
+    Args:
+        target: started by command.
+        environ: of the server, without an address of its API.
+        evaluations: the cases.
+        evidence: what is known of the server: which tools nothing else has shown to work.
+        seconds: for all of it.
+
+    Returns:
+        What came of each call, and why some were not made ("" when all were).
+    """
+    asked = _Asked(target, environ, evaluations, evidence)
+    try:
+        async with asyncio.timeout(seconds):
+            await asked.run()
+    except TimeoutError:
+        asked.problem = "the time for the examination was over"
+    found = [call for case in evaluations.cases for call in asked.found.get(case.name, ())]
+    return tuple(found), asked.problem
+
+
+class _Asked:
+    """All cases of one server."""
+
+    def __init__(
+        self, target: ValidationTarget, environ: Mapping[str, str], evaluations: Evaluations, evidence: Evidence
+    ) -> None:
+        self.found: dict[str, list[EvaluatedCall]] = {}
+        self.problem = ""
+        self._target = target
+        self._environ = environ
+        self._evaluations = evaluations
+        self._tools = dict(evidence.named_tools)
+        works = any(not call.failed for call in evidence.calls)
+        self._unshown = set(evidence.uncalled) if works else set(self._tools)
+        self._lenient: bool | None = None
+
+    async def run(self) -> None:
+        """Ask the cases, those first that show what nothing else has shown."""
+        limit = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(case: EvaluationCase) -> None:
+            async with limit:
+                if self.problem:
+                    return
+                try:
+                    self.found[case.name] = await self._case(case)
+                except ConfigError as error:
+                    self.problem = f"the model of the API does not start: {error}"
+
+        asked = [case for case in self._evaluations.cases if case.right and self._may_be_called(case)]
+        asked.sort(key=lambda case: not any(call.tool in self._unshown for way in case.right for call in way))
+        async with asyncio.TaskGroup() as group:
+            for case in asked:
+                group.create_task(one(case))
+
+    def _may_be_called(self, case: EvaluationCase) -> bool:
+        """Whether a case may be asked: without a model nobody knows what a tool that changes something would change."""
+        reads = (hint(self._tools.get(call.tool, {}), "readOnlyHint") is True for way in case.right for call in way)
+        return self._evaluations.model is not None or all(reads)
+
+    async def _case(self, case: EvaluationCase) -> list[EvaluatedCall]:
+        found: list[EvaluatedCall] = []
+        async with self._api() as api:
+            filled = case.filled(api.values)
+            person = Person()
+            try:
+                async with self._client(api, person if case.asks_person else None) as client:
+                    known = {tool["name"]: tool for tool in await client.list_tools()}
+                    for number, way in enumerate(filled.right):
+                        for place, call in enumerate(way):
+                            outcome = CallOutcome(tuple(misfits(known, call)))
+                            if not outcome.faults:
+                                outcome = await make_call(client, call, person)
+                            if call.person is not None and not outcome.faults:
+                                outcome = replace(outcome, faults=await self._declined(case, number, place))
+                            why = "" if outcome.faults else await self._why_nothing(case, call, (number, place), api)
+                            found.append(_recorded(case, call, outcome, why, _ports(api)))
+                            if outcome.faults:
+                                break
+            except _LOST as error:
+                call = filled.right[0][0]
+                lost = CallOutcome((f"the server gave no answer: {error or type(error).__name__}",))
+                found.append(_recorded(case, call, lost, "", _ports(api)))
+        return found
+
+    @asynccontextmanager
+    async def _api(self) -> AsyncIterator[ModelledApi]:
+        if self._evaluations.model is None:
+            yield ModelledApi()
+            return
+        async with self._evaluations.model() as api:
+            if self._lenient is None:
+                self._lenient = await asyncio.to_thread(_answers_anything, api)
+            yield api
+
+    @asynccontextmanager
+    async def _client(self, api: ModelledApi, person: Person | None) -> AsyncIterator[Client]:
+        full = {"MCPFACTORY_MODE": "full"}
+        environ = {**self._environ, **self._evaluations.environ(), **full, **api.environment}
+        command, cwd = self._target.command or (), self._target.cwd
+        async with connect_stdio(
+            command, env=environ, cwd=cwd, inherit=False, timeout=_ANSWER, elicitation=person
+        ) as client:
+            yield client
+
+    async def _declined(self, case: EvaluationCase, number: int, place: int) -> tuple[str, ...]:
+        """Make the calls up to one that asks a person, who declines this time: it must not answer as if they had agreed."""
+        person = Person()
+        async with self._api() as api, self._client(api, person) as client:
+            *before, last = case.filled(api.values).right[number][: place + 1]
+            for call in before:
+                await make_call(client, call, person)
+            outcome = await make_call(client, last.model_copy(update={"person": None}), person)
+        result = (outcome.received or {}).get("result") or {}
+        if result.get("isError") or not all(said in outcome.text for said in last.says):
+            return ()
+        return (f"{last.tool} answered as if the person had agreed, who declined",)
+
+    async def _why_nothing(
+        self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: ModelledApi
+    ) -> str:
+        """Return why a right answer does not show that the tool works; "" where it does, or that is known already."""
+        if call.tool not in self._unshown:
+            return ""
+        if not call.says:
+            return _SAYS_NOTHING
+        if self._evaluations.model is None:
+            return _ECHOED if _is_echo(call, self._tools.values()) else ""
+        if self._lenient:
+            return _LENIENT
+        if await self._same_without_api(case, call, at, api):
+            return _CONSTANT
+        self._unshown.discard(call.tool)
+        return ""
+
+    async def _same_without_api(
+        self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: ModelledApi
+    ) -> bool:
+        """Whether the call gets what the case wants where the API answers that there is nothing."""
+        async with FailingApi(_NOTHING) as nothing:
+            elsewhere = _moved(api, nothing.port)
+            there = case.filled(elsewhere.values).right[at[0]][at[1]]
+            person = Person()
+            try:
+                async with self._client(elsewhere, person if call.person is not None else None) as client:
+                    outcome = await make_call(client, there, person)
+            except _LOST:
+                return False
+        return not outcome.faults
+
+
+def _recorded(
+    case: EvaluationCase, call: ExpectedCall, outcome: CallOutcome, why: str, ports: Sequence[str]
+) -> EvaluatedCall:
+    """Return what a report shows: equal servers give equal reports, and the ports are others each time."""
+
+    def plain(text: str) -> str:
+        for port in ports:
+            text = text.replace(f":{port}", "")
+        return text
+
+    received: Json | None = json.loads(plain(json.dumps(outcome.received)))
+    sent: Json = json.loads(plain(json.dumps(outcome.sent)))
+    exchange = WireExchange(sent, received, "" if received is not None else "no answer")
+    return EvaluatedCall(
+        case.name,
+        RecordedCall(call.tool, exchange, "case", f"evaluation case {case.name}"),
+        tuple(map(plain, outcome.faults)),
+        why,
+    )
+
+
+def _is_echo(call: ExpectedCall, tools: Any) -> bool:
+    """Whether everything that an answer must contain is known without a call."""
+    known = json.dumps([dict(call.arguments), *tools], ensure_ascii=False)
+    return all(said in known or not re.search(r"\w{2}", said) for said in call.says)
+
+
+def _ports(api: ModelledApi) -> list[str]:
+    texts = (*api.environment.values(), *api.values.values())
+    return list(dict.fromkeys(found[3] for text in texts for found in _LOOPBACK.finditer(text)))
+
+
+def _moved(api: ModelledApi, port: int) -> ModelledApi:
+    """Return the same with every address on loopback at another port."""
+    ports = _ports(api)
+
+    def moved(texts: Mapping[str, str]) -> dict[str, str]:
+        pattern = re.compile(rf":({'|'.join(ports)})(?!\d)")
+        return {name: pattern.sub(f":{port}", text) if ports else text for name, text in texts.items()}
+
+    return ModelledApi(moved(api.environment), moved(api.values))
+
+
+def _answers_anything(api: ModelledApi) -> bool:
+    """Whether the model has what no API has: a path that nobody can know."""
+    found = (match for text in api.environment.values() for match in _LOOPBACK.finditer(text))
+    places = dict.fromkeys((match[2].strip("[]"), int(match[3]), match[4].rstrip("/")) for match in found)
+    return any(_has(host, port, f"{base}/mcpfactory-{secrets.token_hex(8)}") for host, port, base in places)
+
+
+def _has(host: str, port: int, path: str) -> bool:
+    connection = HTTPConnection(host, port, timeout=_PROBE)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status < _REFUSED
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,162 @@
+"""Evaluation cases are asked by `validate`: a server and a model of its API as processes, and what their answers show."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+import pytest
+
+from mcpfactory_pipeline.checks import Report, ValidationTarget, validate
+from mcpfactory_pipeline.checks.evaluated import Evaluations
+from mcpfactory_pipeline.launch.modelled import run_model
+from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
+
+SERVER = '''\
+import json, os, urllib.request
+from mcpfactory_runtime import Context, Server, ToolError
+
+server = Server("stock", version="1")
+
+def ask(path: str) -> dict:
+    base = os.environ.get("STOCK_BASE_URL")
+    if base is None:
+        raise ToolError("STOCK_BASE_URL is not set: where is the API?")
+    try:
+        with urllib.request.urlopen(base + path) as answer:
+            return json.load(answer)
+    except OSError as error:
+        raise ToolError(f"the API failed: {{error}}") from None
+
+@server.tool(annotations={{"readOnlyHint": {reads}, "openWorldHint": True}})
+async def copies_left(isbn: str, ctx: Context) -> str:
+    """Say how many copies of a book the shop has left.
+
+    Args:
+        isbn: of the book.
+    """
+{body}
+
+server.run()
+'''
+MODEL = """\
+import json, sys, threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        known = {known}
+        body = json.dumps({{"copies": 42}} if known else {{"error": "no such book"}}).encode()
+        self.send_response(200 if known else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_):
+        pass
+
+api = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=api.serve_forever, daemon=True).start()
+print(json.dumps({{"environment": {{"STOCK_BASE_URL": f"http://127.0.0.1:{{api.server_port}}"}}}}), flush=True)
+sys.stdin.read()
+"""
+HONEST = "return f\"{ask('/books/' + isbn)['copies']} copies are left\""
+CONSTANT = "ask('/alive') if False else ask\nif 'STOCK_BASE_URL' not in os.environ: raise ToolError('not set')\nreturn 'Done: 42 copies are left'"
+ASKING = (
+    """\
+form = {"type": "object", "properties": {"go": {"type": "boolean"}}, "required": ["go"]}
+answer = await ctx.elicit("Count them?", form, key="go")
+if not (answer.accepted and answer.content["go"]):
+    raise ToolError("nobody agreed")
+"""
+    + HONEST
+)
+KNOWN = "self.path == '/books/1'"
+SAYS = ["42 copies"]
+
+
+def examined(
+    folder: Path, *, body: str = HONEST, model: str = KNOWN, reads: bool = True, says: Any = SAYS, **more: Any
+) -> Report:
+    """The report on a server whose only tool needs its API, with one evaluation case."""
+    (folder / "server.py").write_text(SERVER.format(body=indent(body, "    "), reads=reads))
+    program = folder / "upstream.py"
+    program.write_text(MODEL.format(known=model) if model else "print('nonsense')")
+    call = {"tool": "copies_left", "arguments": {"isbn": "1"}, "says": says, **more}
+    case = EvaluationCase.model_validate({"name": "left", "question": "How many are left?", "right": [[call]]})
+    command = (sys.executable, program.name)
+    evaluations = Evaluations([case], lambda: run_model(command, cwd=folder, environ={}), dict)
+    target = ValidationTarget(command=(sys.executable, "server.py"), cwd=folder)
+    return asyncio.run(validate(target, evaluations=evaluations))
+
+
+def found(report: Report, rule: str) -> list[str]:
+    return [one.message for one in report.findings if one.rule == rule]
+
+
+def test_a_server_whose_every_tool_needs_its_api_is_shown_to_work_by_what_a_person_said_is_right(tmp_path):
+    report = examined(tmp_path)
+    assert report.passed, report.to_text()
+    assert (found(report, "behaviour.covered"), dict(report.uncalled)) == ([], {})
+    assert "behaviour.evaluated" in report.checked
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"says": []}, "does not say what the answer contains"),
+        ({"body": CONSTANT}, "is the same without its API"),
+        ({"model": "True"}, "answers whatever it is asked"),
+        ({"says": ["left"], "body": CONSTANT}, "is the same without its API"),
+    ],
+    ids=["a case that says nothing", "a constant answer", "a model that answers anything", "what any server says"],
+)
+def test_a_case_that_shows_nothing_opens_no_gate_and_covers_no_tool(tmp_path, changes, why):
+    report = examined(tmp_path, reads=False, **changes)
+    assert not report.passed
+    assert report.verdict == "not shown"
+    assert "behaviour.tools-work" in report.failed_gates
+    assert [why in one for one in found(report, "behaviour.covered")] == [True]
+    assert found(report, "behaviour.evaluated") == []
+
+
+def test_a_wrong_answer_closes_the_gate_and_tells_what_was_expected(tmp_path):
+    report = examined(tmp_path, says=["43 copies"])
+    assert "behaviour.evaluated" in report.failed_gates
+    assert found(report, "behaviour.evaluated") == [
+        "left: the answer of copies_left does not say '43 copies': '42 copies are left'"
+    ]
+
+
+def test_the_same_server_gets_the_same_report_though_its_ports_are_others(tmp_path):
+    body = "return f\"{ask('/books/' + isbn)} from {os.environ['STOCK_BASE_URL']}\""
+    first, second = (examined(tmp_path, body=body, says=["43 copies"]).to_json() for _ in range(2))
+    assert first == second
+    assert "127.0.0.1" in str(first)
+
+
+def test_a_model_that_does_not_start_closes_no_gate_and_is_told(tmp_path):
+    report = examined(tmp_path, model="")
+    (message,) = found(report, "behaviour.evaluated")
+    assert message.startswith("not every evaluation case could be asked: the model of the API does not start")
+    assert "behaviour.evaluated" not in report.failed_gates
+
+
+@pytest.mark.parametrize(
+    ("body", "person", "message"),
+    [
+        (ASKING, {"go": True}, None),
+        (HONEST, {"go": True}, "did it without asking a person"),
+        (ASKING, None, "needs the client capability elicitation"),
+        (ASKING, {"go": "perhaps"}, "the answer of the person does not fit the form"),
+        (ASKING.replace("if not (", "if False and ("), {"go": True}, "as if the person had agreed, who declined"),
+    ],
+    ids=["asks", "does not ask", "nobody there", "no such answer", "asks and does it anyway"],
+)
+def test_a_tool_asks_a_person_where_its_case_says_so_and_does_what_they_answer(tmp_path, body, person, message):
+    report = examined(tmp_path, body=body, reads=False, person=person)
+    messages = found(report, "behaviour.evaluated")
+    assert [message in one for one in messages] == ([True] if message else []), report.to_text()
+    assert report.passed is (message is None)
