@@ -30,6 +30,7 @@ __all__ = ["observe", "validate"]
 CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # the same each time: equal servers give equal reports
 _SHORTEST_SECRET: Final = 8  # characters; shorter values would mask half of every report
 _A_CASE: Final = 2.0  # seconds that an evaluation case takes, with its processes
+_ITS_STARTS: Final = 12  # times as long as the first answer took, where that is more: a slow or busy machine is no fault of the server's
 _A_CALL: Final = 0.03  # seconds; a server of ten thousand tools is given the time to answer for each
 
 
@@ -145,7 +146,8 @@ async def _with_evaluations(
     seconds: float,
 ) -> Evidence:
     """Return the same with what came of the right calls of evaluation cases; each case has a moment of its own."""
-    enough = seconds + _A_CASE * len(evaluations.cases)
+    pace = min((start.milliseconds for start in evidence.starts if start.answered), default=0) / 1000
+    enough = seconds + max(_A_CASE, _ITS_STARTS * pace) * len(evaluations.cases)
     found, missing = await observe_evaluated(target, environ, evaluations, evidence, seconds=enough)
     unobserved = {"evaluations": missing} if missing else {}
     return replace(evidence, evaluated=found, missing={**evidence.missing, **unobserved})

@@ -12,11 +12,37 @@ from mcpfactory_runtime.auth.metadata import is_local
 __all__ = ["consent_page", "error_page"]
 
 _FRAME: Final = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
-<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:4rem auto;padding:0 1rem}}
-button{{font:inherit;padding:.5rem 1.5rem;margin-right:1rem}}dt{{font-weight:600}}dd{{margin:0 0 .5rem;overflow-wrap:anywhere}}</style>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; --page: #f4f5f7; --card: #fff; --text: #1b1f24; --faint: #57606a; --line: #d0d7de; --yes: #0b5cad; --on-yes: #fff; }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --page: #0d1117; --card: #161b22; --text: #e6edf3; --faint: #9aa4af; --line: #3d444d; --yes: #6cb6ff; --on-yes: #0d1117; }}
+}}
+body {{ margin: 0; padding: clamp(1rem, 8vh, 5rem) 1rem; background: var(--page); color: var(--text); font: 16px/1.5 system-ui, sans-serif; }}
+main {{ box-sizing: border-box; max-width: 34rem; margin: 0 auto; padding: 1.5rem; background: var(--card); border: 1px solid var(--line); border-radius: .75rem; overflow-wrap: anywhere; }}
+h1 {{ margin: 0 0 .75rem; font-size: 1.4rem; line-height: 1.3; }}
+p {{ margin: 0; }}
+dl {{ margin: 1.25rem 0; padding: 1rem 0; border: solid var(--line); border-width: 1px 0; }}
+dt {{ color: var(--faint); font-size: .875rem; }}
+dd {{ margin: 0 0 .75rem; }}
+dd:last-child {{ margin: 0; }}
+small {{ display: block; color: var(--faint); font-size: .875rem; }}
+form {{ display: flex; flex-wrap: wrap; gap: .75rem; }}
+button {{ flex: 1 1 8rem; min-height: 2.75rem; padding: .5rem 1rem; font: inherit; font-weight: 600; color: var(--text); background: none; border: 1px solid var(--faint); border-radius: .5rem; cursor: pointer; }}
+button[value=allow] {{ color: var(--on-yes); background: var(--yes); border-color: var(--yes); }}
+button:focus-visible {{ outline: 3px solid var(--yes); outline-offset: 2px; }}
+</style>
+</head>
+<body>
+<main>
 <h1>{title}</h1>
 {body}
+</main>
+</body>
 </html>
 """
 
@@ -51,18 +77,23 @@ def consent_page(
     if parts.scheme not in ("http", "https"):
         target = f"the application of {parts.scheme}:"
     rows = [
-        ("Program", f"{client or 'without a name'} (its own words)"),
-        ("The answer goes to", f"{target} — {redirect_uri}"),
+        ("Program", client or "without a name", "its own words" if client else ""),
+        ("The answer goes to", target, redirect_uri),
     ]
-    rows += [("It is described at", page)] if page else []
-    rows += [("It may", ", ".join(scopes))] if scopes else []
-    listed = "\n".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)
+    rows += [("It is described at", page, "")] if page else []
+    rows += [("It may", ", ".join(scopes), "")] if scopes else []
+    listed = "\n".join(_row(*row) for row in rows)
     body = f"""<p>A program wants to use <strong>{escape(server)}</strong> in your name. Allow it only if you started this yourself,
 just now, in that program. You then log in with {escape(provider)}.</p>
 <dl>{listed}</dl>
 <form method="post" action="{escape(action)}"><input type="hidden" name="request" value="{escape(request)}">
-<button name="decision" value="allow">Allow</button><button name="decision" value="deny">Deny</button></form>"""
+<button name="decision" value="deny">Deny</button><button name="decision" value="allow">Allow</button></form>"""
     return _FRAME.format(title=f"Allow access to {escape(server)}?", body=body)
+
+
+def _row(name: str, value: str, more: str) -> str:
+    small = f"<small>{escape(more)}</small>" if more else ""
+    return f"<dt>{escape(name)}</dt><dd>{escape(value)}{small}</dd>"
 
 
 def error_page(text: str) -> str:
