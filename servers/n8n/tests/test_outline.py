@@ -38,6 +38,19 @@ def test_parameters_are_merged_and_null_takes_one_away() -> None:
         changed(IMPORT, "shop", {}, disabled=None)
 
 
+def test_what_n8n_does_not_take_back_is_not_sent() -> None:
+    nodes = [{**IMPORT["nodes"][0], "forms": {"shown": True}, "onError": "stopWorkflow"}]
+    settings = {
+        "timezone": "Europe/Berlin",
+        "executionTimeout": "DEFAULT",
+        "saveManualExecutions": False,
+        "binaryMode": "x",
+    }
+    body = changed({**IMPORT, "nodes": nodes, "settings": settings}, "Every hour", {}, disabled=None)
+    assert body["settings"] == {"timezone": "Europe/Berlin", "saveManualExecutions": False}
+    assert body["nodes"] == [{**IMPORT["nodes"][0], "onError": "stopWorkflow"}]
+
+
 def test_failures_are_grouped_by_cause_the_most_frequent_first() -> None:
     runs = [
         failed(9, "1", "Shop", "401"),

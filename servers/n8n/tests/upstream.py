@@ -19,7 +19,20 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 KEY = "key-of-the-tests"
-CHANGEABLE = {"name", "nodes", "connections", "settings"}
+CHANGEABLE = {"name", "nodes", "connections", "settings", "staticData"}
+SETTINGS = {
+    "saveExecutionProgress": bool,
+    "saveManualExecutions": bool,
+    "saveDataErrorExecution": str,
+    "saveDataSuccessExecution": str,
+    "executionTimeout": (int, float),
+    "errorWorkflow": str,
+    "timezone": str,
+    "executionOrder": str,
+    "callerPolicy": str,
+    "callerIds": str,
+    "availableInMCP": bool,
+}
 IMPORT: dict[str, Any] = {
     "id": "1000",
     "name": "Order import",
@@ -66,7 +79,13 @@ IMPORT: dict[str, Any] = {
         "Every hour": {"main": [[{"node": "Shop", "type": "main", "index": 0}]]},
         "Shop": {"main": [[{"node": "Sheet", "type": "main", "index": 0}]]},
     },
-    "settings": {"executionOrder": "v1"},
+    # As the editor leaves them: more than the API takes back, and words in the place of what is no choice.
+    "settings": {
+        "executionOrder": "v1",
+        "saveExecutionProgress": "DEFAULT",
+        "callerPolicy": "any",
+        "binaryMode": "separate",
+    },
     "tags": [{"id": "t1", "name": "production"}],
 }
 
@@ -182,9 +201,16 @@ class Model:
     def _replaced(self, number: str, body: Any, before: dict[str, Any]) -> Any:
         if extra := set(body) - CHANGEABLE:
             return JSONResponse({"message": f"request/body must NOT have additional properties: {sorted(extra)}"}, 400)
+        settings = body.get("settings", {})
+        if extra := set(settings) - set(SETTINGS):
+            said = f"request/body/settings must NOT have additional properties: {sorted(extra)}"
+            return JSONResponse({"message": said}, 400)
+        if wrong := [key for key, value in settings.items() if not isinstance(value, SETTINGS[key])]:
+            return JSONResponse({"message": f"request/body/settings/{wrong[0]} is of another type"}, 400)
         self.workflows[number] = {
             **before,
             **body,
+            "settings": {**before.get("settings", {}), **settings},
             "id": number,
             "versionId": "v2",
             "updatedAt": "2026-11-21T08:00:00.000Z",

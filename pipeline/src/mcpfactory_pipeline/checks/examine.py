@@ -30,7 +30,7 @@ __all__ = ["observe", "validate"]
 CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # the same each time: equal servers give equal reports
 _SHORTEST_SECRET: Final = 8  # characters; shorter values would mask half of every report
 _A_CASE: Final = 2.0  # seconds that an evaluation case takes, with its processes
-_ITS_STARTS: Final = 12  # times as long as the first answer took, where that is more: a slow or busy machine is no fault of the server's
+_ITS_STARTS: Final = 12  # times as long as the first answer took, where that is more: on a busy machine
 _A_CALL: Final = 0.03  # seconds; a server of ten thousand tools is given the time to answer for each
 
 

@@ -4,11 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 __all__ = ["NodeOutline", "WorkflowOutline", "changed", "outline"]
 
 Json = Mapping[str, Any]
+
+# What a workflow may say when it is replaced: any other member of a node, or a setting, makes n8n refuse all of it.
+_OF_SETTINGS: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "saveExecutionProgress": bool,
+    "saveManualExecutions": bool,
+    "saveDataErrorExecution": str,
+    "saveDataSuccessExecution": str,
+    "executionTimeout": (int, float),
+    "errorWorkflow": str,
+    "timezone": str,
+    "executionOrder": str,
+}
+_OF_NODES: Final = frozenset(
+    {
+        "id",
+        "name",
+        "webhookId",
+        "disabled",
+        "notesInFlow",
+        "notes",
+        "type",
+        "typeVersion",
+        "executeOnce",
+        "alwaysOutputData",
+        "retryOnFail",
+        "maxTries",
+        "waitBetweenTries",
+        "continueOnFail",
+        "onError",
+        "position",
+        "parameters",
+        "credentials",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +108,18 @@ def changed(workflow: Json, name: str, parameters: Json | None, *, disabled: boo
         node["parameters"] = _merged(node.get("parameters") or {}, parameters)
     if disabled is not None:
         node["disabled"] = disabled
-    kept = {key: workflow.get(key) or {} for key in ("connections", "settings")}
-    return {"name": workflow["name"], "nodes": nodes, **kept}
+    settings = {key: value for key, value in (workflow.get("settings") or {}).items() if _is_taken(key, value)}
+    return {
+        "name": workflow["name"],
+        "nodes": [{key: value for key, value in node.items() if key in _OF_NODES} for node in nodes],
+        "connections": workflow.get("connections") or {},
+        "settings": settings,
+    }
+
+
+def _is_taken(key: str, value: Any) -> bool:
+    """Whether n8n takes a setting back: it gives more than its API accepts, and keeps what is not sent."""
+    return isinstance(value, _OF_SETTINGS.get(key, ())) and value != "DEFAULT"
 
 
 def _merged(value: Any, patch: Any) -> Any:

@@ -48,7 +48,7 @@ async def list_executions(
     api: Upstream,
     /,
     *,
-    status: Literal["canceled", "error", "running", "success", "waiting"] | Unset = UNSET,
+    status: Literal["canceled", "crashed", "error", "new", "running", "success", "unknown", "waiting"] | Unset = UNSET,
     workflowId: str | Unset = UNSET,
     projectId: str | Unset = UNSET,
     includeData: bool | Unset = UNSET,

@@ -1,0 +1,60 @@
+"""The README's table of servers is true: score, lists, operations and what questions find, each from where it is kept."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from benchmarks.house.servers import figures, server_names, table_rows
+
+ROOT = Path(__file__).resolve().parents[2]
+ROWS = table_rows((ROOT / "README.md").read_text("utf-8"))
+FEWEST = 5  # conversations as evaluation cases
+
+
+def test_every_server_that_is_no_example_has_its_row():
+    assert sorted(ROWS) == server_names()
+
+
+@pytest.mark.parametrize("name", server_names())
+def test_the_figures_of_a_row_are_those_of_state_report_and_server(name):
+    _, lists, operations, score, found = ROWS[name]
+    kept = figures(name)
+    assert (lists, score) == (kept.tokens, str(kept.score))
+    assert found == f"[{kept.found}](servers/{name}/evals/report.md)"
+    # Tools of one's own may cover operations as well; then the server's README says how many there are of each.
+    page = (ROOT / "servers" / name / "README.md").read_text("utf-8")
+    more = re.search(r"(\d+) are covered \(by (\d+) generated tools", page)
+    covered, generated = (int(more[1]), int(more[2])) if more else (kept.operations, kept.operations)
+    assert generated == kept.operations
+    assert operations.startswith(f"{covered} " if covered else "no API")
+
+
+@pytest.mark.parametrize("name", server_names())
+def test_what_is_left_out_of_an_api_has_its_reason_in_the_readme_of_the_server(name):
+    page = (ROOT / "servers" / name / "README.md").read_text("utf-8")
+    operations = ROWS[name][2]
+    whole = re.match(r"(\d+) of \1 operations", operations) or operations.startswith("no API")
+    assert whole or re.search(r"left out", page, re.IGNORECASE), "say what is left out, and why"
+
+
+@pytest.mark.parametrize("name", server_names())
+def test_every_server_is_asked_five_questions_or_more_in_both_modes_and_each_right_way_is_right(name):
+    cases = yaml.safe_load((ROOT / "servers" / name / "evals/cases.yaml").read_text("utf-8"))["cases"]
+    report = (ROOT / "servers" / name / "evals/report.md").read_text("utf-8")
+    answered = [case["name"] for case in cases if case["right"]]
+    assert len(answered) >= FEWEST
+    rows = dict(re.findall(r"^\| ([a-z0-9-]+) \| .* \| ([a-z ]+) \|$", report, re.MULTILINE))
+    assert {name: rows.get(name) for name in answered} == dict.fromkeys(answered, "right")
+    searching = (ROOT / "servers" / name / "api").exists()
+    assert ("| search |" in report) is searching
+
+
+def test_every_server_is_staged():
+    for name in server_names():
+        state = json.loads((ROOT / "pipeline/state" / f"{name}.json").read_text("utf-8"))
+        assert state["stages"]["staging"]["outcome"] == "passed", name
