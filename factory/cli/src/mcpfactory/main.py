@@ -16,6 +16,7 @@ import typer
 
 from mcpfactory import output, version
 from mcpfactory.commands import (
+    audit,
     call,
     ci,
     dashboard,
@@ -73,6 +74,7 @@ app.command("publish")(publish.publish)
 app.command("install")(install.install)
 app.command("uninstall")(install.uninstall)
 app.command("installed")(install.installed)
+app.command("audit")(audit.audit)
 app.command("update")(update.update)
 app.command("rename")(remove.rename)
 app.command("remove")(remove.remove)

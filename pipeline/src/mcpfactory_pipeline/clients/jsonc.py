@@ -13,7 +13,7 @@ from typing import Any, Final, Never
 
 from mcpfactory_pipeline.clients.errors import UnreadableError
 
-__all__ = ["insert", "parse", "remove"]
+__all__ = ["insert", "lines", "parse", "remove"]
 
 _DEEPEST: Final = 100
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
@@ -116,6 +116,24 @@ def parse(text: str) -> Any:
         UnreadableError: it is not JSON, but for comments and trailing commas.
     """
     return _Document.read(text).data if text.strip() else {}
+
+
+def lines(text: str, path: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the keys of the object at the path with the line of each, in their order; one that is there twice comes twice.
+
+    Raises:
+        UnreadableError: it is not JSON, or a key on the way is there twice.
+    """
+    document = _Document.read(text if text.strip() else "{}")
+    at = document.after_blank(0)
+    for key in path:
+        node = document.object_at(at)
+        member = node.member(key) if node else None
+        if member is None:
+            return []
+        at = member.value
+    node = document.object_at(at)
+    return [(one.key, document.text.count("\n", 0, one.start) + 1) for one in node.members] if node else []
 
 
 def insert(text: str, path: Sequence[str], value: Any) -> str:

@@ -1,0 +1,103 @@
+"""Rules over names: of packages that resemble others, and of servers that stand in each other's way."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Hashable, Iterator
+from typing import Final
+
+from mcpfactory_pipeline.audit.inventory import ConfiguredServer
+from mcpfactory_pipeline.audit.known import resembled
+from mcpfactory_pipeline.audit.rule import AuditedServer, AuditEvidence, AuditFault, AuditRule, Said, each_server
+
+__all__ = ["RULES"]
+
+_ALIKE: Final = str.maketrans({"l": "i", "1": "i", "|": "i", "0": "o", "-": "", "_": "", ".": "", " ": ""})
+
+
+def _lookalike(one: AuditedServer) -> Iterator[Said]:
+    origin = one.server.origin
+    if origin.kind in {"npm", "pypi"} and (other := resembled(origin.kind, origin.name)):
+        yield f"{origin.name} is nearly {other}, which is another package"
+
+
+def _target(server: ConfiguredServer) -> Hashable:
+    """Return what a server leads to: the same for two that are one. Secrets and versions of it do not count."""
+    if server.url:
+        return server.url.rstrip("/")
+    return (server.origin.kind, server.origin.name, server.words[1:], tuple(sorted(server.environ.items())))
+
+
+def _groups(evidence: AuditEvidence) -> dict[str, list[ConfiguredServer]]:
+    """Return the servers of each client that it starts."""
+    found: dict[str, list[ConfiguredServer]] = {}
+    for one in evidence.enabled:
+        found.setdefault(one.server.client or one.server.file.shown, []).append(one.server)
+    return found
+
+
+def _meet(one: ConfiguredServer, other: ConfiguredServer) -> bool:
+    """Whether two servers of a client may be there at once: those of one project are not in another."""
+    return not (one.scope.startswith("local ") and other.scope.startswith("local ") and one.scope != other.scope)
+
+
+def _shadowed(evidence: AuditEvidence) -> Iterator[AuditFault]:
+    for servers in _groups(evidence).values():
+        for at, one in enumerate(servers):
+            for other in servers[:at]:
+                if one.name == other.name and _meet(one, other) and _target(one) != _target(other):
+                    yield AuditFault(
+                        f"{other.file.shown}:{other.line} has another server of this name for scope {other.scope}: only one of them is started",
+                        one,
+                        lesser=None if "project" in {one.scope, other.scope} else 2,
+                    )
+
+
+def _similar(evidence: AuditEvidence) -> Iterator[AuditFault]:
+    for servers in _groups(evidence).values():
+        for at, one in enumerate(servers):
+            for other in servers[:at]:
+                if one.name != other.name and _meet(one, other) and _looks(one.name) == _looks(other.name):
+                    yield AuditFault(f"{one.name} and {other.name} are hard to tell apart, for people and models", one)
+
+
+def _looks(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).casefold().translate(_ALIKE)
+
+
+def _twice(evidence: AuditEvidence) -> Iterator[AuditFault]:
+    for servers in _groups(evidence).values():
+        seen: dict[Hashable, ConfiguredServer] = {}
+        for one in servers:
+            other = seen.setdefault(_target(one), one)
+            if other is not one and _meet(one, other):
+                where = other.name if other.name != one.name else f"it in {other.file.shown}"
+                yield AuditFault(f"it is the same as {where}: its tools are listed twice", one)
+
+
+RULES: Final[tuple[AuditRule, ...]] = (
+    AuditRule(
+        "names.lookalike", 3,
+        statement="No package has nearly the name of one that many people use.",
+        reason="packages of such names are made for those who mistype",
+        hint="compare it with the name in the documentation of the server", check=each_server(_lookalike),
+    ),
+    AuditRule(
+        "names.shadowed", 3,
+        statement="A name stands for one server in a client.",
+        reason="which of two is started depends on the folder; a repository may put its own in the place of yours",
+        hint="rename one of them", check=_shadowed,
+    ),
+    AuditRule(
+        "names.similar", 2,
+        statement="Names of servers differ in more than spelling.",
+        reason="a person who approves a call reads the name, and takes one for the other",
+        hint="rename one of them", check=_similar,
+    ),
+    AuditRule(
+        "names.twice", 1,
+        statement="A server is configured once in a client.",
+        reason="two equal lists of tools cost twice, and a model does not know which to take",
+        hint="remove one of them", check=_twice,
+    ),
+)  # fmt: skip

@@ -1,0 +1,210 @@
+"""Rules over what started servers offer: texts that speak to the model, and tools in each other's place. Nothing here without `--start`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from mcpfactory_codegen.describe.suspicion import order_in
+from mcpfactory_pipeline.audit.families.approval import may_change
+from mcpfactory_pipeline.audit.rule import AuditedServer, AuditEvidence, AuditFault, AuditRule, Said, each_server
+from mcpfactory_pipeline.base.text import HIDDEN
+
+__all__ = ["RULES"]
+
+_LONGEST: Final = 100_000  # characters of one text that are searched
+_NAMED: Final = 5
+_CHANGES: Final = frozenset(
+    [
+        "delete",
+        "remove",
+        "drop",
+        "write",
+        "create",
+        "update",
+        "insert",
+        "send",
+        "publish",
+        "execute",
+        "install",
+        "buy",
+        "pay",
+        "transfer",
+        "purge",
+        "revoke",
+        "rename",
+        "move",
+        "overwrite",
+        "append",
+    ]
+)
+_TELLING: Final = re.compile(
+    r"[A-Za-z]+[_-][A-Za-z0-9_-]+|[a-z]+[A-Z]\w+"
+)  # a name of several words is no word of a language
+
+
+def _failed(one: AuditedServer) -> Iterator[Said]:
+    if one.listing is not None and one.listing.problem:
+        yield one.listing.problem
+
+
+def _texts(one: AuditedServer) -> Iterator[tuple[str, str]]:
+    """Yield (where, text) of everything that a model is shown before any call."""
+    if one.listing is None:
+        return
+    yield "its instructions", one.listing.instructions
+    for tool in one.listing.tools:
+        for text in _strings(tool):
+            yield f"tool {tool.get('name')}", text
+
+
+def _strings(value: Any) -> Iterator[str]:
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, str):
+            yield item[:_LONGEST]
+        elif isinstance(item, Mapping):
+            todo += [*item.keys(), *item.values()]
+        elif isinstance(item, list):
+            todo += item
+
+
+def _hidden(one: AuditedServer) -> Iterator[Said]:
+    for where in dict.fromkeys(where for where, text in _texts(one) if HIDDEN.search(text)):
+        yield f"{where} has characters that a person does not see and a model reads"
+
+
+def _orders(one: AuditedServer) -> Iterator[Said]:
+    told = set()
+    for where, text in _texts(one):
+        if where not in told and (words := order_in(text)):
+            told.add(where)
+            yield f"{where} reads like an order to the model: {words[:120]!r}"
+
+
+def _shadow(evidence: AuditEvidence) -> Iterator[AuditFault]:
+    first: dict[tuple[str, str], AuditedServer] = {}
+    for one in evidence.enabled:
+        same: dict[str, list[str]] = {}
+        for name in _names(one):
+            other = first.setdefault((one.server.client or one.server.file.shown, name), one)
+            if other is not one and other.server.name != one.server.name:
+                same.setdefault(other.server.name, []).append(name)
+        for owner, names in same.items():
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            yield AuditFault(f"{owner} has tools of the same names: {', '.join(names[:_NAMED])}{more}", one.server)
+
+
+def _names(one: AuditedServer) -> list[str]:
+    return [str(tool.get("name")) for tool in one.listing.tools] if one.listing else []
+
+
+def _others(evidence: AuditEvidence) -> Iterator[AuditFault]:
+    """Texts of a server that name tools of another one: how a description changes what a model does with tools that are not its own."""
+    for one in evidence.enabled:
+        own = set(_names(one))
+        foreign = {
+            name: other.server.name
+            for other in evidence.enabled
+            if other is not one and other.server.client == one.server.client
+            for name in _names(other)
+            if name not in own and _TELLING.fullmatch(name)
+        }
+        if not foreign:
+            continue
+        pattern = re.compile(
+            rf"(?<![\w-])({'|'.join(map(re.escape, sorted(foreign, key=len, reverse=True)))})(?![\w-])"
+        )
+        told = set()
+        for where, text in _texts(one):
+            for name in pattern.findall(text):
+                if (where, name) not in told:
+                    told.add((where, name))
+                    yield AuditFault(f"{where} speaks of {name}, a tool of {foreign[name]}", one.server)
+
+
+def _certainly_changes(name: str) -> bool:
+    """Whether a name says that something is changed, and what: `delete_book`; `add` may be of two numbers."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().replace("-", "_").split("_")
+    return len(words) > 1 and words[0] in _CHANGES
+
+
+def _false_hints(one: AuditedServer) -> Iterator[Said]:
+    for tool in one.listing.tools if one.listing else ():
+        marks = tool.get("annotations")
+        if (
+            isinstance(marks, Mapping)
+            and marks.get("readOnlyHint") is True
+            and _certainly_changes(str(tool.get("name")))
+        ):
+            yield f"{tool.get('name')} says that it only reads, and its name says otherwise"
+
+
+def _unmarked(one: AuditedServer) -> Iterator[Said]:
+    names = [
+        str(tool.get("name"))
+        for tool in (one.listing.tools if one.listing else ())
+        if not tool.get("annotations") and may_change(str(tool.get("name")))
+    ]
+    if names:
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield f"nothing says what they do to the world: {', '.join(names[:_NAMED])}{more}"
+
+
+def _leaks(one: AuditedServer) -> Iterator[Said]:
+    if one.listing is not None and one.listing.leaked:
+        yield f"what it answers holds the value of {', '.join(one.listing.leaked)}"
+
+
+RULES: Final[tuple[AuditRule, ...]] = (
+    AuditRule(
+        "tools.start-failed", 2,
+        statement="A server starts and lists its tools.",
+        reason="what it offers could not be looked at",
+        hint="start it by hand, and read what it says; --with-secrets hands it the real values", check=each_server(_failed),
+    ),
+    AuditRule(
+        "tools.hidden-text", 5,
+        statement="Nothing that a model is shown has characters that a person does not see.",
+        reason="tool poisoning: the reviewer cannot see it, and the model obeys",
+        hint="do not use the server until its author explains it", check=each_server(_hidden),
+    ),
+    AuditRule(
+        "tools.orders", 5,
+        statement="Texts of a server describe; they give the model no orders about other tools, secrets or the user.",
+        reason="tool poisoning: descriptions are foreign text in the model's context",
+        hint="read the whole text; do not use the server unless there is a good reason for it", check=each_server(_orders),
+    ),
+    AuditRule(
+        "tools.shadow", 3,
+        statement="No two servers of a client have tools of the same name.",
+        reason="a call that is meant for one may reach the other",
+        hint="switch one of the tools off, or rename the server where the client puts its name in front", check=_shadow,
+    ),
+    AuditRule(
+        "tools.other-server", 3,
+        statement="No server speaks of tools of another one.",
+        reason="tool poisoning across servers: its text changes what the model does with tools that it does not have",
+        hint="read the text; keep such servers out of clients that have the other one", check=_others,
+    ),
+    AuditRule(
+        "tools.false-hint", 3,
+        statement="A tool that says it only reads does so, as far as its name tells.",
+        reason="clients run such tools without asking",
+        hint="try it where nothing can be spoilt, and ask its author", check=each_server(_false_hints),
+    ),
+    AuditRule(
+        "tools.unmarked", 1,
+        statement="A tool that changes something has annotations.",
+        reason="without them clients cannot tell harmless calls from others",
+        hint="ask its author for readOnlyHint and destructiveHint", check=each_server(_unmarked),
+    ),
+    AuditRule(
+        "tools.leak", 5,
+        statement="No value of a variable or header comes back in what a server lists.",
+        reason="it stands in every conversation then",
+        hint="do not use the server", check=each_server(_leaks), always=True,
+    ),
+)  # fmt: skip

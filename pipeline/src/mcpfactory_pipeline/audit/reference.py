@@ -1,0 +1,84 @@
+"""docs/reference/audit-rules.md, drawn from the table: `python -m mcpfactory_pipeline.audit.reference > docs/reference/audit-rules.md`."""
+
+from __future__ import annotations
+
+import sys
+from itertools import groupby
+from typing import Final
+
+from mcpfactory_pipeline.audit.known import ADVISORIES, ARCHIVED, WELL_KNOWN
+from mcpfactory_pipeline.audit.rule import AuditRule
+from mcpfactory_pipeline.audit.rules import RULES
+
+__all__ = ["FAMILIES", "audit_rules_reference", "explain_rule", "rule_to_json"]
+
+FAMILIES: Final = {
+    "configuration": "Configuration: the files themselves",
+    "secrets": "Secrets: what stands in clear text",
+    "launch": "Launch: what is started, and where it comes from",
+    "names": "Names: of packages and of servers",
+    "network": "Network: what goes over the wire, and who listens",
+    "container": "Containers: whether they keep their walls",
+    "files": "Files: what a server is given",
+    "approval": "Approval: calls that nobody is asked about",
+    "tools": "Tools: what servers offer, with `--start`",
+    "accepted": "Accepted: what has changed since, with `--lock`",
+}
+
+_HEAD: Final = f"""# Rules of `mcpfactory audit`
+
+Drawn from the table in `mcpfactory_pipeline.audit.rules` by `python -m mcpfactory_pipeline.audit.reference`; a test fails when it is out
+of date. {len(RULES)} rules. How to use them: [audit the servers of clients](../how-to/audit-clients.md).
+
+Severity: 5 somebody else may run code or take a secret as things stand, 3 a risk that one more mistake makes real, 2 a weakness, 1 a remark. A
+server that is switched off weighs 1, but for its secrets and for characters that nobody sees.
+"""
+
+
+def audit_rules_reference() -> str:
+    """Return the whole page, as Markdown."""
+    parts = [_HEAD]
+    for family, rules in groupby(RULES, key=lambda rule: rule.family):
+        parts.append(f"\n## {FAMILIES[family]}\n")
+        parts += [_entry(rule) for rule in rules]
+    return "".join([*parts, *_known()])
+
+
+def rule_to_json(rule: AuditRule) -> dict[str, object]:
+    """Return what a rule looks for, as JSON."""
+    return {
+        "rule": rule.id,
+        "statement": rule.statement,
+        "severity": rule.severity,
+        "reason": rule.reason,
+        "hint": rule.hint,
+    }
+
+
+def explain_rule(rule: AuditRule) -> str:
+    """Return what a rule looks for, for a person at a terminal."""
+    return f"{rule.id}\n  {rule.statement}\n  severity {rule.severity}\n  reason: {rule.reason}\n  hint: {rule.hint}\n"
+
+
+def _entry(rule: AuditRule) -> str:
+    return f"\n### `{rule.id}`\n\n{rule.statement}\n\n- Severity {rule.severity}.\n- Reason: {rule.reason}.\n- Hint: {rule.hint}.\n"
+
+
+def _known() -> list[str]:
+    """Return the lists that rules look things up in."""
+    rows = "".join(
+        f"| `{one.name}` | {one.since or 'the first'} | {one.fixed or 'none'} | {one.id} | {one.says} |\n"
+        for one in ADVISORIES
+    )
+    names = {registry: ", ".join(f"`{name}`" for name in sorted(found)) for registry, found in {**WELL_KNOWN}.items()}
+    archived = ", ".join(f"`{name}`" for found in ARCHIVED.values() for name in sorted(found))
+    return [
+        "\n## What is looked up\n\nNo registry is asked. These lists are those of November 2026.\n",
+        f"\n`launch.advisory` knows:\n\n| package | from | mended in | advisory | because |\n|---|---|---|---|---|\n{rows}",
+        f"\n`launch.archived` knows {archived}.\n",
+        *(f"\n`names.lookalike` compares packages of {registry} with {found}.\n" for registry, found in names.items()),
+    ]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(audit_rules_reference())
