@@ -1,0 +1,61 @@
+"""What of the server behind is offered: the file `offer.toml`, read and checked. Pure but for reading it."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["Offer", "read_offer"]
+
+_KEYS: Final[dict[str, type]] = {"offer": list, "leave_out": list, "longest": int, "others": bool, "environment": list, "tools": dict}
+_TOOL: Final[dict[str, type]] = {"rename": str, "title": str, "description": str, "arguments": dict}
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What is offered. `tools` are changes of tools, by the names that the server behind gives them."""
+
+    offer: tuple[str, ...]
+    leave_out: tuple[str, ...]
+    longest: int
+    others: bool
+    environment: tuple[str, ...]
+    tools: dict[str, dict[str, Any]]
+
+    def has(self, shown: str) -> bool:
+        """Whether a tool is offered, by the name that callers see."""
+        name = self._own_name(shown)
+        return any(fnmatchcase(name, one) for one in self.offer) and not any(fnmatchcase(name, one) for one in self.leave_out)
+
+    def _own_name(self, shown: str) -> str:
+        return next((name for name, change in self.tools.items() if change.get("rename") == shown), shown)
+
+
+def read_offer(file: Path) -> Offer:
+    """Read the file.
+
+    Raises:
+        ValueError: it has a key that there is not, or a value of another type; nothing is offered then.
+    """
+    data = tomllib.loads(file.read_text("utf-8"))
+    _check(file.name, data, _KEYS)
+    for name, change in data.get("tools", {}).items():
+        _check(f"{file.name}, tools.{name}", change, _TOOL)
+    renamed = [change["rename"] for change in data.get("tools", {}).values() if "rename" in change]
+    if len(set(renamed)) < len(renamed):
+        raise ValueError(f"{file.name}: two tools get one name\nhint: rename one of {', '.join(sorted(renamed))}")
+    patterns = {key: tuple(map(str, data.get(key, ()))) for key in ("offer", "leave_out", "environment")}
+    if data.get("longest", 50_000) < 1:
+        raise ValueError(f"{file.name}: longest is {data['longest']}\nhint: how many characters an answer may have")
+    return Offer(**patterns, longest=data.get("longest", 50_000), others=data.get("others", False), tools=data.get("tools", {}))
+
+
+def _check(where: str, data: Any, known: dict[str, type]) -> None:
+    for key, value in data.items() if isinstance(data, dict) else [("value of this kind", data)]:
+        if key not in known:
+            raise ValueError(f"{where}: there is no {key}\nhint: known are {', '.join(known)}")
+        if type(value) is not known[key]:
+            raise ValueError(f"{where}: {key} is {value!r}\nhint: it is a {known[key].__name__}")
