@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -23,8 +24,11 @@ ONE_TOOL = Path(__file__).resolve().parent / "peers/servers/ours.py"
 Note = Callable[[str, str, float], None]
 
 
-def measure(note: Note, ours: str, direct: str, count: int = COUNT, calls: int = 4000) -> None:
-    """Notes start, first call, memory and calls a second, of a gateway to `count` servers and of direct connections."""
+def measure(note: Note, ours: str, direct: str, floor: str, *, count: int = COUNT, calls: int = 4000) -> None:
+    """Notes start, first call, memory and calls a second, of a gateway to `count` servers and of direct connections.
+
+    `floor` is a direct connection that passes through two processes that do nothing but copy: as many wake-ups as a gateway.
+    """
     with _servers(count) as root:
         serve = [sys.executable, "-m", "mcpfactory", "serve", "--all", "--workspace", str(root)]
         _listed(serve).close()  # the first gateway asks every server once what it offers, and keeps it
@@ -47,10 +51,13 @@ def measure(note: Note, ours: str, direct: str, count: int = COUNT, calls: int =
         note("gate-awake", direct, sum(pipe.resident() for pipe in pipes) / 1024)
         for pipe in pipes:
             pipe.close()
-        for who, way, tool in ((ours, serve, "s0_add"), (direct, command, "add")):
-            environ = straight if who == direct else {}
-            note("gate-serial", who, stdio.one_at_a_time(way, calls, tool=tool, environ=environ)[0])
-            note("gate-flight", who, stdio.in_flight(way, calls, tool=tool, environ=environ))
+        between = ["sh", "-c", f"cat | {shlex.join(command)} | cat"]
+        for who, way, tool in ((ours, serve, "s0_add"), (direct, command, "add"), (floor, between, "add")):
+            environ = {} if who == ours else straight
+            for one_core in (True, False):
+                rate = stdio.one_at_a_time(way, calls, tool=tool, environ=environ, one_core=one_core)[0]
+                note("gate-serial-core" if one_core else "gate-serial", who, rate)
+            note("gate-flight", who, stdio.in_flight(way, 5 * calls, before=calls // 10, tool=tool, environ=environ))
 
 
 @contextmanager

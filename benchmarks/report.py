@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.targets import TARGETS, Samples
 from benchmarks.workloads import OURS, QUANTITIES
 
-__all__ = ["as_text", "facts", "fill", "save"]
+__all__ = ["as_text", "facts", "fill", "merged", "save"]
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PAGE = Path(__file__).resolve().parents[1] / "docs/explanation/performance.md"
@@ -57,13 +57,29 @@ def save(samples: Samples) -> Path:
 
 
 def fill(samples: Samples) -> None:
-    """Puts the tables between the marks of docs/explanation/performance.md."""
+    """Puts the tables between the marks of docs/explanation/performance.md; rows of what was not measured now stay."""
     page = PAGE.read_text()
     for name, table in (("targets", _target_table(samples)), ("medians", _median_table(samples))):
         before, begin, rest = page.partition(f"<!-- {name} -->\n")
-        _, end, after = rest.partition(f"<!-- /{name} -->")
-        page = f"{before}{begin}{table}\n{end}{after}"
+        old, end, after = rest.partition(f"<!-- /{name} -->")
+        page = f"{before}{begin}{merged(old, table, _KEYS[name])}\n{end}{after}"
     PAGE.write_text(page)
+
+
+_KEYS = {"targets": 1, "medians": 2}  # the first columns of a table, which say what its row is of
+
+
+def merged(old: str, new: str, columns: int) -> str:
+    """Return a table of Markdown with the rows of a newer one in place of its own; those that only the newer one has come last."""
+    fresh = {_row_key(line, columns): line for line in new.splitlines() if line.startswith("|")}
+    kept = [line for line in old.splitlines() if line.startswith("|")]
+    lines = [fresh.pop(_row_key(line, columns), line) for line in kept]
+    rest = [line for line in new.splitlines() if not line.startswith("|")]
+    return "\n".join([*lines, *fresh.values(), *rest])
+
+
+def _row_key(line: str, columns: int) -> tuple[str, ...]:
+    return tuple(cell.strip() for cell in line.split("|")[1 : columns + 1])
 
 
 def _targets(samples: Samples) -> list[tuple[str, str, str, str]]:

@@ -101,13 +101,16 @@ def in_flight(
     calls: int = 10000,
     width: int = 50,
     *,
+    before: int = 0,
     tool: str = "add",
     environ: Mapping[str, str] | None = None,
 ) -> float:
-    """Calls a second with `width` calls under way."""
+    """Calls a second with `width` calls under way; `before` calls go first and are not counted."""
     pipe = Pipe(command, environ=environ)
     try:
         pipe.handshake()
+        for number in range(before):
+            _round(pipe, json.dumps(call(number, tool, ADD)).encode() + b"\n")
         return flood(
             pipe, [json.dumps(call(number, tool, ADD)).encode() + b"\n" for number in range(1, calls + 1)], width
         )

@@ -6,7 +6,18 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchmarks.workloads import BARE, FASTMCP, OURS, OURS_DEF, OURS_INLINE, POOL, PYTHON, PYTHON_PLAIN, TYPESCRIPT
+from benchmarks.workloads import (
+    BARE,
+    DIRECT,
+    FASTMCP,
+    OURS,
+    OURS_DEF,
+    OURS_INLINE,
+    POOL,
+    PYTHON,
+    PYTHON_PLAIN,
+    TYPESCRIPT,
+)
 from benchmarks.workspace import COMMANDS
 
 __all__ = ["TARGETS", "Samples", "Target", "median"]
@@ -77,6 +88,9 @@ TARGETS = (
     Target("`def`, bursts of 50 / `async def`", ("bursts", OURS_DEF), ("bursts", OURS), at_least=0.8),
     Target("`def` inline, one at a time, one core / `async def`", ("serial-core", OURS_INLINE), ("serial-core", OURS), at_least=0.95),
     Target("`def` inline, bursts of 50 / `async def`", ("bursts", OURS_INLINE), ("bursts", OURS), at_least=0.95),
+    Target("gateway, one at a time, one core / directly", ("gate-serial-core", OURS), ("gate-serial-core", DIRECT), at_least=0.7),
+    Target("gateway, one at a time, all cores / directly", ("gate-serial", OURS), ("gate-serial", DIRECT), at_least=0.7),
+    Target("gateway, 50 in flight / directly", ("gate-flight", OURS), ("gate-flight", DIRECT), at_least=0.7),
     *_http("HTTP, 32 connections, handshake", "legacy-32"),
     Target("HTTP, 32 connections, per request / Python SDK", ("modern-32", OURS), ("modern-32", PYTHON), at_least=15),
     Target("HTTP, 32 connections, per request / bare starlette", ("modern-32", OURS), ("modern-32", BARE), at_least=0.4),

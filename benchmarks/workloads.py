@@ -12,14 +12,14 @@ from pathlib import Path
 from benchmarks import apis, gateway, generated, http, stdio, workspace
 
 __all__ = [
-    "BARE", "DIRECT", "ECHO", "FASTMCP", "OURS", "OURS_DEF", "OURS_INLINE", "PARTS", "POOL", "PYTHON", "PYTHON_PLAIN", "QUANTITIES", "TYPESCRIPT", "Note", "Part", "Quantity",
+    "BARE", "BETWEEN", "DIRECT", "ECHO", "FASTMCP", "OURS", "OURS_DEF", "OURS_INLINE", "PARTS", "POOL", "PYTHON", "PYTHON_PLAIN", "QUANTITIES", "TYPESCRIPT", "Note", "Part", "Quantity",
 ]  # fmt: skip
 
 OURS, PYTHON, FASTMCP, TYPESCRIPT = "mcpfactory", "Python SDK", "FastMCP", "TypeScript SDK"
 OURS_DEF, OURS_INLINE = "mcpfactory, `def`", "mcpfactory, `def` inline"
 PYTHON_DEF, FASTMCP_DEF = "Python SDK, `def`", "FastMCP, `def`"
 PYTHON_PLAIN = "Python SDK, as it comes"
-DIRECT = "directly"
+DIRECT, BETWEEN = "directly", "directly, between two `cat`"
 BARE, ECHO, POOL = "bare starlette", "cat (no protocol)", "bare httpx client"
 COMPUTING = Path(__file__).resolve().parent / "peers/servers/computing.py"
 SIZES = (10, 100, 1000, 10000)
@@ -93,10 +93,16 @@ QUANTITIES = {
     "gate-awake": Quantity(
         "gateway: resident memory when all 20 servers run", "MiB", "with them; directly: the twenty servers alone"
     ),
-    "gate-serial": Quantity(
-        "gateway: one call at a time", "calls/s", "4,000 calls of `add` over stdio, as for one server"
+    "gate-serial-core": Quantity(
+        "gateway: one call at a time, all processes on one core",
+        "calls/s",
+        "4,000 calls of `add` over stdio, as for one server; between two `cat` there are as many wake-ups as with a gateway, "
+        "and no work",
     ),
-    "gate-flight": Quantity("gateway: 50 calls in flight", "calls/s", "the same, all to one server"),
+    "gate-serial": Quantity("gateway: one call at a time, free to use all cores", "calls/s", "the same"),
+    "gate-flight": Quantity(
+        "gateway: 50 calls in flight", "calls/s", "20,000 calls, all to one server, which was started before"
+    ),
     "github": Quantity(
         "github.json: made (ours) or loaded (FastMCP)",
         "s",
@@ -240,7 +246,7 @@ def _pipeline(note: Note, name: str, _command: list[str]) -> None:
 
 
 def _gateway(note: Note, name: str, _command: list[str]) -> None:
-    gateway.measure(note, name, DIRECT)
+    gateway.measure(note, name, DIRECT, BETWEEN)
 
 
 def _executors(note: Note, name: str, _command: list[str]) -> None:

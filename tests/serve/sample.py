@@ -108,6 +108,10 @@ async def say(ctx: Context) -> dict[str, str]:
     return {f"member{HIDDEN}": f"value{HIDDEN}"}
 
 @server.tool
+async def whisper() -> str:
+    return f"whispered{HIDDEN}"
+
+@server.tool
 async def fail() -> str:
     raise ToolError(f"failed{HIDDEN}")
 
@@ -150,6 +154,24 @@ for line in sys.stdin:
         said = {"result": {"tools": tools}}
     if "id" in asked:
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}), flush=True)
+"""
+AT_ONCE = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    begins = {"capabilities": {"tools": {}, "logging": {}}, "serverInfo": {"name": "atonce", "version": "1"}}
+    said, before = {"error": {"code": -32601, "message": "no"}}, ""
+    if asked["method"] == "initialize":
+        said = {"result": {"protocolVersion": asked["params"]["protocolVersion"], **begins}}
+    elif asked["method"] == "tools/list":
+        said = {"result": {"tools": [{"name": "say", "inputSchema": {"type": "object"}}]}}
+    elif asked["method"] == "tools/call":
+        said = {"result": {"content": [{"type": "text", "text": "said"}]}}
+        log = {"method": "notifications/message", "params": {"level": "warning", "data": "look out"}}
+        before = json.dumps({"jsonrpc": "2.0", **log}) + chr(10)
+    if "id" in asked:
+        sys.stdout.write(before + json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}) + chr(10))
+        sys.stdout.flush()
 """
 BROKEN = "raise SystemExit('no key in the environment')\n"
 

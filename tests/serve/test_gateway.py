@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 import urllib.request
@@ -28,7 +30,7 @@ from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
 from tests.cli.workshop import stage
 from tests.patience import PATIENCE
-from tests.serve.sample import ABLE, BROKEN, ODD, SLY, servers
+from tests.serve.sample import ABLE, AT_ONCE, BROKEN, ODD, SLY, servers
 
 pytestmark = pytest.mark.anyio
 
@@ -166,6 +168,7 @@ async def test_nothing_that_a_server_says_has_text_that_nobody_sees(tmp_path):
     ):
         heard.append(await client.call_tool("sly_say", progress=heard.append))
         heard.append(await client.call_tool("sly_fail"))
+        heard.append(await client.call_tool("sly_whisper"))
         with pytest.raises(McpError, match="refused") as refused:
             await client.call_tool("sly_refuse")
         heard.append((refused.value.message, refused.value.data))
@@ -186,10 +189,11 @@ async def test_nothing_that_a_server_says_has_text_that_nobody_sees(tmp_path):
         "question",
         "resource",
         "prompt",
+        "whispered",
     )
     assert [word for word in (*words, "completed") if f"{word}no[8m" not in str(heard)] == []
     assert [sign for sign in ("\\u202e", "\\u200b", "\\U000e0041", "\\x9b", "\\x1b") if sign in repr(heard)] == []
-    assert cleaned == "11 messages with hidden characters, which were left out"
+    assert cleaned == "12 messages with hidden characters, which were left out"
 
 
 @pytest.mark.parametrize("revision", [LATEST.name, LATEST_LEGACY.name])
@@ -274,11 +278,83 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(space, tmp_path):
 
             group.start_soon(wait)
             await waiting.wait()
+            starts = row(gateway).starts
             group.cancel_scope.cancel()
         with anyio.fail_after(PATIENCE):
             while not (file.exists() and row(gateway).in_flight == 0):
                 await client.call_tool("able_echo", {"text": "x"})
-        assert row(gateway).starts == 1
+        assert row(gateway).starts == starts
+
+
+async def test_a_call_without_progress_is_cancelled_at_the_server_too(space, tmp_path):
+    file = tmp_path / "said"
+    async with through(space) as (gateway, client):
+        await text(client, "able_echo", {"text": "awake now"})
+        waiting = asyncio.ensure_future(client.call_tool("able_wait", {"file": str(file)}))
+        await asyncio.sleep(0)  # it is sent
+        assert await text(client, "able_echo", {"text": "behind it"}) == "behind it"
+        assert row(gateway).in_flight == 1
+        waiting.cancel()
+        with anyio.fail_after(PATIENCE):
+            while not (file.exists() and row(gateway).in_flight == 0):
+                await client.call_tool("able_echo", {"text": "x"})
+
+
+async def test_a_log_message_comes_before_the_answer_that_was_written_with_it(tmp_path):
+    heard: list[Any] = []
+    space = servers(tmp_path, atonce=AT_ONCE)
+
+    def notified(method: str, params: Any) -> None:
+        heard.append(params["data"])
+
+    async with through(space, notified=notified, log_level="info") as (_, client):
+        heard.append(await text(client, "atonce_say"))  # which wakes the server
+        heard.append(await text(client, "atonce_say"))  # which is sent on without a task
+    assert heard == ["look out", "said", "look out", "said"]
+
+
+@asynccontextmanager
+async def beside(space: Workspace, **environ: str) -> AsyncIterator[Client]:
+    """A gateway on stdio, in a process of its own, which has not loaded OpenTelemetry as this one has."""
+    command = [sys.executable, "-m", "mcpfactory", "serve", "--all", "--workspace", str(space.root)]
+    async with Client.connect_stdio(command, {**os.environ, **environ}, revision=LATEST_LEGACY.name) as client:
+        yield client
+
+
+async def test_calls_go_to_the_server_that_runs_now_however_many_came_before(tmp_path):
+    """What is kept of a call for the next one holds for one process of a server."""
+    space = servers(tmp_path, able=ABLE, other=ABLE)
+    async with beside(space) as client:
+        for _ in range(2):
+            said = await asyncio.gather(
+                *(
+                    text(client, f"{server}_echo", {"text": f"{server} {n}"})
+                    for n in range(20)
+                    for server in ("able", "other")
+                )
+            )
+            assert said == [f"{server} {n}" for n in range(20) for server in ("able", "other")]
+            processes = {await text(client, "able_pid"), await text(client, "other_pid")}
+            assert len(processes) == 2
+            waiting = asyncio.ensure_future(client.call_tool("able_wait", {"file": str(tmp_path / "x")}))
+            await text(client, "able_echo", {"text": "it waits"})
+            os.kill(int(await text(client, "able_pid")), signal.SIGKILL)
+            ended = await waiting
+            assert ended["isError"]
+            assert "it is started anew by the next call" in ended["content"][0]["text"]
+            given = {"traceparent": PARENT, "tracestate": "vendor=1", "baggage": "tenant=blue"}
+            for meta in ({}, given, {}):
+                call = {"name": "able_trace", "arguments": {}, **({"_meta": meta} if meta else {})}
+                assert (await client.call("tools/call", call))["structuredContent"] == meta
+            assert await text(client, "able_pid") not in processes
+
+
+async def test_the_rate_of_a_client_holds_for_what_is_sent_on(space):
+    async with beside(space, MCPFACTORY_RATES="calls=2/h") as client:
+        await text(client, "able_echo", {"text": "1"})
+        await text(client, "able_echo", {"text": "2"})
+        with pytest.raises(McpError, match="Too many requests"):
+            await text(client, "able_echo", {"text": "3"})
 
 
 async def test_an_idle_server_is_stopped_and_starts_again(space):

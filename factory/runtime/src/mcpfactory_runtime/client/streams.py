@@ -83,7 +83,7 @@ def _deliver(line: Any, receiver: Receiver) -> None:
         message = decode(line)
     except McpError:
         message = line.decode("utf-8", "replace")
-    receiver.received(message)
+    receiver.received(message, None, line)
 
 
 class ByteStream(Protocol):
@@ -180,6 +180,9 @@ class StdioChannel(_LineChannel):
                 f"cannot start {self._command[0]!r}: {error.strerror}\nhint: the first word of the command is a program on PATH"
             ) from None
         self._process = asyncio.subprocess.Process(transport, protocol, loop)
+        output = transport.get_pipe_transport(1)
+        if output is not None and not output.is_closing():
+            output.set_protocol(_Output(self._take, output.get_protocol()))
         self._stderr_task = asyncio.create_task(self._read_stderr(self._process))
         self._start()
 
@@ -216,15 +219,25 @@ class StdioChannel(_LineChannel):
         assert self._process is not None
         assert self._process.stdin is not None
         try:
-            if self._held is None:
-                self._process.stdin.write(data)
-                self._held = []
-                asyncio.get_running_loop().call_soon(self._flush)
-            else:
-                self._held.append(data)
+            self._put(data)
             await self._process.stdin.drain()
         except (OSError, RuntimeError):
             raise await self._ended() from None
+
+    def post(self, data: bytes) -> None:
+        """Write an encoded message without waiting. That a server is gone is told by the end of its output."""
+        with suppress(OSError, RuntimeError):
+            self._put(data + b"\n")
+
+    def _put(self, data: bytes) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        if self._held is None:
+            self._process.stdin.write(data)
+            self._held = []
+            asyncio.get_running_loop().call_soon(self._flush)
+        else:
+            self._held.append(data)
 
     def _flush(self) -> None:
         held, self._held = self._held, None
@@ -248,6 +261,24 @@ class StdioChannel(_LineChannel):
         while data := await process.stderr.read(65536):
             self._stderr += data
             del self._stderr[:-_STDERR_KEPT]
+
+
+class _Output(asyncio.Protocol):
+    """What a process writes, taken in the round of the event loop in which it is read: asyncio's own protocol takes one more.
+
+    Args:
+        take: called with bytes.
+        own: asyncio's protocol, which is told of the end.
+    """
+
+    def __init__(self, take: Callable[[bytes], None], own: asyncio.BaseProtocol) -> None:
+        self._take, self._own = take, own
+
+    def data_received(self, data: bytes) -> None:
+        self._take(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._own.connection_lost(exc)
 
 
 class _ProcessStreams(asyncio.subprocess.SubprocessStreamProtocol):

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
-__all__ = ["TRACE_FIELDS", "current_trace", "passed_trace"]
+__all__ = ["TRACE_FIELDS", "current_trace", "is_loaded", "passed_trace"]
 
 TRACE_FIELDS: Final = ("traceparent", "tracestate", "baggage")
 """Members of `_meta`, written as the HTTP headers of the same names (W3C Trace Context, W3C Baggage)."""
@@ -20,13 +20,18 @@ _LIST: Final = re.compile(r"[\t -~]*")
 _LONGEST: Final = {"traceparent": 256, "tracestate": 512, "baggage": 8192}  # characters, by the two specifications
 
 
+def is_loaded() -> bool:
+    """Whether the program has loaded OpenTelemetry, so that there can be a current span."""
+    return "opentelemetry.context" in sys.modules
+
+
 def current_trace(given: Mapping[str, Any] | None = None) -> dict[str, str]:
     """Return what a request from here carries: the current span and baggage of OpenTelemetry; {} without them.
 
     Args:
         given: what its `_meta` holds already; where that names a trace, the current span is left out.
     """
-    if "opentelemetry.context" not in sys.modules:
+    if not is_loaded():
         return {}
     from opentelemetry.baggage.propagation import W3CBaggagePropagator  # noqa: PLC0415 - the program has loaded the library
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415 - likewise

@@ -44,6 +44,8 @@ class State(Enum):
     OPENING = "opening"  # initialize was asked, `notifications/initialized` not yet seen
     OPEN = "open"
 
+    __hash__ = object.__hash__  # by identity, as members are compared: `Enum` hashes names, in Python, twice a message
+
 
 _ANY: Final = "*"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
@@ -23,6 +24,7 @@ from mcpfactory_runtime.server.completion import read_completion, read_request
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import InputRequired, ToolError
 from mcpfactory_runtime.server.execution import run_tool
+from mcpfactory_runtime.server.forwarding import Done, Forward
 from mcpfactory_runtime.server.lists import page
 from mcpfactory_runtime.server.middleware.layers import Layer, Layers, through
 from mcpfactory_runtime.server.middleware.protocol import Request
@@ -164,6 +166,42 @@ class Dispatcher:
             if tasks is not None and tasks.becomes_task(tool, call):
                 return _settled(tasks.call_tool(tool, arguments, call, channel))
         return self._run_tool(tool, arguments, call, channel)
+
+    def forward(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
+        """Send a tool call on, where its tool can and nothing is around it; None: it is to be handled.
+
+        Raises:
+            McpError: the call is refused.
+        """
+        params = call.params
+        name, arguments = params.get("name"), params.get("arguments", {})
+        tool = self._registry.tools.get(name) if type(name) is str else None
+        if tool is None or tool.forwarder is None or type(arguments) is not dict or "task" in params:
+            return None
+        if self._layers.requests or self._registry.around is not None or not tool.forwarder.ready(call):
+            return None
+        bucket = channel.allowance.calls
+        if bucket is not None:
+            bucket.admit("calls")
+        forward = Forward(
+            call,
+            arguments,
+            channel.http,
+            make_context=partial(self._context, call, channel),
+            finish=partial(self._forwarded, tool, channel),
+            done=done,
+        )
+        tool.forwarder.send(forward)
+        return forward
+
+    def _forwarded(
+        self, tool: Tool, channel: ReplyChannel, forward: Forward, result: Json | None
+    ) -> Json | Awaitable[Json]:
+        """Return the answer to a call that was sent on; its handler's where no result came."""
+        call = forward.call
+        if result is not None:
+            return self._final(call, result)
+        return self._finished(call, self._run_tool(tool, forward.arguments, call, channel))
 
     async def _run_tool(self, tool: Tool, arguments: Json, call: Call, channel: ReplyChannel) -> Json:
         context = None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Unpack, overl
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.revisions import Revision
+    from mcpfactory_runtime.server.forwarding import Done, Forward
     from mcpfactory_runtime.server.rates import Allowance, Rates
     from mcpfactory_runtime.server.readiness import Readiness
     from mcpfactory_runtime.server.registry import PromptOptions, Registry, Resource, ResourceOptions, Tool, ToolOptions
@@ -99,6 +100,13 @@ class Host(Protocol):
 
         Raises:
             McpError: the error to send; so may the awaitable.
+        """
+
+    def forward(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
+        """Send a tool call on, where its tool can, and give its answer to `done`; None: it is to be handled.
+
+        Raises:
+            McpError: the error to send.
         """
 
     # -- what handlers change while the server runs ----------------------------------------------------------------

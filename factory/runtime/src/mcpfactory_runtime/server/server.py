@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.server.extensions.apps import AppOptions
     from mcpfactory_runtime.server.extensions.extensions import TasksOption
+    from mcpfactory_runtime.server.forwarding import Done, Forward
     from mcpfactory_runtime.server.generated.hooks import Hook
     from mcpfactory_runtime.server.host import Outcome, ReplyChannel
     from mcpfactory_runtime.server.middleware import Middleware
@@ -504,6 +505,14 @@ class Server(Operated, Composed):
             McpError: the error to send; so may the awaitable.
         """
         return (self._observed or self._dispatcher).handle(call, channel)
+
+    def forward(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
+        """Send a tool call on, where its tool can, and give its answer to `done`; None: it is to be handled.
+
+        Raises:
+            McpError: the error to send.
+        """
+        return None if self._observed else self._dispatcher.forward(call, channel, done)
 
     @asynccontextmanager
     async def running(self, *, alone: bool = True) -> AsyncIterator[None]:

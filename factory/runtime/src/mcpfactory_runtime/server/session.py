@@ -17,10 +17,12 @@ from mcpfactory_runtime.protocol.connection import Answer, Batch, Call, Connecti
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
 from mcpfactory_runtime.protocol.framing import Oversize
 from mcpfactory_runtime.protocol.jsonrpc import RequestId
+from mcpfactory_runtime.protocol.methods import CALL_TOOL
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.subscriptions import UPDATED
 
 if TYPE_CHECKING:
+    from mcpfactory_runtime.server.forwarding import Forward
     from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
 
 __all__ = ["Session", "answer_or_error"]
@@ -52,6 +54,8 @@ class Session:
         self.session_state: Json = {}
         self.allowance = server.rates.allowance()
         self._tasks: dict[Call, asyncio.Task[None]] = {}
+        self._forwards: dict[Call, Forward] = {}  # calls that were sent on: none of them has a task
+        self._settled: asyncio.Event | None = None  # set when there are none any more; for those who wait for that
         self._waiting: dict[RequestId, asyncio.Future[Json]] = {}
         self._batches: dict[Call, BatchReply] = {}
         server.hub.add(self)
@@ -97,7 +101,13 @@ class Session:
 
     def _start(self, call: Call) -> None:
         try:
-            outcome = self._server.handle(call, self.channel_of(call))
+            channel = self.channel_of(call)
+            if call.method == CALL_TOOL and self._server.registry.forwards:
+                forward = self._server.forward(call, channel, self._forwarded)
+                if forward is not None:
+                    self._forwards[call] = forward
+                    return
+            outcome = self._server.handle(call, channel)
         except McpError as error:
             self._reply(call, error)
         except Exception:
@@ -110,6 +120,22 @@ class Session:
                 task = _start_task(self._finish(call, outcome), self._loop)
                 if not task.done():
                     self._tasks[call] = task
+
+    def _forwarded(self, call: Call, outcome: Json | McpError | Awaitable[Json]) -> None:
+        """Answer a call that was sent on, or let its handler do so."""
+        self._end_forward(call)
+        if isinstance(outcome, dict) or isinstance(outcome, McpError):  # noqa: SIM101 - a union costs as much as the look itself
+            self._reply(call, outcome)
+        else:
+            task = _start_task(self._finish(call, outcome), self._loop)
+            if not task.done():
+                self._tasks[call] = task
+
+    def _end_forward(self, call: Call) -> Forward | None:
+        forward = self._forwards.pop(call, None)
+        if self._settled is not None and not self._forwards:
+            self._settled.set()
+        return forward
 
     async def _finish(self, call: Call, outcome: Awaitable[Json]) -> None:
         try:
@@ -144,6 +170,8 @@ class Session:
         if batch is not None:
             batch.add(None)
         self.on_cancelled(call)
+        if (forward := self._end_forward(call)) is not None:
+            forward.cancel()
         task = self._tasks.get(call)
         if task is not None:
             task.cancel()
@@ -244,21 +272,39 @@ class Session:
 
     async def wait_idle(self) -> None:
         """Wait until no request is in flight."""
-        while self._tasks:
-            await asyncio.wait(list(self._tasks.values()))
+        while self._tasks or self._forwards:
+            await self._wait(None)
+
+    async def _wait(self, seconds: float | None) -> None:
+        """Wait until what is in flight now has ended, at most `seconds`."""
+        works: list[asyncio.Future[Any]] = [*self._tasks.values()]
+        settled = None
+        if self._forwards:
+            self._settled = self._settled or asyncio.Event()
+            self._settled.clear()
+            settled = asyncio.ensure_future(self._settled.wait())
+            works.append(settled)
+        try:
+            if works:
+                await asyncio.wait(works, timeout=seconds)
+        finally:
+            if settled is not None:
+                settled.cancel()
 
     async def close(self, grace: float) -> None:
         """Let handlers that are about to finish do so for `grace` seconds, then cancel the rest."""
         self._server.hub.discard(self)
         for future in self._waiting.values():
             future.cancel()
-        if self._tasks:
-            await asyncio.wait(list(self._tasks.values()), timeout=grace)
+        await self._wait(grace)
+        for call, forward in list(self._forwards.items()):
+            self.connection.forget(call)
+            forward.cancel()
+        self._forwards.clear()
         for call, task in list(self._tasks.items()):
             self.connection.forget(call)
             task.cancel()
-        if self._tasks:
-            await asyncio.wait(list(self._tasks.values()), timeout=grace)
+        await self._wait(grace)
 
 
 class BatchReply:

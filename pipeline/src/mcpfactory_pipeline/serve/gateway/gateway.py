@@ -193,7 +193,7 @@ class Gateway:
         shown = {name: found for name, (found, _) in plain.items()}
         for server, found in shown.items():
             for wire in found.tools:
-                tool = relayed_tool(server, wire, self._call)
+                tool = relayed_tool(server, wire, self._call, self._children[server])
                 rows[tool.name] = GeneratedTool(tool, "", server)
             for wire in found.resources:
                 resource = relayed_resource(server, wire, self._call)
@@ -206,6 +206,7 @@ class Gateway:
                 registry.prompts[prompt.name] = prompt
                 self._inner[prompt.name] = (server, str(wire["name"]))
         registry.tools.update(self._listed_tools(rows))
+        registry.forwards = True
         registry.version += 1
         self.server.resource("gateway://health", name="health", mime_type="application/json")(self._health)
         if registry.completion is None and (registry.prompts or registry.templates):

@@ -8,6 +8,7 @@ progress and questions lose hidden characters only: whether a value reads like a
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -17,7 +18,7 @@ from mcpfactory_pipeline.base.text import UNSEEN
 from mcpfactory_pipeline.serve.gateway.listing import ServerListing
 from mcpfactory_runtime.protocol.jsonrpc import encode
 
-__all__ = ["plain_answer", "plain_listing", "plain_text"]
+__all__ = ["is_plain_json", "plain_answer", "plain_listing", "plain_text"]
 
 _LONGEST: Final = 20_000  # characters of one text that is shown to models before any call
 _LOST: Final = f"hidden characters, orders to the model, or what is beyond {_LONGEST:,} characters left out"
@@ -30,7 +31,7 @@ _WORDS: Final = _VALUES | {
     *("$ref", "$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "contentEncoding", "contentMediaType"),
 }
 """Members whose texts programs read: what cannot be changed. All others are for readers."""
-_SIGNS: Final = (b"\\u", b"\\b", b"\\f", b"\x7f")  # how JSON writes what ASCII has of hidden characters
+_SIGNS: Final = re.compile(rb"\\[ubf]|\x7f")  # how JSON writes what ASCII has of hidden characters
 
 
 def plain_listing(listing: ServerListing) -> tuple[ServerListing, tuple[str, ...]]:
@@ -57,14 +58,14 @@ def plain_text(text: str) -> str:
     return UNSEEN.sub("", text)
 
 
+def is_plain_json(data: bytes) -> bool:
+    """Whether JSON has nothing but visible ASCII and white space in it: one look at all of it, and no walk through its parts."""
+    return data.isascii() and not _SIGNS.search(data)
+
+
 def plain_answer(value: Any) -> Any:
     """Return what a server said, whatever it is, without characters that a person does not see. What has none is returned itself."""
-    return value if _is_plain_json(encode(value)) else _plain_value(value)
-
-
-def _is_plain_json(data: bytes) -> bool:
-    """Whether JSON has nothing but visible ASCII and white space in it: one look at all of it, and no walk through its parts."""
-    return data.isascii() and not any(sign in data for sign in _SIGNS)
+    return value if is_plain_json(encode(value)) else _plain_value(value)
 
 
 def _plain_value(value: Any) -> Any:
