@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_runtime import Server
+from mcpfactory_runtime import McpError, Server
 from mcpfactory_runtime.server.middleware import RateLimit
+from mcpfactory_runtime.server.rates import Rates
+from mcpfactory_runtime.server.shared_rates import SharedRates
 from mcpfactory_runtime.store.address import create_store
 from mcpfactory_runtime.store.base import SharedStore, StoreError
 from mcpfactory_runtime.testing import connect
@@ -75,3 +77,43 @@ async def test_where_the_store_fails_each_counts_alone(monkeypatch: pytest.Monke
     monkeypatch.setattr(store, "get", fail)
     async with connect(limited(store, lambda: 7.0)) as client:
         assert [(await said(client)) == "2" for _ in range(4)] == [True, True, True, False]
+
+
+async def admitted(rates: SharedRates, method: str = "tools/call", client: str = "ada") -> bool:
+    allowance, admit = rates.of(client, method)
+    assert allowance.calls is None, "the store counts them, not this process as well"
+    assert admit is not None
+    try:
+        await admit()
+    except McpError as error:
+        return bool(error.data["limit"] != "calls" or error.data["retryAfterMs"] <= 0)
+    return True
+
+
+async def test_requests_of_a_client_without_a_session_are_counted_together(store: SharedStore) -> None:
+    now = 1000.0
+    one, other = (SharedRates(Rates({"calls": "3/m"}), store, lambda: now) for _ in range(2))
+    together = await asyncio.gather(*(admitted(rates) for rates in (one, other) * 4))
+    assert together.count(True) == 3
+    assert await admitted(one, client="grace"), "each client has tokens of its own"
+    now += 20
+    assert [await admitted(rates) for rates in (one, other)] == [True, False]
+
+
+async def test_what_nobody_limited_and_what_has_no_rate_asks_no_store() -> None:
+    rates = SharedRates(Rates({"calls": "3/m", "tasks": "off"}), create_store("memory:"))
+    for method in ("tasks/get", "completion/complete", "tools/list"):
+        allowance, admit = rates.of("ada", method)
+        assert admit is None
+        assert allowance.calls is not None
+
+
+async def test_requests_are_counted_by_each_process_where_the_store_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = create_store("memory:")
+
+    async def fail(*_: Any) -> None:
+        raise StoreError("gone")
+
+    monkeypatch.setattr(store, "get", fail)
+    rates = SharedRates(Rates({"calls": "3/m"}, lambda: 7.0), store)
+    assert [await admitted(rates) for _ in range(4)] == [True, True, True, False]

@@ -208,7 +208,6 @@ server.run()
     ("before", "arguments", "said"),
     [
         ("", ["--metrics"], "hint: --http --metrics"),
-        ("", ["--http", "--metrics", "--workers", "2"], "hint: one process each"),
         (
             "sys.modules['prometheus_client'] = None",
             ["--http", "--metrics"],

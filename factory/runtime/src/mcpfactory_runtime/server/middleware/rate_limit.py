@@ -6,18 +6,15 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from hashlib import sha256
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.middleware.protocol import Middleware, NextTool, ToolRequest
 from mcpfactory_runtime.server.rates import Bucket, read_rate
-from mcpfactory_runtime.store.base import Expected, StoreError
-
-if TYPE_CHECKING:
-    from mcpfactory_runtime.store.base import SharedStore
+from mcpfactory_runtime.server.shared_rates import ROUNDING, take_shared
+from mcpfactory_runtime.store.base import StoreError
 
 __all__ = ["RateLimit"]
 
@@ -25,8 +22,6 @@ Json = dict[str, Any]
 
 log = logging.getLogger("mcpfactory_runtime")
 
-_ATTEMPTS: Final = 100  # to be the one who takes a token while others take some
-_ROUNDING: Final = 1e-6  # of a token: who waited as long as it should is not refused by a last digit
 _CLIENTS: Final = 10_000  # that are remembered; beyond, the one that was quiet for longest is forgotten
 
 
@@ -78,7 +73,7 @@ class RateLimit(Middleware):
         client, store = self._by(call.context), call.context.server.store
         if store is not None:
             try:
-                return await _take_shared(store, f"{call.name}\0{client}", rate, self._now)
+                return await take_shared(store, f"{call.name}\0{client}", rate, self._now)
             except StoreError as error:
                 log.warning("the rate of %s is counted by this process alone: %s", call.name, error)
         key = (client, call.name)
@@ -86,30 +81,7 @@ class RateLimit(Middleware):
         self._buckets[key] = bucket
         if len(self._buckets) > _CLIENTS:
             self._buckets.popitem(last=False)
-        return 0.0 if bucket.take() else max(bucket.wait, _ROUNDING)
-
-
-async def _take_shared(store: SharedStore, name: str, rate: tuple[int, int], clock: Callable[[], float]) -> float:
-    """Take a token of a bucket that several processes share, and return 0; without one the seconds to wait.
-
-    The bucket is forgotten when it would be full again, so that a missing one is full.
-
-    Raises:
-        StoreError: the store cannot be used.
-    """
-    count, seconds = rate
-    digest = sha256(f"{name}\0{count}/{seconds}".encode()).hexdigest()
-    space = f"rate/{digest}"
-    for _ in range(_ATTEMPTS):
-        kept, now = await store.get(space, ""), clock()
-        left, seen = (float(count), now) if kept is None else (float(word) for word in kept.split())
-        left = min(count, left + max(now - seen, 0.0) * count / seconds)
-        if left < 1 - _ROUNDING:
-            return (1 - left) * seconds / count
-        state = f"{left - 1!r} {max(now, seen)!r}".encode()
-        if await store.write(space, [("", state)], seconds=seconds, expected=Expected("", kept)):
-            return 0.0
-    raise StoreError(f"{_ATTEMPTS} others took tokens meanwhile")
+        return 0.0 if bucket.take() else max(bucket.wait, ROUNDING)
 
 
 def _client(context: Context) -> str:

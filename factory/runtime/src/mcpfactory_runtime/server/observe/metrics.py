@@ -5,12 +5,16 @@ The home of prometheus_client, which takes a tenth of a second to load.
 
 from __future__ import annotations
 
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
 
 from mcpfactory_runtime.server.observe.request import BUCKETS, ObservedRequest, bounded_failure
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.server.observe.added_metrics import AddedMetrics
 
 __all__ = ["Metrics"]
 
@@ -42,6 +46,24 @@ class Metrics:
             "mcp_server_active_requests", "MCP requests under way.", _LABELS[:1], registry=self.registry
         )
         self._sessions = Gauge("mcp_server_active_sessions", "MCP sessions over HTTP.", registry=self.registry)
+        self._added: AddedMetrics | None = None
+
+    @property
+    def joined(self) -> bool:
+        """Whether there are other processes behind the port."""
+        return self._added is not None
+
+    def join(self, folder: Path, name: str) -> None:
+        """Add up with the other processes that join this folder, from now on; `name` is this one's alone, ever."""
+        from mcpfactory_runtime.server.observe.added_metrics import AddedMetrics  # noqa: PLC0415 - needs locks of POSIX
+
+        self._added = AddedMetrics(self.registry, folder, name)
+
+    def keep(self, sessions: int) -> None:
+        """Write down for the others what this process has counted, if there are some. From any thread."""
+        self._sessions.set(sessions)
+        if self._added is not None:
+            self._added.write()
 
     def begin(self, request: ObservedRequest) -> None:
         """Count a request as under way."""
@@ -57,4 +79,5 @@ class Metrics:
         """Return a content type that is accepted, and all series in that form. From any thread."""
         self._sessions.set(sessions)
         encode, content_type = choose_encoder(accept)
-        return content_type, encode(self.registry)
+        registry: Any = self._added or self.registry  # which collects as one does
+        return content_type, encode(registry)

@@ -35,7 +35,7 @@ from mcpfactory_runtime.transports.http.event_store import Journal, session_key
 from mcpfactory_runtime.transports.http.exchange import Exchange
 from mcpfactory_runtime.transports.http.gate import create_gate
 from mcpfactory_runtime.transports.http.life import Life
-from mcpfactory_runtime.transports.http.probes import METRICS, PROBES, Probes
+from mcpfactory_runtime.transports.http.probes import METRICS, PROBES, Probes, kept_metrics
 from mcpfactory_runtime.transports.http.session import HttpSession
 from mcpfactory_runtime.transports.http.sharing import create_sharing
 from mcpfactory_runtime.transports.http.sse import SseEndpoints, session_in
@@ -223,6 +223,8 @@ class HttpApp:
         elif self._store is not None:
             await self._store.open()
             stack.push_async_callback(self._store.aclose)
+        if self._server.metrics is not None and self._server.metrics.joined:
+            await stack.enter_async_context(kept_metrics(self._server.metrics, self._count_sessions))
         await stack.enter_async_context(self._server.running())
         stack.push_async_callback(self._leave)
         if self._relay is not None:
@@ -329,14 +331,16 @@ class HttpApp:
             await self._probes.serve(place, scope, headers, send)
             return
         if place == METRICS and place not in self._pages and self._server.metrics is not None:
-            sessions = len(self._sessions) + (self._sse.count if self._sse else 0)
-            await self._probes.serve_metrics(self._server.metrics, sessions, scope, headers, send)
+            await self._probes.serve_metrics(self._server.metrics, self._count_sessions(), scope, headers, send)
             return
         if place not in self._pages:
             await self._serve_metadata(path, send)
             return
         admitted = await self._gate.authenticate(scope, headers)
         await send_page(send, self._pages[place], scope, headers, admitted=not isinstance(admitted, Rejection))
+
+    def _count_sessions(self) -> int:
+        return len(self._sessions) + (self._sse.count if self._sse else 0)
 
     async def _serve_metadata(self, path: str, send: Send) -> None:
         document = self._gate.document(path)
@@ -354,12 +358,17 @@ class HttpApp:
             error = McpError(INTERNAL_ERROR, f"{self._max_requests} requests are in flight already")
             await reject(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))
             return
-        allowance = self._server.rates.of(client_of(principal, scope))
+        client = client_of(principal, scope)
+        if self._sharing is None:
+            allowance, admit = self._server.rates.of(client), None
+        else:
+            allowance, admit = self._sharing.rates(self._server).of(client, call.method)
         self._requests += 1
         try:
             await Exchange(
-                self._server, call, AsgiRequest(scope), receive, send, principal=principal, allowance=allowance
-            ).run()
+                self._server, call, AsgiRequest(scope), receive, send,
+                principal=principal, allowance=allowance, admit=admit,
+            ).run()  # fmt: skip
         finally:
             self._requests -= 1
 

@@ -7,6 +7,7 @@ end. A client that goes away cancels the handler (basic/patterns/cancellation).
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
@@ -45,10 +46,12 @@ class Exchange:
         *,
         principal: str,
         allowance: Allowance,
+        admit: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.principal = principal
         self.allowance = allowance
         self.http: HttpRequest | None = request
+        self._admit = admit
         self._server = server
         self._call = call
         self._receive = receive
@@ -79,6 +82,8 @@ class Exchange:
 
     async def _outcome(self) -> Json | bytes | McpError:
         try:
+            if self._admit is not None:
+                await self._admit()
             outcome = self._server.handle(self._call, self)
         except McpError as error:
             return error

@@ -55,10 +55,6 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
     _complete(options, host)
     if workers < 1 or (workers > 1 and not hasattr(os, "fork")):
         raise ValueError(f"{workers} worker processes are not possible here\nhint: leave workers= out")
-    if workers > 1 and server.metrics is not None:
-        raise ValueError(
-            "metrics are counted in one process, so not with several workers\nhint: one process each, behind ports of their own"
-        )
     app = HttpApp(server, **options)
     if options["store"] is not None:
         asyncio.run(_try(options["store"]))
@@ -71,7 +67,13 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
     print_url(server.name, listeners[0], host, app.path, f" by {workers} processes")
     if options["store"] is None:  # else the workers share what all processes of the store do
         os.environ.setdefault("MCPFACTORY_STATE_KEY", secrets.token_hex(32))
-    _run_workers(server.name, lambda others: HttpApp(server, relay=others, **options), listeners)
+
+    def make_app(others: WorkerRelay) -> HttpApp:
+        if server.metrics is not None:
+            server.metrics.join(others.folder / "metrics", f"{others.label}{os.getpid()}.{time.time_ns()}")
+        return HttpApp(server, relay=others, **options)
+
+    _run_workers(server.name, make_app, listeners)
 
 
 async def serve_http(server: Host, host: str, port: int, **options: Any) -> None:

@@ -1,0 +1,95 @@
+"""Series of several processes as one: what is added, what is of the living only, and what the ended leave behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from mcpfactory_runtime.server.observe.added_metrics import AddedMetrics
+from tests.machine import needs
+
+pytestmark = needs("posix")
+
+CHILD = """
+import sys, pathlib
+from prometheus_client import CollectorRegistry, Counter, Gauge
+from mcpfactory_runtime.server.observe.added_metrics import AddedMetrics
+own = CollectorRegistry()
+added = AddedMetrics(own, pathlib.Path(sys.argv[1]), sys.argv[2])
+Counter("calls", "Calls.", ["tool"], registry=own).labels("a").inc(int(sys.argv[3]))
+Gauge("open", "Open now.", registry=own).set(5)
+added.write()
+print("written", flush=True)
+sys.stdin.read()
+"""
+
+
+def other(folder: Path, name: str, calls: int) -> subprocess.Popen[str]:
+    """Another process, which has counted; it lives until its input ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(folder), name, str(calls)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "written\n"
+    return process
+
+
+def ended(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def series(added: Any) -> dict[str, float]:
+    text = generate_latest(added).decode()
+    return {
+        f"{sample.name}{sorted(sample.labels.values())}": sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if not sample.name.endswith("_created")
+    }
+
+
+def test_counters_are_of_all_that_ever_were_and_gauges_of_those_that_live(tmp_path: Path) -> None:
+    own = CollectorRegistry()
+    added = AddedMetrics(own, tmp_path, "own")
+    Counter("calls", "Calls.", ["tool"], registry=own).labels("a").inc(1)
+    Gauge("open", "Open now.", registry=own).set(2)
+    first, second = other(tmp_path, "first", 10), other(tmp_path, "second", 100)
+    assert series(added) == {"calls_total['a']": 111, "open[]": 7 + 5}
+    ended(first)
+    assert series(added) == {"calls_total['a']": 111, "open[]": 7}
+    ended(second)
+    third = other(tmp_path, "third", 1000)  # which puts those that ended into one file
+    assert sorted(file.name for file in tmp_path.glob("*.json")) == ["ended.json", "own.json", "third.json"]
+    assert series(added) == {"calls_total['a']": 1111, "open[]": 7}
+    ended(third)
+    ended(other(tmp_path, "fourth", 10000))
+    assert series(added) == {"calls_total['a']": 11111, "open[]": 2}
+
+
+def test_histograms_add_up_bucket_by_bucket_and_what_something_is_called_does_not(tmp_path: Path) -> None:
+    parts = []
+    for name, seconds in (("one", 0.5), ("two", 5.0)):
+        own = CollectorRegistry()
+        parts.append(AddedMetrics(own, tmp_path, name))
+        Histogram("took", "Seconds.", buckets=(1, 10), registry=own).observe(seconds)
+        Info("build", "Which.", registry=own).info({"version": "1"})
+        parts[-1].write()
+    found = series(parts[0])
+    assert found == series(parts[1])
+    assert {name: found[name] for name in found if name.startswith("took")} == {
+        "took_bucket['1.0']": 1,
+        "took_bucket['10.0']": 2,
+        "took_bucket['+Inf']": 2,
+        "took_count[]": 2,
+        "took_sum[]": 5.5,
+    }
+    assert found["build_info['1']"] == 1
