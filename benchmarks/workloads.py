@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import apis, gateway, generated, http, stdio, workspace
+from benchmarks.trials.redis_server import HINT, install_redis
+from benchmarks.trials.two_processes import figures
 
 __all__ = [
     "BARE", "BETWEEN", "DIRECT", "ECHO", "FASTMCP", "OURS", "OURS_DEF", "OURS_INLINE", "PARTS", "POOL", "PYTHON", "PYTHON_PLAIN", "QUANTITIES", "TYPESCRIPT", "Note", "Part", "Quantity",
@@ -103,6 +105,15 @@ QUANTITIES = {
     "gate-flight": Quantity(
         "gateway: 50 calls in flight", "calls/s", "20,000 calls, all to one server, which was started before"
     ),
+    **{
+        f"processes-{count}-{number}": Quantity(
+            f"HTTP, {count} process{'es' if count > 1 else ''} with Redis, {how}",
+            "calls/s",
+            "a tool that does nothing, by 32 clients with a connection each, for 3 s; clients and Redis run on the same machine",
+        )
+        for count in figures.COUNTS
+        for number, how in enumerate(figures.WAYS)
+    },
     "github": Quantity(
         "github.json: made (ours) or loaded (FastMCP)",
         "s",
@@ -249,6 +260,17 @@ def _gateway(note: Note, name: str, _command: list[str]) -> None:
     gateway.measure(note, name, DIRECT, BETWEEN)
 
 
+def _processes(note: Note, name: str, _command: list[str]) -> None:
+    if not install_redis():
+        print(f"what several processes do is left out: {HINT}", file=sys.stderr)
+        return
+    for count in figures.COUNTS:
+        found = figures.measured(count, 3.0)
+        for number, how in enumerate(figures.WAYS):
+            if how in found:
+                note(f"processes-{count}-{number}", name, found[how])
+
+
 def _executors(note: Note, name: str, _command: list[str]) -> None:
     for executor in EXECUTORS:
         seconds = workspace.through_all_stages(SMALL, executor)
@@ -268,5 +290,6 @@ PARTS = {
     "generation": Part(_generation, (OURS, FASTMCP)),
     "pipeline": Part(_pipeline, (OURS,)),
     "gateway": Part(_gateway, (OURS,)),
+    "processes": Part(_processes, (OURS,)),  # no peer has sessions that more than one process knows
     "executors": Part(_executors, (OURS,), once=True),
 }

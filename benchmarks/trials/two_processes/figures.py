@@ -20,6 +20,12 @@ from mcpfactory_runtime.protocol.jsonrpc import encode
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 
+__all__ = ["COUNTS", "WAYS", "measured"]
+
+COUNTS: Final = (1, 2, 4)
+ELSEWHERE: Final = "in a session of another process"
+WAYS: Final[dict[str, int | None]] = {"without a session": None, "in a session of this process": 0, ELSEWHERE: 1}
+"""How clients call → how many processes away their sessions are."""
 _CLIENTS: Final = 32
 _TOOL: Final[dict[str, Any]] = {"name": "nothing", "arguments": {}}
 _META: Final = {META_VERSION: LATEST.name, META_CAPABILITIES: {}}
@@ -74,32 +80,35 @@ async def _client(here: int, session_at: int | None, until: float) -> int:
     return calls
 
 
-async def _measure(address: str, count: int, seconds: float) -> list[str]:
+async def _measure(address: str, count: int, seconds: float) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         async with Fleet(Path(folder), address, count) as fleet:
-            ports, figures = fleet.ports, []
-            for shift in (None, 0, 1):
-                if shift == 1 and count == 1:
-                    figures.append("–")
+            ports, figures = fleet.ports, {}
+            for how, shift in WAYS.items():
+                if how == ELSEWHERE and count == 1:
                     continue
                 until = time.monotonic() + seconds
                 places = [
                     (ports[n % count], None if shift is None else ports[(n + shift) % count]) for n in range(_CLIENTS)
                 ]
-                calls = sum(await asyncio.gather(*(_client(here, at, until) for here, at in places)))
-                figures.append(f"{calls / seconds:,.0f}")
+                figures[how] = sum(await asyncio.gather(*(_client(here, at, until) for here, at in places))) / seconds
             return figures
+
+
+def measured(count: int, seconds: float) -> dict[str, float]:
+    """Return calls a second by so many processes and a Redis of their own: way (of `WAYS`) → figure."""
+    with redis_server() as address:
+        return asyncio.run(_measure(address, count, seconds))
 
 
 def main() -> None:
     """Measure, and print a table."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 5.0
-    print(
-        f"{os.cpu_count()} cores\n| processes | without a session | in a session of this process | in a session of another process |\n|---|---|---|---|"
-    )
-    for count in (1, 2, 4):
-        with redis_server() as address:
-            print(f"| {count} | {' | '.join(asyncio.run(_measure(address, count, seconds)))} |", flush=True)
+    print(f"{os.cpu_count()} cores\n| processes | {' | '.join(WAYS)} |\n|---|---|---|---|")
+    for count in COUNTS:
+        figures = measured(count, seconds)
+        cells = [f"{figures[how]:,.0f}" if how in figures else "–" for how in WAYS]
+        print(f"| {count} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
