@@ -176,7 +176,9 @@ class Dispatcher:
         params = call.params
         name, arguments = params.get("name"), params.get("arguments", {})
         tool = self._registry.tools.get(name) if type(name) is str else None
-        if tool is None or tool.forwarder is None or type(arguments) is not dict or "task" in params:
+        if tool is None or tool.forwarder is None or type(arguments) is not dict:
+            return None
+        if tool.task is not None or "task" in params:
             return None
         if self._layers.requests or self._registry.around is not None or not tool.forwarder.ready(call):
             return None

@@ -8,20 +8,23 @@ import logging
 import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.server.audience import READ_BY_CODE
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.inline import run_inline
 from mcpfactory_runtime.server.signature import ArgumentsError, Injected
-from mcpfactory_runtime.server.threads import in_thread
+from mcpfactory_runtime.server.threads import begin_in_thread, in_thread
 
 if TYPE_CHECKING:
+    from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.server.forwarding import Forward
     from mcpfactory_runtime.server.registry import Around, Registry, Tool
 
-__all__ = ["call_other", "run_handler", "run_through", "run_tool"]
+__all__ = ["ThreadForwarder", "call_other", "run_handler", "run_through", "run_tool"]
 
 Json = dict[str, Any]
 
@@ -48,14 +51,59 @@ async def run_tool(
         if around is not None:
             return await around(tool, arguments, make_context(), run_handler)
         return await run_handler(tool, arguments, make_context)
-    except (ToolError, ArgumentsError) as error:
-        return {"content": [{"type": "text", "text": str(error) or type(error).__name__}], "isError": True}
     except McpError:
         raise
-    except (Exception, SystemExit):
-        log.exception("tool %s failed", tool.name)
-        text = f"The tool {tool.name} failed because of an internal error; the server's log says more."
-        return {"content": [{"type": "text", "text": text}], "isError": True}
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - told to the model, and the log
+        return _failure(tool, error)
+
+
+def _failure(tool: Tool, error: BaseException) -> Json:
+    """Return the result that tells the model of a failure: in its words where they are for the model, else in the log."""
+    if isinstance(error, ToolError | ArgumentsError):
+        return {"content": [{"type": "text", "text": str(error) or type(error).__name__}], "isError": True}
+    log.error("tool %s failed", tool.name, exc_info=error)
+    text = f"The tool {tool.name} failed because of an internal error; the server's log says more."
+    return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+class ThreadForwarder:
+    """Calls a `def` tool in a thread, and answers as it is done: no task waits for it, and the event loop makes two rounds, not four."""
+
+    def __init__(self, tool: Tool) -> None:
+        self._tool = tool
+
+    def ready(self, call: Call) -> bool:
+        """Whether nothing but the handler and a thread is needed."""
+        tool = self._tool
+        plain = tool.context is None and tool.load is None and tool.handler is not None and not _RECORD
+        return plain and not tool.is_async and not tool.inline
+
+    def send(self, forward: Forward) -> None:
+        """Call the handler."""
+        tool = self._tool
+        assert tool.handler is not None
+        try:
+            bound = tool.bind(forward.arguments)
+        except ArgumentsError as error:
+            asyncio.get_running_loop().call_soon(forward.answer, _failure(tool, error))
+            return
+        forward.withdraw = begin_in_thread(tool.handler, bound, partial(self._take, forward)).cancel
+
+    def _take(self, forward: Forward, value: Any, error: BaseException | None) -> None:
+        """Answer with what came of it. Never raises."""
+        outcome: Json | McpError
+        try:
+            if error is not None:
+                raise error
+            outcome = self._tool.convert(value)
+        except McpError as said:
+            outcome = said
+        except (Exception, SystemExit) as raised:  # noqa: BLE001 - told to the model, and the log
+            outcome = _failure(self._tool, raised)
+        except BaseException:
+            log.exception("tool %s was ended", self._tool.name)
+            outcome = McpError(INTERNAL_ERROR, "The handler was cancelled")
+        forward.answer(outcome)
 
 
 def run_through(registry: Registry, tool: Tool, arguments: Json, context: Injected) -> Awaitable[Json]:

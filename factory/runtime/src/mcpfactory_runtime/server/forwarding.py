@@ -71,12 +71,13 @@ class Forward:
             self._context = self._make_context()
         return self._context
 
-    def answer(self, result: Json | None) -> None:
-        """Send the result of the tool; None: its handler has to answer after all. Nothing, where the call was cancelled."""
+    def answer(self, result: Json | McpError | None) -> None:
+        """Send the result of the tool, or the error; None: its handler has to answer after all. Nothing, where the call was cancelled."""
         if self._cancelled:
             return
+        outcome: Json | McpError | Awaitable[Json]
         try:
-            outcome: Json | McpError | Awaitable[Json] = self._finish(self, result)
+            outcome = result if isinstance(result, McpError) else self._finish(self, result)
         except Exception:
             log.exception("%s failed", self.call.method)
             outcome = McpError(INTERNAL_ERROR, "Internal error")

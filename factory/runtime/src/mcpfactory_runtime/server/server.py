@@ -16,6 +16,7 @@ from mcpfactory_runtime.revisions import APPS
 from mcpfactory_runtime.server.composition import Composed
 from mcpfactory_runtime.server.decorators import around, decorated
 from mcpfactory_runtime.server.dispatch import Dispatcher
+from mcpfactory_runtime.server.execution import ThreadForwarder
 from mcpfactory_runtime.server.extensions.extensions import Extensions
 from mcpfactory_runtime.server.middleware.layers import Layers
 from mcpfactory_runtime.server.operation import Operated
@@ -179,6 +180,8 @@ class Server(Operated, Composed):
     def add_tool(self, tool: Tool) -> None:
         """Add a tool that was built otherwise; connected clients are notified."""
         self.registry.add(self.registry.tools, tool.name, tool)
+        if not tool.is_async and tool.forwarder is None:
+            tool.forwarder, self.registry.forwards = ThreadForwarder(tool), True
         self.notify_changed("tools")
 
     def remove_tool(self, name: str) -> None:
