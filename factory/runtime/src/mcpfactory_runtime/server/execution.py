@@ -75,7 +75,13 @@ class ThreadForwarder:
     def ready(self, call: Call) -> bool:
         """Whether nothing but the handler and a thread is needed."""
         tool = self._tool
-        plain = tool.context is None and tool.load is None and tool.handler is not None and not _RECORD
+        plain = (
+            tool.context is None
+            and tool.load is None
+            and tool.handler is not None
+            and tool.timeout is None
+            and not _RECORD
+        )
         return plain and not tool.is_async and not tool.inline
 
     def send(self, forward: Forward) -> None:
