@@ -16,6 +16,7 @@ import typer
 
 from mcpfactory import output, version
 from mcpfactory.commands import (
+    adopt,
     audit,
     call,
     ci,
@@ -59,6 +60,7 @@ app = typer.Typer(
 
 app.command("init")(init.init)
 app.command("new")(new.new)
+app.command("adopt")(adopt.adopt)
 app.add_typer(template.app, name="template")
 app.command("list")(list_.list_servers)
 app.command("inbox")(inbox.inbox)

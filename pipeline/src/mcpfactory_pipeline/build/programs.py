@@ -17,7 +17,17 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.isolation.environ import PLAIN
 from mcpfactory_pipeline.isolation.sandbox import Sandbox
 
-__all__ = ["EPOCH", "ProgramRefusedError", "job_environ", "last_lines", "run_program", "run_uv", "uv_environ"]
+__all__ = [
+    "EPOCH",
+    "ProgramRefusedError",
+    "job_environ",
+    "last_lines",
+    "npm_environ",
+    "run_captured",
+    "run_program",
+    "run_uv",
+    "uv_environ",
+]
 
 EPOCH: Final = "1580601600"  # the time stamp of files in wheels, so that equal sources give equal bytes: 2020, February 2nd, as hatchling
 
@@ -26,6 +36,10 @@ _FETCHING: Final = re.compile(
     r"HOME|USERPROFILE|APPDATA|LOCALAPPDATA|XDG_.*|UV_.*|SSL_CERT_(FILE|DIR)|NETRC|(HTTPS?|ALL|NO)_PROXY", re.I
 )
 _NOT_FOR_UV: Final = re.compile(r"UV_(PYTHON|PROJECT|WORKING_DIR.*|OFFLINE_.*|PROJECT_ENVIRONMENT|PUBLISH_.*)", re.I)
+# What npm needs besides, to reach a registry; a token stands in its own file, which HOME leads to.
+_OF_NPM: Final = re.compile(
+    r"NPM_CONFIG_(REGISTRY|@.+:REGISTRY|CACHE|USERCONFIG|CAFILE|(HTTPS?_|NO)?PROXY)|NODE_EXTRA_CA_CERTS", re.I
+)
 # What the process of a stage needs besides: how Python finds our code, and who acts.
 _OF_A_JOB: Final = re.compile(
     r"PYTHON\w*|VIRTUAL_ENV|CONDA_PREFIX|LD_LIBRARY_PATH|DYLD_\w+|PATHEXT|WINDIR|PROGRAM\w+|USER|USERNAME|LOGNAME"
@@ -62,6 +76,37 @@ def run_program(
         ) from error
 
 
+def run_captured(
+    command: Sequence[str], cwd: Path, environ: Mapping[str, str], sandbox: Sandbox, *, log: bool = True
+) -> tuple[int, str]:
+    """Run a program in a sandbox and return its exit code and all that it printed, which goes to the log, if there is one.
+
+    Raises:
+        StageError: when it cannot be started.
+    """
+    if log:
+        print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+    try:
+        done = subprocess.run(
+            sandbox.command(command),
+            cwd=cwd,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except OSError as error:
+        raise StageError(
+            f"{command[0]} cannot be started: {error.strerror}", hint="install it, or correct the command"
+        ) from error
+    if log:
+        print(done.stdout, end="", flush=True)  # noqa: T201 - as above
+    return done.returncode, done.stdout
+
+
 def uv_environ() -> dict[str, str]:
     """Return the environment for uv: what programs need, where packages come from, and how to get there."""
     return {
@@ -69,9 +114,16 @@ def uv_environ() -> dict[str, str]:
     }
 
 
+def npm_environ() -> dict[str, str]:
+    """Return the environment for npm: that of uv, without what is uv's own, and where its registry is."""
+    own = {name: value for name, value in os.environ.items() if _OF_NPM.fullmatch(name)}
+    return {name: value for name, value in uv_environ().items() if not name.upper().startswith("UV_")} | own
+
+
 def job_environ() -> dict[str, str]:
     """Return the environment for the process of a stage: that of uv, and how Python finds our code. No token to publish with is in it."""
-    return {**uv_environ(), **{name: value for name, value in os.environ.items() if _OF_A_JOB.fullmatch(name)}}
+    more = {name: value for name, value in os.environ.items() if _OF_A_JOB.fullmatch(name)}
+    return {**npm_environ(), **uv_environ(), **more}
 
 
 def run_uv(

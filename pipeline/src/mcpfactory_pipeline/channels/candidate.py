@@ -6,9 +6,12 @@ import contextlib
 import io
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from mcpfactory_pipeline.adoption.candidate import build_adopted
+from mcpfactory_pipeline.adoption.sources import Sources
 from mcpfactory_pipeline.base.hashing import hash_file, hash_record, source_files
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.build.leaks import find_leaks, without_ignored
@@ -24,6 +27,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 __all__ = [
     "BuiltCandidate",
     "artifact_of",
+    "build_adopted_candidate",
     "build_candidate",
     "channels_folder",
     "publish_candidate",
@@ -34,12 +38,17 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class BuiltCandidate:
-    """Packages in a work folder, and the candidate that they are; `backend` is the program that built them."""
+    """Packages in a work folder, and the candidate that they are; `backend` is the program that built them.
+
+    Of an adopted server it has its version, and the facts of its kind, too.
+    """
 
     id: str
     folder: Path
     files: Mapping[str, str]
     backend: str = ""
+    version: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def build_candidate(
@@ -60,9 +69,17 @@ def build_candidate(
     if leaks := list(find_leaks(packages)):
         raise ProgramRefusedError(f"its packages would publish secrets: {'; '.join(leaks[:5])}")
     files = {package.name: hash_file(package) for package in packages}
-    return BuiltCandidate(
-        hash_record(files).removeprefix("sha256:")[:16], work / "dist", files, backend_of(packages[0])
-    )
+    return BuiltCandidate(_id(files), work / "dist", files, backend_of(packages[0]))
+
+
+def build_adopted_candidate(sources: Sources, config: Mapping[str, Any]) -> BuiltCandidate:
+    """Gather what an adopted server runs from, as `build_adopted` does; `config` is its `mcpfactory.toml`."""
+    made = build_adopted(sources, config)
+    return BuiltCandidate(_id(made.files), made.folder, made.files, version=made.version, facts=made.facts)
+
+
+def _id(files: Mapping[str, str]) -> str:
+    return hash_record(dict(files)).removeprefix("sha256:")[:16]
 
 
 def store_candidate(built: BuiltCandidate, folder: Path) -> None:
@@ -108,14 +125,15 @@ def publish_candidate(workspace: Workspace, channel: str, artifact: Artifact, *,
         StateError: the bytes are not on this machine, or not those that were checked, or the name of the distribution is
             another server's; then the channel is as it was.
     """
-    wheel, folder = artifact.wheel, channels_folder(workspace)
-    project = wheel_name(wheel.name)
+    offered, folder = artifact.offered, channels_folder(workspace)
+    project = wheel_name(offered.name)
     page = folder / channel / "simple" / project / "index.html"
     refuse_foreign_project(page, project, artifact.folder.parent.name, workspace.pipeline / "state")
-    runtime = runtime_wheel(workspace.artifacts, build=False)
-    if runtime is None and build:
+    needed = offered.name.endswith(".whl")  # an adopted server has what it needs in its own lock
+    runtime = runtime_wheel(workspace.artifacts, build=False) if needed else None
+    if needed and runtime is None and build:
         with contextlib.redirect_stdout(io.StringIO()):  # uv tells what it builds; what goes wrong is in its error
             runtime = runtime_wheel(workspace.artifacts)
-    others = {artifact.folder / name: content for name, content in artifact.files.items() if name != wheel.name}
+    others = {artifact.folder / name: content for name, content in artifact.files.items() if name != offered.name}
     companions = [runtime] if runtime else []
-    publish_files(folder, channel, wheel, artifact.files[wheel.name], companions, others=others)
+    publish_files(folder, channel, offered, artifact.files[offered.name], companions, others=others)

@@ -25,6 +25,7 @@ from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.wheels import wheel_name
+from mcpfactory_pipeline.plan.stage import RECORD
 
 __all__ = [
     "has_project",
@@ -160,9 +161,9 @@ def offered_digest(channels: Path, channel: str, project: str) -> str | None:
 
 
 def offered_wheel(channels: Path, channel: str, project: str) -> Path | None:
-    """Return the wheel that a project's page offers, on this machine; None when there is none."""
+    """Return the wheel that a project's page offers, or the record of an adopted server, on this machine; None when there is none."""
     folder = channels / channel / "simple" / project
-    found = re.search(r'"(\.\./\.\./files/[0-9a-f]+/[^"#/]+\.whl)#', _page(folder))
+    found = re.search(rf'"(\.\./\.\./files/[0-9a-f]+/[^"#/]+(?:\.whl|{re.escape(RECORD)}))#', _page(folder))
     wheel = (folder / found[1]).resolve() if found else None
     return wheel if wheel and wheel.is_file() else None
 

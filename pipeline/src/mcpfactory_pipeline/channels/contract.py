@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.diff import Change, diff
+from mcpfactory_pipeline.adoption.version import adopted_version
 from mcpfactory_pipeline.base.errors import NotFoundError, ServerError, StateError
 from mcpfactory_pipeline.base.semver import Step, next_version, permits, step_between
 from mcpfactory_pipeline.plan.policy import read_channels
@@ -236,7 +237,12 @@ def read_contract(text: bytes, source: str) -> Contract:
 
 
 def source_version(server: WorkspaceServer) -> str:
-    """Return the version that a server's sources say: `project.version`, or `__version__` of its package; "" when neither."""
+    """Return the version that a server's sources say: `project.version`, or `__version__` of its package; "" when neither.
+
+    For an adopted server it is what was adopted, or what its project or its offers say.
+    """
+    if server.adopted is not None:
+        return adopted_version(server.adopted, server.folder)
     try:
         project = tomllib.loads((server.folder / "pyproject.toml").read_text(encoding="utf-8")).get("project", {})
         if isinstance(version := project.get("version"), str):

@@ -12,16 +12,18 @@ from urllib.parse import urlsplit
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.base.records import JsonRecord
+from mcpfactory_pipeline.channels.contract import source_version
 from mcpfactory_pipeline.clients import edits
+from mcpfactory_pipeline.clients.adopted import channel_of
 from mcpfactory_pipeline.clients.entry import ClientEntry, Launch, Remote, build_entry, merge_entry
 from mcpfactory_pipeline.clients.environment import looks_secret
 from mcpfactory_pipeline.clients.errors import ClientError, UnreadableError
 from mcpfactory_pipeline.clients.files import Home, backups, path_of, read_text, readable_by_others
 from mcpfactory_pipeline.clients.files import replace as replace_text
 from mcpfactory_pipeline.clients.installed import entry_url, starts_server
-from mcpfactory_pipeline.clients.launch import launch
+from mcpfactory_pipeline.clients.launch import SOURCE, launch
 from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile, ConfigFile, Form, find_client
-from mcpfactory_pipeline.workspace.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = [
     "ClientChange",
@@ -119,7 +121,10 @@ def server_target(
         NotFoundError: no such server or channel.
         ClientError: the source does not have it, or a secret would be written.
     """
-    reached, source, version = launch(workspace, workspace.server(server), source, project=project)
+    one = workspace.server(server)
+    if one.adopted is not None and one.adopted.url:
+        return _adopted_url(workspace, one, one.adopted.url, name, source, given=bool(environ))
+    reached, source, version = launch(workspace, one, source, project=project)
     literals, variables = dict(reached.literals), list(reached.variables)
     for pair in environ:
         variable, equals, value = pair.partition("=")
@@ -141,9 +146,21 @@ def server_target(
             variables.append(variable)
     plain = tuple(variable for variable in reached.plain if variable not in {*literals, *variables})
     reached = replace(reached, literals=literals, variables=tuple(variables), plain=plain)
-    one = workspace.server(server)
     return InstallTarget(
         _checked(name or server), reached, source, lambda entry: starts_server(entry, workspace, one), version
+    )
+
+
+def _adopted_url(
+    workspace: Workspace, server: WorkspaceServer, url: str, name: str, source: str, *, given: bool
+) -> InstallTarget:
+    """Return an adopted server that is at a URL. That it was looked at, a channel says; the entry is the URL."""
+    if given:
+        raise ClientError(f"{server.name} is at {url}, and has no process that takes variables", hint="leave out --env")
+    channel, version = channel_of(workspace, server, source, None) if source != SOURCE else ("", "")
+    version = version or source_version(server)
+    return InstallTarget(
+        _checked(name or server.name), Remote(url), channel or SOURCE, lambda entry: entry_url(entry) == url, version
     )
 
 

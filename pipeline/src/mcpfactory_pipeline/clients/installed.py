@@ -27,6 +27,7 @@ __all__ = ["Installed", "entry_url", "installed", "starts_server"]
 _PINNED: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;]+)")
 _CHANNEL: Final = re.compile(r"[^@]+ @ (file://.*/pipeline/channels/([^/]+)/files/[0-9a-f]+/([^/]+\.whl))")
 _SOURCE: Final = ("run", "--workspace")  # `mcpfactory run NAME --workspace FOLDER`
+_OFFERED: Final = ("run", "--channel", "--workspace")  # `mcpfactory run NAME --channel CHANNEL --workspace FOLDER`
 _URLS: Final = ("url", "serverUrl", "httpUrl", "uri")
 
 
@@ -97,7 +98,7 @@ def entry_url(entry: Mapping[str, Any]) -> str:
 def _known(workspace: Workspace, servers: Iterable[WorkspaceServer]) -> list[_KnownServer]:
     found = []
     for server in servers:
-        if (server.folder / "pyproject.toml").exists():
+        if server.adopted is not None or (server.folder / "pyproject.toml").exists():
             package = package_of(server)
             has = recorded_package(workspace, server, package.project)
             found.append(
@@ -123,7 +124,8 @@ def _read_config(
 def _classify(entry: Mapping[str, Any], known: tuple[_KnownServer, ...]) -> tuple[str, str, str, str, str]:
     """Return server, source, version, state and message of an entry."""
     if url := entry_url(entry):
-        return "", "url", "", "other", url
+        one = next((one for one in known if one.server.adopted and one.server.adopted.url == url), None)
+        return (one.server.name, "url", one.package.version, "current", "") if one else ("", "url", "", "other", url)
     words = _command(entry)
     found = _recognised(words, known)
     if found.one is None:
@@ -160,6 +162,10 @@ def _recognised(words: list[str], known: tuple[_KnownServer, ...]) -> _EntryTarg
             return _EntryTarget(_named(wheel_name(file.name), known), match[2], wheel_version(file.name), file)
         if match := _PINNED.fullmatch(word):
             return _EntryTarget(_named(canonicalize_name(match[1]), known), INDEX, match[2])
+    if len(words) >= 7 and (words[-6], words[-4], words[-2]) == _OFFERED:
+        found = _from_source(words[-5], words[-1], known)
+        version = found.one.offered.get(words[-3], "") if found.one else ""
+        return _EntryTarget(found.one, words[-3], version)
     if len(words) >= 5 and (words[-4], words[-2]) == _SOURCE:
         return _from_source(words[-3], words[-1], known)
     return _EntryTarget(None)

@@ -24,6 +24,7 @@ from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import offered_digest, offered_wheel
 from mcpfactory_pipeline.channels.contract import source_version
+from mcpfactory_pipeline.clients.adopted import channel_of, entry_variables
 from mcpfactory_pipeline.clients.entry import PROJECT, Launch
 from mcpfactory_pipeline.clients.errors import ClientError
 from mcpfactory_pipeline.clients.published import query_index, recorded_package
@@ -75,11 +76,13 @@ class _LaunchCommand(NamedTuple):
 
 
 def package_of(server: WorkspaceServer) -> ServerPackage:
-    """Return what the server's `pyproject.toml` says.
+    """Return what the server's `pyproject.toml` says; an adopted one goes by its name in the workspace.
 
     Raises:
         ConfigError: it cannot be read, or does not name the project.
     """
+    if server.adopted is not None:
+        return ServerPackage(server.name, server.name, source_version(server) or "0")
     file = server.folder / "pyproject.toml"
     try:
         project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
@@ -137,6 +140,8 @@ def launch(
         ClientError: it is not there, or could be somebody else's.
         NotFoundError: there is no such channel.
     """
+    if server.adopted is not None:
+        return _adopted(workspace, server, source, project)
     package, report = package_of(server), _report(server)
     source = source or _default_source(workspace, server, package, project)
     if source == SOURCE:
@@ -153,6 +158,23 @@ def launch(
     program, path, before, todo = way.starter
     variables, plain = _variables(report, secret=True), _variables(report, secret=False)
     return Launch(program, path, way.arguments, variables, plain, before=before, todo=todo), source, way.version
+
+
+def _adopted(
+    workspace: Workspace, server: WorkspaceServer, source: str, project: Path | None
+) -> tuple[Launch, str, str]:
+    if source == INDEX:
+        raise ClientError(
+            f"{server.name} was adopted, and no index has it of ours", hint="--from a channel, or --from source"
+        )
+    channel, version = ("", "") if source == SOURCE else channel_of(workspace, server, source, project)
+    way = _from_source(workspace, server, package_of(server), project)
+    program, path, before, todo = way.starter
+    run, name, *rest = way.arguments
+    arguments = (run, name, *(("--channel", channel) if channel else ()), *rest)
+    variables, plain = entry_variables(server, secret=True), entry_variables(server, secret=False)
+    reached = Launch(program, path, arguments, variables, plain, before=before, todo=todo)
+    return reached, channel or SOURCE, version or way.version
 
 
 def _default_source(workspace: Workspace, server: WorkspaceServer, package: ServerPackage, project: Path | None) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from mcpfactory_codegen.naming import variable_prefix
-from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.isolation.environ import PLAIN
 from mcpfactory_pipeline.launch.environment import server_python
 from mcpfactory_pipeline.launch.failure import package_command
@@ -37,9 +37,18 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
     """Return the command that starts the server in its own environment, which is made where it is not there; `web` to serve over HTTP.
 
     Raises:
-        ServerError: when its environment cannot be installed.
+        ServerError: when its environment cannot be installed; for an adopted server that is at a URL, or is to take options.
         StageError: when that could not be made.
     """
+    if server.adopted is not None:
+        if web or arguments:
+            raise ServerError(
+                f"{server.name} was adopted: it starts as its start in mcpfactory.toml says, and takes no options of ours",
+                hint=f"write them into start in servers/{server.name}/mcpfactory.toml",
+            )
+        from mcpfactory_pipeline.launch.adopted import source_command  # noqa: PLC0415 - heavy, and only such servers need it
+
+        return source_command(server)
     return [*package_command(server_python(server, web=web), server.package, server.folder), *arguments]
 
 
@@ -51,6 +60,8 @@ def server_environ(server: WorkspaceServer) -> dict[str, str]:
     """
     named = {*_OF_PROGRAMS, *(f"{SHARED}_{one}" for one in _OF_RUNTIME), *_own_variables(server)}
     kept = {name: value for name, value in os.environ.items() if name in named or name.startswith(_PREFIXES)}
+    if server.adopted is not None:
+        return {name: value for name, value in kept.items() if not name.startswith("PYTHON")}
     parts = [str(server.folder / "src"), os.environ.get("PYTHONPATH", "")]
     return {**kept, "PYTHONPATH": os.pathsep.join(part for part in parts if part)}
 

@@ -8,11 +8,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from mcpfactory_pipeline.base.errors import ServerError
 from mcpfactory_pipeline.isolation.environ import clean_environ
 from mcpfactory_pipeline.launch.command import server_command, server_environ
 from mcpfactory_pipeline.launch.failure import client_failure
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
-from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
+from mcpfactory_runtime.client import Client, ConnectionLostError, HttpError, ProtocolError, connect_http, connect_stdio
 
 __all__ = ["connect_server"]
 
@@ -35,12 +36,16 @@ async def connect_server(
         ServerError: when it does not start, does not speak, or ends meanwhile.
         StageError: when its environment cannot be made.
     """
+    if server.adopted is not None and server.adopted.url:
+        async with _connected(server, server.adopted.url, timeout) as client:
+            yield client
+        return
     command = await asyncio.to_thread(server_command, server)
     try:
         own = (
             server_environ(server)
             if home is None
-            else {**clean_environ(home), "PYTHONPATH": str(server.folder / "src")}
+            else {**clean_environ(home), **({} if server.adopted else {"PYTHONPATH": str(server.folder / "src")})}
         )
         async with connect_stdio(
             command,
@@ -53,3 +58,15 @@ async def connect_server(
             yield client
     except (ConnectionLostError, ProtocolError, TimeoutError) as error:
         raise client_failure(error, server.name) from error
+
+
+@asynccontextmanager
+async def _connected(server: WorkspaceServer, url: str, seconds: float) -> AsyncIterator[Client]:
+    """Connect to a server that was adopted at a URL."""
+    try:
+        async with connect_http(url, timeout=seconds) as client:
+            yield client
+    except (ConnectionLostError, HttpError, ProtocolError, TimeoutError) as error:
+        raise ServerError(
+            f"{server.name} at {url} does not answer as an MCP server: {error}", hint=f"mcpfactory validate --url {url}"
+        ) from error

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_record, source_files
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_files, hash_record, source_files
 from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.base.versions import commit, part_version, python_version, template_version
 from mcpfactory_pipeline.plan.stage import Stage
@@ -16,7 +16,7 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.modelled_files import is_evaluation, model_files
 from mcpfactory_pipeline.workspace.waivers import FILE as WAIVERS
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, waiver_rows
-from mcpfactory_pipeline.workspace.workspace import CASES, CONFIG, WorkspaceServer
+from mcpfactory_pipeline.workspace.workspace import CALLS, CASES, CONFIG, WorkspaceServer
 
 __all__ = [
     "INPUTS",
@@ -24,6 +24,8 @@ __all__ = [
     "SHOWN_FILE",
     "InputReader",
     "fingerprint",
+    "joined_sources",
+    "own_files",
     "provenance",
     "read_inputs",
     "shown_by_state",
@@ -85,12 +87,26 @@ def _generated(subject: InputReader) -> str:
 
 
 def _source(subject: InputReader) -> str:
-    """Return what the wheel is built from; exactly this is copied to the place where it is built."""
-    return subject.hash_all(path for path in subject.files if path.partition("/")[0] not in NOT_BUILT)
+    """Return what the candidate is built from; of a wheel exactly this is copied to the place where it is built."""
+    beside = subject.hash_all(path for path in subject.files if path.partition("/")[0] not in NOT_BUILT)
+    return joined_sources(beside, own_files(subject.server))
+
+
+def joined_sources(beside: str, own: str) -> str:
+    """Return one hash for what stands in a server's folder, and for files of its own elsewhere (`own_files`)."""
+    return beside if own == ABSENT else hash_record({"beside": beside, "own": own})
+
+
+def own_files(server: WorkspaceServer) -> str:
+    """Return the hash of the files of an adopted server that stand elsewhere in the workspace; `none` where there are none."""
+    root = server.folder.parents[1]
+    folder = server.adopted.folder(root) if server.adopted else None
+    return ABSENT if folder is None or server.adopted is None else hash_files(folder, server.adopted.own_files(root))
 
 
 def _tests(subject: InputReader) -> str:
-    return subject.hash_all(source_files(subject.server.folder / "tests"), "tests/")
+    tests = subject.hash_all(source_files(subject.server.folder / "tests"), "tests/")
+    return joined_sources(tests, own_files(subject.server))
 
 
 def _evals(subject: InputReader) -> str:
@@ -130,7 +146,7 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "generated": _generated,
     "source": _source,
     "tests": _tests,
-    "cases": lambda subject: subject.hash(CASES),
+    "cases": lambda subject: subject.hash(CALLS if subject.server.adopted else CASES),
     "report": lambda subject: subject.hash(".mcpfactory/report.json"),
     "waivers": _waivers,
     "evals": _evals,

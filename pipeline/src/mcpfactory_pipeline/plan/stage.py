@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -12,12 +12,24 @@ from typing import Any, Final
 from mcpfactory_pipeline.plan.approval import ApprovalPolicy
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 
-__all__ = ["MEMORY", "OUTCOMES", "RETRIED", "Artifact", "Built", "Stage", "StageInputs", "StageOutputs"]
+__all__ = [
+    "MEMORY",
+    "OUTCOMES",
+    "RECORD",
+    "RETRIED",
+    "Artifact",
+    "Built",
+    "Stage",
+    "StageInputs",
+    "StageOutputs",
+    "offered_name",
+]
 
 # passed and failed are judgements; errored: the machinery broke; interrupted: the process died; inconclusive: nothing can
 # be said. Only errored and interrupted are tried again on their own.
 OUTCOMES: Final = ("passed", "failed", "errored", "interrupted", "inconclusive")
 RETRIED: Final = ("errored", "interrupted")
+RECORD: Final = ".mcp.json"  # how the record of an adopted candidate ends, by which a channel offers it
 MEMORY: Final = 4 * 2**30  # bytes that a stage may use, with all that it started, unless it says otherwise
 
 
@@ -34,6 +46,19 @@ class Artifact:
     def wheel(self) -> Path:
         """The wheel among the files."""
         return next(self.folder / name for name in sorted(self.files) if name.endswith(".whl"))
+
+    @property
+    def offered(self) -> Path:
+        """The file that channels offer it by."""
+        name = offered_name(self.files)
+        assert name is not None  # every candidate has a wheel, or a record
+        return self.folder / name
+
+
+def offered_name(files: Iterable[str]) -> str | None:
+    """Return by which of a candidate's files channels offer it: the record of an adopted server, else the wheel; None for neither."""
+    names = sorted(files)
+    return next((name for end in (RECORD, ".whl") for name in names if name.endswith(end)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +136,7 @@ class Stage:
     it. `timeout` is in seconds, `memory` in bytes, for the stage and all that it starts. `check` says whether its outcome counts at promotion.
     `sandboxed` says that it runs code of the server, which is kept apart as the workspace says, `caller_environ` that it gets all
     environment variables of whoever runs the pipeline. `settings` are passed to `run`, and count as an input. `channel` is
-    the channel that the stage fills, with its policy.
+    the channel that the stage fills, with its policy. `adopted` runs in place of `run` for a server that was adopted.
 
     A stage with an `approval` passes by decisions of people and is never run; one that `awaits` its channel passes when that
     offers the newest candidate. `before` names stages that need this one although they do not say so. `watches` is the last
@@ -138,11 +163,12 @@ class Stage:
     watches: str = ""
     soak: float = 0.0
     rollback: bool = False
+    adopted: Callable[[StageInputs], StageOutputs] | None = None
 
-    @property
-    def reference(self) -> str:
-        """`module:function`, by which another process finds the stage's function."""
-        return f"{self.run.__module__}:{self.run.__qualname__}"
+    def reference(self, *, adopted: bool = False) -> str:
+        """`module:function`, by which another process finds the stage's function; for an adopted server that of its own, where there is one."""
+        run = self.adopted if adopted and self.adopted else self.run
+        return f"{run.__module__}:{run.__qualname__}"
 
     @property
     def stamp(self) -> str:

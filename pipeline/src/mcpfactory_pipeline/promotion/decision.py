@@ -28,7 +28,7 @@ from mcpfactory_pipeline.plan.policy import (
     read_channels,
     unhold_command,
 )
-from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.plan.stage import Stage, offered_name
 from mcpfactory_pipeline.promotion.basis import channel_basis, require_basis
 from mcpfactory_pipeline.promotion.proof import proof_lines
 from mcpfactory_pipeline.promotion.signatures import require_key, sign_decision, unsigned_approvals
@@ -425,9 +425,10 @@ def revive(
 
 
 def projects_of(state: ServerState, channel: str = "", *, candidate: str = "") -> set[str]:
-    """Return the names under which a channel offers a server, or would offer a candidate: those of its wheels."""
+    """Return the names under which a channel offers a server, or would offer a candidate."""
     known = state.candidates.get(candidate or state.channels[channel].candidate)
-    return {wheel_name(file) for file in known.files if file.endswith(".whl")} if known else set()
+    offered = offered_name(known.files) if known else None
+    return {wheel_name(offered)} if offered else set()
 
 
 def _require_approver(decision: Decision, *, lifts: bool = False) -> None:

@@ -11,6 +11,7 @@ from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import is_absent, offer_faults, page_faults, projects_on_page
+from mcpfactory_pipeline.plan.stage import offered_name
 from mcpfactory_pipeline.promotion.decision import projects_of
 from mcpfactory_pipeline.promotion.orphans import find_orphans
 from mcpfactory_pipeline.state.state import ServerState
@@ -55,12 +56,12 @@ def state_faults(workspace: Workspace, state: ServerState) -> list[str]:
     folder, found = channels_folder(workspace), []
     for channel, release in sorted(state.channels.items()):
         known = state.candidates.get(release.candidate)
-        wheel = next((name for name in known.files if name.endswith(".whl")), None) if known else None
-        if known is None or wheel is None or not (folder / channel).is_dir():
+        offered = offered_name(known.files) if known else None
+        if known is None or offered is None or not (folder / channel).is_dir():
             continue
-        if is_absent(folder, channel, wheel_name(wheel), known.files):
+        if is_absent(folder, channel, wheel_name(offered), known.files):
             continue
-        faults = offer_faults(folder, channel, wheel_name(wheel), known.files)
+        faults = offer_faults(folder, channel, wheel_name(offered), known.files)
         found += [f"{channel} does not offer {release.candidate}: {fault}" for fault in faults]
     return found
 

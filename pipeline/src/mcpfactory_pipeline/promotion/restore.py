@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_pipeline.adoption.sources import Sources
 from mcpfactory_pipeline.base.errors import PipelineError, StateError
 from mcpfactory_pipeline.base.git import git_output, git_text
 from mcpfactory_pipeline.base.hashing import hash_files, source_files
@@ -24,7 +25,9 @@ from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import (
+    BuiltCandidate,
     artifact_of,
+    build_adopted_candidate,
     build_candidate,
     channels_folder,
     publish_candidate,
@@ -32,7 +35,7 @@ from mcpfactory_pipeline.channels.candidate import (
     verify_files,
 )
 from mcpfactory_pipeline.channels.channel import offer_faults, page_faults, withdraw
-from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
+from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT, joined_sources, own_files
 from mcpfactory_pipeline.plan.isolation import isolation_settings
 from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.plan.stage import Artifact
@@ -41,8 +44,9 @@ from mcpfactory_pipeline.promotion.offers import ghost_pages
 from mcpfactory_pipeline.promotion.soundness import require_sound
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.adopted import read_adopted
 from mcpfactory_pipeline.workspace.broken import BrokenServer, contain
-from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, WorkspaceServer, read_toml
 
 __all__ = ["restore", "restore_candidate"]
 
@@ -143,7 +147,7 @@ def _restore(
     about = (server.name, channel, candidate)
     if artifact is None:
         return Restored(*about, "missing", "the state no longer knows its files", "mcpfactory pipeline verify")
-    folder, project = channels_folder(workspace), wheel_name(artifact.wheel.name)
+    folder, project = channels_folder(workspace), wheel_name(artifact.offered.name)
     if not offer_faults(folder, channel, project, artifact.files) and not page_faults(folder, channel, RUNTIME):
         return Restored(*about, "there")
     restored = replace(
@@ -189,7 +193,7 @@ def _rebuild(
 ) -> str:
     """Build a candidate again; return the words for where its sources were. Raises `StateError` when that is not possible."""
     known, copy = state.candidates[artifact.id], f"pipeline/artifacts/{server.name}/{artifact.id}/"
-    wheel = artifact.wheel.name
+    wheel = artifact.offered.name
     wanted = known.inputs.get("source", "")
     with _sources(server, wanted) as (folder, words):
         if folder is None:
@@ -202,8 +206,7 @@ def _rebuild(
             return words
         with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
             try:
-                backend, kept_apart = str(known.facts.get("backend", "")), isolation_settings(workspace.settings)
-                built = build_candidate(folder, Path(work), backend=backend, settings=kept_apart)
+                built = _built_again(workspace, server, folder, Path(work), str(known.facts.get("backend", "")))
             except ProgramRefusedError as error:
                 raise StateError(f"{wheel} does not build from {words}: {error}", hint=f"copy {copy}") from error
             if any(built.files.get(name) != content for name, content in artifact.files.items()):
@@ -217,10 +220,22 @@ def _rebuild(
     return words
 
 
+def _built_again(
+    workspace: Workspace, server: WorkspaceServer, folder: Path, work: Path, backend: str
+) -> BuiltCandidate:
+    """Build a server from the folder that has its sources, as its kind is built."""
+    kept_apart, config = isolation_settings(workspace.settings), read_toml(folder / CONFIG)
+    adopted = read_adopted(folder / CONFIG, config)
+    if adopted is None:
+        return build_candidate(folder, work, backend=backend, settings=kept_apart)
+    return build_adopted_candidate(Sources(server.name, adopted, folder, workspace.root, work, kept_apart), config)
+
+
 @contextlib.contextmanager
 def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None, str]]:
     """Yield a folder whose sources have the wanted hash, and where they are from; None when there is none."""
-    if _hash(server.folder) == wanted:
+    own = own_files(server)
+    if _hash(server.folder, own) == wanted:
         yield server.folder, f"servers/{server.name}"
         return
     for commit in git_text(server.folder, "log", f"--max-count={_COMMITS}", "--format=%H", "--", ".").split():
@@ -235,11 +250,11 @@ def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None
                     files.extractall(work)  # noqa: S202 - see above
             except tarfile.TarError:  # a link that leads out of the folder: such sources never became a candidate
                 continue
-            if _hash(Path(work)) == wanted:
+            if _hash(Path(work), own) == wanted:
                 yield Path(work), f"commit {commit[:12]}"
                 return
     yield None, ""
 
 
-def _hash(folder: Path) -> str:
-    return hash_files(folder, source_files(folder, without=NOT_BUILT))
+def _hash(folder: Path, own: str) -> str:
+    return joined_sources(hash_files(folder, source_files(folder, without=NOT_BUILT)), own)

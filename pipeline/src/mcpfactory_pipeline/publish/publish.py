@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
+from mcpfactory_pipeline.adoption.kinds import KINDS
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, StateError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.hashing import hash_bytes
@@ -129,11 +130,16 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
 
     Raises:
         NotFoundError: there is no such server or channel.
-        PublishError: the channel offers nothing, or the server is retired.
+        PublishError: the channel offers nothing, or the server is retired, or was adopted.
         RefusedError: `verify` would refuse the server.
         StateError: the candidate's bytes are not on this machine.
     """
-    workspace.server(server)
+    if (adopted := workspace.server(server).adopted) is not None:
+        whose = KINDS[adopted.kind].upstream or "its own project, by its own tools"
+        raise PublishError(
+            f"{server} was adopted: what runs is published by {whose}",
+            hint=f"mcpfactory install {server} --client CLIENT brings what a channel offers to people here",
+        )
     find_channel(read_channels(workspace), channel)
     require_sound(workspace, server)
     state = Store(workspace).state(server)

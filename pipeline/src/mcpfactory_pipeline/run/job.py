@@ -29,13 +29,13 @@ __all__ = ["make_job", "run_job"]
 SCHEMA: Final = 1
 
 
-def make_job(stage: Stage, inputs: StageInputs) -> dict[str, Any]:
-    """Return the job as plain data."""
+def make_job(stage: Stage, inputs: StageInputs, *, adopted: bool = False) -> dict[str, Any]:
+    """Return the job as plain data; that of an adopted server runs what the stage has for those."""
     limits = {"timeout": stage.timeout, "memory": stage.memory}
     return {
         "job": SCHEMA,
         "stage": stage.name,
-        "run": stage.reference,
+        "run": stage.reference(adopted=adopted),
         "limits": limits,
         "environ": "caller" if stage.caller_environ else "reduced",
         "inputs": inputs.to_json(),

@@ -270,7 +270,9 @@ class Runner:
                 rejection=state.sent_back.get(stage.name, {}).get("reason", ""),
             )
             baseline = take_baseline(self.store, server.name)
-            outputs = self.executor.run(make_job(stage, inputs), log=self._log(server, stage))
+            outputs = self.executor.run(
+                make_job(stage, inputs, adopted=server.adopted is not None), log=self._log(server, stage)
+            )
             return self._checked(server, stage, baseline, outputs)
         except OSError as error:
             return StageOutputs("errored", f"{error.strerror}: {error.filename}; hint: free space, or make it writable")

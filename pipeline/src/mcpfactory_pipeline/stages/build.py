@@ -10,6 +10,7 @@ from mcpfactory_pipeline.build.wheels import wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate, store_candidate
 from mcpfactory_pipeline.isolation.levels import AUTO, find_level
 from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.stages import adopted
 from mcpfactory_pipeline.workspace.coverage import source_facts
 
 __all__ = ["STAGE"]
@@ -44,4 +45,5 @@ STAGE: Final = Stage(
     run=run,
     timeout=600,
     sandboxed=True,
+    adopted=adopted.build,
 )

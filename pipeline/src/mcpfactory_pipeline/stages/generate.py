@@ -7,6 +7,7 @@ from typing import Any, Final
 from mcpfactory_codegen.servers.lock import Lock, LockError
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.stages import adopted
 from mcpfactory_pipeline.workspace.coverage import coverage
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -62,4 +63,5 @@ STAGE: Final = Stage(
     version=2,
     run=run,
     timeout=300,
+    adopted=adopted.generate,
 )

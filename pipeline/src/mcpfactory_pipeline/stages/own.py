@@ -120,7 +120,7 @@ def run_command(inputs: StageInputs) -> StageOutputs:
         "MCPFACTORY_SERVER": inputs.server,
         "MCPFACTORY_SERVER_FOLDER": str(inputs.folder),
         "MCPFACTORY_CANDIDATE": inputs.candidate.id if inputs.candidate else "",
-        "MCPFACTORY_WHEEL": str(inputs.candidate.wheel) if inputs.candidate else "",
+        "MCPFACTORY_WHEEL": str(inputs.candidate.offered) if inputs.candidate else "",
         "MCPFACTORY_REPORTS": str(inputs.keep),
         "MCPFACTORY_REJECTION": inputs.rejection,
     }

@@ -18,6 +18,7 @@ from mcpfactory_pipeline.isolation.levels import AUTO, NONE, find_level
 from mcpfactory_pipeline.isolation.sandbox import Sandbox, make_sandbox
 from mcpfactory_pipeline.launch.failure import STARTERS, diagnose_start, one_line, package_command
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.stages import adopted
 from mcpfactory_pipeline.stages.tested import (
     PLUGIN,
     Observed,
@@ -189,4 +190,5 @@ STAGE: Final = Stage(
     timeout=900,
     check=True,
     sandboxed=True,
+    adopted=adopted.test,
 )

@@ -5,26 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StageError
-from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for_validate
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.isolation.sandbox import make_sandbox
 from mcpfactory_pipeline.launch.failure import STARTERS, diagnose_start, one_line
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.stages import adopted
+from mcpfactory_pipeline.stages.verdict import keep_report, summarise
 from mcpfactory_pipeline.workspace.waivers import read_waiver_policy, read_waivers
 from mcpfactory_runtime.server.generated.search_mode import CALLS
-
-if TYPE_CHECKING:
-    from mcpfactory_pipeline.checks.report import Report
 
 __all__ = ["STAGE"]
 
 _SHOWN: Final = 3  # files that a message names
-_CRITICAL: Final = 5  # the worst severity (docs/reference/rules.md)
 
 
 def run(inputs: StageInputs) -> StageOutputs:
@@ -40,7 +37,6 @@ def run(inputs: StageInputs) -> StageOutputs:
     except ProgramRefusedError as error:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
     from mcpfactory_pipeline.checks import ValidationTarget, validate  # noqa: PLC0415 - heavy, and only this job needs it
-    from mcpfactory_pipeline.checks.formats import FORMATS  # noqa: PLC0415 - as above
     from mcpfactory_pipeline.checks.source import FULL_TOOL_SET, with_locations  # noqa: PLC0415 - as above
 
     cases = inputs.folder / "tests" / "_generated" / "cases.json"
@@ -60,47 +56,17 @@ def run(inputs: StageInputs) -> StageOutputs:
     policy, waivers = read_waiver_policy(inputs.settings.get("waivers", {})), read_waivers(inputs.folder)
     report = asyncio.run(validate(target, waivers=waivers, policy=policy, evaluations=evaluations))
     report = with_locations(report, inputs.root, inputs.folder)
-    inputs.keep.mkdir(parents=True, exist_ok=True)
-    for form in FORMATS.values():
-        text = form.write(report).replace(str(inputs.root), ".")
-        (inputs.keep / form.file).write_text(text, encoding="utf-8")
     tools = [*report.listed, *_searched_tools(report.listed, candidate.folder)]
-    (inputs.keep / contract.FILE).write_text(contract.contract_text(tools, candidate.version), encoding="utf-8")
-    print(report.to_text())  # noqa: T201 - stdout of a job is the log of its stage
-    message = _message(report)
+    keep_report(inputs, report, tools)
+    gates = report.failed_gates  # those that could not be checked, too
+    message, summary = summarise(inputs, report, tools, level=sandbox.level.name, gates=gates)
     if any(finding.rule == "startup.starts" for finding in report.findings):
         mistake = diagnose_start(environment.python, inputs.package, inputs.folder, sandbox=sandbox)
         message = f"the server does not start: {one_line(mistake)}" if mistake else message
-    critical = sum(finding.severity == _CRITICAL for finding in report.findings)
-    summary = {
-        "score": report.score,
-        "findings": len(report.findings),
-        "critical": critical,
-        **_waived(report),
-        "gates": list(report.failed_gates),  # those that could not be checked, too
-        "measured": dict(report.measured),
-        "isolation": sandbox.level.name,
-        "contract": contract.count_breaking_changes(tools, inputs.artifacts / inputs.server, candidate.id),
-    }
     if changes := environment.changes():
         shown = ", ".join(changes[:_SHOWN])
         return StageOutputs("failed", f"the server changed what is installed while it was checked: {shown}", summary)
     return StageOutputs("passed" if report.passed else "failed", message, summary)
-
-
-def _waived(report: Report) -> dict[str, Any]:
-    """Return how many findings were waived, and of which rules; nothing where none was."""
-    rules = sorted({entry.rule for entry in report.waived})
-    return {"waived": len(report.waived), "waived_rules": rules} if rules else {}
-
-
-def _message(report: Report) -> str:
-    """Say in a line how the checks ended."""
-    gates = f"; closed: {', '.join(report.failed_gates)}" if report.failed_gates else ""
-    refused = sum(one.state == "not allowed" for one in report.waivers)
-    ignored = f"; {pluralize(refused, 'waiver')} not allowed by policy" if refused else ""
-    found = pluralize(len(report.findings), "finding")
-    return f"score {report.score}{report.waived_words}, {found}{gates}{ignored}"
 
 
 def _searched_tools(listed: Sequence[Any], folder: Path) -> Sequence[Any]:
@@ -121,4 +87,5 @@ STAGE: Final = Stage(
     timeout=600,
     check=True,
     sandboxed=True,
+    adopted=adopted.validate,
 )

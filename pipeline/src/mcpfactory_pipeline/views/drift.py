@@ -79,12 +79,12 @@ def find_drift(
         server: the server.
         state: where it stands.
         inputs: what its stages read now.
-        refresh: also read the document's URL again.
+        refresh: also read the document's URL again, and ask where an adopted server came from.
     """
     if state.retired:
         return []
     case = _DriftInputs(workspace, server, state, inputs)
-    finders = (*_FINDERS, _upstream) if refresh else _FINDERS
+    finders = (*_FINDERS, _upstream, _adopted) if refresh else _FINDERS
     return [drift for finder in finders for drift in finder(case)]
 
 
@@ -244,6 +244,16 @@ def _upstream(case: _DriftInputs) -> Iterator[Drift]:
             yield from _refreshed(case, document)
 
 
+def _adopted(case: _DriftInputs) -> Iterator[Drift]:
+    """Ask whether an adopted server is still what was adopted."""
+    if case.server.adopted is None:
+        return
+    from mcpfactory_pipeline.adoption.watch import watch  # noqa: PLC0415 - heavy, and only asked for by --refresh
+
+    for one in watch(case.server):
+        yield Drift(one.kind, one.message, one.means, one.command)
+
+
 def _refreshed(case: _DriftInputs, document: WorkspaceDocument) -> Iterator[Drift]:
     from mcpfactory_codegen.read.document import DocumentError, load  # noqa: PLC0415 - heavy, and only asked for by --refresh
     from mcpfactory_codegen.servers.layout import document_files  # noqa: PLC0415 - as above
@@ -264,7 +274,10 @@ def _refreshed(case: _DriftInputs, document: WorkspaceDocument) -> Iterator[Drif
 _FINDERS: Final[tuple[Callable[[_DriftInputs], Iterator[Drift]], ...]] = (
     _document, _edited, _readme, _template, _moved, _behind, _channel, _live,
 )  # fmt: skip
-KINDS: Final = ("document", "edited", "readme", "template", "moved", "behind", "channel", "live", "source", "gone")
+KINDS: Final = (
+    "document", "edited", "readme", "template", "moved", "behind", "channel", "live", "source", "gone",
+    "version", "replaced", "offers",
+)  # fmt: skip
 
 
 def _digest(file: Path) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from mcpfactory_codegen.servers.keys import SERVER_FIELDS, unread
 from mcpfactory_codegen.text import listed, nearest
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, WorkspaceError
+from mcpfactory_pipeline.workspace.adopted import Adopted, read_adopted
 from mcpfactory_pipeline.workspace.broken import BrokenServer, explain_broken
 from mcpfactory_pipeline.workspace.keys import unknown_setting
 
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 CONFIG: Final = "mcpfactory.toml"
+CALLS: Final = "tests/calls.json"  # the same for an adopted server: calls that must work
 CASES: Final = "tests/_generated/cases.json"  # in a server's folder
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -45,7 +47,7 @@ class WorkspaceDocument:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceServer:
-    """One server of a workspace, with its API documents; it may have none."""
+    """One server of a workspace, with its API documents; it may have none. One that was adopted says how it is built and started."""
 
     name: str
     folder: Path
@@ -53,6 +55,7 @@ class WorkspaceServer:
     template: str
     documents: tuple[WorkspaceDocument, ...]
     config: Mapping[str, Any]
+    adopted: Adopted | None = None
 
     @property
     def document(self) -> Path | None:
@@ -219,8 +222,8 @@ def _read_server(folder: Path) -> WorkspaceServer:
             f"{file}: server.name is {values['name']!r}, but the folder is {folder.name!r}",
             hint=f'mcpfactory rename {values["name"]} {folder.name}, if the folder was moved; else write name = "{folder.name}" into it',
         )
-    package = values["package"]
-    if not all(part.isidentifier() for part in package.split(".")):
+    package, adopted = values["package"], read_adopted(file, config)
+    if adopted is None and not all(part.isidentifier() for part in package.split(".")):
         raise ConfigError(
             f"{file}: server.package {package!r} is no import name", hint=f'package = "{_suggest_package(folder.name)}"'
         )
@@ -231,6 +234,7 @@ def _read_server(folder: Path) -> WorkspaceServer:
         template=values["template"],
         documents=tuple(one for api in apis if (one := _document(file, api)) is not None),
         config=config,
+        adopted=adopted,
     )
 
 

@@ -3,11 +3,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mcpfactory import complete, output
+from mcpfactory.exits import Exit
 from mcpfactory.options import Host, Http, Mode, Name, Port, Root, workspace_in
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
 def run(
@@ -21,6 +26,15 @@ def run(
     mode: Mode = "",
     profile: Annotated[str, typer.Option(help="Which tools of a generated server: full, read-only or your own.")] = "",
     dialect: Annotated[str, typer.Option(help="For clients with limits: standard, plain or flat.")] = "",
+    channel: Annotated[
+        str,
+        typer.Option(
+            "--channel",
+            metavar="CHANNEL",
+            help="As this channel offers it, for a server that was adopted.",
+            autocompletion=complete.channels,
+        ),
+    ] = "",
     workspace: Root = None,
 ) -> None:
     """Start a server: MCP on stdin and stdout, or over HTTP."""
@@ -34,9 +48,24 @@ def run(
         f"--{key}={value}" for key, value in (("mode", mode), ("profile", profile), ("dialect", dialect)) if value
     ]
     web = ["--http", "--host", host, "--port", str(port), *(["--open"] if open_ else [])] if http else []
-    command = server_command(server, *chosen, *web, web=http)
+    command = (
+        _offered(space, server, channel, chosen + web) if channel else server_command(server, *chosen, *web, web=http)
+    )
     environ = server_environ(server)
     if os.name == "nt":  # Windows cannot replace a process
         sys.exit(subprocess.run(command, env=environ, check=False).returncode)
     sys.stdout.flush()
     os.execve(command[0], command, environ)  # noqa: S606 - the server takes this process's place: its pipes, its signals
+
+
+def _offered(workspace: Workspace, server: WorkspaceServer, channel: str, options: list[str]) -> list[str]:
+    """Return the command that starts an adopted server as a channel offers it."""
+    from mcpfactory_pipeline.launch.adopted import channel_command
+
+    if server.adopted is None or options:
+        output.fail(
+            "--channel is for servers that were adopted, and takes no other options",
+            f"mcpfactory run {server.name}, or mcpfactory install {server.name} --from {channel} --client CLIENT",
+            Exit.USAGE,
+        )
+    return channel_command(workspace, server, channel)

@@ -15,6 +15,7 @@ __all__ = ["LISTS", "SERVER_FIELDS", "unread"]
 LISTS: Final = ("include_tags", "include_paths", "include_operations", "include_methods")
 SERVER_FIELDS: Final[Mapping[str, Collection[str] | None]] = {
     "server": ("name", "package", "template", "mode", "profile", "dialect", "environment"),
+    "adopted": None,
     "api": ("label", "document", "source", "credentials", "allow_private", *LISTS, "overlays"),
     "credentials": ("parameters", "arguments"),
     "answers": None,

@@ -42,6 +42,7 @@ class Child:
         name: of the server.
         command: gives what starts it on stdio, and makes its environment where it must; called beside the event loop.
         environ: all that its process has.
+        url: where it is, if it is not started here; `command` is then not asked.
         idle: seconds without a call after which it is stopped.
         on_started: called with each start and its client, beside the calls.
         on_log: called with each log message of the server, and the calls in flight.
@@ -53,6 +54,7 @@ class Child:
         command: Callable[[], Sequence[str]],
         environ: Mapping[str, str],
         *,
+        url: str = "",
         idle: float,
         on_started: Callable[[Child, Client], Awaitable[None]],
         on_log: Callable[[Sequence[Context], Json], None],
@@ -63,6 +65,7 @@ class Child:
         self.condition: Condition = "asleep"
         self.since = format_time(utc_now())
         self._command, self._environ, self._idle = command, environ, idle
+        self._url = url
         self._on_started, self._on_log = on_started, on_log
         self._client: Client | None = None
         self._starting = asyncio.Lock()
@@ -177,20 +180,10 @@ class Child:
             self._set_condition("starting")
             self.starts += 1
             try:
-                command = await asyncio.to_thread(self._command)
+                client = await self._new_client()
             except asyncio.CancelledError:
                 self._set_condition("asleep")
                 raise
-            client = Client.connect_stdio(
-                command,
-                self._environ,
-                inherit=False,
-                timeout=_START_TIMEOUT,
-                probe_timeout=_START_TIMEOUT,
-                notified=self._notified,
-                capabilities={},
-                kept=0,
-            )
             try:
                 await client.__aenter__()
             except McpError as error:
@@ -202,6 +195,18 @@ class Child:
             self._set_condition("awake")
             self._spawn(self._on_started(self, client))
             return client
+
+    async def _new_client(self) -> Client:
+        options: dict[str, Any] = {
+            "timeout": _START_TIMEOUT,
+            "probe_timeout": _START_TIMEOUT,
+            "notified": self._notified,
+            "capabilities": {},
+            "kept": 0,
+        }
+        if self._url:
+            return Client.connect_http(self._url, **options)
+        return Client.connect_stdio(await asyncio.to_thread(self._command), self._environ, inherit=False, **options)
 
     def _wait_idle(self) -> None:
         """Stop the server when it has been idle for its time from now on. The timer of an earlier call goes on, and looks then."""

@@ -77,6 +77,7 @@ class Gateway:
                     "MCPFACTORY_MODE": "full",
                     **dict.fromkeys((*unset, SHARED_ADDRESS, "MCPFACTORY_STATE_KEY"), ""),
                 },
+                url=one.adopted.url if one.adopted else "",
                 idle=idle,
                 on_started=self._update_listing,
                 on_log=self._forward_log,

@@ -109,6 +109,8 @@ def _contract(workspace: Workspace, server: WorkspaceServer) -> tuple[Mapping[st
 
 def _manifest(server: WorkspaceServer) -> tuple[list[Json] | None, set[str]]:
     """Return the generated tools that the server offers, and the names of those that its profile leaves out."""
+    if server.adopted is not None:
+        return None, set()
     folder = server.folder / "src" / Path(*server.package.split(".")) / "_generated"
     registry = Registry()
     environ = {"MCPFACTORY_MODE": "full"} | {k: v for k, v in os.environ.items() if k == "MCPFACTORY_PROFILE"}

@@ -1,0 +1,115 @@
+"""`mcpfactory adopt`: a server that exists comes into the workspace as it is."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from mcpfactory import output
+from mcpfactory.exits import Exit
+from mcpfactory.options import AsJson, DryRun, Yes, workspace_in
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.adoption.proposal import AdoptionProposal
+
+_What = Annotated[
+    str,
+    typer.Argument(
+        metavar="[SERVER]",
+        help="A folder with a project, a program, pypi:NAME==VERSION, npm:NAME@VERSION, or the URL of a server.",
+    ),
+]
+_Constraint = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--constraint",
+        metavar="REQUIREMENT",
+        help="A version that a dependency must have (mcp<2), with pypi:; repeatable.",
+    ),
+]
+
+
+def adopt(
+    what: _What = "",
+    command: Annotated[
+        str, typer.Option(help="A command that starts a server on stdio, with the files that it runs.")
+    ] = "",
+    name: Annotated[str, typer.Option(help="Its name here; made from that of the package or the host.")] = "",
+    start: Annotated[
+        str, typer.Option(help="How it starts, or the arguments of its program, where that is not to be seen.")
+    ] = "",
+    test: Annotated[str, typer.Option(help="The command of its own tests, where that is not to be seen.")] = "",
+    env: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A variable that it reads, besides those that its code names; repeatable."),
+    ] = None,
+    constraint: _Constraint = None,
+    copy: Annotated[
+        bool, typer.Option("--copy", help="Copy what stands outside of the workspace into the server's folder.")
+    ] = False,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take a server that exists into the workspace, as it is; what would be written is shown first."""
+    from mcpfactory_pipeline.adoption.proposal import propose, write_proposal
+    from mcpfactory_pipeline.adoption.recognise import Wish, recognise
+
+    workspace = workspace_in()
+    wish = Wish(what, command, name, start, test, tuple(env or ()), tuple(constraint or ()), copy, Path.cwd())
+    proposal = propose(workspace, recognise(workspace, wish), name)
+    if not as_json:
+        _print_proposal(proposal)
+    if not dry_run and not yes and proposal.changes:
+        _ask(as_json=as_json)
+    written = [] if dry_run else write_proposal(workspace, proposal)
+    if as_json:
+        output.data({**proposal.to_json(), "written": written, "dry_run": dry_run})
+    elif not dry_run:
+        _print_written(proposal, written)
+
+
+def _ask(*, as_json: bool) -> None:
+    """End the command unless a person wants it."""
+    if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        output.fail("it is written only after a yes", "add --yes, or --dry-run to look at it", Exit.USAGE)
+    if not typer.confirm("Write it?", err=True):
+        output.fail("nothing was written", "mcpfactory adopt --help", Exit.NO)
+
+
+_LONGEST: Final = 60  # lines of a file that are shown
+
+
+def _print_proposal(proposal: AdoptionProposal) -> None:
+    for sentence in proposal.recognised.found:
+        output.line(sentence)
+    for note in proposal.recognised.notes:
+        output.note(f"note: {note}")
+    for one in proposal.files:
+        output.line()
+        lines = one.diff().splitlines()
+        output.line(
+            f"{one.path}: {one.change}" + (f", {one.after.count(chr(10))} lines" if one.change == "new" else "")
+        )
+        shown = one.after.splitlines() if one.change == "new" else lines[2:]
+        if one.path.endswith(".toml") or (one.change == "changed" and len(shown) <= _LONGEST):
+            for text in shown:
+                output.line(f"  {text}")
+        elif one.change == "changed":
+            added, gone = (sum(text.startswith(sign) for text in shown) for sign in "+-")
+            output.line(f"  {added} lines are new, {gone} are gone")
+    if proposal.copies:
+        output.line()
+        output.line(f"servers/{proposal.server}/: {len(proposal.copies)} files are copied")
+
+
+def _print_written(proposal: AdoptionProposal, written: list[str]) -> None:
+    output.line()
+    if not written:
+        output.line(f"{proposal.server} is adopted as it is already: nothing was written")
+        return
+    output.line(f"adopted {proposal.server}: wrote {len(written)} files below servers/{proposal.server}/")
+    output.note(f"next: mcpfactory pipeline run {proposal.server}")

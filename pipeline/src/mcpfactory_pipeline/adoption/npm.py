@@ -1,0 +1,182 @@
+"""Packages of an npm registry: the tarball of a version by its integrity, and a lock of all that it depends on.
+
+No script of a package is run: every call of npm has `--ignore-scripts`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
+from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, npm_environ
+
+__all__ = [
+    "QUIET_NPM",
+    "collect",
+    "fetch_tarball",
+    "find_npm",
+    "integrity",
+    "make_tree",
+    "newest_version",
+    "node_paths",
+    "package_text",
+    "run_npm",
+    "tree_lock",
+    "tree_program",
+]
+
+_QUIET: Final = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
+QUIET_NPM: Final = {"npm_config_update_notifier": "false"}  # for npm in a sandbox, which asks nobody for news
+_LOCKED: Final = ("--package-lock-only", "--omit-lockfile-registry-resolved", "--omit=dev")
+_PATIENCE: Final = 300  # seconds
+_MACHINERY_BROKE: Final = re.compile(
+    r"\b(E?NOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENOSPC|ENETUNREACH|ERR_SOCKET_TIMEOUT|FETCH_ERROR|E50\d|E429)\b|network"
+)
+_TARBALL: Final = "package.tgz"  # the tarball's name in a candidate, which its lock refers to
+
+
+def find_npm() -> str:
+    """Return the program.
+
+    Raises:
+        StageError: it is not on this machine.
+    """
+    found = shutil.which("npm")
+    if found is None:
+        raise StageError(
+            "npm is not on this machine, which servers of Node.js are fetched with", hint="install Node.js"
+        )
+    return found
+
+
+def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
+    """Run npm without scripts of packages and return what it wrote to stdout; all of it goes to the log, if there is one.
+
+    Raises:
+        ProgramRefusedError: npm says no to what it was given.
+        StageError: it could not do its work (no network, no space), or is not on this machine.
+    """
+    command = [find_npm(), *arguments, *_QUIET]
+    if log:
+        print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+    try:
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            env=npm_environ(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise StageError(
+            f"npm {arguments[0]} did not end: {error}", hint="run again when the registry answers"
+        ) from error
+    if log:
+        print(done.stdout + done.stderr, end="", flush=True)  # noqa: T201 - as above
+    if done.returncode == 0:
+        return done.stdout
+    said = last_lines(
+        re.sub(r"(?m)^npm error (A complete log of|code ).*$|^npm (error|warn) ?|https?://\S+", "", done.stderr)
+    )
+    if _MACHINERY_BROKE.search(done.stderr) and not re.search(r"\bE40\d\b", done.stderr):
+        raise StageError(f"npm {arguments[0]} broke: {said}", hint="run again when the cause is gone")
+    raise ProgramRefusedError(said or f"npm {arguments[0]} ended with exit {done.returncode}")
+
+
+def integrity(data: bytes) -> str:
+    """Return the hash of a tarball as npm writes it."""
+    return f"sha512-{base64.b64encode(hashlib.sha512(data).digest()).decode()}"
+
+
+def fetch_tarball(spec: str, work: Path, *, log: bool = True) -> tuple[dict[str, Any], bytes]:
+    """Return what npm says of a package, and its tarball, whose bytes have the integrity that it says.
+
+    Raises as `run_npm` does.
+    """
+    said = json.loads(run_npm("pack", spec, "--json", "--pack-destination", str(work), cwd=work, log=log))
+    about: dict[str, Any] = said[0] if isinstance(said, list) else next(iter(said.values()))
+    data = (work / Path(str(about["filename"])).name).read_bytes()
+    if about.get("integrity") and about["integrity"] != integrity(data):
+        raise ProgramRefusedError(
+            f"{spec} has the integrity {integrity(data)}, and the registry says {about['integrity']}"
+        )
+    return about, data
+
+
+def newest_version(package: str, work: Path) -> str:
+    """Return the version that the registry gives to who asks for none. Raises as `run_npm` does."""
+    return str(json.loads(run_npm("view", package, "version", "--json", cwd=work, log=False)))
+
+
+def package_text(package: str) -> str:
+    """Return the `package.json` of the tree that a candidate is started from: it depends on the one tarball."""
+    return json.dumps({"private": True, "dependencies": {package: f"file:{_TARBALL}"}}, indent=2) + "\n"
+
+
+def tree_lock(package: str, tarball: bytes, work: Path) -> str:
+    """Return a lock of the tree of a tarball, for every platform: versions and integrities, and no address. Raises as `run_npm` does."""
+    tree = work / "tree"
+    tree.mkdir()
+    (tree / _TARBALL).write_bytes(tarball)
+    (tree / "package.json").write_text(package_text(package), encoding="utf-8")
+    run_npm("install", *_LOCKED, cwd=tree, log=False)
+    return (tree / LOCKS["node"]).read_text(encoding="utf-8")
+
+
+def collect(sources: Sources) -> Collected:
+    """Return the tarball of the version that was adopted, by its integrity, and the lock."""
+    adopted = sources.adopted
+    _, data = fetch_tarball(f"{adopted.package}@{adopted.version}", sources.work, log=sources.log)
+    if integrity(data) != adopted.hash:
+        raise ProgramRefusedError(
+            f"the registry has {adopted.package} {adopted.version} with the integrity {integrity(data)}, and {adopted.hash} was adopted: it was replaced"
+        )
+    lock = sources.lock("node")
+    rows = json.loads(lock)["packages"]
+    if rows.get(f"node_modules/{adopted.package}", {}).get("integrity") != adopted.hash:
+        raise ProgramRefusedError(
+            f"{LOCKS['node']} is not of {adopted.package} {adopted.version}: mcpfactory adopt npm:{adopted.package}@{adopted.version} writes both anew"
+        )
+    files = {_TARBALL: data, "package.json": package_text(adopted.package).encode(), LOCKS["node"]: lock}
+    return Collected(adopted.package, adopted.version, files, {"pinned": adopted.hash})
+
+
+def make_tree(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
+    """Install the tree of a candidate in `place`, each package by the integrity in its lock. Raises as `run_npm` does."""
+    for name in names:
+        shutil.copyfile(files / name, place / name)
+    run_npm("ci", "--omit=dev", cwd=place, log=log)
+
+
+def tree_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
+    """Return the command line in a tree: its first word is a program of the package, or one of this machine (`node`)."""
+    program = place / "node_modules" / ".bin" / start[0]
+    if program.exists():
+        return ("node", str(program.resolve()), *start[1:]) if _is_script(program) else (str(program), *start[1:])
+    return tuple(start)
+
+
+def _is_script(program: Path) -> bool:
+    with program.open("rb") as stream:
+        first = stream.readline(200)
+    return first.startswith(b"#!") and b"node" in first
+
+
+def node_paths() -> tuple[Path, ...]:
+    """Return where this machine's Node.js is, as a sandbox has to be able to read it."""
+    found = shutil.which("node")
+    return (Path(found).resolve().parents[1],) if found else ()

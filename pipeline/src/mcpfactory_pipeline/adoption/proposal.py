@@ -1,0 +1,252 @@
+"""What an adoption would write: the files of `servers/<name>`, each with what it holds now. Nothing is written before a person saw it."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import shutil
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.workspace.adopted import KINDS, read_adopted
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, is_name, read_toml
+
+__all__ = ["AdoptionProposal", "ProposedFile", "Recognised", "propose", "server_name", "write_proposal"]
+
+_ORDER: Final = (
+    "kind",
+    "package",
+    "version",
+    "hash",
+    "url",
+    "path",
+    "start",
+    "files",
+    "build",
+    "test",
+    "report",
+    "constraints",
+)
+_PERSONS: Final = ("start", "files", "build", "test", "report")  # fields that a person may have written otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """What was found: the kind, a name for it, the fields of `[adopted]`, and the files beside `mcpfactory.toml`.
+
+    `environment` are variables that its code names, `found` what was recognised, in sentences, `copied` files to be copied
+    (path below the server's folder → where from), `notes` what a person should know. `decided` are fields that the person gave:
+    only they take the place of what a person may have written into the file of a server that was adopted before.
+    """
+
+    kind: str
+    name: str
+    table: Mapping[str, Any]
+    files: Mapping[str, str] = field(default_factory=dict)
+    environment: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    copied: Mapping[str, Path] = field(default_factory=dict)
+    decided: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedFile:
+    """A file that would be written: its path in the workspace, what it holds now (None: it is new), and what it would hold."""
+
+    path: str
+    before: str | None
+    after: str
+
+    @property
+    def change(self) -> str:
+        """`new`, `changed` or `same`."""
+        return "new" if self.before is None else "same" if self.before == self.after else "changed"
+
+    def diff(self) -> str:
+        """Return the lines that change, as a unified diff."""
+        old = (self.before or "").splitlines(keepends=True)
+        name = self.path if self.before is not None else "/dev/null"
+        return "".join(difflib.unified_diff(old, self.after.splitlines(keepends=True), name, self.path, n=1))
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptionProposal:
+    """An adoption that is not carried out yet."""
+
+    server: str
+    recognised: Recognised
+    files: tuple[ProposedFile, ...]
+    copies: Mapping[str, Path] = field(default_factory=dict)
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything would be written."""
+        return any(one.change != "same" for one in self.files) or bool(self.copies)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        found = self.recognised
+        return {
+            "server": self.server,
+            "kind": found.kind,
+            "found": list(found.found),
+            "notes": list(found.notes),
+            "environment": list(found.environment),
+            "files": [{"path": one.path, "change": one.change, "text": one.after} for one in self.files],
+            "copies": sorted(self.copies),
+        }
+
+
+def server_name(text: str) -> str:
+    """Return a name for a server, from that of a package, a host or a folder."""
+    name = re.sub(r"[^a-z0-9]+", "-", text.rpartition("/")[2].lower()).strip("-")
+    return (name if name[:1].isalpha() else f"server-{name}").strip("-")[:60] or "server"
+
+
+def propose(workspace: Workspace, found: Recognised, name: str = "") -> AdoptionProposal:
+    """Return what would be written for what was recognised, under a name. A server that was adopted before keeps all else in its file.
+
+    Raises:
+        RefusedError: the name is taken by a server that was not adopted, or by one of another kind.
+        ConfigError: the name cannot be used, or the file of that server cannot be changed by a program.
+    """
+    server = name or found.name
+    if not is_name(server) or not re.fullmatch(r"[a-z][a-z0-9-]*", server):
+        raise ConfigError(f"{server!r} cannot be the name of a server", hint="--name with a-z, 0-9 and -")
+    folder = workspace.root / "servers" / server
+    file = folder / CONFIG
+    if folder.exists() and not file.exists() and any(folder.iterdir()):
+        raise RefusedError(
+            f"servers/{server} is there, and no server of this workspace",
+            hint="--name NAME adopts it under another name",
+        )
+    text = _updated(file, found, server) if file.exists() else _config_text(server, found)
+    wanted = {CONFIG: text, **found.files}
+    files = tuple(
+        ProposedFile(f"servers/{server}/{path}", _read(folder / path), after)
+        for path, after in sorted(wanted.items(), key=lambda row: row[0] != CONFIG)
+    )
+    copies = {f"servers/{server}/{path}": source for path, source in found.copied.items()}
+    return AdoptionProposal(
+        server,
+        found,
+        files,
+        {path: source for path, source in copies.items() if not _same(workspace.root / path, source)},
+    )
+
+
+def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str]:
+    """Write what was proposed and return the paths; nothing else is touched.
+
+    Raises:
+        ConfigError: a file cannot be written.
+    """
+    written = []
+    try:
+        for path, source in proposal.copies.items():
+            place = workspace.root / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, place)
+            written.append(path)
+        for one in sorted(
+            proposal.files, key=lambda row: row.path.endswith(CONFIG)
+        ):  # last: it makes the folder a server
+            if one.change != "same":
+                place = workspace.root / one.path
+                place.parent.mkdir(parents=True, exist_ok=True)
+                replace_file(place, one.after.encode())
+                written.append(one.path)
+    except OSError as error:
+        raise ConfigError(
+            f"{error.filename} cannot be written: {error.strerror}", hint="make the folder writable"
+        ) from error
+    return sorted(written)
+
+
+def _config_text(server: str, found: Recognised) -> str:
+    lines = ["[server]", f"name = {json.dumps(server)}"]
+    if found.environment:
+        lines += [
+            "# variables that its code names; take away what it need not have",
+            f"environment = {_toml(found.environment)}",
+        ]
+    lines += [
+        "",
+        f"# {KINDS[found.kind].says}, adopted as it is: `mcpfactory adopt` changes what stands here, and nobody else's files",
+        "[adopted]",
+    ]
+    lines += [f"{key} = {_toml(value)}" for key, value in _rows(found)]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(found: Recognised) -> list[tuple[str, Any]]:
+    table = {"kind": found.kind, **found.table}
+    return [(key, table[key]) for key in _ORDER if table.get(key)]
+
+
+def _updated(file: Path, found: Recognised, server: str) -> str:
+    """Return the text of a server's file with the fields of `[adopted]` that are others now; all else stays."""
+    config = read_toml(file)
+    before = read_adopted(file, config)
+    if before is None:
+        raise RefusedError(
+            f"{server} is a server that was not adopted", hint="--name NAME adopts this under another name"
+        )
+    if before.kind != found.kind:
+        raise RefusedError(
+            f"{server} was adopted as {before.kind}, and this is {found.kind}",
+            hint=f"--name NAME, or mcpfactory remove {server} first",
+        )
+    head, mark, rest = file.read_text(encoding="utf-8").partition("\n[adopted]\n")
+    body, end, after = re.match(r"(.*?)(\n\[|\Z)(.*)", rest, re.S).groups() if mark else ("", "", "")  # type: ignore[union-attr] # it matches anything
+    table = config["adopted"]
+    rows = [
+        (key, value) for key, value in _rows(found) if key not in _PERSONS or key in found.decided or key not in table
+    ]
+    for key, value in rows:
+        wanted = list(value) if isinstance(value, tuple | list) else value
+        if table.get(key) == wanted:
+            continue
+        line = f"{key} = {_toml(value)}"
+        body, count = re.subn(rf"(?m)^{key}\s*=.*$", lambda _found, line=line: line, body)
+        if not count:
+            body = f"{body.rstrip(chr(10))}\n{line}\n"
+    text = f"{head}{mark}{body}{end}{after}"
+    expected = {
+        **table,
+        **{key: list(value) if isinstance(value, tuple | list) else value for key, value in rows},
+    }
+    try:
+        right = tomllib.loads(text).get("adopted") == expected
+    except tomllib.TOMLDecodeError:
+        right = False
+    if not right:
+        lines = ", ".join(f"{key} = {_toml(value)}" for key, value in rows)
+        raise ConfigError(
+            f"{file} is written in a way that no program can change", hint=f"write below [adopted]: {lines}"
+        )
+    return text
+
+
+def _toml(value: str | Sequence[str]) -> str:
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return f"[{', '.join(json.dumps(one, ensure_ascii=False) for one in value)}]"
+
+
+def _read(file: Path) -> str | None:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError:
+        return None
+
+
+def _same(place: Path, source: Path) -> bool:
+    return place.is_file() and place.read_bytes() == source.read_bytes()

@@ -1,0 +1,219 @@
+"""Packages of a Python index: which version there is, its wheel by its hash, and a lock of all that it depends on.
+
+Nothing of a package is run: only wheels are taken, for a source distribution is built by its own code.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tomllib
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from packaging.tags import sys_tags
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
+from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
+
+__all__ = [
+    "WheelAtIndex",
+    "collect",
+    "compile_lock",
+    "fetch_wheel",
+    "find_wheel",
+    "make_environment",
+    "programs",
+    "python_program",
+]
+
+_LARGEST: Final = 512 * 1024 * 1024  # bytes of a wheel
+_PATIENCE: Final = 120  # seconds between two bytes of it
+_ONLY_WHEELS: Final = ("--only-binary", ":all:")
+
+
+class WheelAtIndex(NamedTuple):
+    """A wheel that an index has: version of the package, name of the file, where it is, and its hash."""
+
+    version: str
+    file: str
+    url: str
+    hash: str
+
+
+def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> WheelAtIndex:
+    """Return the wheel that an index has for a requirement: the one for every platform, else the best for this machine.
+
+    With `wanted` the one of that hash.
+
+    Raises:
+        ProgramRefusedError: there is no such version, or no wheel of it.
+        StageError: the index does not answer.
+    """
+    asked, answer = work / "asked.in", work / "pylock.toml"
+    asked.write_text(f"{requirement}\n", encoding="utf-8")
+    run_uv(
+        "pip",
+        "compile",
+        "--quiet",
+        "--no-deps",
+        "--no-header",
+        "--format",
+        "pylock.toml",
+        "--output-file",
+        str(answer),
+        str(asked),
+        cwd=work,
+        log=False,
+    )
+    package: Mapping[str, Any] = tomllib.loads(answer.read_text(encoding="utf-8"))["packages"][0]
+    rows = [_row(str(package["version"]), wheel) for wheel in package.get("wheels", ())]
+    if wanted:
+        found = next((row for row in rows if row.hash == wanted), None)
+        if found is None:
+            raise ProgramRefusedError(
+                f"the index has no file of {requirement} with the hash {wanted}: what was adopted is gone, or was replaced"
+            )
+        return found
+    order = {str(tag): place for place, tag in enumerate(sys_tags())}
+    usable = sorted((place, row) for row in rows if (place := _place(row.file, order)) is not None)
+    if not usable:
+        raise ProgramRefusedError(
+            f"the index has no wheel of {requirement} for this machine: a source distribution is built by its own code, and is not adopted"
+        )
+    return usable[0][1]
+
+
+def _row(version: str, wheel: Mapping[str, Any]) -> WheelAtIndex:
+    url = str(wheel.get("url") or Path(str(wheel.get("path", ""))).as_uri())
+    name = str(wheel.get("name") or unquote(urlsplit(url).path).rpartition("/")[2])
+    return WheelAtIndex(version, name, url, f"sha256:{wheel['hashes']['sha256']}")
+
+
+def _place(file: str, order: Mapping[str, int]) -> int | None:
+    """Return how well a wheel fits: before all others the one for every platform; None for one that does not fit."""
+    try:
+        tags = {str(tag) for tag in parse_wheel_filename(file)[3]}
+    except InvalidWheelFilename:
+        return None
+    if any(tag.endswith("-none-any") for tag in tags & order.keys()):
+        return -1
+    return min((order[tag] for tag in tags & order.keys()), default=None)
+
+
+def fetch_wheel(row: WheelAtIndex) -> bytes:
+    """Return the bytes of a wheel, which have its hash.
+
+    Raises:
+        ProgramRefusedError: they have another.
+        StageError: they cannot be had.
+    """
+    try:
+        with urllib.request.urlopen(row.url, timeout=_PATIENCE) as answer:  # noqa: S310 - the URL comes from the index that uv was told of
+            data: bytes = answer.read(_LARGEST + 1)
+    except (OSError, ValueError) as error:
+        raise StageError(
+            f"{row.file} cannot be had from the index: {error}", hint="run again when the index answers"
+        ) from error
+    if len(data) > _LARGEST:
+        raise ProgramRefusedError(f"{row.file} is larger than {_LARGEST} bytes")
+    if hash_bytes(data) != row.hash:
+        raise ProgramRefusedError(f"{row.file} has the hash {hash_bytes(data)}, and {row.hash} was adopted")
+    return data
+
+
+def compile_lock(requirements: Sequence[str], constraints: Sequence[str], work: Path) -> str:
+    """Return a lock of requirements and all that they depend on, for every platform: versions and hashes, and no address.
+
+    Raises:
+        ProgramRefusedError: they cannot be met.
+        StageError: the index does not answer.
+    """
+    asked, bounds, answer = work / "asked.in", work / "bounds.txt", work / LOCKS["python"]
+    asked.write_text("".join(f"{one}\n" for one in requirements), encoding="utf-8")
+    bounds.write_text("".join(f"{one}\n" for one in constraints), encoding="utf-8")
+    python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    run_uv(
+        "pip",
+        "compile",
+        "--quiet",
+        "--generate-hashes",
+        "--universal",
+        "--no-header",
+        "--no-annotate",
+        "--no-emit-index-url",
+        "--no-emit-find-links",
+        "--python-version",
+        python,
+        "--constraints",
+        str(bounds),
+        "--output-file",
+        str(answer),
+        str(asked),
+        cwd=work,
+        log=False,
+    )
+    return answer.read_text(encoding="utf-8")
+
+
+def collect(sources: Sources) -> Collected:
+    """Return the wheel of the version that was adopted, by its hash, and the lock."""
+    adopted = sources.adopted
+    requirement = f"{adopted.package}=={adopted.version}"
+    lock = sources.lock("python")
+    if not re.search(
+        rf"^{re.escape(canonicalize_name(adopted.package))}=={re.escape(adopted.version)}\b", lock.decode(), re.M
+    ):
+        raise ProgramRefusedError(
+            f"{LOCKS['python']} does not name {requirement}: mcpfactory adopt pypi:{requirement} writes both anew"
+        )
+    row = find_wheel(requirement, sources.work, wanted=adopted.hash)
+    return Collected(
+        adopted.package, adopted.version, {row.file: fetch_wheel(row), LOCKS["python"]: lock}, {"pinned": adopted.hash}
+    )
+
+
+def make_environment(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
+    """Make the environment of a candidate in `place/venv`: what its lock names, by hashes; and its own wheel, where the lock does not.
+
+    Raises:
+        ProgramRefusedError: something has another hash, or is not to be had as a wheel.
+        StageError: the index does not answer.
+    """
+    venv, lock = place / "venv", files / LOCKS["python"]
+    run_uv("venv", "--quiet", str(venv), cwd=place, log=log)
+    python = programs(place) / "python"
+    if re.search(r"^[a-z0-9]", lock.read_text(encoding="utf-8"), re.M):
+        run_uv(
+            "pip",
+            "install",
+            "--quiet",
+            *_ONLY_WHEELS,
+            "--require-hashes",
+            "--find-links",
+            str(files),
+            "-r",
+            str(lock),
+            cwd=place,
+            python=python,
+            log=log,
+        )
+    wheels = [str(files / name) for name in names if name.endswith(".whl")]
+    run_uv("pip", "install", "--quiet", "--no-deps", *_ONLY_WHEELS, *wheels, cwd=place, python=python, log=log)
+
+
+def python_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
+    """Return the command line in an environment that was made: its first word is a program of that, or `python`."""
+    return (str(programs(place) / start[0]), *start[1:])
+
+
+def programs(place: Path) -> Path:
+    """Return the folder of the programs of an environment that `make_environment` made."""
+    return place / "venv" / ("Scripts" if os.name == "nt" else "bin")

@@ -1,0 +1,365 @@
+"""What a person names is recognised: a project, a command, a package or a URL, and how it starts. Nothing of it is run."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import re
+import shlex
+import shutil
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from configparser import ConfigParser
+from configparser import Error as ConfigParserError
+from dataclasses import dataclass, replace
+from email.parser import HeaderParser
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from mcpfactory_pipeline.adoption import npm, pypi, remote
+from mcpfactory_pipeline.adoption.project_files import recognise_project
+from mcpfactory_pipeline.adoption.proposal import Recognised, server_name
+from mcpfactory_pipeline.adoption.scan import environment_names, framework
+from mcpfactory_pipeline.adoption.sources import LOCKS
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, RefusedError
+from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+
+__all__ = ["FORMS", "Wish", "recognise"]
+
+FORMS: Final = "FOLDER, pypi:NAME==VERSION, npm:NAME@VERSION, https://…, or --command 'PROGRAM …'"
+_PYPI: Final = re.compile(r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?:==(?P<version>[A-Za-z0-9.!+_-]+))?")
+_NPM: Final = re.compile(
+    r"(?P<name>(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*)(?:@(?P<version>[A-Za-z0-9.+-]+))?"
+)
+_FETCHERS: Final = {
+    "npx": "adopt npm:NAME@VERSION", "bunx": "adopt npm:NAME@VERSION", "pnpx": "adopt npm:NAME@VERSION",
+    "uvx": "adopt pypi:NAME==VERSION", "pipx": "adopt pypi:NAME==VERSION",
+    "docker": "adopt the program in the image, or its package", "podman": "adopt the program in the image, or its package",
+}  # fmt: skip
+# Programs that run others: they are of the machine, and no part of a candidate.
+_INTERPRETERS: Final = re.compile(r"node|deno|bun|java|dotnet|ruby|php|perl|python(3(\.\d+)?)?|sh|bash")
+_LARGEST: Final = 1 << 21  # bytes of a file whose code is looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a person typed. `here` is the folder that paths count from; what is not given is recognised."""
+
+    what: str = ""
+    command: str = ""
+    name: str = ""
+    start: str = ""
+    test: str = ""
+    environment: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    copy: bool = False
+    here: Path = Path()
+
+
+def recognise(workspace: Workspace, wish: Wish) -> Recognised:
+    """Return what a person named, as it would be adopted.
+
+    Raises:
+        NotFoundError: nothing is there.
+        ConfigError: it cannot be told how it starts, or what was typed does not go together.
+        RefusedError: it is of a kind that is not adopted.
+        StageError: an index did not answer.
+        ServerError: the server at a URL does not say what it offers.
+    """
+    if bool(wish.what) == bool(wish.command):
+        raise ConfigError("give exactly one of a server and --command", hint=f"mcpfactory adopt {FORMS}")
+    with tempfile.TemporaryDirectory(prefix="mcpfactory-adopt-") as work:
+        try:
+            found = _by_form(workspace, wish)(Path(work))
+        except ProgramRefusedError as error:
+            raise NotFoundError(
+                f"{wish.what or wish.command} cannot be adopted: {error}", hint=f"mcpfactory adopt {FORMS}"
+            ) from error
+    table = dict(found.table)
+    if wish.test:
+        table["test"] = tuple(_words(wish.test))
+        table.pop("report", None)
+    names = tuple(sorted({*found.environment, *wish.environment}))
+    given = {"start": wish.start or wish.command, "test": wish.test, "report": wish.test}
+    decided = frozenset(key for key, value in given.items() if value)
+    return replace(found, table=table, environment=names, decided=decided)
+
+
+def adopted_before(workspace: Workspace, kind: str, field: str, value: str) -> WorkspaceServer | None:
+    """Return the server of the workspace that was adopted from the same place; None where there is none, or more than one."""
+    found = [
+        server
+        for server in workspace.servers()
+        if server.adopted and server.adopted.kind == kind and getattr(server.adopted, field) == value
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _by_form(workspace: Workspace, wish: Wish) -> Callable[[Path], Recognised]:
+    """Return the function that recognises what has this form."""
+    if wish.command:
+        return lambda _work: _command(workspace, wish)
+    scheme, colon, rest = wish.what.partition(":")
+    forms: Mapping[str, Callable[[Path], Recognised]] = {
+        "pypi": lambda work: _from_pypi(workspace, rest, wish, work),
+        "npm": lambda work: _from_npm(workspace, rest, wish, work),
+        "http": lambda _work: _at_url(workspace, wish),
+        "https": lambda _work: _at_url(workspace, wish),
+    }
+    if colon and scheme in {"oci", "docker"}:
+        raise RefusedError(
+            "a container image is not adopted: without an engine nothing of it could be started, checked or put into a channel",
+            hint=_FETCHERS["docker"],
+        )
+    if colon and scheme in forms:
+        return forms[scheme]
+    place = (wish.here / wish.what).resolve()
+    if place.is_dir():
+        return lambda work: recognise_project(workspace, place, wish.start, work, name=wish.name, copy=wish.copy)
+    if place.is_file():
+        return lambda _work: _command(
+            workspace, replace(wish, what="", command=shlex.join([wish.what, *_words(wish.start)]))
+        )
+    raise NotFoundError(
+        f"{wish.what} is neither a folder here nor a package or a URL", hint=f"mcpfactory adopt {FORMS}"
+    )
+
+
+# --- packages ---
+
+
+def _from_pypi(workspace: Workspace, text: str, wish: Wish, work: Path) -> Recognised:
+    asked = _PYPI.fullmatch(text)
+    if asked is None:
+        raise ConfigError(
+            f"pypi:{text} does not name one version of a package", hint="mcpfactory adopt pypi:NAME==VERSION"
+        )
+    name = canonicalize_name(asked["name"])
+    row = pypi.find_wheel(f"{name}=={asked['version']}" if asked["version"] else name, work)
+    data = pypi.fetch_wheel(row)
+    before = adopted_before(workspace, "pypi", "package", name)
+    constraints = wish.constraints or (before.adopted.constraints if before and before.adopted else ())
+    lock = pypi.compile_lock([f"{name}=={row.version}"], constraints, work)
+    with zipfile.ZipFile(io.BytesIO(data)) as wheel:
+        scripts, needs = _wheel_programs(wheel), _wheel_needs(wheel)
+        names = environment_names(_zip_files(wheel))
+    start = _chosen(_words(wish.start), scripts, name)
+    packages = len(re.findall(r"^\S+==", lock, re.M))
+    found = (
+        f"{name} {row.version} of the package index: {row.file}, {row.hash[:19]}…",
+        *_framework_words(needs),
+        f"{pluralize(packages, 'package')} in {LOCKS['python']}, each by its hash",
+    )
+    table = {"package": name, "version": row.version, "hash": row.hash, "start": start, "constraints": constraints}
+    return Recognised(
+        "pypi",
+        before.name if before else server_name(name),
+        table,
+        {LOCKS["python"]: lock},
+        names,
+        (*found, f"starts by {shlex.join(start)}"),
+    )
+
+
+def _wheel_programs(wheel: zipfile.ZipFile) -> list[str]:
+    parser = ConfigParser(delimiters=("=",), strict=False)
+    parser.optionxform = str  # type: ignore[assignment,method-assign] # names of programs have capitals
+    try:
+        parser.read_string(_in_info(wheel, "entry_points.txt"))
+        return list(parser["console_scripts"]) if parser.has_section("console_scripts") else []
+    except ConfigParserError:
+        return []
+
+
+def _wheel_needs(wheel: zipfile.ZipFile) -> list[str]:
+    found = HeaderParser().parsestr(_in_info(wheel, "METADATA")).get_all("Requires-Dist", [])
+    names: list[str] = []
+    for text in found:
+        try:
+            names.append(canonicalize_name(Requirement(str(text)).name))
+        except InvalidRequirement:
+            continue
+    return names
+
+
+def _in_info(wheel: zipfile.ZipFile, name: str) -> str:
+    path = next((one for one in wheel.namelist() if one.endswith(f".dist-info/{name}")), None)
+    return wheel.read(path).decode(errors="replace") if path else ""
+
+
+def _zip_files(wheel: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
+    for entry in wheel.infolist():
+        if entry.filename.endswith(".py") and entry.file_size <= _LARGEST:
+            yield entry.filename, wheel.read(entry)
+
+
+def _from_npm(workspace: Workspace, text: str, wish: Wish, work: Path) -> Recognised:
+    asked = _NPM.fullmatch(text)
+    if asked is None:
+        raise ConfigError(
+            f"npm:{text} does not name one version of a package", hint="mcpfactory adopt npm:@scope/NAME@VERSION"
+        )
+    if wish.constraints:
+        raise ConfigError("--constraint is for packages of Python", hint="leave it out")
+    about, data = npm.fetch_tarball(text, work, log=False)
+    name, version = str(about["name"]), str(about["version"])
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        package, names = _package_json(archive), environment_names(_tar_files(archive))
+    programs = package.get("bin", {})
+    programs = [name.rpartition("/")[2]] if isinstance(programs, str) else list(programs)
+    start = _chosen(_words(wish.start), programs, name.rpartition("/")[2])
+    before = adopted_before(workspace, "npm", "package", name)
+    lock = npm.tree_lock(name, data, work)
+    rows: Mapping[str, Any] = json.loads(lock)["packages"]
+    found = [
+        f"{name} {version} of the registry: {npm.integrity(data)[:23]}…",
+        *_framework_words(package.get("dependencies", {})),
+    ]
+    found.append(f"{pluralize(len(rows) - 1, 'package')} in {LOCKS['node']}, each by its integrity")
+    scripted = sorted(path.removeprefix("node_modules/") for path, row in rows.items() if row.get("hasInstallScript"))
+    notes = (f"installation scripts are not run: {', '.join(scripted[:5])}",) if scripted else ()
+    table = {"package": name, "version": version, "hash": npm.integrity(data), "start": start}
+    return Recognised(
+        "npm",
+        before.name if before else server_name(name),
+        table,
+        {LOCKS["node"]: lock},
+        names,
+        (*found, f"starts by {shlex.join(start)}"),
+        notes,
+    )
+
+
+def _package_json(archive: tarfile.TarFile) -> dict[str, Any]:
+    for member in archive.getmembers():
+        if member.isfile() and member.name.count("/") == 1 and member.name.endswith("/package.json"):
+            stream = archive.extractfile(member)
+            found = json.loads(stream.read()) if stream else {}
+            return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _tar_files(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
+    for member in archive.getmembers():
+        if member.isfile() and member.size <= _LARGEST and member.name.endswith((".js", ".mjs", ".cjs")):
+            stream = archive.extractfile(member)
+            if stream is not None:
+                yield member.name, stream.read()
+
+
+def _chosen(given: Sequence[str], programs: Sequence[str], name: str) -> tuple[str, ...]:
+    """Return the command line: what was given, where its first word is a program of the package; else the program, with what was given as arguments."""
+    if given and given[0] in programs:
+        return tuple(given)
+    program = name if name in programs else programs[0] if len(programs) == 1 else ""
+    if not program:
+        has = f"it has {', '.join(programs)}" if programs else "it has no program"
+        raise ConfigError(f"{name} does not say by which program it starts: {has}", hint="--start 'PROGRAM …'")
+    return (program, *given)
+
+
+def _framework_words(names: Any) -> tuple[str, ...]:
+    found = framework(names)
+    return (f"written with {found}",) if found else ()
+
+
+# --- URLs and commands ---
+
+
+def _at_url(workspace: Workspace, wish: Wish) -> Recognised:
+    parts = urlsplit(wish.what)
+    if not parts.hostname or parts.username is not None or parts.password is not None:
+        raise ConfigError(
+            "the URL has no host, or holds a password, which does not belong in a file", hint="https://host/mcp"
+        )
+    if wish.start or wish.constraints or wish.copy:
+        raise ConfigError(
+            "a server at a URL is not started here: it takes neither --start nor --constraint nor --copy",
+            hint="leave them out",
+        )
+    offers = asyncio.run(remote.ask_offers(wish.what))
+    server = offers.get("server") or {}
+    found = (
+        f"{server.get('name', 'a server')} {server.get('version', '')} at {wish.what}: "
+        f"{pluralize(len(offers['tools']), 'tool')}, {pluralize(len(offers['resources']), 'resource')}, {pluralize(len(offers['prompts']), 'prompt')}",
+        f"what it offers is written down in {LOCKS['url']}; it is watched, and not built",
+    )
+    before = adopted_before(workspace, "url", "url", wish.what)
+    name = before.name if before else server_name(str(server.get("name") or parts.hostname))
+    return Recognised("url", name, {"url": wish.what}, {LOCKS["url"]: remote.offers_text(wish.what, offers)}, (), found)
+
+
+def _command(workspace: Workspace, wish: Wish) -> Recognised:
+    words = [*_words(wish.command), *(_words(wish.start) if wish.what else [])]
+    if not words:
+        raise ConfigError("the command is empty", hint="--command './server --stdio'")
+    program = Path(words[0]).name
+    if program in _FETCHERS:
+        raise RefusedError(
+            f"{program} fetches what it starts anew, so that nobody can say which bytes run",
+            hint=f"mcpfactory {_FETCHERS[program]}",
+        )
+    here, copied = wish.here.resolve(), dict[str, Path]()
+    plain = "/" not in words[0] and not (here / words[0]).is_file()
+    if plain and shutil.which(words[0]) is None:
+        raise NotFoundError(f"there is no program {words[0]}", hint="name it by its path, or install it")
+    if plain and not _INTERPRETERS.fullmatch(words[0]):
+        words[0] = str(Path(shutil.which(words[0]) or words[0]).resolve())
+    places = {word: (here / word).resolve() for word in words if not word.startswith("-") and (here / word).is_file()}
+    places = {
+        word: place
+        for word, place in places.items()
+        if not (word == words[0] and _INTERPRETERS.fullmatch(Path(word).name))
+    }
+    if not places:
+        raise ConfigError(
+            "the command names no file, so that nothing says which bytes run",
+            hint="adopt the package that it comes from",
+        )
+    outside = [str(place) for place in places.values() if not place.is_relative_to(workspace.root)]
+    if outside and not wish.copy:
+        raise RefusedError(
+            f"{outside[0]} is not in the workspace, so that nobody else has it",
+            hint="--copy copies it into the server's folder; or put it into the workspace",
+        )
+    name = server_name(wish.name or Path(next(iter(places.values()))).stem)
+    if outside:
+        copied = {f"files/{place.name}": place for place in places.values()}
+        path, named = f"servers/{name}/files", {word: place.name for word, place in places.items()}
+    else:
+        path = here.relative_to(workspace.root).as_posix() if here.is_relative_to(workspace.root) else "."
+        named = {word: _below(place, workspace.root / path, workspace.root) for word, place in places.items()}
+        if any(one.startswith("..") for one in named.values()):
+            path, named = ".", {word: place.relative_to(workspace.root).as_posix() for word, place in places.items()}
+    start = tuple(named.get(word, word) for word in words)
+    size = sum(place.stat().st_size for place in places.values())
+    found = [
+        f"{pluralize(len(places), 'file')} of {size} bytes: {', '.join(named.values())}",
+        f"starts by {shlex.join(start)}",
+    ]
+    notes = () if start[0] in named.values() else (f"{start[0]} is of the machine, and no part of a candidate",)
+    names = environment_names(
+        (word, place.read_bytes()) for word, place in places.items() if place.stat().st_size <= _LARGEST
+    )
+    return Recognised("command", name, {"path": path, "start": start}, {}, names, tuple(found), notes, copied)
+
+
+def _below(place: Path, folder: Path, root: Path) -> str:
+    del root
+    return place.relative_to(folder).as_posix() if place.is_relative_to(folder) else "../"
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise ConfigError(f"{text!r} is no command line: {str(error).lower()}", hint="close every quote") from error

@@ -1,0 +1,124 @@
+"""Servers at a URL: what they offer, written down, and compared with what they offer now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
+from mcpfactory_pipeline.base.errors import ServerError
+from mcpfactory_pipeline.build.programs import ProgramRefusedError
+
+__all__ = ["ask_offers", "changed_offers", "collect", "offers_text", "read_offers", "shorten"]
+
+_SCHEMA: Final = 1
+_KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
+_PATIENCE: Final = 30.0  # seconds for each request
+_SHOWN: Final = 5  # differences that a message names
+
+Offers = Mapping[str, Any]
+
+
+async def ask_offers(url: str) -> dict[str, Any]:
+    """Return what the server at a URL offers now: who it says it is, its instructions, and its lists.
+
+    Raises:
+        ServerError: it does not answer, or does not speak MCP.
+    """
+    from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy, and only asked for where a server is asked
+    from mcpfactory_runtime.client import ConnectionLostError, HttpError, ProtocolError, connect_http  # noqa: PLC0415 - as above
+
+    try:
+        async with connect_http(url, timeout=_PATIENCE) as client:
+            able = client.capabilities
+            found: dict[str, Any] = {
+                "tools": await client.list_tools(keep_invalid=True) if "tools" in able else [],
+                "resources": await client.list_resources() if "resources" in able else [],
+                "templates": await client.list_resource_templates() if "resources" in able else [],
+                "prompts": await client.list_prompts() if "prompts" in able else [],
+            }
+            return {"server": dict(client.server_info), "instructions": client.instructions, **found}
+    except (ConnectionLostError, HttpError, ProtocolError, McpError, TimeoutError, OSError) as error:
+        raise ServerError(
+            f"{url} does not say what it offers: {error}",
+            hint="it must speak MCP over Streamable HTTP, and answer without a login",
+        ) from error
+
+
+def offers_text(url: str, offers: Offers) -> str:
+    """Return offers as they are kept: one entry a line, sorted, so that a change is a line of a diff."""
+    lines = [f'"offers": {_SCHEMA}', f'"url": {json.dumps(url)}']
+    lines += [f'"{key}": {_line(offers.get(key))}' for key in ("server", "instructions")]
+    for kind, key in _KEYS.items():
+        rows = ",\n".join(_line(row) for row in sorted(offers.get(kind, ()), key=lambda row: _named(row, key)))
+        lines.append(f'"{kind}": [\n{rows}\n]' if rows else f'"{kind}": []')
+    return "{" + ",\n".join(lines) + "}\n"
+
+
+def read_offers(text: bytes) -> dict[str, Any]:
+    """Return offers from their text.
+
+    Raises:
+        ProgramRefusedError: it is none.
+    """
+    try:
+        data = json.loads(text)
+        if data["offers"] != _SCHEMA or not all(isinstance(data[kind], list) for kind in _KEYS):
+            raise ValueError("of another form")
+    except (ValueError, KeyError, TypeError) as error:
+        raise ProgramRefusedError(
+            f"{LOCKS['url']} cannot be read: {error}; mcpfactory adopt URL writes it anew"
+        ) from error
+    return dict(data)
+
+
+def changed_offers(before: Offers, after: Offers) -> list[str]:
+    """Return in words how what a server offers differs from what was written down; the version that it says it has does not count."""
+    found = []
+    if (before.get("instructions") or "") != (after.get("instructions") or ""):
+        found.append("its instructions are others")
+    for kind, key in _KEYS.items():
+        old, new = _rows(before.get(kind, ()), key), _rows(after.get(kind, ()), key)
+        word = kind[:-1]
+        found += [f"{word} {name} is gone" for name in sorted(old.keys() - new.keys())]
+        found += [f"{word} {name} is new" for name in sorted(new.keys() - old.keys())]
+        for name in sorted(old.keys() & new.keys()):
+            if old[name] != new[name]:
+                parts = sorted(
+                    part for part in old[name].keys() | new[name].keys() if old[name].get(part) != new[name].get(part)
+                )
+                found.append(f"{word} {name} has another {', '.join(parts)}")
+    return found
+
+
+def shorten(changes: Iterable[str]) -> str:
+    """Return the first of some differences as one sentence."""
+    listed = list(changes)
+    more = f"; and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+    return "; ".join(listed[:_SHOWN]) + more
+
+
+def collect(sources: Sources) -> Collected:
+    """Return what was written down of the server: that is what was looked at, and what its calls are held against."""
+    text = sources.lock("url")
+    offers = read_offers(text)
+    if offers.get("url") != sources.adopted.url:
+        raise ProgramRefusedError(
+            f"{LOCKS['url']} is of {offers.get('url')}: mcpfactory adopt {sources.adopted.url} writes it anew"
+        )
+    server = offers.get("server") or {}
+    version = str(server.get("version") or "0")[:64]
+    return Collected(str(server.get("name") or sources.server), version, {LOCKS["url"]: text})
+
+
+def _rows(rows: Iterable[Any], key: str) -> dict[str, dict[str, Any]]:
+    return {_named(row, key): row for row in rows if isinstance(row, dict)}
+
+
+def _named(row: Any, key: str) -> str:
+    return str(row.get(key, "")) if isinstance(row, dict) else ""
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)

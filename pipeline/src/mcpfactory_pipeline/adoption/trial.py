@@ -1,0 +1,129 @@
+"""The tests that an adopted server has of its own: its command, run in a copy of its sources, and its report."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mcpfactory_pipeline.adoption.npm import QUIET_NPM, node_paths, run_npm
+from mcpfactory_pipeline.adoption.projects import own_files
+from mcpfactory_pipeline.adoption.pypi import make_environment, programs
+from mcpfactory_pipeline.adoption.reports import TestCount, read_junit, read_tap
+from mcpfactory_pipeline.adoption.sources import LOCKS, Sources
+from mcpfactory_pipeline.build.frontend import copy_files
+from mcpfactory_pipeline.build.programs import run_captured, run_uv
+from mcpfactory_pipeline.isolation.sandbox import make_sandbox
+from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
+from mcpfactory_pipeline.workspace.adopted import Adopted
+
+__all__ = ["OwnTests", "run_own_tests", "test_requirements"]
+
+_LARGEST: Final = 1 << 26  # bytes of a report
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTests:
+    """What the tests of a server said: whether all is well, in words, and how many there were, where a report says so."""
+
+    good: bool
+    message: str
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    @property
+    def tests(self) -> int:
+        """All of them."""
+        return self.passed + self.failed + self.skipped
+
+
+def run_own_tests(inputs: StageInputs, adopted: Adopted, candidate: Artifact) -> OwnTests:
+    """Run the test command of a server in a sandbox, in a copy of its sources, with the programs of its kind.
+
+    Raises:
+        ProgramRefusedError: what the tests need is not to be had.
+        StageError: an index did not answer, or the command cannot be started.
+    """
+    sources = Sources(inputs.server, adopted, inputs.folder, inputs.root, inputs.work, inputs.settings)
+    folder, files = own_files(sources)
+    place = inputs.work / "tools"
+    place.mkdir()
+    sandbox = make_sandbox(inputs.settings, inputs.work, readable=(place, *node_paths()), name="tests")
+    bench = sandbox.folder / "source"
+    copy_files(folder, files, bench)
+    path = _PREPARE.get(adopted.kind, _nothing)(bench, candidate, place)
+    environ = {**sandbox.environ, **QUIET_NPM, "CI": "true"}
+    if path is not None:
+        environ["PATH"] = os.pathsep.join([str(path), environ.get("PATH", os.defpath)])
+    code, said = run_captured(adopted.test, bench, environ, sandbox)
+    report = bench / adopted.report if adopted.report else None
+    return judge(code, said, _read(report), wanted=adopted.report)
+
+
+def _python_tools(bench: Path, candidate: Artifact, place: Path) -> Path:
+    """Install what the tests of a Python project need beside its own wheel: its group or its extra for tests, else pytest."""
+    make_environment(candidate.folder, tuple(candidate.files), place, log=True)
+    python = programs(place) / "python"
+    run_uv("pip", "install", "--quiet", "--only-binary", ":all:", *test_requirements(bench), cwd=bench, python=python)
+    return programs(place)
+
+
+def test_requirements(folder: Path) -> list[str]:
+    """Return what uv is asked to install for the tests of a project: a dependency group, and pytest."""
+    import tomllib  # noqa: PLC0415 - one function reads it
+
+    try:
+        project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ["pytest"]
+    groups = project.get("dependency-groups", {})
+    extras = project.get("project", {}).get("optional-dependencies", {})
+    name = next((one for one in ("test", "tests", "dev") if one in groups), "")
+    extra = next((one for one in ("test", "tests", "dev") if one in extras), "")
+    wanted = [str(one) for one in extras[extra]] if extra else []
+    return ["pytest", *wanted, *(["--group", f"{folder / 'pyproject.toml'}:{name}"] if name else [])]
+
+
+def _node_tools(bench: Path, candidate: Artifact, place: Path) -> None:
+    del candidate, place
+    if (bench / LOCKS["node"]).is_file():
+        run_npm("ci", cwd=bench)
+
+
+def _nothing(bench: Path, candidate: Artifact, place: Path) -> None:
+    del bench, candidate, place
+
+
+_PREPARE: Final = {"python": _python_tools, "node": _node_tools}
+
+
+def judge(code: int, said: str, report: bytes | None, *, wanted: str) -> OwnTests:
+    """Return the verdict by exit code and report: each must be good. A report that was promised and is not there is none. Pure."""
+    if wanted and report is None:
+        return OwnTests(False, f"the tests ended with exit {code} and wrote no {wanted}: nothing is known of them")
+    count = read_junit(report) or read_tap(report.decode(errors="replace")) if report is not None else read_tap(said)
+    if wanted and count is None:
+        return OwnTests(False, f"{wanted} is neither a report of JUnit nor of TAP: nothing is known of the tests")
+    if count is None:
+        return OwnTests(code == 0, f"the tests ended with exit {code}; no report says how many there were")
+    return _with_count(code, count)
+
+
+def _with_count(code: int, count: TestCount) -> OwnTests:
+    numbers = (count.passed, count.failed, count.skipped)
+    if code != 0 and not count.failed:
+        return OwnTests(
+            False, f"the tests ended with exit {code}, although {count.form} says {count.words()}", *numbers
+        )
+    if not count.passed:
+        return OwnTests(False, f"no test passed ({count.form}: {count.words()})", *numbers)
+    return OwnTests(code == 0 and not count.failed, f"{count.words()} ({count.form})", *numbers)
+
+
+def _read(report: Path | None) -> bytes | None:
+    """Return the content of a report that strangers' code wrote: a link would lead elsewhere."""
+    if report is None or report.is_symlink() or not report.is_file() or report.stat().st_size > _LARGEST:
+        return None
+    return report.read_bytes()

@@ -1,0 +1,202 @@
+"""What the stages do for a server that was adopted: it is gathered instead of generated, and judged by what can be seen from outside."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from mcpfactory_codegen.credentials.names import is_secret
+from mcpfactory_pipeline.adoption.kinds import KINDS
+from mcpfactory_pipeline.adoption.ready import ReadyServer, make_ready
+from mcpfactory_pipeline.adoption.record import Record
+from mcpfactory_pipeline.adoption.remote import ask_offers, changed_offers, read_offers, shorten
+from mcpfactory_pipeline.adoption.sources import Sources
+from mcpfactory_pipeline.adoption.trial import run_own_tests
+from mcpfactory_pipeline.base.errors import ConfigError, ServerError, StageError
+from mcpfactory_pipeline.base.versions import tool_version
+from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines
+from mcpfactory_pipeline.channels.candidate import build_adopted_candidate, store_candidate
+from mcpfactory_pipeline.isolation.levels import AUTO, find_level
+from mcpfactory_pipeline.isolation.sandbox import Sandbox, make_sandbox
+from mcpfactory_pipeline.plan.stage import Artifact, Built, StageInputs, StageOutputs
+from mcpfactory_pipeline.stages.verdict import keep_report, summarise
+from mcpfactory_pipeline.workspace.adopted import KINDS as FIELDS
+from mcpfactory_pipeline.workspace.adopted import Adopted
+from mcpfactory_pipeline.workspace.waivers import read_waiver_policy, read_waivers
+from mcpfactory_pipeline.workspace.workspace import CALLS, CONFIG, Workspace, read_toml
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.checks.target import ValidationTarget
+    from mcpfactory_pipeline.declared import DeclaredOutcome, DeclaredTest
+
+__all__ = ["build", "generate", "test", "validate"]
+
+_READY: Final = "ready"  # in the folder of a candidate: where it is laid out for the stages
+_DUMMY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # for a variable that wants a secret; seen anywhere, it leaked
+_SHOWN: Final = 3
+_SAID: Final = 300  # characters of what a server said before it ended
+_FACTS: Final = ("tests", "passed", "failed", "skipped", "deselected", "tool_tests", "tools_run")
+
+
+def _adopted(inputs: StageInputs) -> Adopted:
+    found = Workspace.find(inputs.root).server(inputs.server).adopted
+    if found is None:
+        raise StageError(f"{inputs.server} was not adopted", hint=f"servers/{inputs.server}/{CONFIG} has no [adopted]")
+    return found
+
+
+def generate(inputs: StageInputs) -> StageOutputs:
+    """Nothing is generated for a server that exists."""
+    kind = _adopted(inputs).kind
+    return StageOutputs("passed", f"adopted, {FIELDS[kind].says}: nothing to generate", {"adopted": kind})
+
+
+def build(inputs: StageInputs) -> StageOutputs:
+    """Gather what the server runs from: its packages, its bytes, or what was written down of it."""
+    adopted = _adopted(inputs)
+    sources = Sources(inputs.server, adopted, inputs.folder, inputs.root, inputs.work, inputs.settings)
+    try:
+        made = build_adopted_candidate(sources, read_toml(inputs.folder / CONFIG))
+    except (ProgramRefusedError, ConfigError) as error:
+        hint = getattr(error, "hint", "") or "the log has all of it"
+        return StageOutputs("failed", f"there is nothing to run: {error}; hint: {hint}")
+    store_candidate(made, inputs.artifacts / inputs.server / made.id)
+    size = sum((made.folder / name).stat().st_size for name in made.files)
+    level = find_level(str(inputs.settings.get("isolation", AUTO))).name
+    built = Built(made.id, made.version, made.files, {**made.facts, "uv": tool_version("uv")})
+    return StageOutputs(
+        "passed",
+        f"{adopted.kind} {made.version}, candidate {made.id}",
+        {"bytes": size, "isolation": level},
+        built=built,
+    )
+
+
+def test(inputs: StageInputs) -> StageOutputs:
+    """Run the server's own tests by their command, and the declared tests beside its `mcpfactory.toml`."""
+    candidate, adopted = _candidate(inputs), _adopted(inputs)
+    from mcpfactory_pipeline.declared import read_tests  # noqa: PLC0415 - heavy, and only this job needs it
+
+    declared = read_tests(inputs.folder) if KINDS[adopted.kind].program else ()
+    facts: dict[str, Any] = dict.fromkeys(_FACTS, 0)
+    if not adopted.test and not declared:
+        where = KINDS[adopted.kind].upstream
+        whose = f"; {where.partition(',')[0]} may have some, which are no part of it" if where else ""
+        return StageOutputs("passed", f"no tests: what validate sees is all that is shown of it{whose}", facts)
+    said: list[str] = []
+    try:
+        if declared:
+            ready = make_ready(candidate.folder, candidate.files, candidate.folder / _READY)
+            outcomes = _run_declared(inputs, ready, declared)
+            bad = [one.test.name for one in outcomes if one.faults]
+            facts |= {"declared": len(outcomes), "tool_tests": len(outcomes) - len(bad)}
+            facts["tools_run"] = len({one.test.tool for one in outcomes if not one.faults})
+            facts |= {"tests": len(outcomes), "passed": len(outcomes) - len(bad), "failed": len(bad)}
+            if bad:
+                return StageOutputs(
+                    "failed", f"{len(bad)} of {len(outcomes)} declared tests failed: {', '.join(bad[:_SHOWN])}", facts
+                )
+            said.append(f"{len(outcomes)} declared passed")
+        if adopted.test:
+            found = run_own_tests(inputs, adopted, candidate)
+            counts = {"passed": found.passed, "failed": found.failed, "skipped": found.skipped, "tests": found.tests}
+            facts |= {key: facts[key] + value for key, value in counts.items()}
+            said.insert(0, found.message)
+            if not found.good:
+                return StageOutputs("failed", found.message, facts)
+    except ProgramRefusedError as error:
+        return StageOutputs("failed", f"it cannot be made ready for its tests: {error}; hint: the log has all of it")
+    return StageOutputs("passed", "; ".join(said), facts)
+
+
+def _run_declared(inputs: StageInputs, ready: ReadyServer, declared: Sequence[DeclaredTest]) -> list[DeclaredOutcome]:
+    from mcpfactory_pipeline.declared import ServerSetup, run_tests  # noqa: PLC0415 - heavy, and only this job needs it
+
+    sandbox, empty = _sandbox(inputs, ready, "declared")
+    environ = {**sandbox.environ, **_dummies(ready.record)}
+    bench = ServerSetup(sandbox.command(ready.command), environ, cwd=empty)
+    outcomes = asyncio.run(run_tests(declared, bench))
+    for one in outcomes:
+        print(f"{one.test.file.name}: {one.test.name}: {'; '.join(one.faults) or 'passed'}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+    return outcomes
+
+
+def validate(inputs: StageInputs) -> StageOutputs:
+    """Start what was gathered, or go to its URL, and judge it by the rules for servers whose sources nobody looks at."""
+    candidate = _candidate(inputs)
+    from mcpfactory_pipeline.checks import ValidationTarget  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks import validate as examine  # noqa: PLC0415 - as above
+
+    calls = inputs.folder / CALLS
+    about: dict[str, Any] = {
+        "limits": inputs.settings.get("limits", {}),
+        "isolation": inputs.settings,
+        "examples": calls if calls.is_file() else None,
+    }
+    try:
+        ready = make_ready(candidate.folder, candidate.files, candidate.folder / _READY)
+        if ready.record.url:
+            if changed := _changed(candidate, ready.record):
+                hint = f"mcpfactory adopt {ready.record.url} --name {inputs.server} shows the difference, and writes down what is accepted"
+                return StageOutputs("failed", f"it offers something else than was adopted: {changed}; hint: {hint}")
+            level, target = "none", ValidationTarget(url=ready.record.url, **about)
+        else:
+            level, target = _local_target(inputs, ready, ValidationTarget, about)
+    except (ProgramRefusedError, ServerError) as error:
+        return StageOutputs(
+            "failed", f"it cannot be started: {error}; hint: {getattr(error, 'hint', '') or 'the log has all of it'}"
+        )
+    policy = read_waiver_policy(inputs.settings.get("waivers", {}))
+    report = asyncio.run(examine(target, waivers=read_waivers(inputs.folder), policy=policy))
+    keep_report(inputs, report, report.listed)
+    refused = tuple(dict.fromkeys(finding.rule for finding in report.findings if finding.gate))
+    unseen = [one.rule for one in report.not_checked if one.gate]
+    message, summary = summarise(inputs, report, report.listed, level=level, gates=refused)
+    if silent := next((one for one in report.findings if one.rule == "startup.starts"), None):
+        end = last_lines(str((silent.evidence or {}).get("stderr", "")), limit=_SAID)
+        message = f"it does not start: {silent.message}: {end}; hint: correct start or [server] environment; validate.log has all of it"
+    elif unseen:
+        message += f"; not shown: {', '.join(unseen)} (calls that must work go into {CALLS})"
+        summary["unseen"] = unseen
+    if changes := ready.changes() if ready.command else []:
+        return StageOutputs(
+            "failed", f"the server changed what it is started from: {', '.join(changes[:_SHOWN])}", summary
+        )
+    return StageOutputs("failed" if report.verdict == "refused" else "passed", message, summary)
+
+
+def _local_target(
+    inputs: StageInputs, ready: ReadyServer, target: type[ValidationTarget], about: Mapping[str, Any]
+) -> tuple[str, ValidationTarget]:
+    sandbox, empty = _sandbox(inputs, ready, "validated")
+    environ = {**sandbox.environ, **_dummies(ready.record)}
+    return sandbox.level.name, target(
+        command=tuple(sandbox.command(ready.command)), cwd=empty, environ=environ, **about
+    )
+
+
+def _changed(candidate: Artifact, record: Record) -> str:
+    """Return in words how what a URL offers now differs from what was adopted; "" where it does not."""
+    name = next(iter(record.files))
+    before = read_offers((candidate.folder / name).read_bytes())
+    return shorten(changed_offers(before, asyncio.run(ask_offers(record.url))))
+
+
+def _sandbox(inputs: StageInputs, ready: ReadyServer, name: str) -> tuple[Sandbox, Path]:
+    sandbox = make_sandbox(inputs.settings, inputs.work, readable=ready.readable, name=name)
+    empty = sandbox.folder / "empty"
+    empty.mkdir()
+    return sandbox, empty
+
+
+def _dummies(record: Record) -> dict[str, str]:
+    """Return a value for each variable that the server reads: none of the caller's reach it here."""
+    return {name: _DUMMY if is_secret(name) else "dummy" for name in record.environment}
+
+
+def _candidate(inputs: StageInputs) -> Artifact:
+    if inputs.candidate is None:
+        raise StageError("there is no candidate", hint="run the stage build first")
+    return inputs.candidate

@@ -1,0 +1,124 @@
+"""Servers that were adopted: the table `[adopted]` of a server's `mcpfactory.toml`, read strictly. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from mcpfactory_codegen.text import listed, unknown_field
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.hashing import source_files
+
+__all__ = ["KINDS", "Adopted", "KindFields", "read_adopted"]
+
+
+@dataclass(frozen=True, slots=True)
+class KindFields:
+    """What the table of one kind must say, and what it may say besides; `says` is what the kind is, in words."""
+
+    says: str
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+
+
+_OWN_TESTS: Final = ("test", "report")
+KINDS: Final[Mapping[str, KindFields]] = {
+    "python": KindFields("a Python project", ("path", "start"), _OWN_TESTS),
+    "node": KindFields("a project of Node.js", ("path", "start"), ("build", *_OWN_TESTS)),
+    "command": KindFields(
+        "a command with the files that it runs", ("start",), ("path", "files", "version", *_OWN_TESTS)
+    ),
+    "pypi": KindFields("a package of a Python index", ("package", "version", "hash", "start"), ("constraints",)),
+    "npm": KindFields("a package of an npm registry", ("package", "version", "hash", "start")),
+    "url": KindFields("a server at a URL", ("url",)),
+}
+_LISTS: Final = ("start", "files", "test", "build", "constraints")
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """How a server that exists is built, started and tested.
+
+    `kind` is one of `KINDS`. `start` is its command line: a program of the package, or a file below `path`, and arguments.
+    `path` is the folder of its own files, as seen from the root of the workspace; `files` are those of it that a command
+    needs. `package`, `version` and `hash` pin a package; `constraints` are versions that what it depends on must have.
+    `test` is the command of its own tests, and `report` the file that this writes; `build` makes what a project of Node.js runs.
+    """
+
+    kind: str
+    start: tuple[str, ...] = ()
+    path: str = ""
+    files: tuple[str, ...] = ()
+    package: str = ""
+    version: str = ""
+    hash: str = ""
+    constraints: tuple[str, ...] = ()
+    url: str = ""
+    test: tuple[str, ...] = ()
+    report: str = ""
+    build: tuple[str, ...] = ()
+
+    def folder(self, root: Path) -> Path | None:
+        """Return the folder of its own files; None for what has none in the workspace."""
+        return root / self.path if self.path else None
+
+    def own_files(self, root: Path) -> list[str]:
+        """Return its own files, as seen from `folder`: those that a command runs, else all sources that stand there.
+
+        Raises:
+            StageError: for a link that leads out of the folder.
+        """
+        folder = self.folder(root)
+        if folder is None:
+            return []
+        if self.kind != "command":
+            return source_files(folder)
+        found = {word for word in self.start if not word.startswith(("-", "/")) and (folder / word).is_file()}
+        for name in self.files:
+            if (folder / name).is_dir():
+                found |= {f"{name.rstrip('/')}/{path}" for path in source_files(folder / name)}
+            else:
+                found.add(name)
+        return sorted(found)
+
+
+def read_adopted(file: Path, config: Mapping[str, Any]) -> Adopted | None:
+    """Return what the table `[adopted]` of a server's file says; None where there is none.
+
+    Raises:
+        ConfigError: for one that cannot be used.
+    """
+    table = config.get("adopted")
+    if table is None:
+        return None
+    if not isinstance(table, Mapping):
+        raise ConfigError(f"{file}: adopted is not a table", hint="write [adopted] on its own line")
+    kind = table.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ConfigError(f"{file}: adopted.kind is {kind!r}", hint=listed(str(kind), KINDS, "kinds"))
+    fields = KINDS[kind]
+    if found := unknown_field(table, ("kind", *fields.required, *fields.optional), "[adopted]"):
+        raise ConfigError(f"{file}: {found[0]}", hint=found[1])
+    if missing := [name for name in fields.required if not table.get(name)]:
+        raise ConfigError(
+            f"{file}: adopted.{missing[0]} is missing, and {kind} needs it", hint="mcpfactory adopt writes it"
+        )
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        wanted = _texts(value) if name in _LISTS else value if isinstance(value, str) else None
+        if wanted is None:
+            word = "a list of texts" if name in _LISTS else "text"
+            raise ConfigError(f"{file}: adopted.{name} is not {word}", hint="mcpfactory adopt writes it")
+        values[name] = wanted
+    for name in (values.get("path", ""), *values.get("files", ()), values.get("report", "")):
+        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\\" in name:
+            raise ConfigError(f"{file}: adopted: {name!r} leaves the workspace", hint="name a place below its root")
+    return Adopted(**values)
+
+
+def _texts(value: object) -> tuple[str, ...] | None:
+    if isinstance(value, list) and all(isinstance(one, str) and one for one in value):
+        return tuple(value)
+    return None

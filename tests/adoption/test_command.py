@@ -1,0 +1,141 @@
+"""A server of Node.js that depends on nothing, adopted by its command: all the way to a client, to a new version, and back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.adoption.conftest import done, put, state
+from tests.adoption.peers import node_files
+
+pytestmark = pytest.mark.xdist_group("adopted_command")
+COMMAND = ("adopt", "--command", "node greeter.js", "--name", "greeter")
+
+
+def adopted(space, *more: str) -> str:
+    place = space.folder / "tools/greeter"
+    said = space.at(place)
+    said.environ.update(space.environ)
+    return done(said, *COMMAND, *more)
+
+
+def call(space, *words: str) -> str:
+    return done(space, "call", "greeter", "greet", "--arg", "name=Ada", *words)
+
+
+def test_what_would_be_written_is_shown_and_nothing_is_without_a_yes(space):
+    put(space.folder / "tools/greeter", node_files())
+    before = {path for path in space.folder.rglob("*") if path.is_file()}
+    shown = adopted(space, "--dry-run")
+    assert 'kind = "command"' in shown
+    assert 'path = "tools/greeter"' in shown
+    assert 'start = ["node", "greeter.js"]' in shown
+    refused = space.at(space.folder / "tools/greeter")(*COMMAND)
+    assert (refused.code, "it is written only after a yes" in refused.err) == (2, True)
+    assert {path for path in space.folder.rglob("*") if path.is_file()} == before
+    adopted(space, "--yes")
+    added = {path for path in space.folder.rglob("*") if path.is_file()} - before
+    assert {path.relative_to(space.folder).as_posix() for path in added} == {"servers/greeter/mcpfactory.toml"}
+
+
+def test_the_road_of_a_command_from_its_files_to_a_client_and_back(space):
+    place = put(space.folder / "tools/greeter", node_files())
+    adopted(space, "--yes")
+    config = space.folder / "servers/greeter/mcpfactory.toml"
+    config.write_text(config.read_text() + 'files = ["words.json"]\n')
+    put(space.folder / "servers/greeter/tests", {"calls.json": '[{"tool": "greet", "arguments": {"name": "Ada"}}]'})
+    done(space, "pipeline", "run", "greeter")
+    first = state(space, "greeter")["candidate"]
+    record = json.loads(next((space.folder / f"pipeline/artifacts/greeter/{first}").glob("*.mcp.json")).read_bytes())
+    assert record["kind"] == "command"
+    assert set(record["files"]) == {"files.tar.gz"}
+    assert state(space, "greeter")["channels"]["staging"]["candidate"] == first
+    assert "no tests" in state(space, "greeter")["stages"]["test"]["message"]
+    done(space, "pipeline", "approve", "greeter", "--channel", "production")
+    done(space, "pipeline", "promote", "greeter", "--channel", "production")
+    done(space, "install", "greeter", "--client", "cursor")
+    entry = json.loads((space.folder.parent / "home/.cursor/mcp.json").read_bytes())["mcpServers"]["greeter"]
+    assert entry["args"][:4] == ["run", "greeter", "--channel", "production"]
+    assert "current" in done(space, "installed")
+    assert started(space, entry) == "Hello, Ada (3)"
+    # another version: another candidate, and the client still starts the one that production offers
+    put(place, node_files("1.1.0", "Good day"))
+    assert call(space).strip() == "Good day, Ada (3)"
+    done(space, "pipeline", "run", "greeter")
+    second = state(space, "greeter")["candidate"]
+    assert second != first
+    assert started(space, entry) == "Hello, Ada (3)"
+    done(space, "pipeline", "approve", "greeter", "--channel", "production")
+    done(space, "pipeline", "promote", "greeter", "--channel", "production")
+    assert started(space, entry) == "Good day, Ada (3)"
+    done(space, "pipeline", "rollback", "greeter", "--channel", "production", "--reason", "too formal")
+    assert started(space, entry) == "Hello, Ada (3)"
+    assert done(space, "pipeline", "verify", "--json").strip() == "[]"
+
+
+def started(space, entry) -> str:
+    """What the server answers that the entry of a client starts."""
+    import asyncio
+
+    from mcpfactory_runtime.client import connect_stdio
+
+    async def ask() -> str:
+        async with connect_stdio([entry["command"], *entry["args"]], dict(space.environ)) as client:
+            return (await client.call_tool("greet", {"name": "Ada"}))["content"][0]["text"]
+
+    return asyncio.run(ask())
+
+
+def test_a_server_that_does_not_start_says_why_and_goes_nowhere(space):
+    put(space.folder / "tools/greeter", node_files())
+    adopted(space, "--yes")  # the words are not among its files
+    ended = space("pipeline", "run", "greeter")
+    assert ended.code == 1
+    found = state(space, "greeter")["stages"]["validate"]
+    assert found["outcome"] == "failed"
+    assert "it does not start" in found["message"]
+    assert "words.json" in found["message"]
+    assert "staging" not in state(space, "greeter")["channels"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says", "hint"),
+    [
+        (("--command", "npx some-server"), "npx fetches what it starts anew", "npm:NAME@VERSION"),
+        (("--command", "docker run x"), "docker fetches", "its package"),
+        (("--command", "node --version"), "the command names no file", "package"),
+        (("--command", "no-such-program-here"), "there is no program no-such-program-here", "path"),
+        (("--command", "node 'x"), "is no command line", "close every quote"),
+        (("oci:acme/server@sha256:00",), "a container image is not adopted", "package"),
+        (("nowhere",), "nowhere is neither a folder here", "pypi:NAME==VERSION"),
+        ((), "give exactly one", "adopt FOLDER"),
+        (("pypi:a b",), "does not name one version", "pypi:NAME==VERSION"),
+        (("npm:A B",), "does not name one version", "npm:@scope/NAME@VERSION"),
+        (("https://u:p@example.test/mcp",), "holds a password", "https://host/mcp"),
+    ],
+)
+def test_what_cannot_be_adopted_is_said_with_what_to_do(space, words, says, hint):
+    found = space("adopt", *words)
+    assert found.code in {1, 2, 3, 4}, found
+    assert says in found.err
+    assert hint in found.err.partition("hint:")[2]
+
+
+def test_a_file_outside_of_the_workspace_is_copied_only_when_asked(space, tmp_path):
+    place = put(tmp_path / "elsewhere", {"tool.js": "console.log(1)"}) / "tool.js"
+    refused = space("adopt", "--command", f"node {place}")
+    assert (refused.code, "is not in the workspace" in refused.err) == (1, True)
+    done(space, "adopt", "--command", f"node {place}", "--copy", "--yes")
+    assert (space.folder / "servers/tool/files/tool.js").read_text() == "console.log(1)"
+    assert (
+        'path = "servers/tool/files"\nstart = ["node", "tool.js"]'
+        in (space.folder / "servers/tool/mcpfactory.toml").read_text()
+    )
+
+
+def test_the_name_of_a_server_that_was_not_adopted_is_not_taken(space):
+    put(space.folder / "tools", {"a.js": ""})
+    put(space.folder / "servers/a", {"mcpfactory.toml": '[server]\nname = "a"\npackage = "a_mcp"\n'})
+    found = space("adopt", "--command", "node tools/a.js", "--yes")
+    assert (found.code, "a is a server that was not adopted" in found.err) == (1, True)

@@ -1,0 +1,136 @@
+"""Projects in the workspace, in Python and for Node.js: recognised, built, tested by their own command, and started."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.adoption.conftest import done, put, state
+from tests.adoption.peers import node_files, wheel
+from tests.adoption.test_packages import PYTHON
+
+pytestmark = pytest.mark.xdist_group("adopted_projects")
+
+PYPROJECT = """[project]
+name = "acme-greeter"
+version = "0.3.0"
+dependencies = ["acme-words"]
+scripts = { acme-greeter = "acme_greeter:main" }
+
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+"""
+# A build backend that needs nothing: the wheel is written by hand, as a project may.
+BACKEND = """
+import sys
+sys.path.insert(0, ".")
+
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    import base64, hashlib, zipfile
+    info = "acme_greeter-0.3.0.dist-info"
+    files = {"acme_greeter.py": open("acme_greeter.py").read(),
+             f"{info}/METADATA": "Metadata-Version: 2.1\\nName: acme-greeter\\nVersion: 0.3.0\\nRequires-Dist: acme-words\\n",
+             f"{info}/WHEEL": "Wheel-Version: 1.0\\nGenerator: hand 1\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
+             f"{info}/entry_points.txt": "[console_scripts]\\nacme-greeter = acme_greeter:main\\n"}
+    rows = "".join(f"{n},sha256={base64.urlsafe_b64encode(hashlib.sha256(t.encode()).digest()).rstrip(b'=').decode()},{len(t.encode())}\\n" for n, t in files.items())
+    name = "acme_greeter-0.3.0-py3-none-any.whl"
+    with zipfile.ZipFile(f"{folder}/{name}", "w") as out:
+        for path, text in {**files, f"{info}/RECORD": rows + f"{info}/RECORD,,\\n"}.items():
+            out.writestr(zipfile.ZipInfo(path), text)
+    return name
+
+def build_sdist(folder, config_settings=None):
+    import tarfile, os
+    name = "acme_greeter-0.3.0.tar.gz"
+    with tarfile.open(f"{folder}/{name}", "w:gz") as out:
+        for path in ("pyproject.toml", "backend.py", "acme_greeter.py"):
+            out.add(path, f"acme_greeter-0.3.0/{path}")
+    return name
+"""
+CHECK = """const {spawnSync} = require("child_process");
+const done = spawnSync(process.execPath, ["dist/greeter.js"], {input: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}\\n'});
+const ok = done.stdout.toString().includes("greet") && EXPECTED;
+console.log("TAP version 13\\n1..1\\n" + (ok ? "ok" : "not ok") + " 1 - lists its tool");
+process.exit(ok ? 0 : 1);
+"""
+
+
+def node_project(expected: str = "true") -> dict[str, str]:
+    package = {
+        "name": "greeter", "version": "2.0.0", "bin": "dist/greeter.js", "files": ["dist"],
+        "scripts": {"build": "node build.js", "test": "node check.js", "prepack": "node -e \"process.exit(7)\""},
+    }  # fmt: skip
+    build = 'const fs = require("fs"); fs.mkdirSync("dist"); for (const f of ["greeter.js", "words.json"]) fs.copyFileSync("src/" + f, "dist/" + f);'
+    sources = {f"src/{path}": text for path, text in node_files("2.0.0").items()}
+    return {
+        "package.json": json.dumps(package),
+        "build.js": build,
+        "check.js": build + CHECK.replace("EXPECTED", expected),
+        **sources,
+    }
+
+
+def test_a_project_of_node_is_built_packed_tested_and_started(space):
+    place = put(space.folder / "apps/greeter", node_project())
+    shown = done(space, "adopt", "apps/greeter", "--yes")
+    assert "built by npm run build" in shown
+    assert "tests: npm test" in shown
+    before = sorted(path for path in place.rglob("*") if path.is_file())
+    done(space, "pipeline", "run", "greeter", "--until", "test")
+    found = state(space, "greeter")
+    assert found["stages"]["test"]["message"] == "1 passed (TAP)"
+    assert found["candidates"][found["candidate"]]["version"] == "2.0.0"
+    assert "package.tgz" in found["candidates"][found["candidate"]]["files"]
+    assert done(space, "call", "greeter", "greet", "--arg", "name=Ada").strip() == "Hello, Ada (3)"
+    assert sorted(path for path in place.rglob("*") if path.is_file()) == before
+    put(place, node_project("false"))
+    assert space("pipeline", "run", "greeter", "--until", "test").code == 1
+    assert state(space, "greeter")["stages"]["test"]["outcome"] == "failed"
+    assert "lists its tool" in state(space, "greeter")["stages"]["test"]["message"]
+
+
+def test_a_project_of_python_is_built_and_started_with_what_its_lock_names(space, registry):
+    registry[0].add_wheel("acme-words", "1.0", wheel("acme-words", "1.0", {"acme_words.py": ""}))
+    space.environ.update(registry[1])
+    place = put(
+        space.folder / "apps/py", {"pyproject.toml": PYPROJECT, "backend.py": BACKEND, "acme_greeter.py": PYTHON}
+    )
+    shown = done(space, "adopt", "apps/py", "--yes")
+    assert "1 package in requirements.lock, each by its hash" in shown
+    assert 'environment = ["GREETER_TOKEN"]' in shown
+    done(space, "pipeline", "run", "acme-greeter", "--until", "build")
+    files = state(space, "acme-greeter")["candidates"][state(space, "acme-greeter")["candidate"]]["files"]
+    assert {"acme_greeter-0.3.0-py3-none-any.whl", "requirements.lock"} < set(files)
+    assert done(space, "call", "acme-greeter", "greet", "--arg", "name=Ada").strip() == "Hello, Ada"
+    assert not (place / "dist").exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({"README.md": ""}, "has neither pyproject.toml nor package.json"),
+        ({"pyproject.toml": "[tool.x]\n"}, "does not say what the project is called"),
+        ({"pyproject.toml": '[project]\nname = "a"\ndynamic = ["dependencies"]\n'}, "known to its build backend alone"),
+        ({"pyproject.toml": '[project]\nname = "a"\n'}, "it has neither [project.scripts] nor a __main__.py"),
+        ({"package.json": "{"}, "cannot be read"),
+        ({"package.json": '{"name": "a"}'}, "package.json has neither bin nor main"),
+    ],
+)
+def test_a_folder_that_does_not_say_how_it_starts_is_refused(space, files, says):
+    put(space.folder / "apps/odd", files)
+    found = space("adopt", "apps/odd", "--yes")
+    assert found.code != 0
+    assert says in found.err
+    assert not [*space.folder.glob("servers/*/mcpfactory.toml")]
+
+
+def test_a_project_outside_of_the_workspace_is_copied_only_when_asked(space, tmp_path):
+    place = put(tmp_path / "elsewhere", node_project())
+    refused = space("adopt", str(place), "--yes")
+    assert (refused.code, "is not in the workspace" in refused.err) == (1, True)
+    done(space, "adopt", str(place), "--copy", "--name", "far", "--yes")
+    assert (space.folder / "servers/far/source/src/greeter.js").is_file()
+    assert 'path = "servers/far/source"' in (space.folder / "servers/far/mcpfactory.toml").read_text()
