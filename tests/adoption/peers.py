@@ -48,7 +48,6 @@ require("readline").createInterface({input: process.stdin}).on("line", line => {
 """
 
 
-
 def node_files(version: str = "1.0.0", greeting: str = "Hello") -> dict[str, str]:
     """A server of Node.js that depends on nothing, as files."""
     return {"greeter.js": NODE_SERVER.replace("VERSION", version), "words.json": json.dumps({"greeting": greeting})}
