@@ -49,7 +49,7 @@ def test_the_road_of_a_command_from_its_files_to_a_client_and_back(space):
     first = state(space, "greeter")["candidate"]
     record = json.loads(next((space.folder / f"pipeline/artifacts/greeter/{first}").glob("*.mcp.json")).read_bytes())
     assert record["kind"] == "command"
-    assert set(record["files"]) == {"files.tar.gz"}
+    assert set(record["files"]) == {"files.tar"}
     assert state(space, "greeter")["channels"]["staging"]["candidate"] == first
     assert "no tests" in state(space, "greeter")["stages"]["test"]["message"]
     done(space, "pipeline", "approve", "greeter", "--channel", "production")
@@ -72,6 +72,10 @@ def test_the_road_of_a_command_from_its_files_to_a_client_and_back(space):
     done(space, "pipeline", "rollback", "greeter", "--channel", "production", "--reason", "too formal")
     assert started(space, entry) == "Hello, Ada (3)"
     assert done(space, "pipeline", "verify", "--json").strip() == "[]"
+    archive = space.folder / f"pipeline/artifacts/greeter/{first}/files.tar"
+    archive.write_bytes(archive.read_bytes() + b" ")
+    refused = space("run", "greeter", "--channel", "production")
+    assert (refused.code != 0, "files.tar of the candidate is not what was checked" in refused.err) == (True, True)
 
 
 def started(space, entry) -> str:

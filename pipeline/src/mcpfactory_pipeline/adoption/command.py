@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.adoption.sources import Collected, Sources
-from mcpfactory_pipeline.base.archives import ArchiveEntry, gzip_bytes, tar_bytes
+from mcpfactory_pipeline.base.archives import ArchiveEntry, tar_bytes
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.build.leaks import find_leaks_among
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 
 __all__ = ["collect", "command_program", "unpack"]
 
-_BUNDLE: Final = "files.tar.gz"
+_BUNDLE: Final = "files.tar"  # not compressed: its bytes depend on no compression library
 _RUNS: Final = 0o755
 
 
@@ -27,7 +27,7 @@ def collect(sources: Sources) -> Collected:
     entries = list(_entries(sources.own(), names)) if names else []
     if leaks := list(find_leaks_among((_BUNDLE, entry.path, entry.data) for entry in entries)):
         raise ProgramRefusedError(f"its files would publish secrets: {'; '.join(leaks[:5])}")
-    made = {_BUNDLE: gzip_bytes(tar_bytes(entries))} if entries else {}
+    made = {_BUNDLE: tar_bytes(entries)} if entries else {}
     return Collected(sources.server, adopted.version or "0", made)
 
 

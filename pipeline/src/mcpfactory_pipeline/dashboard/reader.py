@@ -272,7 +272,13 @@ def _watched(workspace: Workspace, server: WorkspaceServer, state: ServerState) 
     if newest is not None:
         yield from (folder / str(state.candidate) / name for name in newest.files)
     for channel in state.channels:
-        yield channels_folder(workspace) / channel / "simple" / server.package.replace("_", "-") / "index.html"
+        yield (
+            channels_folder(workspace)
+            / channel
+            / "simple"
+            / (server.package or server.name).replace("_", "-")
+            / "index.html"
+        )
     validated = state.stages.get("validate")
     yield from (folder / path for path in (validated.artifacts if validated else ()))
 

@@ -80,6 +80,11 @@ def rename(
         RefusedError: for one that is taken, for a server that is retired, and while a stage runs.
     """
     store = Store(workspace, clock)
+    if workspace.has_folder(old) and (adopted := workspace.server(old).adopted) is not None:
+        raise RefusedError(
+            f"{old} was adopted, and its name is not in files of ours alone",
+            hint=f"mcpfactory adopt {adopted.origin} --name {new}, then mcpfactory remove {old}",
+        )
     folder = _source(workspace, old, new)
     renaming = rename_server(folder, new, notify=notify)
     _refuse_history(store, new)

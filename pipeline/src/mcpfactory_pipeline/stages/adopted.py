@@ -156,7 +156,8 @@ def validate(inputs: StageInputs) -> StageOutputs:
     message, summary = summarise(inputs, report, report.listed, level=level, gates=refused)
     if silent := next((one for one in report.findings if one.rule == "startup.starts"), None):
         end = last_lines(str((silent.evidence or {}).get("stderr", "")), limit=_SAID)
-        message = f"it does not start: {silent.message}: {end}; hint: correct start or [server] environment; validate.log has all of it"
+        said = f": {end}" if end else ""
+        message = f"it does not start: {silent.message}{said}; hint: correct start or [server] environment; validate.log has all of it"
     elif unseen:
         message += f"; not shown: {', '.join(unseen)} (calls that must work go into {CALLS})"
         summary["unseen"] = unseen

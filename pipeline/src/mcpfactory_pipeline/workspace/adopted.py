@@ -60,6 +60,13 @@ class Adopted:
     report: str = ""
     build: tuple[str, ...] = ()
 
+    @property
+    def origin(self) -> str:
+        """Where it comes from, as people read it: what `mcpfactory adopt` was given."""
+        if self.package:
+            return f"{self.kind}:{self.package}{'==' if self.kind == 'pypi' else '@'}{self.version}"
+        return self.url or self.path or " ".join(self.start)
+
     def folder(self, root: Path) -> Path | None:
         """Return the folder of its own files; None for what has none in the workspace."""
         return root / self.path if self.path else None

@@ -64,7 +64,9 @@ class WorkspaceServer:
 
     @property
     def source(self) -> str | None:
-        """Where the API documents came from, as people read it; None when there are none."""
+        """Where the API documents came from, or an adopted server, as people read it; None for a server of neither kind."""
+        if self.adopted is not None:
+            return self.adopted.origin
         places = [one.source or one.path.relative_to(self.folder).as_posix() for one in self.documents]
         return ", ".join(places) or None
 

@@ -116,6 +116,12 @@ def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
 
 def _started_report(server: WorkspaceServer, *, start: bool) -> dict[str, Any]:
     """Return the same facts for a server that is not made from a document: asked of its process, where that may be started."""
+    if not start and server.adopted is not None:
+        output.fail(
+            f"{server.name} was adopted ({server.adopted.origin}): only it says what it offers",
+            f"mcpfactory inspect {server.name} --start asks it",
+            Exit.BAD_INPUT,
+        )
     if not start:
         output.fail(
             f"{server.name} has no report, so that only its own code says what it offers",

@@ -58,6 +58,12 @@ def update(
     from mcpfactory_codegen.servers.update import update_server
 
     server = workspace_in().server(name)
+    if server.adopted is not None:
+        output.fail(
+            f"{name} was adopted ({server.adopted.origin}): it has neither a document nor a template of ours",
+            f"mcpfactory adopt {server.adopted.origin.partition('==')[0]} --name {name} takes what is newest",
+            Exit.BAD_INPUT,
+        )
     make = partial(
         update_server,
         server.folder,
