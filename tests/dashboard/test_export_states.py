@@ -88,5 +88,5 @@ def test_of_three_hundred_findings_the_worst_are_shown_and_the_rest_is_counted(b
     assert 10 <= shown <= 60
     assert re.search(rf"\d+ more: <code>mcpfactory validate {LONG}1</code>", page)
     assert page.index('<details class="finding bad"') < page.index(
-        '<details class="finding none"' if 'finding none"' in page else '<h2 id="candidates"'
+        '<details class="finding none"' if 'finding none"' in page else '<div class="tab" id="candidates"'
     )

@@ -133,7 +133,7 @@ def test_the_dashboard_only_reads(client: TestClient, method: str) -> None:
 def test_a_damaged_state_file_is_shown_with_the_way_to_mend_it(library: Bench, client: TestClient) -> None:
     library.store.state_file("bookshop").write_text("<<<<<<< ours\n")
     assert "unreadable" in client.get("/board/").text
-    assert "for operators of the workspace" in client.get("/?kind=problem").text
+    assert "operators of the workspace" in client.get("/?kind=problem").text
     page = client.get("/servers/bookshop/").text
     assert "hint: mcpfactory pipeline verify --repair bookshop" in page
 

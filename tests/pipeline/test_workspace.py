@@ -184,7 +184,7 @@ ROOT = '[workspace]\nname = "w"\n'
         (
             "[deploy]\n",
             "unknown field 'deploy'",
-            "tables: workspace, pipeline, artifacts, ci, release, waivers, publish",
+            "tables: workspace, pipeline, artifacts, ci, release, waivers, owners, publish",
         ),
         ("[pipeline]\natempts = 2\n", r"\[pipeline\] has an unknown field 'atempts'", "did you mean 'attempts'?"),
         ("[ci]\nbranche = 'x'\n", r"\[ci\] has an unknown field 'branche'", "did you mean 'branch'?"),

@@ -32,6 +32,7 @@ from mcpfactory_pipeline.dashboard.actions import (
     action_page,
     values_of,
 )
+from mcpfactory_pipeline.dashboard.pages import decide_about
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, Visitor, render_form
 from mcpfactory_pipeline.dashboard.responses import wants_json
@@ -44,6 +45,12 @@ __all__ = ["ActionRoutes", "read_body"]
 
 COOKIE: Final = "mcpfactory_session"
 _MAX_BODY: Final = 64 * 1024  # bytes of a body
+_WEIGHED: Final = {
+    "approve",
+    "reject",
+    "promote",
+    "rollback",
+}  # actions about a candidate, with what speaks for and against it
 _TRIALS_AT_ONCE: Final = 2  # tools that are tried at a time
 
 
@@ -158,6 +165,9 @@ class ActionRoutes:
         with acting_as(session.actor):
             detail = self._reader.server(name)
             view = action_page(Workspace.find(self._root), detail, action, values, explain=explain, before=before)
+        candidate, channel = view.settled.get("candidate", ""), view.settled.get("channel", "")
+        if candidate and channel and action.name in _WEIGHED:
+            view = replace(view, evidence=decide_about(self._reader, detail, channel, candidate))
         if not view.ready:
             return view
         ticket = self.access.ticket(session, view.server, action.name, dict(view.settled), seen=view.basis)

@@ -13,6 +13,7 @@ from mcpfactory_pipeline.base.errors import PipelineError, PromotionError, Refus
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.waive import waive
+from mcpfactory_pipeline.dashboard.decision import DecisionPage
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.promotion import decision, promote, stage_decision
 from mcpfactory_pipeline.promotion.basis import BasisChange, StaleDecisionError, basis_changes
@@ -349,7 +350,7 @@ class ActionPage:
     """An action at a server. `ready` says that it can be confirmed: with exactly the values of `settled`, and the ticket, once.
 
     `happens` is what would happen, in words; `problem` why it cannot be done now, with a `hint`. `changes` is what has changed
-    since its reader looked last, `basis` what the decision rests on now.
+    since its reader looked last, `basis` what the decision rests on now. `evidence` is what speaks for and against the candidate.
     """
 
     workspace: str
@@ -366,6 +367,7 @@ class ActionPage:
     ticket: str
     changes: tuple[BasisChange, ...] = ()
     basis: Mapping[str, str] = field(default_factory=dict)
+    evidence: DecisionPage | None = None
 
 
 def values_of(action: Action, given: Mapping[str, object]) -> dict[str, str]:

@@ -117,7 +117,7 @@ def facts_of(summary: Mapping[str, Any]) -> tuple[Fact, ...]:
 
 
 def _plain(value: object) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else _short(str(value))
 
 
 def _provenance(candidate: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[Fact, ...]:

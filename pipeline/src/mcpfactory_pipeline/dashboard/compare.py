@@ -13,7 +13,16 @@ from mcpfactory_pipeline.dashboard.candidates import CandidateView, candidates_o
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
 
-__all__ = ["ChangeView", "ComparePage", "ComparedFact", "OtherPair", "StoredCandidate", "compare_page", "pairs"]
+__all__ = [
+    "ChangeView",
+    "ComparePage",
+    "ComparedFact",
+    "OtherPair",
+    "StoredCandidate",
+    "compare_page",
+    "findings_between",
+    "pairs",
+]
 
 _CHANGES: Final = 100  # shown
 _TEXT: Final = 240
@@ -107,7 +116,7 @@ def compare_page(
     contract = bool(before.manifest and after.manifest)
     changes = diff(before.manifest, after.manifest) if contract else ()
     judged = bool(before.report and after.report)
-    gone, come, stayed = _findings(before.report, after.report) if judged else ([], [], 0)
+    gone, come, stayed = findings_between(before.report, after.report) if judged else ([], [], 0)
     return ComparePage(
         workspace=detail.facts.workspace,
         server=detail.facts.name,
@@ -134,7 +143,7 @@ def compare_page(
     )
 
 
-def _findings(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[Any], list[Any], int]:
+def findings_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[Any], list[Any], int]:
     """Return findings that are gone, that came, and how many stayed; what they prove themselves with does not count."""
     old, new = ({_key(one): _plain(one) for one in report.get("findings", ())} for report in (before, after))
     gone = [one for key, one in old.items() if key not in new]

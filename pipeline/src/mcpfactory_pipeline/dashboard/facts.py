@@ -27,6 +27,7 @@ class ServerFacts:
     tools: int | None = None
     tokens: int | None = None
     items: tuple[InboxItem, ...] = ()  # what waits for a person
+    owners: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from typing import Final
 
 from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.text import format_duration
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
-from mcpfactory_pipeline.dashboard.values import Pager, paged
+from mcpfactory_pipeline.dashboard.values import Pager, paged, shorten
+from mcpfactory_pipeline.plan.policy import person_key
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem, in_order, next_commands, problem_item
 
-__all__ = ["WHOM", "InboxEntry", "InboxPage", "KindCount", "inbox"]
+__all__ = ["WHOM", "InboxEntry", "InboxGroup", "InboxPage", "KindCount", "inbox"]
 
 _SIZE: Final = 60  # items of a page
 
@@ -54,12 +58,17 @@ _ICONS: Final = {
     "stale": "redo",
 }
 _BAD: Final = {"problem", "failed", "errored"}
-_GOOD: Final = {"ready", "approval"}
+_GOOD: Final = {"ready", "approval", "never"}
+_DECIDED: Final = {"approval", "ready", "gate", "problem"}  # kinds about a candidate for a channel
+_TEXT: Final = 200  # characters of a cause
 
 
 @dataclass(frozen=True, slots=True)
 class InboxEntry:
-    """One thing that waits. `waited` is since when, in words, "" where that is not known; `seconds` the same as a number."""
+    """One thing that waits. `waited` is since when, in words, "" where that is not known; `seconds` the same as a number.
+
+    `decision` is the channel whose page of decisions has what speaks for and against it, "" for none.
+    """
 
     kind: str
     icon: str
@@ -72,6 +81,8 @@ class InboxEntry:
     waited: str
     seconds: float | None
     command: str
+    decision: str
+    expect: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +94,23 @@ class KindCount:
 
 
 @dataclass(frozen=True, slots=True)
+class InboxGroup:
+    """Things that wait for one cause, on one page: `number` of them, at different servers or channels."""
+
+    cause: str
+    kind: str
+    icon: str
+    tone: str
+    number: int
+    items: tuple[InboxEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class InboxPage:
-    """The inbox: the most blocking first, then the oldest. `next` are the commands that most likely come next."""
+    """The inbox: the most blocking first, then the oldest; what has one cause stands together. `next` are the commands that most likely come next.
+
+    `whose` keeps what waits for one person: by name where a policy or an owner is named, and what anybody may do.
+    """
 
     workspace: str
     servers: int
@@ -92,13 +118,15 @@ class InboxPage:
     total: int
     query: str
     kind: str
+    whose: str
     next: tuple[str, ...]
     pager: Pager
     items: tuple[InboxEntry, ...]
+    groups: tuple[InboxGroup, ...]
 
 
-def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", page: str = "1") -> InboxPage:
-    """Return the inbox of a workspace. `query` keeps servers whose name contains it, `kind` things of that kind."""
+def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", whose: str = "", page: str = "1") -> InboxPage:
+    """Return the inbox of a workspace. `query` keeps servers whose name contains it, `kind` things of that kind, `whose` those for that person."""
     kind = kind if kind in KINDS else ""
     items = in_order([*(item for server in facts.servers for item in server.items), *facts.gone])
     items += [
@@ -107,9 +135,11 @@ def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", page: str =
         if server.row.get("problem") and not server.items
     ]
     numbers = Counter(item.kind for item in items)
+    people = _Whom(facts)
     kept = [item for item in items if query.casefold() in item.server.casefold() and kind in {"", item.kind}]
-    shown, pager = paged(in_order(kept), page, _SIZE)
-    approvers = {channel.name: ", ".join(channel.approvers) for channel in facts.channels}
+    kept = [item for item in kept if people.concerns(item, whose)]
+    shown, pager = paged(_together(in_order(kept)), page, _SIZE)
+    entries = tuple(_waiting(item, people.of(item), facts.now, people.channels) for item in shown)
     return InboxPage(
         workspace=facts.name,
         servers=len(facts.servers),
@@ -117,25 +147,74 @@ def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", page: str =
         total=len(items),
         query=query,
         kind=kind,
+        whose=whose,
         next=tuple(next_commands(items)),
         pager=pager,
-        items=tuple(_waiting(item, approvers, facts.now) for item in shown),
+        items=entries,
+        groups=tuple(_groups(entries)),
     )
 
 
-def _waiting(item: InboxItem, approvers: dict[str, str], now: datetime | None) -> InboxEntry:
+class _Whom:
+    """For whom things wait: approvers of channels, owners of servers, else a role."""
+
+    def __init__(self, facts: WorkspaceFacts) -> None:
+        self.channels = {channel.name for channel in facts.channels}
+        self._approvers = {channel.name: channel.approvers for channel in facts.channels}
+        self._owners = {server.name: server.owners for server in facts.servers}
+
+    def names(self, item: InboxItem) -> tuple[str, ...]:
+        if item.kind == "approval":
+            return self._approvers.get(item.about, ())
+        return self._owners.get(item.server, ())
+
+    def of(self, item: InboxItem) -> str:
+        return ", ".join(self.names(item)) or WHOM[item.kind]
+
+    def concerns(self, item: InboxItem, whose: str) -> bool:
+        names = self.names(item)
+        return not whose or not names or person_key(whose) in map(person_key, names)
+
+
+_NAMED: Final = re.compile(r"\b\d[\w.+-]* \([\w.-]+\)(?: for)? ?")  # a version and its candidate
+
+
+def _cause(message: str, server: str) -> str:
+    """Return why something waits, without what is of this server alone: its name, its version, its candidate."""
+    named = re.sub(rf"(?<![\w-]){re.escape(server)}(?![\w-])", "…", _NAMED.sub("", message))
+    return shorten(named.strip(" ;:"), _TEXT)
+
+
+def _together(items: Sequence[InboxItem]) -> list[InboxItem]:
+    """Return the items in their order, but those with one cause behind the first of them."""
+    first: dict[tuple[str, str], int] = {}
+    keys = [(item.kind, _cause(item.message, item.server)) for item in items]
+    for place, key in enumerate(keys):
+        first.setdefault(key, place)
+    return [item for _, item in sorted(zip(keys, items, strict=True), key=lambda pair: first[pair[0]])]
+
+
+def _groups(entries: Iterable[InboxEntry]) -> Iterator[InboxGroup]:
+    for (_, cause), some in groupby(entries, key=lambda one: (one.kind, _cause(one.message, one.server))):
+        shown = tuple(some)
+        yield InboxGroup(cause, shown[0].kind, shown[0].icon, shown[0].tone, len(shown), shown)
+
+
+def _waiting(item: InboxItem, whom: str, now: datetime | None, channels: Container[str]) -> InboxEntry:
     seconds = max(0.0, (now - parse_time(item.since)).total_seconds()) if item.since and now else None
-    named = approvers.get(item.about, "") if item.kind == "approval" else ""
+    decides = item.kind in _DECIDED and item.about in channels and " --stage " not in item.command
     return InboxEntry(
         kind=item.kind,
         icon=_ICONS[item.kind],
-        tone="bad" if item.kind in _BAD else "good" if item.kind in _GOOD else "warn",
+        tone="bad" if item.kind in _BAD else "none" if item.kind in _GOOD else "warn",
         server=item.server,
         about=item.about,
         message=item.message,
-        whom=named or WHOM[item.kind],
+        whom=whom,
         since=item.since,
         waited=format_duration(seconds) if seconds is not None else "",
         seconds=seconds,
         command=item.command,
+        decision=item.about if decides else "",
+        expect=item.expect,
     )

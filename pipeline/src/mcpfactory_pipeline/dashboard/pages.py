@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, BoardPage, board
-from mcpfactory_pipeline.dashboard.compare import ComparePage, compare_page, pairs
+from mcpfactory_pipeline.dashboard.compare import ComparePage, StoredCandidate, compare_page, pairs
+from mcpfactory_pipeline.dashboard.decision import DecisionPage, decidable, decided_about, decision_page
+from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.inbox import InboxPage, inbox
 from mcpfactory_pipeline.dashboard.log import LogPage, log_page
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
@@ -19,7 +21,7 @@ from mcpfactory_pipeline.dashboard.tools import ToolsPage, tools_page
 from mcpfactory_pipeline.dashboard.trends import TrendsPage, trends_page
 from mcpfactory_pipeline.views.inbox import KINDS
 
-__all__ = ["PAGES", "Page", "PageParameter", "path_of"]
+__all__ = ["PAGES", "Page", "PageParameter", "decide_about", "path_of"]
 
 _Values = Mapping[str, str]
 
@@ -72,6 +74,20 @@ def _compared(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
             yield {**values, "old": old, "new": new}
 
 
+def _decidable(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
+    for values in _servers(reader):
+        for channel in decidable(reader.server(values["name"])):
+            yield {**values, "channel": channel}
+
+
+def decide_about(reader: WorkspaceReader, detail: ServerDetail, channel: str, candidate: str = "") -> DecisionPage:
+    """Return what is to be decided about a candidate of a server, by default the one that is next for the channel."""
+    offered = str(detail.state.get("channels", {}).get(channel, {}).get("candidate", ""))
+    chosen, name = candidate or decided_about(detail, channel), detail.facts.name
+    before, after = (reader.stored_candidate(name, one) if one else StoredCandidate() for one in (offered, chosen))
+    return decision_page(detail, channel, before, after, candidate=chosen)
+
+
 def _runs(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
     found = {str(event["run"]) for events in reader.histories().values() for event in events if event.get("run")}
     yield from ({"run": run} for run in sorted(found))
@@ -95,8 +111,11 @@ _RUN: Final = PageParameter("run", "The run, by the id that events and the list 
 PAGES: Final[tuple[Page, ...]] = (
     Page(
         "inbox", "/", "Inbox", "What waits for a person: for whom, since when, and the command that comes next", InboxPage,
-        lambda reader, _path, query: inbox(reader.workspace(), query=query.get("q", ""), **_named(query, "kind", "page")),
-        (_QUERY, PageParameter("kind", "Only things of this kind", values=KINDS), _PAGE),
+        lambda reader, _path, query: inbox(reader.workspace(), query=query.get("q", ""), whose=query.get("for", ""), **_named(query, "kind", "page")),
+        (
+            _QUERY, PageParameter("kind", "Only things of this kind", values=KINDS),
+            PageParameter("for", "Only what waits for this person, or for anybody"), _PAGE,
+        ),
     ),
     Page(
         "board", "/board/", "Board", "Every server with its stages and channels, what needs a person first", BoardPage,
@@ -120,6 +139,12 @@ PAGES: Final[tuple[Page, ...]] = (
         "tools", "/servers/{name}/tools/", "Tools", "The tools of one server with the schemas that models see", ToolsPage,
         lambda reader, path, query: tools_page(reader.server(path["name"]), page=query.get("page", "")),
         (_NAME, _PAGE), _servers,
+    ),
+    Page(
+        "decision", "/servers/{name}/decide/{channel}/", "Decision",
+        "A candidate for a channel against what the channel offers: tools, findings, tests, waivers, figures, who asks", DecisionPage,
+        lambda reader, path, _query: decide_about(reader, reader.server(path["name"]), path["channel"]),
+        (_NAME, PageParameter("channel", "The channel", within="path")), _decidable,
     ),
     Page(
         "log", "/servers/{name}/logs/{stage}/", "Log", "All that a stage of a server printed when it ran last, a part at a time", LogPage,

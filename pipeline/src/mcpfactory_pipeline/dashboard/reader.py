@@ -33,6 +33,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.inbox import InboxReader, gone_items
 from mcpfactory_pipeline.views.status import broken_row, status_row
 from mcpfactory_pipeline.workspace.broken import explain_broken
+from mcpfactory_pipeline.workspace.owners import CODEOWNERS, owners_of
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["WorkspaceReader"]
@@ -188,7 +189,7 @@ class WorkspaceReader:
             return StoredCandidate()
         folder = artifacts / candidate
         return StoredCandidate(
-            manifest=wheel_manifest(folder),
+            manifest=wheel_manifest(folder) or _listed(_contract(Workspace.find(self._root), server, candidate)),
             report=read_validation(artifacts, {f"{candidate}/validate/report.json": ""}),
             sizes={name: (folder / name).stat().st_size for name in known.files if (folder / name).is_file()},
         )
@@ -198,7 +199,8 @@ class WorkspaceReader:
         inbox = InboxReader(workspace, workspace_stages(workspace), read_channels(workspace), self._clock())
         soaking = any(channel.soak for channel in inbox.channels)
         moment = int(inbox.now.timestamp()) // _SOAK_STEP if soaking else 0
-        settings = (repr(workspace.config), inbox.now.date(), moment)  # waivers end with a day
+        owners = _stamps(str(workspace.root / name) for name in CODEOWNERS)
+        settings = (repr(workspace.config), inbox.now.date(), moment, owners)  # waivers end with a day
         with self._guard:
             if settings != self._settings:
                 self._entries, self._settings = {}, settings
@@ -226,6 +228,7 @@ class WorkspaceReader:
             server.template,
             server.source or "",
             items=items,
+            owners=owners_of(workspace)(name),
             **_size(workspace, server, state),
         )
         if not row["running"]:  # else the process may end without a word
@@ -306,6 +309,10 @@ def _contract(workspace: Workspace, server: str, candidate: str) -> tuple[Mappin
     except PipelineError:
         return ()
     return found.tools if found else ()
+
+
+def _listed(tools: tuple[Mapping[str, Any], ...]) -> Mapping[str, Any]:
+    return {"tools": list(tools)} if tools else {}
 
 
 def _report(server: WorkspaceServer) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from mcpfactory_pipeline.base.ids import format_time
 from mcpfactory_pipeline.base.text import format_duration, pluralize
 from mcpfactory_pipeline.dashboard.board import Cell, cells_of, decided_by
 from mcpfactory_pipeline.dashboard.candidates import CandidateView, Fact, candidates_of, facts_of
+from mcpfactory_pipeline.dashboard.decision import decidable, decided_about
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
 from mcpfactory_pipeline.dashboard.statuses import STATUSES, ShownStatus, headline, outcome_status
@@ -62,7 +63,7 @@ class StageView:
 
 @dataclass(frozen=True, slots=True)
 class ChannelView:
-    """Where one channel stands: what it offers since when, what it asks for, who holds it, and what waits."""
+    """Where one channel stands: what it offers since when, what it asks for, who holds it, what waits, and which version is next, "" for none."""
 
     name: str
     version: str
@@ -72,6 +73,7 @@ class ChannelView:
     held: str
     waits: str
     command: str
+    next: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,10 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class ServerPage:
-    """The page. Lists that may be long are cut; `tools_total`, `findings_total` and `older` say how much more there is."""
+    """The page. Lists that may be long are cut; `tools_total`, `findings_total` and `older` say how much more there is.
+
+    `actions` are those that there is something for.
+    """
 
     workspace: str
     name: str
@@ -173,6 +178,7 @@ class ServerPage:
     environment: tuple[Fact, ...]
     history: tuple[HistoryRow, ...]
     older: int
+    actions: tuple[str, ...]
 
 
 def server_page(detail: ServerDetail) -> ServerPage:
@@ -210,7 +216,31 @@ def server_page(detail: ServerDetail) -> ServerPage:
         environment=tuple(map(_variable, report.get("environment", ()))),
         history=tuple(_event(event) for event in reversed(detail.history[-_HISTORY:])),
         older=max(len(detail.history) - _HISTORY, 0),
+        actions=tuple(name for name, fits in _ACTIONS.items() if fits(detail)),
     )
+
+
+def _asks(detail: ServerDetail) -> bool:
+    return any(channel.approvals and channel.source for channel in detail.channels)
+
+
+def _decides(detail: ServerDetail) -> bool:
+    return any(stage.approval for stage in detail.stages)
+
+
+# What can be done at all, as things stand; whether it may be, its page says.
+_ACTIONS: Final[Mapping[str, Callable[[ServerDetail], bool]]] = {
+    "approve": _asks,
+    "reject": _asks,
+    "approve-stage": _decides,
+    "reject-stage": _decides,
+    "promote": lambda detail: any(True for _ in decidable(detail)),
+    "rollback": lambda detail: any(one.get("before") for one in detail.state.get("channels", {}).values()),
+    "hold": lambda detail: any(one.name not in detail.state.get("holds", {}) for one in detail.channels),
+    "release": lambda detail: bool(detail.state.get("holds")),
+    "rerun": lambda _detail: True,
+    "waive": lambda _detail: True,
+}
 
 
 def _overview(server: str, report: Mapping[str, Any]) -> OverviewView | None:
@@ -254,7 +284,14 @@ def _channels(detail: ServerDetail) -> Iterator[ChannelView]:
             held=decided_by(holds[name]) if name in holds else "",
             waits=shorten(due[0].message, _TEXT) if due else "",
             command=due[0].command if due else "",
+            next=_next(detail, name) if name in known else "",
         )
+
+
+def _next(detail: ServerDetail, channel: str) -> str:
+    if channel not in decidable(detail):
+        return ""
+    return str(detail.state["candidates"][decided_about(detail, channel)].get("version", ""))
 
 
 def _published(detail: ServerDetail) -> Iterator[PublishedView]:

@@ -21,6 +21,7 @@ FIELDS: Final[Mapping[str, Collection[str] | None]] = {
     "ci": ("jobs", "servers", "branch", "python", "channel", "environment", "image", "install"),
     "release": ("name", "packages"),
     "waivers": ("limit", "max_days", "by"),
+    "owners": None,
     "publish": None,
 }
 TARGET_FIELDS: Final[Mapping[str, Collection[str]]] = {

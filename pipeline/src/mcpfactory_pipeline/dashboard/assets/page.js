@@ -18,7 +18,7 @@ show(remembered()); // before the body is drawn, so that nothing flashes
 document.addEventListener("DOMContentLoaded", () => {
   const button = document.getElementById("theme");
   const current = () => root.dataset.theme || (dark.matches ? "dark" : "light");
-  const name = () => { button.textContent = current() === "dark" ? "Light theme" : "Dark theme"; };
+  const name = () => { button.title = current() === "dark" ? "Light theme" : "Dark theme"; button.setAttribute("aria-label", button.title); };
   name();
   button.hidden = false;
   button.addEventListener("click", () => {
@@ -27,10 +27,13 @@ document.addEventListener("DOMContentLoaded", () => {
     name();
   });
 
+  improve(document);
+  document.addEventListener("keydown", press);
+
   const form = document.querySelector("form.filter");
   if (!form) return;
   form.hidden = false;
-  form.querySelector("button").hidden = true;
+  form.querySelector("button").hidden = true; // one filters as one types
   if ("local" in form.dataset) filterRows(form);
   else askAgain(form);
 });
@@ -48,7 +51,7 @@ function askAgain(form) {
       const found = page.getElementById("results");
       if (mine !== latest) return; // a newer question was asked meanwhile
       if (!found) { location.reload(); return; } // the last thing is done, and the page is another
-      replaceContent(document.getElementById("results"), found);
+      renew(page);
       history.replaceState(null, "", url);
     } catch { form.submit(); }
   };
@@ -57,19 +60,32 @@ function askAgain(form) {
   form.addEventListener("refresh", ask); // live.js: something changed
 }
 
+// All that one answer says of a page: its title, its heading, the counts of its filter, its results.
+function renew(page) {
+  document.title = page.title;
+  for (const fresh of page.querySelectorAll("[data-live]")) {
+    const old = document.querySelector(`[data-live="${fresh.dataset.live}"]`);
+    if (old && old.innerHTML !== fresh.innerHTML) replaceContent(old, fresh);
+  }
+}
+
 // New content for a part of the page: where the reader was, and what was open, stays.
 function replaceContent(old, fresh) {
   const at = old.contains(document.activeElement) ? document.activeElement : null;
   const open = new Map([...old.querySelectorAll("details[id]")].map((one) => [one.id, one.open]));
+  const current = old.querySelector(".row.current .open")?.getAttribute("href");
   const scrolled = [...old.querySelectorAll(".wide")].map((one) => one.scrollLeft);
   old.replaceChildren(...fresh.childNodes);
+  improve(old);
   for (const one of old.querySelectorAll("details[id]")) if (open.has(one.id)) one.open = open.get(one.id);
   old.querySelectorAll(".wide").forEach((one, number) => { one.scrollLeft = scrolled[number] || 0; });
+  if (current) [...old.querySelectorAll(".row .open")].find((one) => one.getAttribute("href") === current)?.closest(".row").classList.add("current");
   if (!at) return;
   const href = at.getAttribute("href");
   const label = at.getAttribute("aria-label");
-  const same = [...old.querySelectorAll("a, summary, button, [tabindex]")].find(
-    (one) => one.localName === at.localName && one.getAttribute("href") === href && one.getAttribute("aria-label") === label,
+  const same = [...old.querySelectorAll("a, summary, button, input, [tabindex]")].find(
+    (one) => one.localName === at.localName && one.getAttribute("href") === href && one.getAttribute("aria-label") === label
+      && one.value === at.value,
   );
   same?.focus({ preventScroll: true });
 }
@@ -99,4 +115,53 @@ function filterRows(form) {
   form.addEventListener("input", filter);
   form.addEventListener("submit", (event) => event.preventDefault());
   if (location.hash) filter();
+}
+
+// Times in the zone of the reader, with UTC when pointed at; hashes that a click copies whole.
+function improve(part) {
+  const full = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+  for (const time of part.querySelectorAll("time[datetime]")) {
+    const at = new Date(time.dateTime);
+    if (Number.isNaN(at.getTime())) continue;
+    time.title = `${full.format(at)} (${time.dateTime.replace("T", " ").replace("Z", "")} UTC)`;
+    if (!("age" in time.dataset)) time.textContent = full.format(at);
+  }
+  for (const utc of part.querySelectorAll(".utc")) utc.hidden = true;
+  if (!navigator.clipboard) return; // of pages from the disk
+  for (const hash of part.querySelectorAll("code[data-copy]")) {
+    if (hash.closest("summary")) continue; // a button in a button is none
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copy";
+    button.setAttribute("aria-label", `Copy ${hash.dataset.copy}`);
+    button.innerHTML = '<svg class="icon" aria-hidden="true"><use href="#i-copy"/></svg>';
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(hash.dataset.copy);
+      button.setAttribute("aria-label", "Copied");
+    });
+    delete hash.dataset.copy;
+    hash.after(button);
+  }
+}
+
+// Keys: j and k move among rows, Enter opens one; a letter follows what is marked with it, in the row or, where there are no rows, on the page.
+function press(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+  const rows = [...document.querySelectorAll("[data-rows] .row")].filter((row) => row.offsetParent);
+  const at = rows.findIndex((row) => row.classList.contains("current"));
+  if (rows.length && (event.key === "j" || event.key === "k")) {
+    const next = rows[Math.min(Math.max(at + (event.key === "j" ? 1 : -1), 0), rows.length - 1)];
+    rows[at]?.classList.remove("current");
+    next.classList.add("current");
+    next.querySelector("a")?.focus({ preventScroll: true });
+    next.scrollIntoView({ block: "nearest" });
+    event.preventDefault();
+    return;
+  }
+  const place = rows.length ? rows[at] : document.getElementById("content");
+  if (!/^[a-z]$/.test(event.key)) return;
+  const found = place?.querySelector(`[data-key="${event.key}"]`);
+  if (!found) return;
+  event.preventDefault();
+  found.click();
 }

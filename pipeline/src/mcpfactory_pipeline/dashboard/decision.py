@@ -1,0 +1,228 @@
+"""What one decides about: a candidate for a channel, against what the channel offers. Pure: facts in, view out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcpfactory_codegen.servers.diff import Change, diff
+from mcpfactory_pipeline.base.errors import NotFoundError
+from mcpfactory_pipeline.base.ids import format_time
+from mcpfactory_pipeline.dashboard.candidates import CandidateView, DecisionView, candidates_of
+from mcpfactory_pipeline.dashboard.compare import ChangeView, ComparedFact, StoredCandidate, findings_between
+from mcpfactory_pipeline.dashboard.facts import ServerDetail
+from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
+from mcpfactory_pipeline.dashboard.values import shorten
+from mcpfactory_pipeline.plan.policy import find_channel
+from mcpfactory_pipeline.state.state import Event
+from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
+
+__all__ = ["DecisionPage", "ToolChanges", "decidable", "decided_about", "decision_page"]
+
+_CHANGES: Final = 40  # of one kind that are shown
+_TEXT: Final = 240
+_TESTS: Final = (
+    ("passed", "tests passed"),
+    ("failed", "tests failed"),
+    ("skipped", "tests skipped"),
+    ("tools_run", "tools that tests ran"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChanges:
+    """Changes of one kind: `breaking`, `changed` (nothing breaks), `added`, `wording`; `total` counts those that are not shown, too."""
+
+    kind: str
+    total: int
+    changes: tuple[ChangeView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionPage:
+    """A candidate for a channel, and all that speaks for and against it.
+
+    `asks` is what stands between both, in words, and `command` what comes next; both are empty where nobody is asked. `offered` is the candidate
+    that the channel offers now, "" for none: then everything is new. `known` says whether the tools of both are on this machine, `judged` whether
+    both reports are. `source` is a command that shows what changed in the sources, where the commits are known.
+    """
+
+    workspace: str
+    server: str
+    channel: str
+    candidate: str
+    version: str
+    offered: str
+    offered_version: str
+    asks: str
+    command: str
+    expect: str
+    built_at: str
+    built_by: str
+    run: str
+    waits_since: str
+    asked_by: str
+    known: bool
+    breaking: int
+    tools: tuple[ToolChanges, ...]
+    judged: bool
+    come: tuple[FindingView, ...]
+    gone: tuple[FindingView, ...]
+    stayed: int
+    waived: tuple[str, ...]
+    facts: tuple[ComparedFact, ...]
+    decisions: tuple[DecisionView, ...]
+    source: str
+
+
+def decidable(detail: ServerDetail) -> Iterator[str]:
+    """Return the channels for which a candidate of a server is there that they do not offer."""
+    for channel in detail.channels:
+        candidate = decided_about(detail, channel.name)
+        if candidate and candidate != _offered(detail.state, channel.name):
+            yield channel.name
+
+
+def decided_about(detail: ServerDetail, channel: str) -> str:
+    """Return the candidate that is next for a channel: what the one before it offers, or the newest; "" where there is none.
+
+    Raises:
+        NotFoundError: for an unknown channel.
+    """
+    source = find_channel(detail.channels, channel).source
+    candidate = _offered(detail.state, source) if source else str(detail.state.get("candidate") or "")
+    return candidate if candidate in detail.state.get("candidates", {}) else ""
+
+
+def decision_page(
+    detail: ServerDetail, channel: str, before: StoredCandidate, after: StoredCandidate, *, candidate: str = ""
+) -> DecisionPage:
+    """Return what is to be decided about a candidate for a channel: by default the one that is next.
+
+    Raises:
+        NotFoundError: for an unknown channel, and where no candidate is there.
+    """
+    name = detail.facts.name
+    chosen = candidate or decided_about(detail, channel)
+    every = {one.id: one for one in candidates_of(detail.state, detail.history)}
+    if chosen not in every:
+        raise NotFoundError(f"there is no candidate of {name} for {channel}", hint=f"mcpfactory pipeline status {name}")
+    new, offered = every[chosen], _offered(detail.state, channel)
+    old = every.get(offered)
+    known = bool(after.manifest and (before.manifest or not offered))
+    changes = diff(before.manifest if offered else {"tools": []}, after.manifest) if known and offered != chosen else ()
+    judged = bool(before.report and after.report) or (bool(after.report) and not offered)
+    gone, come, stayed = findings_between(before.report, after.report) if judged else ([], [], 0)
+    item = next(
+        (one for one in detail.facts.items if one.about == channel and one.kind not in {"hold", "stale", "never"}), None
+    )
+    source = find_channel(detail.channels, channel).source or ""
+    since = in_channel_since(detail.history, source, chosen) if source else None
+    return DecisionPage(
+        workspace=detail.facts.workspace,
+        server=name,
+        channel=channel,
+        candidate=chosen,
+        version=new.version,
+        offered=offered,
+        offered_version=old.version if old else "",
+        asks=item.message if item and offered != chosen else "",
+        command=item.command if item and offered != chosen else "",
+        expect=detail.facts.row.get("expect", {}).get(channel, ""),
+        built_at=new.at,
+        built_by=new.actor,
+        run=new.run,
+        waits_since=format_time(since) if since else "",
+        asked_by=_moved_by(detail.history, source, chosen),
+        known=known,
+        breaking=sum(change.kind == "breaking" for change in changes),
+        tools=tuple(_grouped(changes)),
+        judged=judged,
+        come=findings_of(come),
+        gone=findings_of(gone),
+        stayed=stayed,
+        waived=tuple(map(str, _summary(detail.state, chosen, "validate").get("waived_rules", ()))),
+        facts=tuple(_facts(detail.state, old, new, before, after)),
+        decisions=tuple(one for one in new.decisions if one.channel == channel),
+        source=_source(name, detail.history, offered, chosen),
+    )
+
+
+def _offered(state: Mapping[str, Any], channel: str) -> str:
+    return str(state.get("channels", {}).get(channel, {}).get("candidate", ""))
+
+
+def _grouped(changes: Sequence[Change]) -> Iterator[ToolChanges]:
+    """Yield the changes by what they mean for callers, the worst first."""
+    kinds: dict[str, list[Change]] = {"breaking": [], "changed": [], "added": [], "wording": []}
+    for change in changes:
+        added = change.code == "tool-added"
+        kind = {"breaking": "breaking", "cosmetic": "wording"}.get(change.kind, "added" if added else "changed")
+        kinds[kind].append(change)
+    for kind, some in kinds.items():
+        if some:
+            shown = (
+                ChangeView(one.kind, one.code, one.tool, one.argument, shorten(one.message, _TEXT))
+                for one in some[:_CHANGES]
+            )
+            yield ToolChanges(kind, len(some), tuple(shown))
+
+
+def _summary(state: Mapping[str, Any], candidate: str, stage: str) -> Mapping[str, Any]:
+    check = state.get("candidates", {}).get(candidate, {}).get("checks", {}).get(stage, {})
+    summary: Mapping[str, Any] = check.get("summary", {})
+    return summary
+
+
+def _facts(
+    state: Mapping[str, Any],
+    old: CandidateView | None,
+    new: CandidateView,
+    before: StoredCandidate,
+    after: StoredCandidate,
+) -> Iterator[ComparedFact]:
+    """Yield the figures that one weighs: checks, score, tests, tools, tokens, bytes."""
+    sides = [dict(_figures(state, one, kept)) for one, kept in ((old, before), (new, after))]
+    for name in dict.fromkeys((*sides[1], *sides[0])):
+        a, b = sides[0].get(name, ""), sides[1].get(name, "")
+        yield ComparedFact(name, a, b, a == b)
+
+
+def _figures(
+    state: Mapping[str, Any], candidate: CandidateView | None, kept: StoredCandidate
+) -> Iterator[tuple[str, str]]:
+    if candidate is None:
+        return
+    for check in candidate.checks:
+        yield check.stage, check.status.word
+    judged, tested = (_summary(state, candidate.id, stage) for stage in ("validate", "test"))
+    if "score" in judged:
+        yield "score", str(judged["score"])
+        yield "findings", str(judged.get("findings", ""))
+        yield "waived", str(judged.get("waived", 0))
+    yield from ((words, str(tested[key])) for key, words in _TESTS if key in tested)
+    tools = kept.manifest.get("tools")
+    if isinstance(tools, list):
+        yield "tools", str(len(tools))
+    yield from ((fact.name, fact.value) for fact in candidate.facts if fact.name in {"tokens", "coverage"})
+    if kept.sizes:
+        yield "bytes", f"{sum(kept.sizes.values()):,}"
+
+
+def _moved_by(history: Sequence[Event], channel: str, candidate: str) -> str:
+    """Who brought a candidate into a channel last."""
+    moves = (e for e in reversed(history) if e.get("channel") == channel and e.get("candidate") == candidate)
+    found = next((event for event in moves if event["event"] in {"promoted", "stage.finished", "rolled-back"}), None)
+    return actor_of(found) if found else ""
+
+
+def _source(server: str, history: Sequence[Event], old: str, new: str) -> str:
+    """Return the command that shows what changed in a server's sources between two candidates, by the commits that they were built from."""
+    commits: dict[str, str] = {}
+    for event in history:
+        if event.get("built") and (commit := event.get("made_from", {}).get("commit")):
+            commits[str(event.get("candidate"))] = str(commit)[:12]
+    if old in commits and new in commits and commits[old] != commits[new]:
+        return f"git diff {commits[old]} {commits[new]} -- servers/{server}"
+    return ""

@@ -1,0 +1,129 @@
+"""What one decides about: the candidate against what the channel offers, at one address, and on the page that confirms."""
+
+from __future__ import annotations
+
+import json
+from html import unescape
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from mcpfactory_pipeline.base.errors import NotFoundError
+from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.dashboard.pages import decide_about
+from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
+from tests.dashboard.conftest import EVIL, Bench, serving
+from tests.dashboard.person import PEOPLE, Browser
+from tests.dashboard.test_action_routes import offered
+
+POLICY = '\n[[pipeline.channels]]\nname = "staging"\n[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 1\n'
+
+
+def tool(name: str, **properties: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties, "required": sorted(properties)}
+    return {"name": name, "description": f"Does {name}.", "inputSchema": schema}
+
+
+def finding(rule: str, message: str) -> dict[str, Any]:
+    return {"rule": rule, "severity": 3, "gate": False, "message": message, "where": "here", "hint": "h", "source": "s"}
+
+
+def reported(
+    bench: Bench, candidate: str, tools: list[dict[str, Any]], findings: list[dict[str, Any]], score: int
+) -> None:
+    """What the validation of a candidate leaves: its tools, its report."""
+    folder = bench.workspace.artifacts / "bookshop" / candidate / "validate"
+    folder.mkdir(parents=True)
+    (folder / "tools.json").write_text(json.dumps({"tools": tools}))
+    (folder / "report.json").write_text(json.dumps({"score": score, "findings": findings}))
+    summary = {"score": score, "findings": len(findings), "waived": 1, "waived_rules": ["tools.names"]}
+    bench.finished("bookshop", "validate", "passed", candidate=candidate, summary=summary)
+    bench.finished("bookshop", "test", "passed", candidate=candidate, summary={"passed": score, "failed": 0})
+
+
+@pytest.fixture
+def shop(bench: Bench) -> Bench:
+    """A server whose production offers 1.0.0, and in whose staging 2.0.0 is, which removes, changes and adds tools."""
+    config = bench.root / "mcpfactory.toml"
+    config.write_text(config.read_text() + POLICY)
+    bench.add("bookshop")
+    bench.passed("bookshop", "generate")
+    one = offered(bench, "bookshop", "1.0.0")
+    text = {"type": "string"}
+    reported(bench, one, [tool("get", isbn=text), tool("gone"), tool("same")], [finding("a.old", "is old")], 90)
+    with bench.store.transaction("bookshop") as transaction:
+        transaction.append("promoted", channel="production", candidate=one, version="1.0.0")
+    two = offered(bench, "bookshop", "2.0.0")
+    more = [tool("get", isbn=text, shop=text), tool("new", q=text), tool("same")]
+    reported(bench, two, more, [finding("a.new", f"is new {EVIL}")], 97)
+    return bench
+
+
+def test_the_page_sets_a_candidate_against_what_the_channel_offers(shop: Bench) -> None:
+    client = TestClient(create_app(shop.root), base_url="http://127.0.0.1")
+    page = client.get("/servers/bookshop/decide/production/?format=json").json()
+    assert (page["version"], page["offered_version"]) == ("2.0.0", "1.0.0")
+    kinds = {group["kind"]: [(one["code"], one["tool"]) for one in group["changes"]] for group in page["tools"]}
+    assert next(iter(kinds)) == "breaking"
+    assert ("tool-removed", "gone") in kinds["breaking"]
+    assert any(tool == "get" for _, tool in kinds["breaking"]), "an argument that is required by now"
+    assert kinds["added"] == [("tool-added", "new")]
+    assert page["breaking"] == len(kinds["breaking"])
+    assert [one["rule"] for one in page["come"]] == ["a.new"]
+    assert [one["rule"] for one in page["gone"]] == ["a.old"]
+    assert page["waived"] == ["tools.names"]
+    facts = {fact["name"]: (fact["old"], fact["new"]) for fact in page["facts"]}
+    assert (facts["score"], facts["tests passed"], facts["tools"]) == (("90", "97"), ("90", "97"), ("3", "3"))
+    assert "1 of 1 approval missing" in page["asks"]
+    assert page["expect"] == client.get("/?format=json").json()["items"][0]["expect"]
+    text = client.get("/servers/bookshop/decide/production/", headers={"Accept": "text/html"}).text
+    assert EVIL not in text
+    assert unescape(text).count(EVIL) == 1
+    assert text.index("Breaks callers") < text.index("Added")
+
+
+def test_every_row_of_the_inbox_leads_to_it_and_so_does_the_page_of_the_server(shop: Bench) -> None:
+    client = TestClient(create_app(shop.root), base_url="http://127.0.0.1")
+    for path, link in (("/", "servers/bookshop/decide/production/"), ("/servers/bookshop/", "decide/production/")):
+        assert f'{link}"' in client.get(path, headers={"Accept": "text/html"}).text
+
+
+def test_what_stands_for_and_against_it_is_on_the_page_that_confirms(shop: Bench) -> None:
+    with serving(shop.root, PEOPLE) as address:
+        ada = Browser(address).login("Ada")
+        page = ada.get("/servers/bookshop/decide/production/").text
+        assert 'name="reason"' in page
+        for action in ("approve", "reject"):
+            checked = ada.get(f"/servers/bookshop/actions/{action}/", channel="production", reason="because").text
+            for words in ("Breaks callers", "a.new", "a.old", "tests passed", "tools.names", 'name="ticket"'):
+                assert words in checked, (action, words)
+        assert ada.act("bookshop", "approve", channel="production", reason="looked at it").status == 303
+        assert "approved</b> by Ada: looked at it" in ada.get("/servers/bookshop/decide/production/").text
+        assert 'data-key="p"' in ada.get("/servers/bookshop/decide/production/").text, "what comes next is to promote"
+
+
+def test_a_decision_that_was_made_meanwhile_is_shown_before_the_next_is_confirmed(shop: Bench) -> None:
+    from mcpfactory_pipeline.promotion import decision
+
+    with serving(shop.root, PEOPLE) as address:
+        ada = Browser(address).login("Ada")
+        seen = ada.get("/servers/bookshop/decide/production/?format=json").data["expect"]
+        decision.reject(shop.workspace, "bookshop", "production", reason="no")
+        page = ada.get("/servers/bookshop/actions/approve/", channel="production", expect=seen).text
+        assert "this has changed since you looked" in page
+
+
+def test_a_first_candidate_is_all_new_and_what_is_offered_is_not_decided_about(shop: Bench) -> None:
+    client = TestClient(create_app(shop.root), base_url="http://127.0.0.1")
+    staging = client.get("/servers/bookshop/decide/staging/?format=json").json()
+    assert (staging["candidate"], staging["asks"], staging["tools"]) == (staging["offered"], "", [])
+    assert client.get("/servers/bookshop/decide/nowhere/").status_code == 404
+    reader = WorkspaceReader(shop.root)
+    with shop.store.transaction("bookshop") as transaction:
+        transaction.append("retired", channel="production", reason="anew")
+    view = decide_about(reader, reader.server("bookshop"), "production")
+    assert (view.offered, [group.kind for group in view.tools]) == ("", ["added"])
+    shop.add("empty")
+    with pytest.raises(NotFoundError, match="no candidate of empty for production"):
+        decide_about(reader, reader.server("empty"), "production")
