@@ -15,7 +15,7 @@ from mcpfactory_pipeline.dashboard.inbox import inbox
 from mcpfactory_pipeline.dashboard.pages import PAGES
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, render
-from mcpfactory_pipeline.dashboard.runs import run_page, runs_page
+from mcpfactory_pipeline.dashboard.runs import run_page, runs_of, runs_page
 from mcpfactory_pipeline.dashboard.trends import trends_page
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem
 from tests.dashboard.conftest import Bench
@@ -60,7 +60,11 @@ def test_the_other_pages_about_a_thousand_servers_are_small_too() -> None:
     events = {server.name: steps(run) for server in BIG.servers}
     assert size("inbox", inbox(BIG), "/") < LIMIT
     assert (
-        size("runs", runs_page("big", {NAME: [event for _ in range(1000) for event in steps(new_id())]}), "/runs/")
+        size(
+            "runs",
+            runs_page("big", runs_of({NAME: [event for _ in range(1000) for event in steps(new_id())]})),
+            "/runs/",
+        )
         < LIMIT
     )
     assert size("run", run_page(RunFacts("big", run, events)), f"/runs/{run}/") < LIMIT
@@ -105,3 +109,17 @@ def test_a_look_notices_what_changed_and_reads_nothing_else_again(library: Bench
     CHANGES[what](library)
     after = {server.name: server for server in looks.workspace().servers}
     assert [name for name in before if after[name] is not before[name]] == ["weather"]
+
+
+def test_runs_and_trends_are_made_once_for_as_long_as_no_history_changes(library: Bench) -> None:
+    reader = WorkspaceReader(library.root)
+    before = reader.from_histories("runs", runs_of)
+    assert reader.from_histories("runs", runs_of) is before
+    assert reader.from_histories("other", len) == len(reader.histories())
+    library.passed("zebra", "generate", run=(later := new_id()))
+    after = reader.from_histories("runs", runs_of)
+    assert after is not before
+    assert next(iter(after)) == later
+    assert reader.from_histories("runs", runs_of) is after
+    library.store.history_file("zebra").unlink()
+    assert later not in reader.from_histories("runs", runs_of)

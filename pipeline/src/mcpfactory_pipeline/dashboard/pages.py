@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, BoardPage, board
@@ -14,9 +15,10 @@ from mcpfactory_pipeline.dashboard.inbox import InboxPage, inbox
 from mcpfactory_pipeline.dashboard.log import LogPage, log_page
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.rules import RulesPage, rules_page
-from mcpfactory_pipeline.dashboard.runs import RunPage, RunsPage, run_page, runs_page
+from mcpfactory_pipeline.dashboard.runs import RunPage, RunsPage, run_page, runs_of, runs_page
 from mcpfactory_pipeline.dashboard.server import ServerPage, server_page
 from mcpfactory_pipeline.dashboard.statuses import STATUSES
+from mcpfactory_pipeline.dashboard.styleguide import StyleguidePage, styleguide_page
 from mcpfactory_pipeline.dashboard.tools import ToolsPage, tools_page
 from mcpfactory_pipeline.dashboard.trends import TrendsPage, trends_page
 from mcpfactory_pipeline.views.inbox import KINDS
@@ -178,7 +180,9 @@ PAGES: Final[tuple[Page, ...]] = (
     ),
     Page(
         "runs", "/runs/", "Runs", "Every run of the pipeline, the newest first", RunsPage,
-        lambda reader, _path, query: runs_page(reader.workspace_name(), reader.histories(), page=query.get("page", "")),
+        lambda reader, _path, query: runs_page(
+            reader.workspace_name(), reader.from_histories("runs", runs_of), page=query.get("page", "")
+        ),
         (_PAGE,),
     ),
     Page(
@@ -193,10 +197,14 @@ PAGES: Final[tuple[Page, ...]] = (
     ),
     Page(
         "trends", "/trends/", "Trends", "Score, duration, tools and tokens of all servers together, day by day", TrendsPage,
-        lambda reader, _path, _query: trends_page(reader.workspace_name(), reader.histories()),
+        lambda reader, _path, _query: reader.from_histories("trends", partial(trends_page, reader.workspace_name())),
     ),
     Page(
         "rules", "/rules/", "Rules", "What each rule of the validation demands, and where that comes from", RulesPage,
         lambda reader, _path, _query: rules_page(reader.workspace_name()),
+    ),
+    Page(
+        "styleguide", "/styleguide/", "Style guide", "The parts that pages are made of, each in every state", StyleguidePage,
+        lambda reader, _path, _query: styleguide_page(reader.workspace_name()),
     ),
 )  # fmt: skip

@@ -10,11 +10,11 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
@@ -37,6 +37,8 @@ from mcpfactory_pipeline.workspace.owners import CODEOWNERS, owners_of
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["WorkspaceReader"]
+
+T = TypeVar("T")
 
 _FOLDERS: Final = ("state", "history", "locks", "locks/runs")
 _SUFFIXES: Final = (".json", ".jsonl", ".running")  # a lock that is only held says nothing
@@ -67,6 +69,7 @@ class WorkspaceReader:
         self._last: tuple[float, WorkspaceFacts] | None = None
         self._entries: dict[str, _CachedServer] = {}
         self._histories: dict[str, tuple[Stamps, list[Event]]] = {}
+        self._made: dict[str, tuple[object, object]] = {}
         self._settings: tuple[object, ...] = ()
         self._guard = threading.Lock()  # requests come from several threads
         self.seen = ""  # the `digest` that the last answer about many servers is not older than
@@ -130,6 +133,19 @@ class WorkspaceReader:
         store = Store(Workspace.find(self._root))
         with self._guard:
             return {name: self._history(store, name) for name in ([server] if server else store.servers())}
+
+    def from_histories(self, name: str, make: Callable[[Mapping[str, list[Event]]], T]) -> T:
+        """Return what `make` makes of all histories: the same as before, as long as no history has changed. `name` says what it is."""
+        histories = self.histories()
+        with self._guard:
+            stamps = tuple((server, *self._histories[server][0]) for server in histories if server in self._histories)
+            known = self._made.get(name)
+        if known is not None and known[0] == stamps:
+            return cast("T", known[1])
+        made = make(histories)
+        with self._guard:
+            self._made[name] = (stamps, made)
+        return made
 
     def run(self, run: str, server: str = "") -> RunFacts:
         """Return what happened in a run, at all servers or at one, whose logs are then read.

@@ -65,7 +65,7 @@ _templates.globals |= {
     "policy": POLICY,
     "STATUSES": STATUSES,
     "GROUPS": tuple(GROUPS),
-    "NAVIGATION": [page for page in PAGES if "{" not in page.path],
+    "NAVIGATION": [page for page in PAGES if "{" not in page.path and page.name != "styleguide"],
 }
 
 

@@ -14,7 +14,7 @@ from mcpfactory_pipeline.dashboard.statuses import STATUSES, ShownStatus, Status
 from mcpfactory_pipeline.dashboard.values import Pager, paged
 from mcpfactory_pipeline.state.state import Event
 
-__all__ = ["OutcomeCount", "RunPage", "RunRow", "RunStep", "RunsPage", "run_page", "runs_page"]
+__all__ = ["OutcomeCount", "RunPage", "RunRow", "RunStep", "RunsPage", "run_page", "runs_of", "runs_page"]
 
 _LINES: Final = 60  # runs of a page
 _SERVERS: Final = 12  # of one run on a page: with the longest names and messages still below 100 kB
@@ -98,15 +98,23 @@ class RunsPage:
     runs: tuple[RunRow, ...]
 
 
-def runs_page(workspace: str, histories: Mapping[str, Sequence[Event]], *, page: str = "1") -> RunsPage:
-    """Every run that a history knows."""
+Runs = Mapping[str, Mapping[str, Sequence[Event]]]
+
+
+def runs_of(histories: Mapping[str, Sequence[Event]]) -> Runs:
+    """Return the events of every run that a history knows, the newest run first, by server."""
     known: dict[str, dict[str, list[Event]]] = {}
     for server, events in histories.items():
         for event in events:
             if event.get("run"):
                 known.setdefault(str(event["run"]), {}).setdefault(server, []).append(event)
-    shown, pager = paged(sorted(known, reverse=True), page, _LINES)
-    return RunsPage(workspace, pager, tuple(_line(run, known[run]) for run in shown))
+    return {run: known[run] for run in sorted(known, reverse=True)}
+
+
+def runs_page(workspace: str, runs: Runs, *, page: str = "1") -> RunsPage:
+    """Return the list of `runs_of`, a page at a time."""
+    shown, pager = paged(tuple(runs), page, _LINES)
+    return RunsPage(workspace, pager, tuple(_line(run, runs[run]) for run in shown))
 
 
 def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> RunPage:
