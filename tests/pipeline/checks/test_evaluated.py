@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.checks import Report, ValidationTarget, validate
+from mcpfactory_pipeline.checks import Report, ValidationTarget, evaluated, validate
 from mcpfactory_pipeline.checks.evaluated import Evaluations
 from mcpfactory_pipeline.launch.modelled import run_model
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
@@ -142,6 +142,21 @@ def test_a_model_that_does_not_start_closes_no_gate_and_is_told(tmp_path):
     (message,) = found(report, "behaviour.evaluated")
     assert message.startswith("not every evaluation case could be asked: the model of the API does not start")
     assert "behaviour.evaluated" not in report.failed_gates
+
+
+@pytest.mark.parametrize(
+    ("body", "closed"),
+    [("import asyncio\nawait asyncio.sleep(600)", False), ("os._exit(3)", True)],
+    ids=["silent", "ended"],
+)
+def test_what_is_not_answered_in_time_closes_no_gate_and_a_server_that_ends_does(tmp_path, monkeypatch, body, closed):
+    monkeypatch.setattr(evaluated, "_ANSWER", 20.0)
+    lives = "if 'STOCK_BASE_URL' not in os.environ: raise ToolError('not set')\n"
+    report = examined(tmp_path, body=lives + body, reads=False)
+    (message,) = found(report, "behaviour.evaluated")
+    assert "left: the server gave no answer" in message
+    assert ("behaviour.evaluated" in report.failed_gates) is closed
+    assert not report.passed
 
 
 @pytest.mark.parametrize(

@@ -137,26 +137,43 @@ class _Asked:
     async def _case(self, case: EvaluationCase) -> list[EvaluatedCall]:
         found: list[EvaluatedCall] = []
         async with self._api() as api:
-            filled = case.filled(api.values)
+            filled, speaking = case.filled(api.values), False
             person = Person()
             try:
                 async with self._client(api, person if case.asks_person else None) as client:
+                    speaking = True
                     known = {tool["name"]: tool for tool in await client.list_tools()}
-                    for number, way in enumerate(filled.right):
-                        for place, call in enumerate(way):
-                            outcome = CallOutcome(tuple(misfits(known, call)))
-                            if not outcome.faults:
-                                outcome = await make_call(client, call, person)
-                            if call.person is not None and not outcome.faults:
-                                outcome = replace(outcome, faults=await self._declined(case, number, place))
-                            why = "" if outcome.faults else await self._why_nothing(case, call, (number, place), api)
-                            found.append(_recorded(case, call, outcome, why, _ports(api)))
-                            if outcome.faults:
-                                break
+                    for number in range(len(filled.right)):
+                        found += await self._way(case, number, client=client, known=known, person=person, api=api)
             except _LOST as error:
-                call = filled.right[0][0]
                 lost = CallOutcome((f"the server gave no answer: {error or type(error).__name__}",))
-                found.append(_recorded(case, call, lost, "", _ports(api)))
+                one = _recorded(case, filled.right[0][0], lost, "", _ports(api))
+                # It has been started before: what does not start now, or is late, may be a busy machine's.
+                found.append(replace(one, slow=not speaking or isinstance(error, TimeoutError)))
+        return found
+
+    async def _way(
+        self,
+        case: EvaluationCase,
+        number: int,
+        *,
+        client: Client,
+        known: Mapping[str, Mapping[str, Any]],
+        person: Person,
+        api: ModelledApi,
+    ) -> list[EvaluatedCall]:
+        """Make the calls of one right way in their order; what follows a fault is not called."""
+        found: list[EvaluatedCall] = []
+        for place, call in enumerate(case.filled(api.values).right[number]):
+            outcome = CallOutcome(tuple(misfits(known, call)))
+            if not outcome.faults:
+                outcome = await make_call(client, call, person)
+            if call.person is not None and not outcome.faults:
+                outcome = replace(outcome, faults=await self._declined(case, number, place))
+            why = "" if outcome.faults else await self._why_nothing(case, call, (number, place), api)
+            found.append(_recorded(case, call, outcome, why, _ports(api)))
+            if outcome.faults:
+                break
         return found
 
     @asynccontextmanager

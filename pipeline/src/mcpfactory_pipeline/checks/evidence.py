@@ -263,6 +263,7 @@ class EvaluatedCall:
     call: RecordedCall
     faults: tuple[str, ...] = ()  # what is not as the case says
     shows_nothing: str = ""  # why a right answer does not show that the tool works; "" where it does
+    slow: bool = False  # no answer came in time, which may be the machine's fault
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,7 @@ def _evaluated(evidence: Evidence) -> RuleOutcome:
     if not evidence.evaluated and not unasked:
         return not_applicable("there are no evaluation cases, or nothing that they could be asked of")
     faults = [
-        Fault(f"{one.case}: {'; '.join(one.faults)}", one.call.tool, one.call.exchange)
+        Fault(f"{one.case}: {'; '.join(one.faults)}", one.call.tool, one.call.exchange, lesser=2 if one.slow else None)
         for one in evidence.evaluated
         if one.faults
     ]
