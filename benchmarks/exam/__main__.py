@@ -3,7 +3,7 @@
   python -m benchmarks.exam                    all that can be run here
   python -m benchmarks.exam conformance fuzz   some of: conformance, client, typescript, python1, python2, inspector,
                                                fuzz, documents, packages, dialects, twins,
-                                               scanners, templates, features
+                                               scanners, templates, features, evaluation
   python -m benchmarks.exam documents --only github,stripe
   python -m benchmarks.exam fuzz --runs 1000000 --only framing,schema
 Each needs a registry (npm or a Python index) at first use, and keeps what it got in a cache folder: the conformance suite, the official
@@ -25,6 +25,7 @@ from collections.abc import Callable
 from benchmarks.exam.clients import inspector, python1, python2, typescript
 from benchmarks.exam.dialects import dialects
 from benchmarks.exam.documents import documents
+from benchmarks.exam.evaluation import evaluation
 from benchmarks.exam.features import features
 from benchmarks.exam.fuzz import RUNS, fuzz
 from benchmarks.exam.outcome import Outcome, exit_code, table
@@ -48,6 +49,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Outcome]] = {
     "twins": lambda _wish: twins(),
     "scanners": lambda _wish: scanners(),
     "templates": lambda wish: templates(wish.only),
+    "evaluation": lambda wish: evaluation(wish.only),
     "features": lambda _wish: features(),
 }
 
@@ -56,7 +58,9 @@ def main() -> None:
     """Runs the examinations, prints the table and ends with the worst of their verdicts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}")
-    parser.add_argument("--only", default="", help="documents, templates or targets of fuzz, separated by commas")
+    parser.add_argument(
+        "--only", default="", help="documents, templates, servers of evaluation or targets of fuzz, separated by commas"
+    )
     parser.add_argument("--runs", type=int, default=RUNS, help=f"of each target of fuzz ({RUNS})")
     wish = parser.parse_args()
     if unknown := set(wish.parts) - set(PARTS):

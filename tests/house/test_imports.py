@@ -53,6 +53,8 @@ HOMES = {
     "distributed": ("pipeline/src/mcpfactory_pipeline/executors/dask.py",),
     "dask": ("pipeline/src/mcpfactory_pipeline/executors/dask.py",),
     "typer": ("factory/cli/",),
+    "openai": ("pipeline/src/mcpfactory_pipeline/evaluation/ask_openai.py",),
+    "anthropic": ("pipeline/src/mcpfactory_pipeline/evaluation/ask_anthropic.py",),
     "jsonpath": ("factory/codegen/src/mcpfactory_codegen/read/overlay.py",),
     "rich": ("pipeline/src/mcpfactory_pipeline/report/",),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -63,7 +63,11 @@ def candidate(**summaries) -> Candidate:
 
 MEASURED = {"start_ms": 120, "call_ms": 8, "memory_mb": 40}
 TESTED = {"passed": 20, "tool_tests": 12, "skipped": 2, "deselected": 1, "lost": {"offered": 3}}
-GOOD = candidate(validate={"score": 91, "critical": 0, "measured": MEASURED}, test=TESTED)
+TEN_DAYS_AGO = (datetime.now(UTC) - timedelta(days=10)).date().isoformat()
+ASKED = {
+    "models": {"openai:a": {"lower": 0.71, "asked": TEN_DAYS_AGO}, "openai:b": {"lower": 0.9, "asked": "2999-01-01"}}
+}
+GOOD = candidate(validate={"score": 91, "critical": 0, "measured": MEASURED}, test=TESTED, evaluate=ASKED)
 LIMITS = {
     "min_score": (91, 91.5, "score 91, at least 91.5 wanted"),
     "max_critical": (0, -1, "0 findings of severity 5"),
@@ -75,6 +79,8 @@ LIMITS = {
     "max_start_ms": (120, 119, "the first answer takes 120 ms, at most 119 allowed"),
     "max_call_ms": (8, 7.5, "a call takes 8 ms, at most 7.5 allowed"),
     "max_memory_mb": (40, 39, "the process takes 40 MB, at most 39 allowed"),
+    "min_pass_rate": (0.71, 0.72, "the lower bound of the pass rate is 0.71 with openai:a, at least 0.72 wanted"),
+    "max_report_days": (10, 9, "the report of a model is 10 days old, at most 9 allowed"),
     "min_coverage": (79, 80, "79 % of the operations are tools, at least 80 % wanted"),
 }
 
@@ -86,6 +92,17 @@ def test_a_gate_opens_at_its_limit_and_is_closed_beyond_it_and_where_nothing_is_
     assert closed_gates({name: within}, GOOD, offered) == {}
     assert words in closed_gates({name: beyond}, GOOD, offered)[name]
     assert "cannot be checked" in closed_gates({name: within}, Candidate("1.0", 1, {}), offered)[name]
+
+
+def test_the_weakest_of_the_models_that_count_decides_and_one_without_a_report_is_weaker_than_any():
+    found = candidate(
+        evaluate={"models": {"a:x": {"lower": 0.9, "asked": "2026-01-01"}, "a:y": {"why": "no report is recorded"}}}
+    )
+    assert closed_gates({"min_pass_rate": 0}, found) == {
+        "min_pass_rate": "the lower bound of the pass rate is a:y: no report is recorded, at least 0 wanted"
+    }
+    assert "cannot be checked" in closed_gates({"max_report_days": 99999}, found)["max_report_days"]
+    assert closed_gates({"max_report_days": 0}, GOOD, today=date.fromisoformat(TEN_DAYS_AGO)) == {}
 
 
 def test_no_tests_are_lost_where_a_channel_offers_nothing_yet():

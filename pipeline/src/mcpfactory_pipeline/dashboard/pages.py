@@ -10,6 +10,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, BoardPage, board
 from mcpfactory_pipeline.dashboard.compare import ComparePage, StoredCandidate, compare_page, pairs
 from mcpfactory_pipeline.dashboard.decision import DecisionPage, decidable, decided_about, decision_page
+from mcpfactory_pipeline.dashboard.evaluation import EvaluatedPage, evaluated_page
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.inbox import InboxPage, inbox
 from mcpfactory_pipeline.dashboard.log import LogPage, log_page
@@ -159,6 +160,12 @@ PAGES: Final[tuple[Page, ...]] = (
             PageParameter("q", "Only lines that contain it, wherever they are in the log"), _PAGE,
         ),
         lambda _reader: iter(()),
+    ),
+    Page(
+        "evaluation", "/servers/{name}/evaluation/", "Evaluation",
+        "What models made of the questions of one server: pass rates, chosen tools, wrong arguments, failures", EvaluatedPage,
+        lambda reader, path, _query: evaluated_page(reader.server(path["name"]), *reader.model_reports(path["name"])),
+        (_NAME,), _servers,
     ),
     Page(
         "compare", "/servers/{name}/compare/{old}/{new}/", "Compare",

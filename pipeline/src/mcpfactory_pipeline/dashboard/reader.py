@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
@@ -35,6 +35,9 @@ from mcpfactory_pipeline.views.status import broken_row, status_row
 from mcpfactory_pipeline.workspace.broken import explain_broken
 from mcpfactory_pipeline.workspace.owners import CODEOWNERS, owners_of
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.evaluation.model_report import ModelReport
 
 __all__ = ["WorkspaceReader"]
 
@@ -209,6 +212,15 @@ class WorkspaceReader:
             report=read_validation(artifacts, {f"{candidate}/validate/report.json": ""}),
             sizes={name: (folder / name).stat().st_size for name in known.files if (folder / name).is_file()},
         )
+
+    def model_reports(self, server: str) -> tuple[list[ModelReport], str]:
+        """Return what models made of the cases of a server; where that cannot be read, nothing and why."""
+        from mcpfactory_pipeline.evaluation.recorded import read_reports  # noqa: PLC0415 - only one page needs the evaluation
+
+        try:
+            return read_reports(Workspace.find(self._root).server(server).folder), ""
+        except PipelineError as error:
+            return [], str(error).replace(f"{self._root}/", "")
 
     def _open(self) -> tuple[Workspace, InboxReader]:
         workspace = Workspace.find(self._root)

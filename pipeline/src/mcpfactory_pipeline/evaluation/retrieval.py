@@ -32,8 +32,10 @@ class SearchTools:
         kind = self.call.removeprefix("call_").removesuffix("tool") if self.call else ""
         self.search: str | None = f"search_{kind}tools" if self.call else None
         """The tool that finds others."""
-        machinery = {self.call, self.search, f"describe_{kind}tools"} if self.call else set()
-        self.direct = frozenset(tool["name"] for tool in tools) - machinery
+        names = (self.call, self.search, f"describe_{kind}tools") if self.call else ()
+        self.machinery = frozenset(name for name in names if name)
+        """The three of search mode; none where the server has none."""
+        self.direct = frozenset(tool["name"] for tool in tools) - self.machinery
         """Tools that a client sees without a search."""
 
 

@@ -114,6 +114,13 @@ def _evals(subject: InputReader) -> str:
     return subject.hash_all(path for path in subject.files if is_evaluation(path))
 
 
+def _reports(subject: InputReader) -> str:
+    """Return what was recorded of models that were asked the cases; the pages beside that say nothing more."""
+    return subject.hash_all(
+        path for path in subject.files if path.startswith("evals/reports/") and path.endswith(".json")
+    )
+
+
 def _model(subject: InputReader) -> str:
     """Return the model of the API, with the files that it may use; `none` where there is nobody to ask it."""
     files = model_files(subject.files)
@@ -138,7 +145,7 @@ def _waivers(subject: InputReader) -> str:
 
 
 _DOCUMENTS: Final = (".json", ".yaml", ".yml")
-NOT_BUILT: Final = ("tests", "changes", ".mcpfactory", WAIVERS)
+NOT_BUILT: Final = ("tests", "evals", "changes", ".mcpfactory", WAIVERS)
 
 INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "document": _document,
@@ -150,6 +157,7 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "report": lambda subject: subject.hash(".mcpfactory/report.json"),
     "waivers": _waivers,
     "evals": _evals,
+    "reports": _reports,
     "model": _model,
     "candidate": lambda subject: subject.state.candidate or ABSENT,
     "checks": _checks,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final
 
+from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.base.semver import permits
 from mcpfactory_pipeline.state.state import Candidate, Release
 
@@ -16,7 +18,8 @@ __all__ = ["COSTS", "GATES", "closed_gates"]
 class PromotionGate:
     """`read` finds the fact, `opens` compares it with the limit, `message` says what is wrong when it stays closed.
 
-    `read` also gets what the channel offers now, if anything. A `switch` has no limit: it is `true` or left out.
+    `read` also gets what the channel offers now, if anything; a date that it finds is compared by its age in days. A `switch` has no
+    limit: it is `true` or left out. `most` is the largest limit that can be meant.
     """
 
     read: Callable[[Candidate, Release | None], Any]
@@ -24,6 +27,19 @@ class PromotionGate:
     message: str
     remedy: str
     switch: bool = False
+    most: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordedRate:
+    """The lower bound of the pass rate in the report of a model; None where none counts, and why."""
+
+    model: str
+    lower: float | None
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.model}: {self.why}" if self.lower is None else f"{self.lower:.2f} with {self.model}"
 
 
 def _summary(stage: str, fact: str) -> Callable[[Candidate, Release | None], Any]:
@@ -62,6 +78,20 @@ def _share(candidate: Candidate, _offered: Release | None) -> Any:
     return candidate.facts.get("coverage")
 
 
+def _pass_rate(candidate: Candidate, offered: Release | None) -> Any:
+    """Return the lowest of the models that count; one whose report says nothing of this candidate is lower than any."""
+    known: Mapping[str, Mapping[str, Any]] = _summary("evaluate", "models")(candidate, offered) or {}
+    rates = [_RecordedRate(model, one.get("lower"), str(one.get("why", ""))) for model, one in known.items()]
+    return min(rates, key=lambda one: -1.0 if one.lower is None else one.lower, default=None)
+
+
+def _asked(candidate: Candidate, offered: Release | None) -> date | None:
+    """Return the day of the oldest report that counts; None where a model has none."""
+    known: Mapping[str, Mapping[str, Any]] = _summary("evaluate", "models")(candidate, offered) or {}
+    days = [one.get("asked") for one in known.values()]
+    return min((date.fromisoformat(str(day)) for day in days), default=None) if all(days) else None
+
+
 def _at_least(value: Any, limit: Any) -> bool:
     return bool(value >= limit)
 
@@ -74,6 +104,7 @@ def _at_most(value: Any, limit: Any) -> bool:
 COSTS: Final[Mapping[str, str]] = {"max_start_ms": "start_ms", "max_call_ms": "call_ms", "max_memory_mb": "memory_mb"}
 _TESTS: Final = "mcpfactory pipeline log {server} test"
 _LOOK: Final = "mcpfactory validate {server}"
+_ASK: Final = "mcpfactory evaluate {server} --model KIND:MODEL --report, then mcpfactory pipeline run {server}"
 
 GATES: Final[Mapping[str, PromotionGate]] = {
     "min_score": PromotionGate(
@@ -127,18 +158,35 @@ GATES: Final[Mapping[str, PromotionGate]] = {
     "max_memory_mb": PromotionGate(
         _measured("max_memory_mb"), _at_most, "the process takes {value} MB, at most {limit} allowed", _LOOK
     ),
+    "min_pass_rate": PromotionGate(
+        _pass_rate,
+        lambda value, limit: value.lower is not None and value.lower >= limit,
+        "the lower bound of the pass rate is {value}, at least {limit} wanted",
+        _ASK,
+        most=1,
+    ),
+    "max_report_days": PromotionGate(
+        _asked, _at_most, "the report of a model is {value} days old, at most {limit} allowed", _ASK
+    ),
     "contract": PromotionGate(
         _broken, lambda value, _limit: value == "", "{value}", "mcpfactory diff {server}", switch=True
     ),
 }
 
 
-def closed_gates(limits: Mapping[str, float], candidate: Candidate, offered: Release | None = None) -> dict[str, str]:
-    """Return the gates that stay closed for a candidate, with the reason; empty when all are open. `offered` is what the channel offers."""
+def closed_gates(
+    limits: Mapping[str, float], candidate: Candidate, offered: Release | None = None, *, today: date | None = None
+) -> dict[str, str]:
+    """Return the gates that stay closed for a candidate, with the reason; empty when all are open.
+
+    `offered` is what the channel offers, `today` the day by which age is told: the machine's own by default.
+    """
     found = {}
     for name, limit in limits.items():
         gate = GATES[name]
         value = gate.read(candidate, offered)
+        if isinstance(value, date):
+            value = ((today or utc_now().date()) - value).days
         if value is None:
             about = name if gate.switch else f"{name} {_plain(limit)}"
             found[name] = f"{about} cannot be checked: the candidate does not say"

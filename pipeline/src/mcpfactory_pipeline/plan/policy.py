@@ -176,6 +176,8 @@ def _gates(channel: str, table: object) -> dict[str, float]:
                 raise setting_error(f"channel {channel}: gate {name} is {limit!r}", f"{name} = true, or leave it out")
         elif not isinstance(limit, int | float) or isinstance(limit, bool) or limit < 0:
             raise setting_error(f"channel {channel}: gate {name} is {limit!r}", f"{name} = 90")
+        elif (most := GATES[name].most) is not None and limit > most:
+            raise setting_error(f"channel {channel}: gate {name} is {limit!r}, at most {most:g}", f"{name} = 0.8")
     return {name: table[name] for name in GATES if name in table}
 
 
@@ -260,7 +262,7 @@ def find_blockers(
     if hold := state.holds.get(name):
         found.append(Blocker("hold", f"{name} is {describe_decision('held', hold)}", unhold_command(server, channel)))
     found += [Blocker("check", words, run) for words in (*failed_checks(checks, known), *due)]
-    for gate, words in closed_gates(channel.gates, known, state.channels.get(name)).items():
+    for gate, words in closed_gates(channel.gates, known, state.channels.get(name), today=now.date()).items():
         found.append(Blocker("gate", words, GATES[gate].remedy.format(server=server)))
     if channel.source is None:
         return found

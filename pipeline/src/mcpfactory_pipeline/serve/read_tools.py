@@ -12,6 +12,8 @@ from mcpfactory_pipeline.channels.contract import compare_source
 from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.serve.access import WorkspaceAccess, in_own_loop
 from mcpfactory_pipeline.serve.results import (
+    ConfusedTools,
+    ConfusionRow,
     Examination,
     FindingList,
     FindingRow,
@@ -71,6 +73,10 @@ class ReadTools:
                 "openWorldHint": True,
             },
         )(self.validate)
+        server.tool(
+            title="Tools that models confuse",
+            annotations={**_READS, "openWorldHint": True},  # a server starts
+        )(self.confused_tools)
 
     async def list_servers(self) -> ServerList:
         """List the servers of the workspace: template, source of the API document, number of tools."""
@@ -154,6 +160,27 @@ class ReadTools:
         """
         found = await in_own_loop(lambda: compare_source(self._access.workspace(), server, against))
         return SourceDiff(server, **found.to_json())
+
+    async def confused_tools(self, server: OneServer) -> ConfusedTools:
+        """List the tools of a server that models took for one another, with both texts, the questions, and what to write.
+
+        It asks no model: it reads the reports of `mcpfactory evaluate SERVER --model … --report`. Rewrite a description, then ask again.
+
+        Args:
+            server: its name.
+        """
+        from mcpfactory_pipeline.evaluation import confused_pairs, read_reports, server_tools  # noqa: PLC0415 - for this tool only
+
+        known = self._access.workspace().server(server)
+        reports = read_reports(known.folder)
+        tools = await in_own_loop(lambda: server_tools(known))
+        rows = [
+            ConfusionRow(
+                one.expected, one.chosen, one.times, dict(one.texts), dict(one.questions), list(one.models), one.advice
+            )
+            for one in confused_pairs(tools, reports)
+        ]
+        return ConfusedTools(server, [one.model for one in reports], rows)
 
     async def validate(self, server: OneServer) -> Examination:
         """Examine a server as its sources are now, without a run: start it, call its tools, judge it by the rules.

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
+    "ConfusedTools",
+    "ConfusionRow",
     "DecisionResult",
     "Examination",
     "FindingList",
@@ -130,6 +132,31 @@ class Examination:
     passed: bool
     failed_gates: list[str]
     findings: list[FindingRow]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfusionRow:
+    """Two tools that were confused: `texts` are what both say of themselves now, `questions` those that confused them, each with how often.
+
+    `times` is 0, and `questions` empty, for tools whose texts compete and that no model confused yet.
+    """
+
+    expected: str
+    chosen: str
+    times: int
+    texts: dict[str, str]
+    questions: dict[str, int]
+    models: list[str]
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConfusedTools:
+    """The pairs, the most often confused first; `reports` names the models whose reports there are."""
+
+    server: str
+    reports: list[str]
+    pairs: list[ConfusionRow]
 
 
 @dataclass(frozen=True, slots=True)

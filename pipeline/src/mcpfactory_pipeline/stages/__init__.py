@@ -15,6 +15,7 @@ from mcpfactory_pipeline.plan.policy import ChannelPolicy, cost_limits, read_cha
 from mcpfactory_pipeline.plan.stage import Artifact, Built, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import build, generate, staging, test, validate
 from mcpfactory_pipeline.stages.approval import check_restart, never_run
+from mcpfactory_pipeline.stages.evaluate import evaluation_stage
 from mcpfactory_pipeline.stages.own import own_stages
 from mcpfactory_pipeline.workspace.waivers import read_waiver_policy
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
@@ -46,6 +47,8 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
     if judging := _judging(workspace, channels):
         before = [replace(stage, settings=judging) if stage is validate.STAGE else stage for stage in before]
     awaited = _awaited(own, channels)
+    if (evaluated := evaluation_stage(workspace, channels)) is not None:
+        before.append(evaluated)
     stages = arrange((*before, *own, promotion, *awaited))
     stages = arrange([_with_checks(stages, stage, channels) for stage in stages])
     _check_channels(stages, channels)

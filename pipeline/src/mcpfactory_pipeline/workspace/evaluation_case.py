@@ -48,11 +48,13 @@ class EvaluationCase(_Part):
         name: unique within the server.
         question: in the person's words.
         right: ways to answer it, each a list of calls in their order; none where no tool of the server fits.
+        answer: what the last words of a model must contain, in any case of letters.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=80)]
     question: Annotated[str, Field(min_length=1, max_length=2000)]
     right: list[Annotated[list[ExpectedCall], Field(min_length=1)]]
+    answer: Annotated[list[str], Field(default_factory=list)]
 
     def filled(self, values: Mapping[str, str]) -> Self:
         """Return the case with each `${name}` replaced by its value."""

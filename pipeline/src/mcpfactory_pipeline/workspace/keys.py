@@ -16,7 +16,18 @@ __all__ = ["FIELDS", "TARGET_FIELDS", "unknown_setting"]
 
 FIELDS: Final[Mapping[str, Collection[str] | None]] = {
     "workspace": ("name", "factory"),
-    "pipeline": ("attempts", "backoff", "executor", "channels", "stages", "limits", "events", "isolation", "container"),
+    "pipeline": (
+        "attempts",
+        "backoff",
+        "executor",
+        "channels",
+        "stages",
+        "limits",
+        "events",
+        "isolation",
+        "container",
+        "evaluation",
+    ),
     "artifacts": ("keep",),
     "ci": ("jobs", "servers", "branch", "python", "channel", "environment", "image", "install"),
     "release": ("name", "packages"),

@@ -1,65 +1,199 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from mcpfactory import output
+from mcpfactory.asked import AskWish, ask_model, show_report
+from mcpfactory.doubted import show_suggestions, show_worth, write_proposals
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name, workspace_in
 from mcpfactory.progress import progress
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.evaluation import Evaluation
+    from mcpfactory_pipeline.evaluation import Evaluation, EvaluationCase
+    from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 _COUNTED: Final = 5  # places within which --min-found counts
 _PAGE: Final = Path("evals", "report.md")
+_REPORTS: Final = Path("evals", "reports")
+_MODES: Final = ("full", "search")
+
+_Model = Annotated[
+    str,
+    typer.Option(
+        metavar="KIND:MODEL", help="Ask a model: openai:MODEL or anthropic:MODEL, and whatever speaks as they do."
+    ),
+]
+_Endpoint = Annotated[
+    str,
+    typer.Option(metavar="URL", help="Where the model is; by default what the workspace says, or its vendor's own."),
+]
+_Repeat = Annotated[int, typer.Option(metavar="N", help="How often the model is asked each question.", min=1)]
+_Modes = Annotated[
+    list[str] | None,
+    typer.Option(help="How a model is offered the tools: full, search, or both, one after the other."),
+]
+_Profiles = Annotated[
+    list[str] | None, typer.Option(help="Which tools of a generated server: full, read-only or your own.")
+]
+_Jobs = Annotated[int, typer.Option(metavar="N", help="Questions that a model is asked at once.", min=1)]
+_MaxCost = Annotated[
+    float | None,
+    typer.Option(metavar="AMOUNT", help="Ask no more once so much was spent, by the prices of the workspace.", min=0),
+]
+_MinPassRate = Annotated[
+    float,
+    typer.Option(
+        metavar="SHARE", help="Fail when the lower bound of a model's pass rate, from 0 to 1, is less.", min=0, max=1
+    ),
+]
+_Against = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="An earlier report of a model: show the difference with its interval."),
+]
+_Stream = Annotated[bool, typer.Option("--stream", help="Let the model's answers come as a stream.")]
+_Report = Annotated[
+    bool,
+    typer.Option(
+        "--report",
+        help=f"Keep what was found beside the cases: {_PAGE}, and of a model {_REPORTS}/KIND-MODEL.md and .json.",
+    ),
+]
+_MinFound = Annotated[
+    float,
+    typer.Option(
+        metavar="SHARE",
+        help=f"Fail when fewer of the questions, from 0 to 1, lead to their tools within {_COUNTED} places.",
+        min=0,
+        max=1,
+    ),
+]
+_CheckCases = Annotated[
+    bool,
+    typer.Option(
+        "--check-cases",
+        help="Ask with descriptions and with names swapped between tools, too: a case that passes all the same is worthless.",
+    ),
+]
+_Suggest = Annotated[
+    bool,
+    typer.Option(
+        "--suggest",
+        help=f"Ask nobody: list the tools that models confused, by {_REPORTS}, with both texts and the questions.",
+    ),
+]
+_Propose = Annotated[
+    bool,
+    typer.Option(
+        "--propose",
+        help="Ask nobody: write cases that a person could accept, from descriptions, examples, workflows and reports.",
+    ),
+]
+_Timeout = Annotated[float, typer.Option(help="Seconds to wait for one answer.", min=0.001)]
 
 
 def evaluate(
     name: Name,
-    profile: Annotated[
-        str, typer.Option(help="Which tools of a generated server: full, read-only or your own.")
-    ] = "full",
-    report: Annotated[
-        bool, typer.Option("--report", help=f"Keep what was found as {_PAGE} beside the cases of the server.")
-    ] = False,
-    min_found: Annotated[
-        float,
-        typer.Option(
-            metavar="SHARE",
-            help=f"Fail when fewer of the questions, from 0 to 1, lead to their tools within {_COUNTED} places.",
-            min=0,
-            max=1,
-        ),
-    ] = 0.0,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for one answer.", min=0.001)] = 60.0,
+    model: _Model = "",
+    endpoint: _Endpoint = "",
+    repeat: _Repeat = 1,
+    mode: _Modes = None,
+    profile: _Profiles = None,
+    jobs: _Jobs = 2,
+    max_cost: _MaxCost = None,
+    min_pass_rate: _MinPassRate = 0.0,
+    against: _Against = None,
+    stream: _Stream = False,
+    report: _Report = False,
+    min_found: _MinFound = 0.0,
+    check_cases: _CheckCases = False,
+    suggest: _Suggest = False,
+    propose: _Propose = False,
+    timeout: _Timeout = 60.0,
     as_json: AsJson = False,
 ) -> None:
-    """Ask the questions of evals/*.yaml of a server: which tools they lead to, and whether the calls that are said to answer them do."""
-    from mcpfactory_pipeline.base.files import replace_file
-    from mcpfactory_pipeline.evaluation import evaluate_server, markdown_page, read_cases
+    """Ask the questions of evals/*.yaml of a server: which tools they lead to, whether the calls that are said to answer them do, and what a model makes of them."""
+    wish = AskWish(
+        model=model,
+        endpoint=endpoint,
+        repeat=repeat,
+        modes=_chosen("--mode", mode, _MODES),
+        profiles=profile or ["full"],
+        check=check_cases,
+        jobs=jobs,
+        stream=stream,
+        timeout=timeout,
+        max_cost=max_cost,
+        min_pass_rate=min_pass_rate,
+        against=against,
+        keep=report,
+        as_json=as_json,
+    )
+    if not model and (against or endpoint or (profile and len(profile) > 1) or mode):
+        output.fail("without --model no model is asked", "add --model openai:NAME or anthropic:NAME", Exit.USAGE)
+    workspace = workspace_in()
+    server = workspace.server(name)
+    if suggest or propose:
+        (show_suggestions if suggest else write_proposals)(server, as_json=as_json)
+        return
+    cases = _cases(server)
+    if check_cases:
+        show_worth(workspace, server, cases, wish)
+    elif model:
+        show_report(server, ask_model(workspace, server, cases, wish), wish)
+    else:
+        _show(server, _without_model(server, cases, wish), wish, min_found)
 
-    server = workspace_in().server(name)
+
+def _chosen(option: str, typed: list[str] | None, known: Sequence[str]) -> list[str]:
+    """Return what was typed for an option that may be given several times; the first of the known where nothing was."""
+    for one in typed or ():
+        if one not in known:
+            output.fail(f"{option} {one}: there is none", f"one of {', '.join(known)}", Exit.USAGE)
+    return list(dict.fromkeys(typed or known[:1]))
+
+
+def _cases(server: WorkspaceServer) -> Sequence[EvaluationCase]:
+    from mcpfactory_pipeline.evaluation import read_cases
+
     cases = read_cases(server.folder)
     if not cases:
         output.fail(
-            f"{name} has no evaluation cases",
-            f"write servers/{name}/evals/cases.yaml: docs/how-to/evaluate.md",
+            f"{server.name} has no evaluation cases",
+            f"write servers/{server.name}/evals/cases.yaml: docs/how-to/evaluate.md",
             Exit.NOT_FOUND,
         )
-    with progress(quiet=as_json) as step:
+    return cases
+
+
+def _without_model(server: WorkspaceServer, cases: Sequence[EvaluationCase], wish: AskWish) -> Evaluation:
+    from mcpfactory_pipeline.evaluation import evaluate_server
+
+    with progress(quiet=wish.as_json) as step:
         step(f"{len(cases)} questions")
-        found = asyncio.run(
+        return asyncio.run(
             evaluate_server(
-                server, cases, profile=profile, timeout=timeout, on_case=lambda one: step(f"{one.case}, {one.mode}")
+                server,
+                cases,
+                profile=wish.profiles[0],
+                timeout=wish.timeout,
+                on_case=lambda one: step(f"{one.case}, {one.mode}"),
             )
         )
-    if report:
+
+
+def _show(server: WorkspaceServer, found: Evaluation, wish: AskWish, min_found: float) -> None:
+    from mcpfactory_pipeline.base.files import replace_file
+    from mcpfactory_pipeline.evaluation import markdown_page
+
+    if wish.keep:
         replace_file(server.folder / _PAGE, markdown_page(found).encode())
-    if as_json:
+    if wish.as_json:
         output.data(found.to_json())
     else:
         _print_evaluation(found)

@@ -1,0 +1,145 @@
+"""A model behind an OpenAI-compatible endpoint (chat completions with tools), by the vendor's own client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Final
+
+import httpx2
+import openai
+
+from mcpfactory_pipeline.evaluation.model import (
+    EndpointError,
+    ModelCall,
+    ModelEndpoint,
+    ModelTurn,
+    ModelUnreachableError,
+    TokenUsage,
+    ToolAnswer,
+    without_key,
+)
+
+__all__ = ["OpenAIChat", "OpenAIEndpoint"]
+
+_FINAL: Final = (400, 401, 403, 404, 405, 422)  # asked again, the answer is the same
+
+
+class OpenAIEndpoint:
+    """Connections to one endpoint, for many conversations."""
+
+    def __init__(self, endpoint: ModelEndpoint) -> None:
+        self._endpoint = endpoint
+        self._client = openai.AsyncOpenAI(
+            api_key=endpoint.key,
+            base_url=endpoint.url or None,
+            timeout=endpoint.timeout,
+            max_retries=endpoint.attempts - 1,
+        )
+
+    def chat(self, system: str, question: str, tools: Sequence[Mapping[str, Any]]) -> OpenAIChat:
+        """Begin a conversation about a question."""
+        return OpenAIChat(self._endpoint, self._client, system, question, tools)
+
+    async def close(self) -> None:
+        """End the connections."""
+        await self._client.close()
+
+
+class OpenAIChat:
+    """One conversation."""
+
+    def __init__(
+        self, endpoint: ModelEndpoint, client: Any, system: str, question: str, tools: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self._endpoint, self._client = endpoint, client
+        self._messages: list[dict[str, Any]] = [
+            {"role": "system", "content": system},
+            {"role": "user", "content": question},
+        ]
+        self._tools = [{"type": "function", "function": _function(tool)} for tool in tools]
+
+    async def turn(self) -> ModelTurn:
+        """Ask for what comes next."""
+        asked = {"model": self._endpoint.model, "messages": self._messages}
+        if self._tools:
+            asked["tools"] = self._tools
+        try:
+            if self._endpoint.stream:
+                options = {"stream": True, "stream_options": {"include_usage": True}}
+                message, reason, usage = await _gathered(await self._client.chat.completions.create(**asked, **options))
+            else:
+                answer = (await self._client.chat.completions.create(**asked)).model_dump()
+                choice = answer["choices"][0]
+                message, reason, usage = choice["message"], choice.get("finish_reason"), answer.get("usage")
+            turn, kept = _read(message, reason, usage)
+        except openai.APIStatusError as error:
+            kind = ModelUnreachableError if error.status_code in _FINAL else EndpointError
+            raise kind(self._endpoint.hide(f"{self._endpoint.name}: {error.status_code}: {error.message}")) from None
+        except (openai.OpenAIError, httpx2.HTTPError) as error:  # the latter: a stream that breaks off
+            raise EndpointError(self._endpoint.hide(f"{self._endpoint.name}: {error}")) from None
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise EndpointError(f"{self._endpoint.name}: what came is no answer ({type(error).__name__})") from None
+        self._messages.append(kept)
+        return without_key(turn, self._endpoint)
+
+    def answer(self, answers: Sequence[ToolAnswer]) -> None:
+        """Tell the model what its calls came to."""
+        self._messages += [{"role": "tool", "tool_call_id": one.call.id, "content": one.text} for one in answers]
+
+
+def _function(tool: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": tool["name"], "description": tool.get("description", ""), "parameters": tool["inputSchema"]}
+
+
+def _read(message: Mapping[str, Any], reason: Any, usage: Any) -> tuple[ModelTurn, dict[str, Any]]:
+    """Return the turn, and the message as it is sent back."""
+    calls = []
+    for number, one in enumerate(message.get("tool_calls") or []):
+        wanted = one["function"]
+        arguments = wanted.get("arguments")
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+        calls.append(ModelCall(str(one.get("id") or f"call_{number}"), str(wanted["name"]), text))
+    kept: dict[str, Any] = {"role": "assistant", "content": message.get("content")}
+    if calls:
+        kept["tool_calls"] = [
+            {"id": one.id, "type": "function", "function": {"name": one.tool, "arguments": one.text}} for one in calls
+        ]
+    refused = bool(message.get("refusal")) or reason == "content_filter"
+    words = str(message.get("content") or message.get("refusal") or "")
+    return ModelTurn(words, tuple(calls), refused, reason == "length", _usage(usage)), kept
+
+
+def _usage(found: Any) -> TokenUsage:
+    if not isinstance(found, Mapping):
+        return TokenUsage()
+    cached = (found.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+    return TokenUsage(int(found.get("prompt_tokens") or 0), int(cached), int(found.get("completion_tokens") or 0))
+
+
+async def _gathered(stream: AsyncIterator[Any]) -> tuple[dict[str, Any], Any, Any]:
+    """Return message, reason and usage of an answer that comes in pieces."""
+    texts: list[str] = []
+    refusal: list[str] = []
+    calls: dict[int, dict[str, Any]] = {}
+    reason, usage, came = None, None, False
+    async for piece in stream:
+        data = piece.model_dump()
+        usage = data.get("usage") or usage
+        for choice in data.get("choices") or []:
+            came, delta = True, choice.get("delta") or {}
+            reason = choice.get("finish_reason") or reason
+            texts.append(delta.get("content") or "")
+            refusal.append(delta.get("refusal") or "")
+            for part in delta.get("tool_calls") or []:
+                call = calls.setdefault(part.get("index") or 0, {"id": "", "function": {"name": "", "arguments": ""}})
+                wanted = part.get("function") or {}
+                call["id"] = part.get("id") or call["id"]
+                call["function"]["name"] += wanted.get("name") or ""
+                call["function"]["arguments"] += wanted.get("arguments") or ""
+    if not came:
+        raise ValueError("an empty stream")
+    if reason is None:
+        raise ValueError("a stream that broke off")
+    message = {"content": "".join(texts) or None, "refusal": "".join(refusal) or None}
+    return {**message, "tool_calls": [calls[number] for number in sorted(calls)]}, reason, usage

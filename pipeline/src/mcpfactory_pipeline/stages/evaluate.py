@@ -1,0 +1,83 @@
+"""`evaluate`: what the recorded reports of models say of the candidate. No model is asked: a report is made by `mcpfactory evaluate --report`.
+
+A report counts for one tool list and one set of cases. Of any other it says nothing, and the gate stays closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.errors import ConfigError, StageError, StateError
+from mcpfactory_pipeline.channels import contract
+from mcpfactory_pipeline.plan.policy import ChannelPolicy
+from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
+
+__all__ = ["STAGE", "evaluation_stage"]
+
+_GATES: Final = ("min_pass_rate", "max_report_days")
+
+
+def evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) -> Stage | None:
+    """Return the stage with the models that count; None where the workspace names none.
+
+    Raises:
+        ConfigError: a channel has a gate for which no model counts.
+    """
+    if "evaluation" not in workspace.settings and not any(set(_GATES) & set(channel.gates) for channel in channels):
+        return None
+    from mcpfactory_pipeline.evaluation.settings import read_evaluation  # noqa: PLC0415 - for those who evaluate
+
+    known = read_evaluation(workspace)
+    for channel in channels:
+        if (gates := [name for name in _GATES if name in channel.gates]) and not known.models:
+            raise setting_error(
+                f"channel {channel.name} has the gate {gates[0]}, and pipeline.evaluation names no model that counts",
+                '[pipeline.evaluation] with models = ["openai:NAME"]',
+            )
+    settings = {"models": list(known.models), "mode": known.mode}
+    return replace(STAGE, settings=settings) if known.models else None
+
+
+def run(inputs: StageInputs) -> StageOutputs:
+    """Compare what was recorded with the candidate's tool list and the cases."""
+    from mcpfactory_pipeline.evaluation.model_report import hash_cases, hash_tools  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.evaluation.recorded import judge_recorded  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.workspace.evaluation_case import read_cases  # noqa: PLC0415 - heavy, and only this job needs it
+
+    candidate = inputs.candidate
+    if candidate is None:
+        raise StageError("there is no candidate to evaluate", hint="run the stage build first")
+    kept = contract.stored_contract(candidate.folder)
+    if kept is None or not (candidate.folder / "validate" / contract.FILE).is_file():
+        raise StageError(
+            f"the tool list of {candidate.id} is not on this machine",
+            hint=f"mcpfactory pipeline run {inputs.server} --force",
+        )
+    try:
+        cases = read_cases(inputs.folder)
+        tools, asked = hash_tools(kept.tools), hash_cases(cases)
+        mode = str(inputs.settings.get("mode", "full"))
+        found: dict[str, dict[str, Any]] = {
+            str(model): judge_recorded(inputs.folder, inputs.server, str(model), mode, tools=tools, cases=asked)
+            for model in inputs.settings.get("models", ())
+        }
+    except (ConfigError, StateError) as error:
+        return StageOutputs("failed", f"{error}; hint: {error.hint}")
+    said = [one.get("why") or f"{one['rate']:.0%}, at least {one['lower']:.0%}" for one in found.values()]
+    words = "; ".join(f"{model}: {text}" for model, text in zip(found, said, strict=True))
+    return StageOutputs("passed", words, {"models": found, "cases": len(cases)})
+
+
+STAGE: Final = Stage(
+    name="evaluate",
+    needs=("validate",),
+    reads=("candidate", "evals", "reports"),
+    writes=("checks",),
+    version=1,
+    run=run,
+    timeout=120,
+    check=True,
+)

@@ -1,0 +1,249 @@
+"""A model is asked as the endpoints of two vendors are, whole and as a stream; what they refuse, spoil or delay is dealt with."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.trials.model_endpoint import KEY, serve_model
+from benchmarks.trials.scripted_model import Step
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.evaluation.ask_anthropic import AnthropicEndpoint
+from mcpfactory_pipeline.evaluation.ask_openai import OpenAIEndpoint
+from mcpfactory_pipeline.evaluation.asking import ShownTools, converse, system_text
+from mcpfactory_pipeline.evaluation.model import (
+    EndpointError,
+    ModelCall,
+    ModelEndpoint,
+    ModelUnreachableError,
+    find_endpoint,
+)
+from mcpfactory_pipeline.evaluation.retrieval import SearchTools
+from mcpfactory_runtime import Server
+from mcpfactory_runtime.errors import McpfactoryError
+from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.testing import connect
+
+pytestmark = pytest.mark.anyio
+KINDS = {"openai": OpenAIEndpoint, "anthropic": AnthropicEndpoint}
+QUESTION = "Is it warm in Lisbon, and what is the tide there?"
+SCRIPT = {
+    QUESTION: [
+        Step("weather: how warm it is", {"get_weather": {"city": "Lisbon"}}),
+        Step("tide of the sea", {"get_tide": {"city": "Lisbon"}}),
+    ],
+    "Break it.": [Step("tide of the sea", {"get_tide": {"city": "Atlantis"}})],
+}
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def endpoint():
+    with serve_model(SCRIPT) as served:
+        yield served
+
+
+@pytest.fixture
+def server() -> Server:
+    made = Server("sea", instructions="Cities are in Portugal.")
+
+    @made.tool
+    def get_weather(city: str) -> str:
+        """Say how warm it is somewhere, and whether it rains: the weather."""
+        return f"{city}: 21 degrees"
+
+    @made.tool
+    def get_tide(city: str) -> str:
+        """Say when the sea is high: the tide of a harbour."""
+        if city == "Atlantis":
+            raise ToolError("Atlantis is below the sea")
+        return f"{city}: high at nine"
+
+    return made
+
+
+def of(endpoint, kind: str, habits: str, **more) -> ModelEndpoint:
+    url = endpoint.root + ("/v1" if kind == "openai" else "")
+    return ModelEndpoint(kind, habits, url, KEY, timeout=more.pop("timeout", 20), attempts=3, **more)
+
+
+async def asked(endpoint, server, where: ModelEndpoint, question: str = QUESTION):
+    connection = KINDS[where.kind](where)
+    try:
+        async with connect(server) as client:
+            tools = await client.list_tools()
+            chat = connection.chat(system_text(client.instructions), question, tools)
+            return await converse(chat, client, ShownTools(tools, SearchTools(tools)))
+    finally:
+        await connection.close()
+
+
+def made(done) -> list[tuple[str, int, bool]]:
+    return [(one.tool, one.turn, one.failed) for one in done.calls]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_turn_after_turn_calls_are_made_and_their_answers_told(endpoint, server, kind, stream):
+    done = await asked(endpoint, server, of(endpoint, kind, "scripted", stream=stream))
+    assert made(done) == [("get_weather", 1, False), ("get_tide", 2, False)]
+    assert done.text == "That is what I found: Lisbon: 21 degrees Lisbon: high at nine"
+    assert (done.turns, done.refused, done.cut) == (3, False, False)
+    assert done.usage.written == 60
+    assert 0 < done.usage.cached < done.usage.read
+    assert 0 < done.waited <= done.seconds
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_calls_in_parallel_are_one_turn(endpoint, server, kind, stream):
+    done = await asked(endpoint, server, of(endpoint, kind, "parallel", stream=stream))
+    assert made(done) == [("get_weather", 1, False), ("get_tide", 1, False)]
+    assert done.turns == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_model_sees_names_descriptions_schemas_and_the_instructions_of_the_server(endpoint, server, kind):
+    await asked(endpoint, server, of(endpoint, kind, "talking"))
+    seen = endpoint.requests[-1]
+    assert "Cities are in Portugal." in json.dumps(seen)
+    first = seen["tools"][0] if kind == "anthropic" else seen["tools"][0]["function"]
+    schema = first["input_schema" if kind == "anthropic" else "parameters"]
+    assert (first["name"], first["description"][:7]) == ("get_weather", "Say how")
+    assert schema["required"] == ["city"]
+    assert set(first) == {"name", "description", "input_schema" if kind == "anthropic" else "parameters"}
+
+
+@pytest.mark.parametrize("habit", ["rushed", "shaky"])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_is_refused_for_the_moment_is_asked_again(endpoint, server, kind, habit):
+    before = len(endpoint.requests)
+    done = await asked(endpoint, server, of(endpoint, kind, f"scripted+{habit}"))
+    assert len(done.calls) == 2
+    assert len(endpoint.requests) - before == 6, "each of three turns twice"
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+async def test_arguments_that_are_no_json_are_told_to_the_model_which_may_mend_them(endpoint, server, stream):
+    done = await asked(endpoint, server, of(endpoint, "openai", "malformed", stream=stream))
+    assert made(done) == [("get_weather", 1, True), ("get_weather", 2, False), ("get_tide", 3, False)]
+    assert done.calls[0].arguments is None
+
+
+async def test_what_a_tool_refuses_is_told_as_a_failure(endpoint, server):
+    done = await asked(endpoint, server, of(endpoint, "anthropic", "scripted"), "Break it.")
+    assert made(done) == [("get_tide", 1, True)]
+    (told,) = [
+        one for one in endpoint.requests[-1]["messages"] if one["role"] == "user" and isinstance(one["content"], list)
+    ]
+    assert told["content"][0]["is_error"] is True
+    assert "Atlantis is below the sea" in told["content"][0]["content"]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_refusal_is_one(endpoint, server, kind, stream):
+    done = await asked(endpoint, server, of(endpoint, kind, "refusing", stream=stream))
+    assert (done.refused, done.calls) == (True, ())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_who_never_ends_is_stopped(endpoint, server, kind):
+    done = await asked(endpoint, server, of(endpoint, kind, "endless"))
+    assert (done.cut, done.turns) == (True, 12)
+
+
+@pytest.mark.parametrize(
+    ("habits", "options", "words"),
+    [
+        ("broken", {}, "500"),
+        ("nonsense", {}, "no answer"),
+        ("slow", {"timeout": 0.2}, "timed out"),
+        ("scripted+halved", {"stream": True}, ""),
+    ],
+)
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_endpoint_that_gives_no_answer_is_an_error_of_this_question_alone(
+    *, endpoint, server, kind, habits, options, words
+):
+    where = replace(of(endpoint, kind, habits, **options), attempts=2)
+    with pytest.raises(EndpointError) as caught:
+        await asked(endpoint, server, where)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("habits", "key", "words"),
+    [("scripted", "sk-wrong-one", "401"), ("stranger", KEY, "404"), ("streaming", KEY, "stream")],
+)
+async def test_what_is_refused_for_good_ends_the_evaluation_and_shows_no_key(
+    *, endpoint, server, kind, habits, key, words
+):
+    with pytest.raises(ModelUnreachableError) as caught:
+        await asked(endpoint, server, replace(of(endpoint, kind, habits), key=key))
+    assert words in str(caught.value)
+    assert key not in str(caught.value), "the endpoint repeats it in its message"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_nobody_there_is_an_error_of_the_question(endpoint, server, kind):
+    with pytest.raises(EndpointError):
+        await asked(endpoint, server, ModelEndpoint(kind, "scripted", "http://127.0.0.1:9/v1", KEY, attempts=1))
+
+
+async def test_an_endpoint_that_only_streams_is_asked_for_a_stream(endpoint, server):
+    done = await asked(endpoint, server, of(endpoint, "openai", "scripted+streaming", stream=True))
+    assert len(done.calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ("", {}),
+        ("{}", {}),
+        ('{"a": 1}', {"a": 1}),
+        ("[1]", None),
+        ('{"a":', None),
+        ("null", None),
+        ("[" * 100_000, None),
+    ],
+)
+def test_arguments_are_an_object_or_none(text, arguments):
+    assert ModelCall("1", "a", text).arguments == arguments
+
+
+def test_an_endpoint_is_found_by_name_settings_and_environment_and_its_key_shows_nowhere():
+    found = find_endpoint(
+        "openai:a/b:7", {"url": "https://me:pw@here.test/v1?token=x", "key": "MY_KEY"}, environ={"MY_KEY": KEY}
+    )
+    assert (found.kind, found.model, found.name, found.key) == ("openai", "a/b:7", "openai:a/b:7", KEY)
+    assert found.place == "https://here.test/v1"
+    assert KEY not in repr(found)
+    assert found.hide(f"it was {KEY}!") == "it was ***!"
+    own = find_endpoint("anthropic:x", url="http://localhost:1", environ={})
+    assert (own.key, own.hide("none of it")) == ("none", "none of it")
+
+
+@pytest.mark.parametrize(
+    ("name", "url", "words"),
+    [
+        ("gpt", "", "names no model"),
+        ("other:gpt", "", "names no model"),
+        ("openai:", "", "names no model"),
+        ("openai:x", "", "OPENAI_API_KEY is not set"),
+        ("anthropic:x", "", "ANTHROPIC_API_KEY is not set"),
+        ("openai:x", "file:///etc/passwd", "no http or https address"),
+    ],
+)
+def test_what_cannot_be_an_endpoint_is_said(name, url, words):
+    with pytest.raises(ConfigError, match=words) as caught:
+        find_endpoint(name, url=url, environ={})
+    assert isinstance(caught.value, McpfactoryError)
+    assert caught.value.hint

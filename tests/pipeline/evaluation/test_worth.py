@@ -1,0 +1,144 @@
+"""A case must fail with some list: one that passes whatever the tools are called and say is worthless, and is said to be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import date
+
+import pytest
+
+from mcpfactory_pipeline.evaluation.attempt import Attempt, Setting, ToolChoice
+from mcpfactory_pipeline.evaluation.model_report import ModelReport
+from mcpfactory_pipeline.evaluation.rewording import DAMAGES, reword
+from mcpfactory_pipeline.evaluation.suggest import confused_pairs
+from mcpfactory_pipeline.evaluation.worth import LISTS, found_worth, model_worth
+from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
+
+ABOUT = {
+    "get_weather": "Say how warm it is outside, and whether it rains.",
+    "get_tide": "Say when the sea is high.",
+    "book_table": "Reserve seats in a restaurant for an evening.",
+    "call_taxi": "Send a car with a driver to an address.",
+    "list_museums": "Find galleries and exhibitions of a town.",
+    "buy_ticket": "Pay for a train to another city.",
+    "translate": "Put a sentence into another language.",
+}
+TOOLS = [
+    {
+        "name": name,
+        "description": text,
+        "inputSchema": {"type": "object", "properties": {f"a{number}": {"type": "string"}}},
+    }
+    for number, (name, text) in enumerate(ABOUT.items())
+]
+
+
+def case(name: str, question: str, *tools: str) -> EvaluationCase:
+    right = [[{"tool": tool} for tool in tools]] if tools else []
+    return EvaluationCase.model_validate({"name": name, "question": question, "right": right})
+
+
+@pytest.mark.parametrize("words", DAMAGES)
+def test_in_a_damaged_list_no_tool_keeps_the_words_that_are_swapped_and_all_stay_callable(words):
+    shown, stands_for = reword(TOOLS, words)
+    real = {stands_for.get(tool["name"], tool["name"]): tool for tool in shown}
+    assert set(real) == set(ABOUT), "each tool is reached by exactly one name"
+    for tool in TOOLS:
+        seen = real[tool["name"]]
+        assert seen["inputSchema"] == tool["inputSchema"]
+        assert (seen["description"] == tool["description"]) is (words == "renamed")
+        assert (seen["name"] == tool["name"]) is (words == "shuffled")
+    assert sorted(tool["description"] for tool in shown) == sorted(ABOUT.values())
+    assert reword(TOOLS, "own") == (TOOLS, {})
+
+
+def test_what_arguments_say_is_gone_with_what_the_tool_says_and_their_names_stay():
+    part = {"type": "string", "description": "warm", "title": "W", "examples": ["x"]}
+    schema = {
+        "type": "object",
+        "properties": {"title": part, "list": {"items": part}},
+        "required": ["title"],
+        "title": "T",
+    }
+    shown, _ = reword([{**TOOLS[0], "inputSchema": schema}, TOOLS[1]], "shuffled")
+    bare = {"type": "string"}
+    assert shown[0]["inputSchema"] == {
+        "type": "object",
+        "properties": {"title": bare, "list": {"items": bare}},
+        "required": ["title"],
+    }
+
+
+def test_without_a_model_the_search_index_tells_which_cases_hang_on_the_words():
+    cases = [
+        case("rain", "Does it rain outside, and is it warm?", "get_weather"),
+        case("by-arguments", "What about a4?", "list_museums"),
+        case("sing", "Sing.", "get_tide"),
+        case("none", "What is love?"),
+    ]
+    found = {one.case: one for one in found_worth(cases, TOOLS)}
+    assert {name: one.worth for name, one in found.items()} == {
+        "rain": "tells",
+        "by-arguments": "worthless",
+        "sing": "fails",
+        "none": "restraint",
+    }
+    assert found["rain"].words == "tells lists apart: fails with the shuffled and the swapped one"
+    assert found["rain"].passed == {"own": 1.0, "shuffled": 0.0, "renamed": 1.0, "swapped": 0.0}
+
+
+def report(verdicts: dict[str, dict[str, str]], **choices: ToolChoice) -> ModelReport:
+    attempts = [
+        Attempt(name, Setting(words=words), 1, verdict, choices=(choices[name],) if name in choices else ())
+        for words, of in verdicts.items()
+        for name, verdict in of.items()
+    ]
+    names = dict.fromkeys(name for of in verdicts.values() for name in of)
+    lists = {Setting(words=words): (7, 300) for words in verdicts}
+    return ModelReport(
+        "town", "openai:x", "", date(2026, 11, 1), "t", "c", 1, {name: f"{name}?" for name in names}, lists, attempts
+    )
+
+
+def test_with_a_model_its_answers_tell():
+    cases = [case("a", "a?", "get_tide"), case("b", "b?", "get_tide"), case("c", "c?", "get_tide"), case("d", "d?")]
+    always = dict.fromkeys("abcd", "passed")
+    made = report(
+        {
+            "own": {**always, "c": "wrong-tool"},
+            "shuffled": always,
+            "renamed": {**always, "c": "passed"},
+            "swapped": {**always, "a": "wrong-tool", "c": "wrong-tool"},
+        }
+    )
+    found = {one.case: one.worth for one in model_worth(cases, made)}
+    assert found == {"a": "tells", "b": "worthless", "c": "fails", "d": "restraint"}
+    assert set(LISTS) == {"own", *DAMAGES}
+
+
+def test_confused_tools_come_with_both_texts_and_the_questions_and_damaged_lists_do_not_count():
+    mistake = ToolChoice("get_weather", "get_tide")
+    made = report(
+        {"own": {"a": "wrong-tool", "b": "wrong-tool"}, "shuffled": {"a": "wrong-tool"}}, a=mistake, b=mistake
+    )
+    gone = report(
+        {"own": {"c": "wrong-tool", "d": "no-call"}},
+        c=ToolChoice("get_weather", "old"),
+        d=ToolChoice("buy_ticket", "(none)"),
+    )
+    pairs = confused_pairs(TOOLS, [made, gone, made])
+    assert [(one.expected, one.chosen, one.times) for one in pairs] == [
+        ("get_weather", "get_tide", 4),
+        ("get_weather", "old", 1),
+    ]
+    assert Counter(pairs[0].questions) == Counter({"a?": 2, "b?": 2})
+    assert pairs[0].texts == {name: ABOUT[name] for name in ("get_weather", "get_tide")}
+    assert pairs[1].texts["old"] == ""
+    assert pairs[0].advice.startswith("begin get_weather with what these questions ask for")
+
+
+def test_tools_whose_texts_compete_are_named_though_nobody_confused_them_yet():
+    twins = [{"name": name, "description": "Read a user.", "inputSchema": {}} for name in ("get_user", "get_users")]
+    (pair,) = confused_pairs([*TOOLS, *twins], [])
+    assert (pair.expected, pair.chosen, pair.times) == ("get_user", "get_users", 0)
+    assert "rename one" in pair.advice
