@@ -5,12 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.parser import text_string_to_metric_families
 
-from mcpfactory_runtime.server.observe.added_metrics import AddedMetrics
+from mcpfactory_runtime.server.observe.metrics import Metrics
 from tests.machine import needs
 
 pytestmark = needs("posix")
@@ -18,12 +17,13 @@ pytestmark = needs("posix")
 CHILD = """
 import sys, pathlib
 from prometheus_client import CollectorRegistry, Counter, Gauge
-from mcpfactory_runtime.server.observe.added_metrics import AddedMetrics
+from mcpfactory_runtime.server.observe.metrics import Metrics
 own = CollectorRegistry()
-added = AddedMetrics(own, pathlib.Path(sys.argv[1]), sys.argv[2])
+metrics = Metrics(own)
+metrics.join(pathlib.Path(sys.argv[1]), sys.argv[2])
 Counter("calls", "Calls.", ["tool"], registry=own).labels("a").inc(int(sys.argv[3]))
 Gauge("open", "Open now.", registry=own).set(5)
-added.write()
+metrics.keep(1)
 print("written", flush=True)
 sys.stdin.read()
 """
@@ -47,19 +47,27 @@ def ended(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-def series(added: Any) -> dict[str, float]:
-    text = generate_latest(added).decode()
+def joined(folder: Path, name: str) -> tuple[CollectorRegistry, Metrics]:
+    """The series of this process, and what a scrape of it tells."""
+    own = CollectorRegistry()
+    metrics = Metrics(own)
+    metrics.join(folder, name)
+    return own, metrics
+
+
+def series(metrics: Metrics) -> dict[str, float]:
+    """One scrape, without the server's own series."""
+    text = metrics.expose("", 1)[1].decode()
     return {
         f"{sample.name}{sorted(sample.labels.values())}": sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
-        if not sample.name.endswith("_created")
+        if not sample.name.endswith("_created") and not sample.name.startswith("mcp_server_")
     }
 
 
 def test_counters_are_of_all_that_ever_were_and_gauges_of_those_that_live(tmp_path: Path) -> None:
-    own = CollectorRegistry()
-    added = AddedMetrics(own, tmp_path, "own")
+    own, added = joined(tmp_path, "own")
     Counter("calls", "Calls.", ["tool"], registry=own).labels("a").inc(1)
     Gauge("open", "Open now.", registry=own).set(2)
     first, second = other(tmp_path, "first", 10), other(tmp_path, "second", 100)
@@ -78,11 +86,11 @@ def test_counters_are_of_all_that_ever_were_and_gauges_of_those_that_live(tmp_pa
 def test_histograms_add_up_bucket_by_bucket_and_what_something_is_called_does_not(tmp_path: Path) -> None:
     parts = []
     for name, seconds in (("one", 0.5), ("two", 5.0)):
-        own = CollectorRegistry()
-        parts.append(AddedMetrics(own, tmp_path, name))
+        own, metrics = joined(tmp_path, name)
+        parts.append(metrics)
         Histogram("took", "Seconds.", buckets=(1, 10), registry=own).observe(seconds)
         Info("build", "Which.", registry=own).info({"version": "1"})
-        parts[-1].write()
+        metrics.keep(0)
     found = series(parts[0])
     assert found == series(parts[1])
     assert {name: found[name] for name in found if name.startswith("took")} == {

@@ -14,15 +14,12 @@ import fcntl
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry, Metric
-from prometheus_client.samples import Sample
-
-__all__ = ["AddedMetrics"]
+__all__ = ["AddedMetrics", "Families"]
 
 Families = dict[str, tuple[str, str, str, dict[tuple[str, tuple[tuple[str, str], ...]], float]]]
 """Name → documentation, type, unit, and samples: name and labels → value."""
@@ -32,15 +29,15 @@ _ENDED: Final = "ended.json"
 
 
 class AddedMetrics:
-    """The series of this process and of the others of a folder. It collects as a registry does, from any thread.
+    """The series of this process and of the others of a folder. From any thread.
 
     Args:
-        own: the series of this process.
+        own: returns the series of this process.
         folder: where all of them write; it is made when it is missing.
         name: of this process, in no use by another one ever.
     """
 
-    def __init__(self, own: CollectorRegistry, folder: Path, name: str) -> None:
+    def __init__(self, own: Callable[[], Families], folder: Path, name: str) -> None:
         self._own, self._folder = own, folder
         folder.mkdir(mode=0o700, exist_ok=True)
         self._file = folder / f"{name}.json"
@@ -51,20 +48,17 @@ class AddedMetrics:
     def write(self) -> None:
         """Write down what this process has counted."""
         with self._locked(fcntl.LOCK_SH):
-            _write(self._file, _families(self._own.collect()))
+            _write(self._file, self._own())
 
-    def collect(self) -> Iterator[Metric]:
-        """Yield the sums."""
+    def sums(self) -> Families:
+        """Return the sums, after this process has written down what it has counted."""
         self.write()
         with self._locked(fcntl.LOCK_SH):
             found = [(file.stem == "ended" or not _lives(file), _read(file)) for file in self._files()]
         sums: Families = {}
         for ended, families in found:
             _add(sums, families, ended=ended)
-        for name, (documentation, kind, unit, samples) in sorted(sums.items()):
-            family = Metric(name, documentation, kind, unit)
-            family.samples = [Sample(sample, dict(labels), value) for (sample, labels), value in samples.items()]
-            yield family
+        return sums
 
     def _files(self) -> list[Path]:
         return sorted(self._folder.glob("*.json"))
@@ -106,18 +100,6 @@ def _lives(file: Path) -> bool:
     finally:
         os.close(lock)
     return False
-
-
-def _families(metrics: Iterable[Metric]) -> Families:
-    return {
-        one.name: (
-            one.documentation,
-            one.type,
-            one.unit,
-            {(sample.name, tuple(sorted(sample.labels.items()))): sample.value for sample in one.samples},
-        )
-        for one in metrics
-    }
 
 
 def _add(sums: Families, families: Families, *, ended: bool) -> None:
