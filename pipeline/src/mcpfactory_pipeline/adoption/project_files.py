@@ -130,7 +130,7 @@ def _start(given: list[str], scripts: list[str], name: str, module: str) -> tupl
         else "it has neither [project.scripts] nor a __main__.py"
     )
     raise ConfigError(
-        f"{name} does not say how it starts: {has}", hint="--start 'python -m PACKAGE', or --start PROGRAM"
+        f"{name} does not say how it starts: {has}", hint="--started-by 'python -m PACKAGE', or --started-by PROGRAM"
     )
 
 
@@ -186,7 +186,8 @@ def _node_start(
     if words:
         return ("node", *(word.removeprefix("./") for word in words[1:]), *given)
     raise ConfigError(
-        f"{name} does not say how it starts: package.json has neither bin nor main", hint="--start 'node dist/index.js'"
+        f"{name} does not say how it starts: package.json has neither bin nor main",
+        hint="--started-by 'node dist/index.js'",
     )
 
 

@@ -263,7 +263,7 @@ def _chosen(given: Sequence[str], programs: Sequence[str], name: str) -> tuple[s
     program = name if name in programs else programs[0] if len(programs) == 1 else ""
     if not program:
         has = f"it has {', '.join(programs)}" if programs else "it has no program"
-        raise ConfigError(f"{name} does not say by which program it starts: {has}", hint="--start 'PROGRAM …'")
+        raise ConfigError(f"{name} does not say by which program it starts: {has}", hint="--started-by 'PROGRAM …'")
     return (program, *given)
 
 
@@ -283,7 +283,7 @@ def _at_url(workspace: Workspace, wish: Wish) -> Recognised:
         )
     if wish.start or wish.constraints or wish.copy:
         raise ConfigError(
-            "a server at a URL is not started here: it takes neither --start nor --constraint nor --copy",
+            "a server at a URL is not started here: it takes neither --started-by nor --constraint nor --copy",
             hint="leave them out",
         )
     offers = asyncio.run(remote.ask_offers(wish.what))

@@ -34,17 +34,22 @@ _Constraint = Annotated[
 
 def adopt(
     what: _What = "",
-    command: Annotated[
-        str, typer.Option(help="A command that starts a server on stdio, with the files that it runs.")
-    ] = "",
+    command: Annotated[str, typer.Option(help="A command that starts any MCP server on stdio.")] = "",
     name: Annotated[str, typer.Option(help="Its name here; made from that of the package or the host.")] = "",
     start: Annotated[
-        str, typer.Option(help="How it starts, or the arguments of its program, where that is not to be seen.")
+        str,
+        typer.Option(
+            "--started-by", help="How it starts, or the arguments of its program, where that is not to be seen."
+        ),
     ] = "",
     test: Annotated[str, typer.Option(help="The command of its own tests, where that is not to be seen.")] = "",
     env: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A variable that it reads, besides those that its code names; repeatable."),
+        typer.Option(
+            "--variable",
+            metavar="NAME",
+            help="A variable that it reads, besides those that its code names; repeatable.",
+        ),
     ] = None,
     constraint: _Constraint = None,
     copy: Annotated[

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mcpfactory import complete, output
+from mcpfactory import output
 from mcpfactory.exits import Exit
-from mcpfactory.options import Host, Http, Mode, Name, Port, Root, workspace_in
+from mcpfactory.options import Channel, Host, Http, Mode, Name, Port, Root, workspace_in
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
@@ -26,15 +26,7 @@ def run(
     mode: Mode = "",
     profile: Annotated[str, typer.Option(help="Which tools of a generated server: full, read-only or your own.")] = "",
     dialect: Annotated[str, typer.Option(help="For clients with limits: standard, plain or flat.")] = "",
-    channel: Annotated[
-        str,
-        typer.Option(
-            "--channel",
-            metavar="CHANNEL",
-            help="As this channel offers it, for a server that was adopted.",
-            autocompletion=complete.channels,
-        ),
-    ] = "",
+    channel: Channel = "",
     workspace: Root = None,
 ) -> None:
     """Start a server: MCP on stdin and stdout, or over HTTP."""
