@@ -14,7 +14,7 @@ from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import inbox
-from mcpfactory_pipeline.dashboard.runs import run_page, runs_page
+from mcpfactory_pipeline.dashboard.runs import run_page, runs_of, runs_page
 from mcpfactory_pipeline.dashboard.server import server_page
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem
@@ -90,7 +90,7 @@ def test_a_run_tells_every_step_with_its_reason_and_how_it_ended() -> None:
     assert running.status.key == "running"
     dead = run_page(RunFacts("zoo", "R", {"atlas": events}))
     assert dead.steps[2].status.key == "interrupted"
-    assert runs_page("zoo", {"atlas": events}).runs[0].steps == 2
+    assert runs_page("zoo", runs_of({"atlas": events})).runs[0].steps == 2
 
 
 def test_a_run_is_drawn_with_its_timeline_and_links_to_the_logs(library: Bench, client: TestClient) -> None:

@@ -98,23 +98,20 @@ class RunsPage:
     runs: tuple[RunRow, ...]
 
 
-Runs = Mapping[str, Mapping[str, Sequence[Event]]]
-
-
-def runs_of(histories: Mapping[str, Sequence[Event]]) -> Runs:
-    """Return the events of every run that a history knows, the newest run first, by server."""
+def runs_of(histories: Mapping[str, Sequence[Event]]) -> tuple[RunRow, ...]:
+    """Return every run that a history knows, the newest first."""
     known: dict[str, dict[str, list[Event]]] = {}
     for server, events in histories.items():
         for event in events:
             if event.get("run"):
                 known.setdefault(str(event["run"]), {}).setdefault(server, []).append(event)
-    return {run: known[run] for run in sorted(known, reverse=True)}
+    return tuple(_line(run, known[run]) for run in sorted(known, reverse=True))
 
 
-def runs_page(workspace: str, runs: Runs, *, page: str = "1") -> RunsPage:
+def runs_page(workspace: str, runs: Sequence[RunRow], *, page: str = "1") -> RunsPage:
     """Return the list of `runs_of`, a page at a time."""
-    shown, pager = paged(tuple(runs), page, _LINES)
-    return RunsPage(workspace, pager, tuple(_line(run, runs[run]) for run in shown))
+    shown, pager = paged(runs, page, _LINES)
+    return RunsPage(workspace, pager, shown)
 
 
 def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> RunPage:
