@@ -18,7 +18,7 @@ from contextvars import Context, copy_context
 from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
 
-__all__ = ["MOST", "Arrival", "begin_in_thread", "busy", "in_thread"]
+__all__ = ["MOST", "ThreadOutcome", "begin_in_thread", "busy", "in_thread"]
 
 MOST: Final = 40  # handlers that run at a time; the next ones wait, as in AnyIO and Starlette
 _STUCK: Final = 0.001  # seconds without a handler begun after which another thread joins
@@ -42,7 +42,7 @@ def _begin(
     handler: Callable[..., Any],
     arguments: dict[str, Any],
     loop: asyncio.AbstractEventLoop,
-    future: asyncio.Future[Any] | Arrival,
+    future: asyncio.Future[Any] | ThreadOutcome,
 ) -> None:
     arrivals = _arrivals.get(loop)
     if arrivals is None:
@@ -53,7 +53,7 @@ def _begin(
         loop.call_later(_STUCK, _watch, loop, arrivals)
 
 
-class Arrival:
+class ThreadOutcome:
     """In the place of a future: what a handler returned or raised goes to a function at once, without a round of the event loop."""
 
     __slots__ = ("_cancelled", "_take")
@@ -83,9 +83,9 @@ class Arrival:
 
 def begin_in_thread(
     handler: Callable[..., Any], arguments: dict[str, Any], take: Callable[[Any, BaseException | None], None]
-) -> Arrival:
+) -> ThreadOutcome:
     """`in_thread` without a future: `take` is called on the event loop, later, and must not raise."""
-    arrival = Arrival(take)
+    arrival = ThreadOutcome(take)
     _begin(handler, arguments, asyncio.get_running_loop(), arrival)
     return arrival
 
@@ -102,7 +102,7 @@ class _Work:
 
     def __init__(
         self,
-        future: asyncio.Future[Any] | Arrival,
+        future: asyncio.Future[Any] | ThreadOutcome,
         context: Context,
         handler: Callable[..., Any],
         arguments: dict[str, Any],
@@ -135,10 +135,10 @@ class _Arrivals:
         self.watched = False
         """Whether the loop looks by itself, soon (`_watch`)."""
         self._loop = ref(loop)  # the dictionary of arrivals does not keep the loop alive
-        self._done: deque[tuple[asyncio.Future[Any] | Arrival, Any, BaseException | None]] = deque()
+        self._done: deque[tuple[asyncio.Future[Any] | ThreadOutcome, Any, BaseException | None]] = deque()
         self._called = False
 
-    def add(self, outcome: tuple[asyncio.Future[Any] | Arrival, Any, BaseException | None]) -> None:
+    def add(self, outcome: tuple[asyncio.Future[Any] | ThreadOutcome, Any, BaseException | None]) -> None:
         """Leave an outcome for the event loop. Any thread."""
         self._done.append(outcome)
         if not self.watched:  # asked after the line above: the loop takes everything after it has reset this

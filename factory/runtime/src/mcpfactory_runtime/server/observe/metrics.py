@@ -81,11 +81,11 @@ class Metrics:
         """Return a content type that is accepted, and all series in that form. From any thread."""
         self._sessions.set(sessions)
         encode, content_type = choose_encoder(accept)
-        registry: Any = self.registry if self._added is None else _Sums(self._added.sums())
+        registry: Any = self.registry if self._added is None else _AddedSeries(self._added.sums())
         return content_type, encode(registry)
 
 
-class _Sums:
+class _AddedSeries:
     """Series of several processes, in the place of a registry: it collects as one does."""
 
     def __init__(self, families: Families) -> None:

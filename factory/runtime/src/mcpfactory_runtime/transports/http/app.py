@@ -366,9 +366,15 @@ class HttpApp:
         self._requests += 1
         try:
             await Exchange(
-                self._server, call, AsgiRequest(scope), receive, send,
-                principal=principal, allowance=allowance, admit=admit,
-            ).run()  # fmt: skip
+                self._server,
+                call,
+                AsgiRequest(scope),
+                receive,
+                send,
+                principal=principal,
+                allowance=allowance,
+                admit=admit,
+            ).run()
         finally:
             self._requests -= 1
 
