@@ -30,6 +30,7 @@ from mcpfactory.commands import (
     install,
     list_,
     login,
+    migrate,
     new,
     pipeline,
     publish,
@@ -77,6 +78,7 @@ app.command("install")(install.install)
 app.command("uninstall")(install.uninstall)
 app.command("installed")(install.installed)
 app.command("audit")(audit.audit)
+app.command("migrate")(migrate.migrate)
 app.command("update")(update.update)
 app.command("rename")(remove.rename)
 app.command("remove")(remove.remove)

@@ -1,0 +1,65 @@
+"""`mcpfactory migrate` at the command line: shown first, written when asked, and nothing half unless asked for that, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Inside
+from tests.patience import PATIENCE
+
+WHOLE = "from mcp.server.mcpserver import MCPServer\n\nmcp = MCPServer('notes')  # mine\n\n\n@mcp.tool()\ndef size(text: str) -> int:\n    return len(text)\n"
+HALF = WHOLE.replace("'notes')", "'notes', extensions=[])")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Inside:
+    return Inside(tmp_path)
+
+
+def test_it_is_shown_first_and_written_when_asked(desk):
+    file = desk.folder / "server.py"
+    file.write_text(WHOLE)
+    shown = desk("migrate", "server.py")
+    assert shown.code == 0
+    assert "+mcp = Server('notes')  # mine" in shown.out
+    assert file.read_text() == WHOLE
+    assert desk("migrate", "server.py", "--write").code == 0
+    assert file.read_text() == WHOLE.replace("mcp.server.mcpserver", "mcpfactory_runtime").replace(
+        "MCPServer", "Server"
+    )
+    assert desk("migrate", "server.py").code == 4
+
+
+def test_what_is_left_is_told_and_nothing_half_is_written_unless_asked(desk):
+    file = desk.folder / "server.py"
+    file.write_text(HALF)
+    done = desk("migrate", "server.py", "--write")
+    assert done.code == 1
+    assert "server.py:3  MCPServer(extensions=…)" in done.out
+    assert file.read_text() == HALF
+    assert desk("migrate", "server.py", "--write", "--partial").code == 1
+    assert "mcpfactory_runtime" in file.read_text()
+
+
+def test_what_is_no_server_is_refused(desk):
+    for name, text, code in (("a.py", "def f(:", 4), ("b.py", "import os\n", 4), ("c.py", None, 3)):
+        if text is not None:
+            (desk.folder / name).write_text(text)
+        done = desk("migrate", name)
+        assert (done.code, "hint:" in done.err) == (code, True)
+
+
+def test_both_versions_are_compared(desk):
+    (desk.folder / "server.py").write_text(WHOLE)
+    done = desk("migrate", "server.py", "--compare", "--json", "--timeout", str(PATIENCE))
+    assert done.code == 0
+    assert (
+        done.data["complete"],
+        done.data["compared"]["contract"],
+        done.data["compared"]["calls"],
+        done.data["compared"]["made"],
+    ) == (True, [], [], 1)
+    (desk.folder / "server.py").write_text(WHOLE.replace("mcp = ", "raise SystemExit\nmcp = "))
+    assert desk("migrate", "server.py", "--compare").code == 6
