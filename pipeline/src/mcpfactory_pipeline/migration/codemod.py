@@ -58,7 +58,7 @@ def migrate_source(text: str) -> Migration:
         SyntaxError: it is not Python.
     """
     tree = ast.parse(text)
-    work = _Work(text, tree)
+    work = _SourceEdits(text, tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             work.take_import(node)
@@ -79,7 +79,7 @@ def _in_order(steps: list[MigrationStep]) -> tuple[MigrationStep, ...]:
 
 
 @dataclass(slots=True)
-class _Work:
+class _SourceEdits:
     """One source while it is changed. `roles` maps a local name to what it is, `servers` and `contexts` are names of objects."""
 
     text: str
