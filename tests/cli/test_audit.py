@@ -103,8 +103,8 @@ def test_what_is_looked_at_can_be_chosen(desk):
         return [one["name"] for one in desk("audit", "--json", *words).data["servers"]]
 
     assert names("--client", "codex") == ["docs", "old"]
-    assert names("--scope", "project") == ["team"]
-    assert "team" not in names("--scope", "user")
+    assert names("--files", "project") == ["team"]
+    assert "team" not in names("--files", "user")
     assert "team" not in names("--folder", str(desk.folder.parent))
     assert names("--config", str(desk.folder.parent / ".claude.json"), "--client", "claude-code") == [
         "installer",
@@ -123,7 +123,7 @@ def test_exit_codes_follow_the_severity_that_counts(desk):
     assert desk("audit", "--client", "codex", "--fail-on", "1").code == 1
     assert desk("audit", "--client", "junie").code == 0
     for words, code in (
-        (("--scope", "mine"), 2), (("--format", "xml"), 2), (("--accept",), 2), (("--with-secrets",), 2), (("--start", "--isolation", "no"), 2),
+        (("--files", "mine"), 2), (("--format", "xml"), 2), (("--accept",), 2), (("--with-secrets",), 2), (("--start", "--isolation", "no"), 2),
         (("--client", "emacs"), 3), (("--config", "gone.json"), 3), (("--lock", "gone.json"), 3), (("--explain", "launch.flaoting"), 3),
     ):  # fmt: skip
         done = desk("audit", *words)

@@ -82,7 +82,7 @@ def test_a_model_is_asked_in_both_modes_and_the_report_is_kept_compared_and_judg
     assert [call["tool"] for call in found[0]["calls"]] == ["search_tools", "list_books"]
     file = evals / "evals/reports/openai-scripted.json"
     assert json.loads(file.read_text())["attempts"] == both.data["attempts"]
-    text = at(shop)(*ask, "--against", str(file), "--min-pass-rate", "0.5")
+    text = at(shop)(*ask, "--baseline", str(file), "--min-pass-rate", "0.5")
     assert text.code == 1
     assert "full, full against openai:scripted" in text.out
     assert "+0 points" in text.out
@@ -151,7 +151,7 @@ def test_cases_are_checked_with_swapped_words_and_confused_tools_are_suggested(s
         ),
         (("--mode", "search"), 2, "without --model"),
         (("--model", "openai:x", "--mode", "fast"), 2, "one of full, search"),
-        (("--against", "x.json"), 2, "without --model"),
+        (("--baseline", "x.json"), 2, "without --model"),
     ],
 )
 def test_what_cannot_be_asked_is_said_before_anything_is_asked(shop, evals, options, code, words):

@@ -139,8 +139,8 @@ def test_every_command_that_the_inbox_and_the_status_name_is_accepted(shell: Ins
     named |= {command for row in rows if "problem" in row for command in commands_in(row["problem"]["hint"])}
     named |= {command for item in items for command in commands_in(item["message"])}
     assert {item["kind"] for item in items} == {
-        "approval", "drift", "errored", "failed", "gate", "hold", "inconclusive", "interrupted", "problem", "publish",
-        "ready", "stale", "waiver",
+        "approval", "drift", "errored", "failed", "gate", "hold", "inconclusive", "interrupted", "never", "problem",
+        "publish", "ready", "waiver",
     }  # fmt: skip
     words = [parse(command) for command in sorted(named) if command.startswith("mcpfactory ")]
     assert len(words) > 30
@@ -170,7 +170,7 @@ REFUSED = (
     ("pipeline promote waiting --channel aged", "2 of 2 approvals missing, from ada, tester; 23 h", ""),
     ("pipeline promote fresh", "no candidate yet", "pipeline run fresh; what waits"),
     ("pipeline approve waiting --channel staging", "asks for no approval", "pipeline promote waiting"),
-    ("pipeline approve approved", "approved candidate", "pipeline promote approved"),
+    ("pipeline approve approved", "has approved candidate", "mcpfactory inbox approved"),
     ("pipeline approve retired", "is retired", "pipeline revive retired"),
     ("pipeline approve waiting --channel sealed", "has to be signed", ""),
     ("pipeline reject moved -m x", "in production already", "pipeline rollback moved"),

@@ -143,18 +143,26 @@ def _decide(adviser: Adviser, suggestion: Suggestion) -> None:
         with acting_as(adviser.somebody(approvers, made.approvals if made else {})):
             function = stage_decision.approve_stage if approve else stage_decision.reject_stage
             function(
-                adviser.workspace, suggestion.server, stage, candidate=candidate, stages=adviser.stages,
+                adviser.workspace,
+                suggestion.server,
+                stage,
+                candidate=candidate,
+                stages=adviser.stages,
                 **adviser.common(suggestion),
-            )  # fmt: skip
+            )
         return
     channel = find_channel(adviser.channels, options["channel"] or "production")
     chosen = adviser.state.candidates.get(decision.choose_candidate(adviser.state, candidate, channel))
     given = chosen.approvals.get(channel.name, {}) if chosen else {}
     with acting_as(adviser.somebody(channel.approvers, given)):
         (decision.approve if approve else decision.reject)(
-            adviser.workspace, suggestion.server, channel.name, candidate=candidate, stages=adviser.stages,
+            adviser.workspace,
+            suggestion.server,
+            channel.name,
+            candidate=candidate,
+            stages=adviser.stages,
             **adviser.common(suggestion),
-        )  # fmt: skip
+        )
 
 
 def _of_channel(function: Callable[..., Any]) -> Callable[[Adviser, Suggestion], None]:
@@ -164,9 +172,13 @@ def _of_channel(function: Callable[..., Any]) -> Callable[[Adviser, Suggestion],
         channel = suggestion.options["channel"] or "production"
         chosen = {"candidate": suggestion.options["candidate"]} if suggestion.options["candidate"] else {}
         function(
-            adviser.workspace, suggestion.server, channel, stages=adviser.stages, **chosen,
+            adviser.workspace,
+            suggestion.server,
+            channel,
+            stages=adviser.stages,
+            **chosen,
             **adviser.common(suggestion),
-        )  # fmt: skip
+        )
 
     return trial
 
@@ -194,9 +206,13 @@ def _waive(adviser: Adviser, suggestion: Suggestion) -> None:
 
     options = suggestion.options
     waive(
-        adviser.workspace, suggestion.server, options["rule"], until=options["expires"], tool=options["tool"],
+        adviser.workspace,
+        suggestion.server,
+        options["rule"],
+        until=options["expires"],
+        tool=options["tool"],
         **adviser.common(suggestion),
-    )  # fmt: skip
+    )
 
 
 # What follows the name of a command, where that is not the server alone.

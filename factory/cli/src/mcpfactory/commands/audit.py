@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.audit.rule import AuditEvidence, AuditRule
 
 _FORMATS: Final = ("text", "json", "markdown", "sarif")  # of audit.formats, which is not loaded for help
-_SCOPES: Final = ("all", "user", "project")
+_FILES: Final = ("all", "user", "project")
+_ENDINGS: Final = {"text": "txt", "json": "json", "markdown": "md", "sarif": "sarif"}
 _STYLES: Final = {0: "good", 1: "bad"}
 
 
@@ -38,7 +39,7 @@ _Configs = Annotated[
         help="A file in place of those of the clients; repeatable. --client says whose it is.",
     ),
 ]
-_Scope = Annotated[
+_Files = Annotated[
     str, typer.Option(metavar="all|user|project", help="The user's files, those of the project, or both.")
 ]
 _Folder = Annotated[Path | None, typer.Option(metavar="FOLDER", help="The project; by default the current folder.")]
@@ -60,11 +61,11 @@ _FailOn = Annotated[
 ]
 _Format = Annotated[
     str,
-    typer.Option("--format", "-f", metavar="FORMAT", help=f"The form of the report: {', '.join(_FORMATS)}."),
+    typer.Option("--format", "-f", help=f"The form of the report: {', '.join(_FORMATS)}."),
 ]
 _Output = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Where it goes, besides the text on stdout."),
+    typer.Option("--output", "-o", metavar="FILE|FOLDER", help="Where it goes, besides the text on stdout."),
 ]
 _Explain = Annotated[str, typer.Option(metavar="RULE", help="Say what a rule looks for and why; audit nothing.")]
 
@@ -72,7 +73,7 @@ _Explain = Annotated[str, typer.Option(metavar="RULE", help="Say what a rule loo
 def audit(
     clients: _Clients = None,
     configs: _Configs = None,
-    scope: _Scope = "all",
+    files: _Files = "all",
     folder: _Folder = None,
     start: _Start = False,
     with_secrets: _WithSecrets = False,
@@ -93,9 +94,9 @@ def audit(
     if explain:
         _explain(explain, as_json=as_json)
         return
-    _check_words(scope, format_, start=start, only_started=with_secrets, lock=lock, accept=accept)
+    _check_words(files, format_, start=start, only_started=with_secrets, lock=lock, accept=accept)
     home = this_machine(os.environ)
-    request = _request(clients or [], configs or [], scope, folder)
+    request = _request(clients or [], configs or [], files, folder)
     request = _with_start(request, timeout, isolation, with_secrets=with_secrets) if start else request
     known = _read_lock(lock, accept=accept) if lock is not None else None
     from dataclasses import replace
@@ -109,10 +110,10 @@ def audit(
         raise typer.Exit(Exit.NO)
 
 
-def _check_words(scope: str, format_: str, *, start: bool, only_started: bool, lock: Path | None, accept: bool) -> None:
+def _check_words(files: str, format_: str, *, start: bool, only_started: bool, lock: Path | None, accept: bool) -> None:
     """End the command where the words do not go together."""
-    if scope not in _SCOPES:
-        output.fail(f"there is no scope {scope!r}", f"--scope {' or --scope '.join(_SCOPES)}", Exit.USAGE)
+    if files not in _FILES:
+        output.fail(f"--files {files}: there is none", f"one of {', '.join(_FILES)}", Exit.USAGE)
     if format_ not in _FORMATS:
         output.fail(f"there is no format {format_!r}", f"formats: {', '.join(_FORMATS)}", Exit.USAGE)
     if only_started and not start:
@@ -121,15 +122,15 @@ def _check_words(scope: str, format_: str, *, start: bool, only_started: bool, l
         output.fail("--accept needs a file to write to", "--lock FILE --accept", Exit.USAGE)
 
 
-def _request(clients: list[str], configs: list[Path], scope: str, folder: Path | None) -> AuditRequest:
+def _request(clients: list[str], configs: list[Path], files: str, folder: Path | None) -> AuditRequest:
     from mcpfactory_pipeline.audit import AuditRequest
     from mcpfactory_pipeline.clients.install import select_clients
 
     rows = select_clients(clients) if clients else []
     if len(configs) and len(rows) > 1:
         output.fail("a file is that of one client", "give one --client with --config, or none", Exit.USAGE)
-    project = None if scope == "user" else (folder or Path.cwd()).resolve()
-    return AuditRequest(tuple(rows), tuple(configs), project, user=scope != "project")
+    project = None if files == "user" else (folder or Path.cwd()).resolve()
+    return AuditRequest(tuple(rows), tuple(configs), project, user=files != "project")
 
 
 def _with_start(request: AuditRequest, timeout: float, isolation: str, *, with_secrets: bool) -> AuditRequest:
@@ -177,6 +178,7 @@ def _write(report: AuditReport, format_: str, target: Path | None) -> None:
     from mcpfactory_pipeline.audit.formats import FORMATS, headline, to_text
 
     if target is not None:
+        target = target / f"audit.{_ENDINGS[format_]}" if target.is_dir() else target
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(FORMATS[format_](report), encoding="utf-8")

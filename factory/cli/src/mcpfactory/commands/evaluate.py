@@ -36,12 +36,12 @@ _Endpoint = Annotated[
 _Repeat = Annotated[int, typer.Option(metavar="N", help="How often the model is asked each question.", min=1)]
 _Modes = Annotated[
     list[str] | None,
-    typer.Option(help="How a model is offered the tools: full, search, or both, one after the other."),
+    typer.Option(metavar="full|search", help="How a model is offered the tools; repeatable, one after the other."),
 ]
 _Profiles = Annotated[
     list[str] | None, typer.Option(help="Which tools of a generated server: full, read-only or your own.")
 ]
-_Jobs = Annotated[int, typer.Option(metavar="N", help="Questions that a model is asked at once.", min=1)]
+_Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Questions that a model is asked at once.", min=1)]
 _MaxCost = Annotated[
     float | None,
     typer.Option(metavar="AMOUNT", help="Ask no more once so much was spent, by the prices of the workspace.", min=0),
@@ -52,7 +52,7 @@ _MinPassRate = Annotated[
         metavar="SHARE", help="Fail when the lower bound of a model's pass rate, from 0 to 1, is less.", min=0, max=1
     ),
 ]
-_Against = Annotated[
+_Baseline = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="An earlier report of a model: show the difference with its interval."),
 ]
@@ -107,7 +107,7 @@ def evaluate(
     jobs: _Jobs = 2,
     max_cost: _MaxCost = None,
     min_pass_rate: _MinPassRate = 0.0,
-    against: _Against = None,
+    baseline: _Baseline = None,
     stream: _Stream = False,
     report: _Report = False,
     min_found: _MinFound = 0.0,
@@ -130,11 +130,11 @@ def evaluate(
         timeout=timeout,
         max_cost=max_cost,
         min_pass_rate=min_pass_rate,
-        against=against,
+        against=baseline,
         keep=report,
         as_json=as_json,
     )
-    if not model and (against or endpoint or (profile and len(profile) > 1) or mode):
+    if not model and (baseline or endpoint or (profile and len(profile) > 1) or mode):
         output.fail("without --model no model is asked", "add --model openai:NAME or anthropic:NAME", Exit.USAGE)
     workspace = workspace_in()
     server = workspace.server(name)
