@@ -115,8 +115,12 @@ def _gated() -> Iterator[tuple[str, bool, bool, str]]:
         folder = root / "servers/bookshop"
         _run(root, "init", ".")
         _run(root, "new", "--from-openapi", str(ROOT / "docs/examples/bookshop/openapi.yaml"), "--name", "bookshop")
-        (root / "docs").symlink_to(ROOT / "docs")  # where the model of the API finds its service
-        shutil.copyfile(ROOT / "servers/bookshop/tests/upstream.py", folder / "tests/upstream.py")
+        for name in (
+            "tests/upstream.py",
+            "tests/service.py",
+            "pyproject.toml",
+        ):  # the model of the API, and what it needs
+            shutil.copyfile(ROOT / "servers/bookshop" / name, folder / name)
         shutil.copytree(ROOT / "servers/bookshop/evals", folder / "evals", ignore=shutil.ignore_patterns("*.md"))
         with (root / "mcpfactory.toml").open("a", encoding="utf-8") as file:
             file.write(_CHANNEL)
