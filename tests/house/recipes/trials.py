@@ -161,6 +161,7 @@ def template(root: Path) -> None:
     shutil.copytree(root / "templates/minimal", root / "templates/tiny")
     row = "| `openapi` | the files around"
     replace(root, "docs/reference/templates.md", row, f"| `tiny` | as minimal as `minimal` |\n{row}")
+    replace(root, "README.md", "`time`.", "`time`, `tiny`.")
 
 
 def style(root: Path) -> None:
