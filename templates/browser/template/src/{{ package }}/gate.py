@@ -50,7 +50,7 @@ class Gate:
     """
 
     def __init__(self, hosts: Collection[str] = (), private: Collection[str] = ()) -> None:
-        self._hosts = [one.strip().lower() for one in hosts if one.strip()]
+        self.hosts = [one.strip().lower() for one in hosts if one.strip()]
         self._private = {one.strip().lower() for one in private if one.strip()}
         self._refusals: dict[str, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -138,7 +138,7 @@ class Gate:
         return _Way(name, port, reader, writer)
 
     async def _address(self, name: str, port: int, place: str) -> str:
-        if self._hosts and not any(_fits(name, pattern) for pattern in self._hosts):
+        if self.hosts and not any(_fits(name, pattern) for pattern in self.hosts):
             raise RefusedError(f"{name} is none of the hosts that may be reached")
         try:
             found = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
