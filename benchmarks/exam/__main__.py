@@ -6,6 +6,7 @@
                                                scanners, templates, features, evaluation
   python -m benchmarks.exam documents --only github,stripe
   python -m benchmarks.exam fuzz --runs 1000000 --only framing,schema
+  python -m benchmarks.exam templates --page   and write the table of docs/reference/templates.md
 Each needs a registry (npm or a Python index) at first use, and keeps what it got in a cache folder: the conformance suite, the official
 TypeScript and Python clients and the MCP Inspector's command-line mode, each unmodified; atheris, which searches for inputs that
 break what reads them; real API documents (`python -m benchmarks.apis` lists them); and animals of the zoo on the official
@@ -48,7 +49,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Outcome]] = {
     "dialects": lambda wish: dialects(wish.only),
     "twins": lambda _wish: twins(),
     "scanners": lambda _wish: scanners(),
-    "templates": lambda wish: templates(wish.only),
+    "templates": lambda wish: templates(wish.only, page=wish.page),
     "evaluation": lambda wish: evaluation(wish.only),
     "features": lambda _wish: features(),
 }
@@ -62,6 +63,9 @@ def main() -> None:
         "--only", default="", help="documents, templates, servers of evaluation or targets of fuzz, separated by commas"
     )
     parser.add_argument("--runs", type=int, default=RUNS, help=f"of each target of fuzz ({RUNS})")
+    parser.add_argument(
+        "--page", action="store_true", help="templates: write their rows of the table of docs/reference/templates.md"
+    )
     wish = parser.parse_args()
     if unknown := set(wish.parts) - set(PARTS):
         parser.error(f"unknown examination: {', '.join(unknown)}")

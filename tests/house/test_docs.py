@@ -63,6 +63,16 @@ def test_every_template_is_documented(root):
     assert re.findall(r"`([a-z-]+)`", listed) == sorted(names), "name each in README.md, in order"
 
 
+def test_every_template_was_examined_and_is_good(root):
+    from benchmarks.exam.templates import LEAST, PAGE, TABLE
+
+    names = sorted(path.parent.name for path in (root / "templates").glob("*/copier.yml"))
+    (table,) = TABLE.findall(PAGE.read_text(encoding="utf-8"))
+    rows = re.findall(r"^\| `([a-z-]+)` \| (\w+) \| (\d+) \| \d+ passed", table, re.MULTILINE)
+    assert [row[0] for row in rows] == names, "run: python -m benchmarks.exam templates --page"
+    assert [row for row in rows if row[1] != "staging" or int(row[2]) < LEAST] == []
+
+
 def test_every_page_of_the_dashboard_has_its_template_and_is_documented(root):
     from mcpfactory_pipeline import dashboard
     from mcpfactory_pipeline.dashboard.pages import PAGES
