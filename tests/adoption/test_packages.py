@@ -77,6 +77,8 @@ def test_a_package_of_an_index_is_pinned_and_only_what_was_pinned_is_built(space
     files = state(space, "greeter")["candidates"][state(space, "greeter")["candidate"]]["files"]
     assert files["acme_greeter-1.0-py3-none-any.whl"] == hash_bytes(python_wheel("1.0"))
     assert done(space, "call", "greeter", "greet", "--arg", "name=Ada").strip() == "Hello, Ada"
+    told = [item["message"] for item in json.loads(done(space, "inbox", "--refresh", "--json"))]
+    assert any("acme-greeter has 1.1, and 1.0 was adopted" in message for message in told), told
     # the index replaces the version: another hash is not what was adopted
     registry[0].add_wheel("acme-greeter", "1.0", python_wheel("1.0", PYTHON + "# evil\n"))
     space.environ["UV_CACHE_DIR"] += "2"

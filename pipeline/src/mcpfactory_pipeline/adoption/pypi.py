@@ -59,6 +59,7 @@ def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> WheelAtInde
     """
     asked, answer = work / "asked.in", work / "pylock.toml"
     asked.write_text(f"{requirement}\n", encoding="utf-8")
+    answer.unlink(missing_ok=True)  # uv would keep the version of an earlier answer
     run_uv(
         "pip",
         "compile",
