@@ -25,6 +25,7 @@
   python -m benchmarks.trials mutants [kills …]  promises broken on purpose: each trial must turn red for each of its mutants
   python -m benchmarks.trials two-processes --times 120  a server as two processes with Redis, one killed (-9) every five seconds; seconds
   python -m benchmarks.trials twenty-five        ten servers through 25 stages with four people's gates, by the commands of the page
+  python -m benchmarks.trials adopt              five servers that nobody here wrote: adopted, in production, renewed, rolled back
   python -m benchmarks.trials n8n                a real n8n from its npm package behind servers/n8n: every operation once
   --seed N                                       other moments and choices
 Each prints what it met, and the last lines are a table of figures. The exit code is 1 when a promise was broken, 3 when
@@ -43,6 +44,7 @@ from pathlib import Path
 from benchmarks.exam.outcome import Outcome, exit_code, table
 from benchmarks.trials import (
     addresses,
+    adopt,
     builds,
     crowd,
     docker,
@@ -94,6 +96,7 @@ PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "several-documents": (several_documents.run, 1),
     "two-processes": (two_processes.run, 120),
     "twenty-five": (twenty_five.run, 10),
+    "adopt": (adopt.run, 1),
     "n8n": (n8n.run, 1),
 }
 
