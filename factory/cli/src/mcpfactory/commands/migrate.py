@@ -32,14 +32,22 @@ def migrate(
         typer.Option("--compare", help="Start both versions, make the same calls, and say what callers would notice."),
     ] = False,
     python: Annotated[
-        str, typer.Option(metavar="PROGRAM", help="With --compare: the interpreter of the server's environment.")
-    ] = sys.executable,
+        str,
+        typer.Option(
+            metavar="PROGRAM",
+            help="With --compare: the interpreter of the server's environment; by default the one that runs this.",
+        ),
+    ] = "",
     timeout: Annotated[float, typer.Option(help="With --compare: seconds for each version.", min=0.1)] = 60.0,
     as_json: AsJson = False,
 ) -> None:
     """Bring a Python server to the runtime: a report by line, and a diff that is shown before it is written."""
     found = _migrated(path)
-    alike = asyncio.run(_compared(found, path.resolve().parent, python, timeout)) if compare and found.moved else None
+    alike = (
+        asyncio.run(_compared(found, path.resolve().parent, python or sys.executable, timeout))
+        if compare and found.moved
+        else None
+    )
     if as_json:
         output.data(_data(found, alike))
     else:
