@@ -330,12 +330,7 @@ class HttpChannel(_Http):
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
             raise _refused(response, content)
         if "error" in message:  # also when the server could not tell the id
-            error = error_of(message)
-            if (
-                response.status_code == 404 and _SESSION in response.request.headers
-            ):  # basic/transports, Session Management
-                error = SessionEndedError(error.code, error.message, error.data)
-            self._to.failed(request_id, error)
+            self._to.failed(request_id, error_of(message))
         self._to.failed(request_id, ProtocolError(f"the server answered request {request_id} with another id"))
         return None
 
