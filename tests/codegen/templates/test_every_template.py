@@ -17,7 +17,10 @@ FOLDERS = sorted(
 )
 
 
-NEEDED = {"browser": "chromium", "postgres": "postgres"}  # what the tests of a template need of the machine, by its name in tests/machine.py; else they skip some
+NEEDED = {
+    "browser": "chromium",
+    "postgres": "postgres",
+}  # what the tests of a template need of the machine, by its name in tests/machine.py; else they skip some
 
 
 @pytest.mark.parametrize("name", FOLDERS)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_codegen.text import markdown_text
 from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_codegen.text import markdown_text
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,11 @@ def test_a_server_moves_to_another_version_of_its_template(repository: Path, tmp
 
 @pytest.mark.parametrize(
     ("ref", "sub", "said"),
-    [("nothing", "web/greeter", "git cannot read"), ("v1", "web", "there is no copier.yml in web"), ("v1", "", "there is no")],
+    [
+        ("nothing", "web/greeter", "git cannot read"),
+        ("v1", "web", "there is no copier.yml in web"),
+        ("v1", "", "there is no"),
+    ],
 )
 def test_what_git_does_not_have_is_told(repository: Path, ref: str, sub: str, said: str) -> None:
     with pytest.raises(TemplateSourceError, match=said) as raised:
@@ -188,7 +192,7 @@ def test_a_link_and_a_repository_inside_are_refused(repository: Path) -> None:
 
 def test_a_path_that_leads_out_of_the_tree_is_refused(repository: Path, tmp_path: Path) -> None:
     blob = git(repository, "hash-object", "-w", "--stdin", text="x")
-    entry = f"100644 ..\\escaped\0".encode() + bytes.fromhex(blob)
+    entry = b"100644 ..\\escaped\0" + bytes.fromhex(blob)
     tree = subprocess.run(
         ["git", "hash-object", "-t", "tree", "-w", "--stdin", "--literally"],
         cwd=repository, input=entry, capture_output=True, check=True,
@@ -202,7 +206,9 @@ def test_a_path_that_leads_out_of_the_tree_is_refused(repository: Path, tmp_path
 
 def test_filters_and_hooks_are_not_run(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     marker, settings = tmp_path / "ran", tmp_path / "gitconfig"
-    settings.write_text(f'[filter "evil"]\n  smudge = touch {marker}\n  required = true\n[core]\n  hooksPath = {tmp_path}\n')
+    settings.write_text(
+        f'[filter "evil"]\n  smudge = touch {marker}\n  required = true\n[core]\n  hooksPath = {tmp_path}\n'
+    )
     for hook in ("post-checkout", "reference-transaction"):
         (tmp_path / hook).write_text(f"#!/bin/sh\ntouch {marker}\n")
         (tmp_path / hook).chmod(0o755)
@@ -337,7 +343,10 @@ def test_a_package_that_cannot_be_had_is_told(index: Path) -> None:
 def test_a_package_is_neither_built_nor_are_others_fetched_for_it(index: Path, tmp_path: Path) -> None:
     marker = tmp_path / "ran"
     with tarfile.open(index / "our_templates-3.0.tar.gz", "w:gz") as archive:
-        for name, text in (("setup.py", f"open({str(marker)!r}, 'w')\n"), ("PKG-INFO", "Name: our-templates\nVersion: 3.0\n")):
+        for name, text in (
+            ("setup.py", f"open({str(marker)!r}, 'w')\n"),
+            ("PKG-INFO", "Name: our-templates\nVersion: 3.0\n"),
+        ):
             entry = tarfile.TarInfo(f"our_templates-3.0/{name}")
             entry.size = len(text)
             archive.addfile(entry, io.BytesIO(text.encode()))
@@ -351,7 +360,9 @@ def test_a_package_is_neither_built_nor_are_others_fetched_for_it(index: Path, t
 # --- folders ---
 
 
-def test_a_folder_of_the_workspace_is_kept_by_its_way_from_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_the_workspace_is_kept_by_its_way_from_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own = write(tmp_path / "templates" / "greeter")
     monkeypatch.chdir(tmp_path)
     made = create_server(tmp_path / "servers", name="mine", template="templates/greeter")
