@@ -14,14 +14,14 @@ from typing import Final
 
 from mcpfactory_runtime.server.rates import read_rate
 
-__all__ = ["FailureLimit"]
+__all__ = ["FailureLimit", "hash_token"]
 
 _ADDRESSES: Final = 10_000  # that are remembered; beyond, the one that was quiet for longest is forgotten
 _TOKENS: Final = 10_000  # good ones that are remembered, by their hashes
 
 
 class FailureLimit:
-    """Counts attempts by address; a count goes down with time. Event loop only.
+    """Counts attempts by address; a count goes down with time. Tokens are known by their hashes (`hash_token`). Event loop only.
 
     Args:
         rate: as `Server(rates=)` writes it, `600/m`; None or `off` for no limit.
@@ -38,9 +38,9 @@ class FailureLimit:
         self._counts: dict[str, tuple[float, float]] = {}  # address → its count, and when that was so
         self._good: dict[bytes, None] = {}
 
-    def attempt(self, address: str, token: str) -> float:
+    def attempt(self, address: str, token: bytes) -> float:
         """Count one. Returns 0 when the token may be looked at, and else the seconds until another may."""
-        if not self._most or _digest(token) in self._good:
+        if not self._most or token in self._good:
             return 0.0
         count = self._count(address)
         if count + 1 > self._most:
@@ -48,17 +48,17 @@ class FailureLimit:
         self._keep(address, count + 1)
         return 0.0
 
-    def good(self, address: str, token: str) -> None:
+    def good(self, address: str, token: bytes) -> None:
         """The token was good: it does not count, and will not."""
-        if self._most and (digest := _digest(token)) not in self._good:
+        if self._most and token not in self._good:
             self.undecided(address)
             if len(self._good) >= _TOKENS:
                 del self._good[next(iter(self._good))]
-            self._good[digest] = None
+            self._good[token] = None
 
-    def bad(self, token: str) -> None:
+    def bad(self, token: bytes) -> None:
         """The token was bad, though it may have been good once: the attempt stays counted."""
-        self._good.pop(_digest(token), None)
+        self._good.pop(token, None)
 
     def undecided(self, address: str) -> None:
         """Nobody can say whether the token is good: the attempt does not count."""
@@ -76,5 +76,6 @@ class FailureLimit:
         self._counts[address] = (count, self._clock())  # the last one now: a dict keeps its order
 
 
-def _digest(token: str) -> bytes:
+def hash_token(token: str) -> bytes:
+    """Return what a token is remembered by."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

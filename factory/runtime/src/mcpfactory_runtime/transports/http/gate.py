@@ -28,7 +28,7 @@ from mcpfactory_runtime.auth.tokens import (
 from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
 from mcpfactory_runtime.revisions import wire_names
-from mcpfactory_runtime.transports.http.failures import FailureLimit
+from mcpfactory_runtime.transports.http.failures import FailureLimit, hash_token
 from mcpfactory_runtime.transports.http.wire import address_of
 
 if TYPE_CHECKING:
@@ -124,21 +124,21 @@ class AccessGate:
         scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"authorization"]
         if isinstance(token, BearerChallenge):
             return self._refused(token)
-        address = address_of(scope)
-        wait = self._failures.attempt(address, token)
+        address, known = address_of(scope), hash_token(token)
+        wait = self._failures.attempt(address, known)
         if wait:
             return _too_many(wait)
         try:
             principal = await self._read(token)
         except TokenError as error:
-            self._failures.bad(token)
+            self._failures.bad(known)
             return self._refused(BearerChallenge(401, "invalid_token", str(error), self._required))
         except OSError as error:
             self._failures.undecided(address)
             log.error("access tokens cannot be checked: %s", error)
             text = "Access tokens cannot be checked now. hint: try again later\n"
             return Rejection(503, None, text, {"retry-after": "5"})
-        self._failures.good(address, token)
+        self._failures.good(address, known)
         return principal
 
     def authorize(self, principal: Principal | str, body: Any) -> Rejection | None:
