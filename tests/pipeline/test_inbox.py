@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -13,6 +14,7 @@ from mcpfactory_pipeline.channels.channel import publish_files
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.promotion.promote import promote, rollback
+from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.drift import KINDS as DRIFTS
 from mcpfactory_pipeline.views.inbox import KINDS, next_commands, read_inbox
@@ -49,6 +51,44 @@ def test_a_candidate_in_staging_waits_for_its_approval_and_then_to_be_promoted(w
     assert (item.kind, item.command) == ("ready", "mcpfactory pipeline promote books --channel production")
     promote(workspace, "books", "production", stages=STAGES)
     assert inbox() == []
+
+
+@pytest.fixture
+def several_ready(workspace, run):
+    """Three servers that are ready for production, all of it committed."""
+    for name in ("books", "clocks", "maps"):
+        add_server(workspace.root, name)
+        run(name)
+        decision.approve(workspace, name, "production", stages=STAGES)
+    for words in (["init", "-q"], ["add", "--all"], ["commit", "-qm", "all"]):
+        who = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+        subprocess.run(["git", *who, *words], cwd=workspace.root, check=True, capture_output=True)
+    return workspace
+
+
+def test_git_is_asked_as_often_for_several_servers_that_are_ready_as_for_one(several_ready, inbox, monkeypatch):
+    asked, genuine = [], subprocess.run
+
+    def counted(words, **options):
+        asked.append(words)
+        return genuine(words, **options)
+
+    monkeypatch.setattr(subprocess, "run", counted)
+    assert kinds(inbox("books")) == [("ready", "books", "production")]
+    once = len(asked)
+    assert once > 0
+    assert [item.kind for item in inbox()] == ["ready"] * 3
+    assert len(asked) == 2 * once
+
+
+def test_of_several_that_are_ready_the_one_with_a_rewritten_history_is_a_problem(several_ready, inbox):
+    store = Store(several_ready)
+    events = [{**e, "reason": "fine"} if e["event"] == "approved" else e for e in store.history("maps")]
+    store.history_file("maps").write_text("".join(json.dumps(event) + "\n" for event in events))
+    store.state_file("maps").write_text(to_text(fold("maps", store.history("maps"))))
+    found = {item.server: item for item in inbox()}
+    assert {name: item.kind for name, item in found.items()} == {"books": "ready", "clocks": "ready", "maps": "problem"}
+    assert "is not what HEAD has" in found["maps"].message
 
 
 def test_what_only_needs_time_waits_for_nobody(workspace, run, inbox):

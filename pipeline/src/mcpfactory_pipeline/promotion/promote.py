@@ -71,8 +71,11 @@ def require_promotable(
     candidate: str | None = None,
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
+    head: Mapping[str, str] | None = None,
 ) -> None:
     """Raise what `promote` would; unlike its dry run it takes no lock, brings nothing up to date, and refuses what is offered already.
+
+    `head` is what `head_histories` gave, where many servers are tried one after another.
 
     Raises:
         PromotionError: as `promote`.
@@ -87,7 +90,7 @@ def require_promotable(
             )
         _refuse_move(decision, chosen, clock)
         _fill_channel(decision, chosen)
-    refuse_unsound(workspace, server)
+    refuse_unsound(workspace, server, head=head)
 
 
 def _refuse_move(decision: Decision, candidate: str, clock: Clock) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,13 +20,19 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 __all__ = ["faults", "refuse_unsound", "require_sound", "signature_faults"]
 
 
-def faults(workspace: Workspace, names: Sequence[str] | None = None, *, against: str = "") -> list[dict[str, Any]]:
-    """Return all that is wrong with what servers say of themselves, as `verify` returns differences.
+def faults(
+    workspace: Workspace,
+    names: Sequence[str] | None = None,
+    *,
+    against: str = "",
+    head: Mapping[str, str] | None = None,
+) -> list[dict[str, Any]]:
+    """Return all that is wrong with what servers say of themselves, as `verify` returns differences; `head` is as there.
 
     Raises:
         NotFoundError: for a server that never was, or a commit.
     """
-    return [*verify(workspace, names, against=against), *signature_faults(workspace, names)]
+    return [*verify(workspace, names, against=against, head=head), *signature_faults(workspace, names)]
 
 
 def signature_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
@@ -73,12 +79,14 @@ def require_sound(workspace: Workspace, server: str) -> None:
     refuse_unsound(workspace, server)
 
 
-def refuse_unsound(workspace: Workspace, server: str) -> None:
+def refuse_unsound(workspace: Workspace, server: str, *, head: Mapping[str, str] | None = None) -> None:
     """Raise `RefusedError` for a server that `verify` would refuse, as its files are. Nothing is written.
+
+    `head` is what `head_histories` gave, where many servers are judged one after another.
 
     Raises:
         RefusedError: what is wrong, as `verify` says it.
         StateError: its files cannot be read.
     """
-    for wrong in faults(workspace, [server]):
+    for wrong in faults(workspace, [server], head=head):
         raise RefusedError(f"{wrong['message']}: {'; '.join(wrong['changes'][:3])}".rstrip(": "), hint=wrong["hint"])

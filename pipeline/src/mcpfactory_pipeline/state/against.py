@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -21,20 +21,27 @@ from mcpfactory_pipeline.state.state import Event
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["brought", "events_at", "lost", "oddities"]
+__all__ = ["brought", "events_at", "head_histories", "lost", "oddities"]
 
 _HISTORIES: Final = "pipeline/history"
 _SKEW: Final = 600.0  # seconds by which a clock and an id may differ: an id never goes back, a clock may
 
 
-def events_at(workspace: Workspace, ref: str, names: Sequence[str] | None = None) -> dict[str, dict[str, Event]]:
+def events_at(
+    workspace: Workspace, ref: str, names: Sequence[str] | None = None, *, blobs: Mapping[str, str] | None = None
+) -> dict[str, dict[str, Event]]:
     """Return the events that a commit has of servers (of all, when none is named) whose files are other files now: server → id → event.
+
+    `blobs` is what `head_histories` gave, where that commit is meant and many servers are asked for one after another.
 
     Raises:
         NotFoundError: there is no such commit.
     """
     store, found = Store(workspace), {}
-    for server, blob in _blobs(workspace, ref, names).items():
+    listed = _blobs(workspace, ref, names) if blobs is None else blobs
+    for server, blob in listed.items():
+        if names and server not in names:
+            continue
         if not _is_blob(_read(store, server), blob):
             found[server] = _by_id(_git(workspace, ref, "cat-file", "blob", blob))
     return found
@@ -57,6 +64,13 @@ def brought(workspace: Workspace, ref: str) -> dict[str, list[Event]]:
     return found
 
 
+def head_histories(workspace: Workspace, names: Sequence[str] | None = None) -> dict[str, str]:
+    """Return the histories of the commit that is checked out: server → git's name of the file's bytes; none where nothing is committed."""
+    if not git_text(workspace.root, "rev-parse", "--quiet", "--verify", "HEAD"):
+        return {}
+    return _blobs(workspace, "HEAD", names)
+
+
 def _blobs(workspace: Workspace, ref: str, names: Sequence[str] | None = None) -> dict[str, str]:
     """Return the histories of a commit: server → git's name of the file's bytes."""
     commit = git_text(workspace.root, "rev-parse", "--quiet", "--verify", "--end-of-options", f"{ref}^{{commit}}")
@@ -77,14 +91,18 @@ def _git(workspace: Workspace, ref: str, *arguments: str) -> bytes:
     return printed
 
 
-def lost(workspace: Workspace, ref: str, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+def lost(
+    workspace: Workspace, ref: str, names: Sequence[str] | None = None, *, blobs: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
     """Return the servers whose histories lack events of a commit, or have others in their place, as `verify` returns differences.
+
+    `blobs` is as in `events_at`.
 
     Raises:
         NotFoundError: there is no such commit.
     """
     store, found = Store(workspace), []
-    for server, before in sorted(events_at(workspace, ref, names).items()):
+    for server, before in sorted(events_at(workspace, ref, names, blobs=blobs).items()):
         now = _by_id(_read(store, server))
         gone = [_told("lacks", event) for key, event in before.items() if key not in now]
         gone += [_told("has another", event) for key, event in before.items() if now.get(key, event) != event]

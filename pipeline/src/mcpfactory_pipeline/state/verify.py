@@ -6,17 +6,16 @@ An event that cannot be read is never dropped here: it may be a hold or a reject
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic_core import from_json
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import read_regular, replace_file
-from mcpfactory_pipeline.base.git import git_text
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.against import lost
+from mcpfactory_pipeline.state.against import head_histories, lost
 from mcpfactory_pipeline.state.folded import is_fold
 from mcpfactory_pipeline.state.history import CONFLICT_MARKERS, LARGEST
 from mcpfactory_pipeline.state.order import misplaced
@@ -29,18 +28,25 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 __all__ = ["mend", "verify"]
 
 
-def verify(workspace: Workspace, names: Sequence[str] | None = None, *, against: str = "") -> list[dict[str, Any]]:
+def verify(
+    workspace: Workspace,
+    names: Sequence[str] | None = None,
+    *,
+    against: str = "",
+    head: Mapping[str, str] | None = None,
+) -> list[dict[str, Any]]:
     """Derive every state from its history again and compare; empty when all agree. Nothing is changed.
 
     Every event of the commit that is checked out must still be there, unchanged, and of the commit `against` where one is named.
 
     Each difference is `{"server", "message", "hint", "changes"}`; `changes` are lines that say what the state file has and
-    what it should have. `names` are servers of the workspace, or of its past.
+    what it should have. `names` are servers of the workspace, or of its past. `head` is what `head_histories` gave; it is asked where
+    it is not given.
 
     Raises:
         NotFoundError: for a server that never was, or a commit.
     """
-    store, found = Store(workspace), _lost(workspace, names, against)
+    store, found = Store(workspace), _lost(workspace, names, against, head)
     known = store.servers()
     for server in names or known:
         if server not in known:
@@ -72,13 +78,14 @@ def mend(workspace: Workspace, names: Sequence[str] | None = None, *, against: s
     return found
 
 
-def _lost(workspace: Workspace, names: Sequence[str] | None, against: str) -> list[dict[str, Any]]:
+def _lost(
+    workspace: Workspace, names: Sequence[str] | None, against: str, head: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
     """Return what `lost` gives for the commit that is checked out, if there is one, and for `against`; each server once."""
     found = lost(workspace, against, names) if against else []
     named = {wrong["server"] for wrong in found}
-    if git_text(workspace.root, "rev-parse", "--quiet", "--verify", "HEAD"):
-        found += [wrong for wrong in lost(workspace, "HEAD", names) if wrong["server"] not in named]
-    return found
+    blobs = head_histories(workspace, names) if head is None else head
+    return found + [wrong for wrong in lost(workspace, "HEAD", names, blobs=blobs) if wrong["server"] not in named]
 
 
 def _lasting_mismatch(store: Store, server: str) -> StateError | None:

@@ -69,7 +69,7 @@ def read_suggestion(command: str) -> Suggestion | None:
 
 @dataclass(frozen=True, slots=True)
 class Adviser:
-    """Tries suggestions about one server as it is: `row` is its `status_row`."""
+    """Tries suggestions about one server as it is: `row` is its `status_row`, `head` gives the `head_histories` of the workspace."""
 
     workspace: Workspace
     stages: tuple[Stage, ...]
@@ -77,6 +77,7 @@ class Adviser:
     now: datetime
     state: ServerState
     row: Mapping[str, Any]
+    head: Callable[[], Mapping[str, str]]
 
     def refusal(self, command: str) -> PipelineError | None:
         """Return what would refuse a command, in the name of somebody who may give it; None where it goes through, or is not of ours."""
@@ -127,6 +128,7 @@ def _promote(adviser: Adviser, suggestion: Suggestion) -> None:
         candidate=suggestion.options["candidate"] or None,
         stages=adviser.stages,
         clock=lambda: adviser.now,
+        head=adviser.head(),
     )
 
 

@@ -30,6 +30,7 @@ from mcpfactory_pipeline.promotion.basis import stage_basis
 from mcpfactory_pipeline.promotion.promote import rollback_command
 from mcpfactory_pipeline.promotion.stage_decision import approve_stage_command, shown_items, stage_blockers
 from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state.against import head_histories
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import failing_since, in_channel_since
@@ -158,6 +159,11 @@ class InboxReader:
         return min(_RENEWED, read_waiver_policy(self.workspace.config.get("waivers", {})).max_days)
 
     @cached_property
+    def _head(self) -> dict[str, str]:
+        """The histories of the commit that is checked out: git is asked once, and not for each server that is ready."""
+        return head_histories(self.workspace)
+
+    @cached_property
     def store(self) -> Store:
         """State and history of the workspace."""
         return Store(self.workspace)
@@ -169,7 +175,7 @@ class InboxReader:
 
     def of(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[InboxItem]:
         """Everything that waits at one server, by its `status_row`. What is suggested was tried: nothing that would be refused is."""
-        adviser = Adviser(self.workspace, self.stages, self.channels, self.now, state, row)
+        adviser = Adviser(self.workspace, self.stages, self.channels, self.now, state, row, lambda: self._head)
         for item in self._waiting(server, row, state):
             yield item if item.kind in _SURE else self._tried(item, adviser)
 
