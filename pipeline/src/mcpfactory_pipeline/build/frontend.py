@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import shutil
-import subprocess
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,9 +15,8 @@ from typing import Any, Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.build import backend
-from mcpfactory_pipeline.build.programs import EPOCH, ProgramRefusedError, last_lines, run_uv
+from mcpfactory_pipeline.build.programs import EPOCH, ProgramRefusedError, last_lines, run_captured, run_uv
 from mcpfactory_pipeline.isolation.sandbox import Sandbox, make_sandbox
 
 __all__ = ["build_in_sandbox", "copy_files"]
@@ -138,7 +135,7 @@ def _call(plan: Mapping[str, Any], tools: Path, sandbox: Sandbox, options: Seque
     command = [str(program / "python"), "-P", backend.__file__, str(file)]
     for _ in range(_PATIENCE):
         file.write_text(json.dumps({**plan, "given": given}), encoding="utf-8")
-        code, said = _run(command, sandbox, environ, log=log)
+        code, said = run_captured(command, sandbox.folder, environ, sandbox, log=log)
         if code == 0:
             return
         if code != backend.ASKS:
@@ -146,28 +143,6 @@ def _call(plan: Mapping[str, Any], tools: Path, sandbox: Sandbox, options: Seque
         given = _read_wanted(sandbox.folder / backend.WANTED)
         _install(given, tools, Path(plan["source"]), options, log=log)
     raise ProgramRefusedError(f"{plan['backend']} asks for something else each time: {', '.join(given)}")
-
-
-def _run(command: Sequence[str], sandbox: Sandbox, environ: Mapping[str, str], *, log: bool) -> tuple[int, str]:
-    if log:
-        print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
-    try:
-        done = subprocess.run(
-            sandbox.command(command),
-            cwd=sandbox.folder,
-            env=dict(environ),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-    except OSError as error:
-        raise StageError(f"{command[0]} cannot be started: {error.strerror}", hint="run again") from error
-    if log:
-        print(done.stdout, end="", flush=True)  # noqa: T201 - as above
-    return done.returncode, done.stdout
 
 
 def _read_wanted(file: Path) -> list[str]:
