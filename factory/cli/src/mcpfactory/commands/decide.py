@@ -74,29 +74,12 @@ def approve(
     """Say that a candidate may go into a channel (it is not moved yet), or that what a stage shows is as it should be."""
     from mcpfactory_pipeline.promotion import decision, stage_decision
 
+    wish: dict[str, Any] = {"candidate": candidate or None, "reason": reason, "key": sign_with, "expect": expect}
     if stage:
-        made = stage_decision.approve_stage(
-            workspace_in(),
-            name,
-            stage,
-            candidate=candidate or None,
-            reason=reason,
-            key=sign_with,
-            dry_run=dry_run,
-            expect=expect,
-        )
+        made = stage_decision.approve_stage(workspace_in(), name, stage, **wish, dry_run=dry_run)
         _print_stage(made, "approved", as_json)
         return
-    made = decision.approve(
-        workspace_in(),
-        name,
-        channel,
-        candidate=candidate or None,
-        reason=reason,
-        key=sign_with,
-        dry_run=dry_run,
-        expect=expect,
-    )
+    made = decision.approve(workspace_in(), name, channel, **wish, dry_run=dry_run)
     _print(made, f"{name} {made['version']} ({made['candidate']}) is approved for {channel}", as_json)
     if not as_json:
         for words in made["lifted"]:
@@ -124,29 +107,12 @@ def reject(
     """Say that a candidate may not go into a channel, or that what a stage shows may not pass; its approvals are gone."""
     from mcpfactory_pipeline.promotion import decision, stage_decision
 
+    wish: dict[str, Any] = {"candidate": candidate or None, "reason": reason, "key": sign_with, "expect": expect}
     if stage:
-        made = stage_decision.reject_stage(
-            workspace_in(),
-            name,
-            stage,
-            candidate=candidate or None,
-            reason=reason,
-            key=sign_with,
-            dry_run=dry_run,
-            expect=expect,
-        )
+        made = stage_decision.reject_stage(workspace_in(), name, stage, **wish, dry_run=dry_run)
         _print_stage(made, "rejected", as_json)
         return
-    made = decision.reject(
-        workspace_in(),
-        name,
-        channel,
-        candidate=candidate or None,
-        reason=reason,
-        key=sign_with,
-        dry_run=dry_run,
-        expect=expect,
-    )
+    made = decision.reject(workspace_in(), name, channel, **wish, dry_run=dry_run)
     _print(made, f"{name} {made['version']} ({made['candidate']}) is rejected for {channel}", as_json)
 
 
