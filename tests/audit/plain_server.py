@@ -1,4 +1,4 @@
-"""A server without any package, for audits that start it: its tools stand in a file. `python plain_server.py FILE [--http]`."""
+"""A server without any package, for audits that start it: its tools stand in a file, and so do its instructions, with its variables or arguments in them. `python plain_server.py FILE [--http]`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
             "capabilities": {"tools": {}},
             "serverInfo": {"name": "plain", "version": "1.2"},
         }
-        result["instructions"] = known.get("instructions", "").replace("$ENV", json.dumps(dict(os.environ)))
+        told = known.get("instructions", "").replace("$ENV", json.dumps(dict(os.environ)))
+        result["instructions"] = told.replace("$ARGV", json.dumps(sys.argv[2:]))
     if method == "tools/list":
         result = {"tools": known["tools"]}
     if result is None:

@@ -119,6 +119,29 @@ def test_a_server_gets_no_secret_and_one_that_tells_what_it_got_is_found(tmp_pat
     assert "hidden-from-strangers-1" in evidence.servers[0].listing.instructions
 
 
+@pytest.mark.parametrize(
+    ("more", "secret"),
+    [
+        (["--token", "a8f5f167f44f4964e6c998dee"], "a8f5f167f44f4964e6c998dee"),
+        (["--api-key=a8f5f167f44f4964e6c998dee"], "a8f5f167f44f4964e6c998dee"),
+        (["postgresql://ada:k%2Fq9!x@db.test/books"], "q9!x"),
+    ],
+)
+def test_a_secret_among_the_arguments_is_handed_to_no_stranger_either(tmp_path, place, more, secret):
+    told = entry(place, "told", READS, instructions="$ARGV")
+    told["args"] += ["--level", "loud", *more]
+    report, evidence = look(home_in(tmp_path), {"one": told})
+    assert evidence.servers[0].listing is not None
+    said = evidence.servers[0].listing.instructions
+    assert '"--level", "loud"' in said
+    assert secret not in said
+    assert "canary-" in said
+    assert "tools.leak" in rules(report)["one"]
+    _, evidence = look(home_in(tmp_path), {"one": told}, start=StartRequest(PATIENCE, with_secrets=True))
+    assert evidence.servers[0].listing is not None
+    assert secret in evidence.servers[0].listing.instructions
+
+
 def test_a_started_server_reads_nothing_of_the_person(tmp_path, place):
     if find_level(AUTO).name == "none":
         return  # this machine keeps nobody apart

@@ -1,7 +1,8 @@
 """Servers of clients, started once to hear what they offer. Each is a stranger's: it is kept apart, and gets no secret unless a person says so.
 
 A command runs in a sandbox with a home of its own, reads its own files and the system's, and has a canary where its configuration has a
-secret or refers to one. A URL is asked without the headers that hold or refer to one.
+secret, in a variable or an argument, or refers to one. A URL is asked without the headers that hold or refer to one; what stands in the
+address itself goes along.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 from mcpfactory_pipeline.audit.accepted import OfferedTools
 from mcpfactory_pipeline.audit.inventory import ConfiguredServer
@@ -96,8 +98,8 @@ def _told(error: Exception) -> str:
 
 
 def _canaries(server: ConfiguredServer) -> dict[str, str]:
-    """Return what stands in for each secret of a server: a value that no server can know."""
-    named = {one.name for one in server.secrets if one.place == "environment"} | set(server.passed)
+    """Return what stands in for each secret of a command: a value that no server can know."""
+    named = {one.name for one in server.secrets if one.place in {"environment", "arguments"}} | set(server.passed)
     return {name: f"canary-{secrets.token_hex(12)}" for name in sorted(named)}
 
 
@@ -123,7 +125,7 @@ def _local(
     )
     sandbox = make_sandbox({"isolation": request.isolation}, work, readable=tuple(_readable(server, folder)))
     sandbox.folder.mkdir(exist_ok=True)
-    command = sandbox.command([_found(server.words[0]), *server.words[1:]])
+    command = sandbox.command([_found(server.words[0]), *_arguments(server, hidden)])
     return Client.connect_stdio(
         command,
         env=_environment(server, sandbox, request, environ, hidden),
@@ -140,6 +142,17 @@ def _found(word: str) -> str:
     if found is None:
         raise PipelineError(f"there is no program {word}", hint="install it, or remove the entry")
     return found
+
+
+def _arguments(server: ConfiguredServer, hidden: Mapping[str, str]) -> list[str]:
+    """Return the words behind the program, with what stands in for each secret in them."""
+    words = list(server.words[1:])
+    for one in sorted(server.secrets, key=lambda one: len(one.value), reverse=True):
+        if one.name in hidden:
+            forms = "|".join(map(re.escape, dict.fromkeys((one.value, quote(one.value, safe="")))))
+            whole = re.compile(rf"(?<!\w)(?:{forms})(?!\w)")  # a password of one letter stands in many words
+            words = [whole.sub(hidden[one.name], word) for word in words]
+    return words
 
 
 def _environment(
