@@ -152,6 +152,8 @@ def test_who_may_change_a_configuration_or_what_it_starts_is_found(tmp_path, mon
     file.chmod(0o600)
     file.parent.chmod(0o777)
     assert rules_of(audited(home, clients=[row])) == ["configuration.writable"]
+    file.parent.chmod(0o1777)
+    assert rules_of(audited(home, clients=[row])) == []
     file.parent.chmod(0o700)
     program.unlink()
     assert rules_of(audited(home, clients=[row])) == ["launch.missing"]
@@ -253,11 +255,25 @@ def test_names_that_move_the_cursor_are_written_out():
     assert r"\x1b[31mred" in FORMATS["text"](report)
 
 
+def test_no_text_of_a_file_ends_a_cell_of_the_markdown_or_mentions_anybody():
+    entries = {"a|b @all <b>": {"command": "npx", "args": ["-y", "some|package"]}}
+    report = judge(evidence_of(read("cursor", "user", json.dumps({"mcpServers": entries}))), RULES)
+    text = FORMATS["markdown"](report)
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    inventory, findings = [len(re.findall(r"(?<!\\)\|", line)) for line in rows[:3]], rows[3:]
+    assert (inventory, len(findings) > 2) == ([7] * 3, True)
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in findings} == {6}
+    assert not re.search(r"(?<!\\)[@<]", text)
+
+
 def test_the_sarif_is_what_the_standard_allows():
     import jsonschema
 
-    entries = dict(PLACES)
+    alike = {"command": "x\u200b", "env": {"LEVEL\u200b": "loud"}}  # hidden characters in two places
+    entries = {**PLACES, "alike": alike}
     report = judge(evidence_of(read("cursor", "user", json.dumps({"mcpServers": entries}))), RULES)
+    same = [one.rule for one in report.findings if one.server == "alike"]
+    assert len(same) > len(set(same)), "one rule has two findings of one server"
     log = json.loads(FORMATS["sarif"](report))
     jsonschema.validate(log, SARIF)
     (done,) = log["runs"]

@@ -87,6 +87,20 @@ def test_without_a_model_the_search_index_tells_which_cases_hang_on_the_words():
     assert found["rain"].passed == {"own": 1.0, "shuffled": 0.0, "renamed": 1.0, "swapped": 0.0}
 
 
+def test_a_tool_counts_as_found_only_among_the_first_three():
+    asked = "When is the sea high?"
+    texts = (
+        "Say when the sea is high today.",
+        "When the sea is high in the morning.",
+        "When the sea is high at night.",
+    )
+    better = [{"name": f"ask{number}", "description": text, "inputSchema": {}} for number, text in enumerate(texts)]
+    right = {"name": "waves", "description": "Draw a sea.", "inputSchema": {}}
+    (third,) = found_worth([case("sea", asked, "waves")], [*better[:2], right])
+    (fourth,) = found_worth([case("sea", asked, "waves")], [*better, right])
+    assert (third.passed["own"], fourth.passed["own"]) == (1.0, 0.0)
+
+
 def report(verdicts: dict[str, dict[str, str]], **choices: ToolChoice) -> ModelReport:
     attempts = [
         Attempt(name, Setting(words=words), 1, verdict, choices=(choices[name],) if name in choices else ())
