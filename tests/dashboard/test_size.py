@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,6 +110,27 @@ def test_a_look_notices_what_changed_and_reads_nothing_else_again(library: Bench
     CHANGES[what](library)
     after = {server.name: server for server in looks.workspace().servers}
     assert [name for name in before if after[name] is not before[name]] == ["weather"]
+
+
+def test_owners_are_read_once_for_all_servers_and_again_when_their_file_changes(library: Bench) -> None:
+    reader = WorkspaceReader(library.root)
+    read: list[Path] = []
+    opened = Path.read_text
+
+    def counted(self: Path, *args: Any, **options: Any) -> str:
+        if self.name == "CODEOWNERS":
+            read.append(self)
+        return opened(self, *args, **options)
+
+    (library.root / "CODEOWNERS").write_text("* @Ada\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "read_text", counted)
+        assert {server.owners for server in reader.workspace().servers} == {("Ada",)}
+        reader.workspace()
+        assert len({server.name for server in reader.workspace().servers}) > 1
+        assert len([one for one in read if one.parent == library.root]) == 1
+        (library.root / "CODEOWNERS").write_text("* @Grace Ada\n")
+        assert {server.owners for server in reader.workspace().servers} == {("Grace", "Ada")}
 
 
 def test_runs_and_trends_are_made_once_for_as_long_as_no_history_changes(library: Bench) -> None:

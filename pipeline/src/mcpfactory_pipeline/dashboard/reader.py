@@ -33,7 +33,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.inbox import InboxReader, gone_items
 from mcpfactory_pipeline.views.status import broken_row, status_row
 from mcpfactory_pipeline.workspace.broken import explain_broken
-from mcpfactory_pipeline.workspace.owners import CODEOWNERS, owners_of
+from mcpfactory_pipeline.workspace.owners import CODEOWNERS, Owners, owners_of
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class WorkspaceReader:
         self._histories: dict[str, tuple[Stamps, list[Event]]] = {}
         self._made: dict[str, tuple[object, object]] = {}
         self._settings: tuple[object, ...] = ()
+        self._owners: Owners = lambda _server: ()
         self._guard = threading.Lock()  # requests come from several threads
         self.seen = ""  # the `digest` that the last answer about many servers is not older than
 
@@ -231,7 +232,7 @@ class WorkspaceReader:
         settings = (repr(workspace.config), inbox.now.date(), moment, owners)  # waivers end with a day
         with self._guard:
             if settings != self._settings:
-                self._entries, self._settings = {}, settings
+                self._entries, self._settings, self._owners = {}, settings, owners_of(workspace)
         return workspace, inbox
 
     def _server(self, workspace: Workspace, inbox: InboxReader, name: str) -> ServerFacts:
@@ -256,7 +257,7 @@ class WorkspaceReader:
             server.template,
             server.source or "",
             items=items,
-            owners=owners_of(workspace)(name),
+            owners=self._owners(name),
             **_size(workspace, server, state),
         )
         if not row["running"]:  # else the process may end without a word

@@ -19,12 +19,13 @@ from typing import Final
 
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
-__all__ = ["CODEOWNERS", "owners_of", "read_owners"]
+__all__ = ["CODEOWNERS", "Owners", "owners_of", "read_owners"]
 
 CODEOWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
 _LARGEST: Final = 1_000_000  # characters of a file that are read
 
 Owners = Callable[[str], tuple[str, ...]]
+"""The owners of a server, by its name."""
 
 
 def owners_of(workspace: Workspace) -> Owners:
