@@ -72,17 +72,15 @@ class ThreadForwarder:
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
 
+    @staticmethod
+    def fits(tool: Tool) -> bool:
+        """Whether calls of a tool need nothing but the handler and a thread."""
+        plain = tool.handler is not None and tool.context is None and tool.load is None and tool.timeout is None
+        return plain and not tool.is_async and not tool.inline and not _RECORD
+
     def ready(self, call: Call) -> bool:
-        """Whether nothing but the handler and a thread is needed."""
-        tool = self._tool
-        plain = (
-            tool.context is None
-            and tool.load is None
-            and tool.handler is not None
-            and tool.timeout is None
-            and not _RECORD
-        )
-        return plain and not tool.is_async and not tool.inline
+        """Always: `fits` has said so."""
+        return True
 
     def send(self, forward: Forward) -> None:
         """Call the handler."""

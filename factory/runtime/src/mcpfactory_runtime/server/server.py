@@ -180,7 +180,7 @@ class Server(Operated, Composed):
     def add_tool(self, tool: Tool) -> None:
         """Add a tool that was built otherwise; connected clients are notified."""
         self.registry.add(self.registry.tools, tool.name, tool)
-        if not tool.is_async and tool.forwarder is None:
+        if tool.forwarder is None and ThreadForwarder.fits(tool):
             tool.forwarder, self.registry.forwards = ThreadForwarder(tool), True
         self.notify_changed("tools")
 
