@@ -14,7 +14,7 @@ from mcpfactory_runtime.revisions import APPS
 from mcpfactory_runtime.server.completion import Argument, CompletionContext, Reference
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.execution import call_other, run_through
-from mcpfactory_runtime.server.registry import Completer, Prompt, Registry, Resource, Template, Tool
+from mcpfactory_runtime.server.registry import Completer, Prompt, Registry, Resource, Template, Tool, key_of
 from mcpfactory_runtime.server.signature import is_async
 from mcpfactory_runtime.server.threads import in_thread
 
@@ -78,7 +78,7 @@ class Mounted:
                 self._drop(kind, taken.pop(key))
                 changed.add(_LISTS[kind])
         for kind, inner in self._inner():
-            key = _inner_key(inner)
+            key = key_of(inner)
             before = self._taken[kind].get(key)
             if before is None or before.inner is not inner:
                 self._taken[kind][key] = self._offer(kind, inner, before)
@@ -166,9 +166,7 @@ def _tool(part: Host, inner: Tool, before: str) -> Tool:
     async def handler(arguments: Json, ctx: Context) -> Json:
         return await run_through(part.registry, inner, arguments, _PartContext(ctx, part))
 
-    name = f"{before}{inner.name}"
-    tool = Tool(name, {**inner.wire, "name": name})
-    tool.handler, tool.context, tool.bind, tool.convert = handler, "ctx", _as_arguments, _as_it_is
+    tool = Tool.passing_on(f"{before}{inner.name}", inner.wire, handler)
     tool.scopes, tool.task, tool.defer_task, tool.resolve_target = (
         inner.scopes,
         inner.task,
@@ -203,13 +201,8 @@ _MAKERS: Final[dict[str, Callable[[Host, Any, str], Any]]] = {
 _LISTS: Final = {"tools": "tools", "resources": "resources", "templates": "resources", "prompts": "prompts"}
 
 
-def _inner_key(inner: Any) -> str:
-    key: str = inner.uri if isinstance(inner, Resource) else inner.name
-    return key
-
-
 def _outer_key(kind: str, inner: Any, before: str) -> str:
-    return f"{before}{inner.name}" if kind in ("tools", "prompts") else _inner_key(inner)
+    return f"{before}{inner.name}" if kind in ("tools", "prompts") else key_of(inner)
 
 
 def _in_part(part: Host, handler: Handler, context_name: str | None) -> Handler:
@@ -249,11 +242,3 @@ async def _complete(completer: Completer, request: tuple[Any, ...], ctx: Context
     if completer.context is not None:
         bound[completer.context] = ctx
     return await (completer.handler(**bound) if completer.is_async else in_thread(completer.handler, bound))
-
-
-def _as_arguments(arguments: Json) -> Json:
-    return {"arguments": arguments}
-
-
-def _as_it_is(result: Json) -> Json:
-    return result

@@ -37,6 +37,7 @@ __all__ = [
     "Tool",
     "ToolOptions",
     "check_tool_name",
+    "key_of",
 ]
 
 Json = dict[str, Any]
@@ -122,6 +123,13 @@ class Tool:
         self.timeout: float | None = None
         self.resolve_target: Callable[[Any], Tool | None] | None = None
         self.forwarder: Forwarder | None = None
+
+    @classmethod
+    def passing_on(cls, name: str, wire: Json, handler: Handler) -> Tool:
+        """Return a tool whose handler gets `arguments` as they came and `ctx`, and returns a whole result: both are somebody else's to check."""
+        tool = cls(name, {**wire, "name": name})
+        tool.handler, tool.context, tool.bind, tool.convert = handler, "ctx", _as_arguments, _as_it_is
+        return tool
 
     @classmethod
     def from_function(
@@ -351,6 +359,11 @@ class Registry:
         self.version += 1
 
 
+def key_of(item: Tool | Resource | Prompt) -> str:
+    """Return what an item is registered by: its URI, or its name."""
+    return item.uri if isinstance(item, Resource) else item.name
+
+
 def make_resource(
     uri: str,
     handler: Handler,
@@ -447,6 +460,14 @@ def _add_extras(wire: Json, annotations: Meta, icons: Icons, meta: Meta) -> None
         wire["icons"] = [dict(icon) for icon in icons]
     if meta is not None:
         wire["_meta"] = dict(meta)
+
+
+def _as_arguments(arguments: Json) -> Json:
+    return {"arguments": arguments}
+
+
+def _as_it_is(result: Json) -> Json:
+    return result
 
 
 def _check_running(tool: Tool) -> None:

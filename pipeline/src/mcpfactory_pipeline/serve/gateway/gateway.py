@@ -26,11 +26,11 @@ from mcpfactory_pipeline.serve.gateway.relay import (
 from mcpfactory_pipeline.serve.gateway.texts import plain_listing
 from mcpfactory_pipeline.workspace.address import SHARED_ADDRESS, refuse_shared
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
-from mcpfactory_runtime import Completion, Context, McpError, Server, ToolError
+from mcpfactory_runtime import Completion, Context, Server, ToolError
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND
 from mcpfactory_runtime.server.generated.search_mode import search_mode
 from mcpfactory_runtime.server.registry import GeneratedTool, Tool
+from mcpfactory_runtime.server.remote.relay import relayed_completion
 
 __all__ = ["Gateway", "make_gateway"]
 
@@ -168,17 +168,7 @@ class Gateway:
             if found is None or found[0] not in self._children:
                 return None
             server, reference = found[0], {"type": ref.type, "uri": found[1]}
-        params: Json = {"ref": reference, "argument": {"name": argument.name, "value": argument.value}}
-        if context.arguments:
-            params["context"] = {"arguments": context.arguments}
-        try:
-            result = await self._call(server, "completion/complete", params, ctx)
-        except McpError as error:
-            if error.code == METHOD_NOT_FOUND:
-                return None
-            raise
-        values = result.get("completion", {})
-        return Completion(values.get("values", []), values.get("total"), values.get("hasMore"))
+        return await relayed_completion(partial(self._call, server), reference, argument, context, ctx)
 
     # -- what is listed --------------------------------------------------------------------------------------------
 

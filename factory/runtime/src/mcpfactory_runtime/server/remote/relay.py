@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol
 
-from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
+from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND, McpError
+from mcpfactory_runtime.server.completion import Argument, Completion, CompletionContext
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.registry import Prompt, Resource, Template, Tool
 from mcpfactory_runtime.server.results import EmbeddedText
 
-__all__ = ["PassOn", "RelayNames", "relayed_prompt", "relayed_resource", "relayed_template", "relayed_tool"]
+__all__ = [
+    "PassOn",
+    "RelayNames",
+    "relayed_completion",
+    "relayed_prompt",
+    "relayed_resource",
+    "relayed_template",
+    "relayed_tool",
+]
 
 Json = dict[str, Any]
 PassOn = Callable[[str, Json, Context], Awaitable[Json]]
@@ -62,10 +71,8 @@ def relayed_tool(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames = _
         result = await pass_on("tools/call", {"name": inner, "arguments": arguments}, ctx)
         return {**result, "content": [names.content(block) for block in result.get("content", [])]}
 
-    name = names.name(inner)
-    tool = Tool(name, {**{key: value for key, value in wire.items() if key != "execution"}, "name": name})
-    tool.handler, tool.context, tool.bind, tool.convert = handler, "ctx", _as_arguments, _as_it_is
-    return tool
+    shown = {key: value for key, value in wire.items() if key != "execution"}
+    return Tool.passing_on(names.name(inner), shown, handler)
 
 
 def relayed_prompt(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames = _OWN) -> Prompt:
@@ -94,6 +101,23 @@ def relayed_template(
     uris: Any = _RelayedUris(text, matches)  # it matches as a template does
     unchecked: Any = _UncheckedArguments()  # it binds as a signature does
     return Template(uris, _ResourceReader(pass_on, names), unchecked, {**wire, "uriTemplate": text})
+
+
+async def relayed_completion(
+    pass_on: PassOn, reference: Json, argument: Argument, context: CompletionContext, ctx: Context
+) -> Completion | None:
+    """Return what the other server completes; None where it completes nothing. `reference` is in its own names."""
+    params: Json = {"ref": reference, "argument": {"name": argument.name, "value": argument.value}}
+    if context.arguments:
+        params["context"] = {"arguments": context.arguments}
+    try:
+        result = await pass_on("completion/complete", params, ctx)
+    except McpError as error:
+        if error.code == METHOD_NOT_FOUND:
+            return None
+        raise
+    values = result.get("completion", {})
+    return Completion(values.get("values", []), values.get("total"), values.get("hasMore"))
 
 
 class _ResourceReader:
@@ -159,11 +183,3 @@ class _RelayedUris:
     def unsafe(self, _values: Json, _exempt: object = ()) -> bool:
         """Never: the server behind it has the variables, and judges them."""
         return False
-
-
-def _as_arguments(arguments: Json) -> Json:
-    return {"arguments": arguments}
-
-
-def _as_it_is(result: Json) -> Json:
-    return result

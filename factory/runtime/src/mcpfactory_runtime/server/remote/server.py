@@ -18,10 +18,16 @@ from mcpfactory_runtime.revisions import APPS
 from mcpfactory_runtime.server.completion import Completion
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.server.registry import Completer, Resource, Tool
+from mcpfactory_runtime.server.registry import Completer, Tool, key_of
 from mcpfactory_runtime.server.remote.connections import RemoteConnections, RemoteExchange
 from mcpfactory_runtime.server.remote.forward import forward
-from mcpfactory_runtime.server.remote.relay import relayed_prompt, relayed_resource, relayed_template, relayed_tool
+from mcpfactory_runtime.server.remote.relay import (
+    relayed_completion,
+    relayed_prompt,
+    relayed_resource,
+    relayed_template,
+    relayed_tool,
+)
 from mcpfactory_runtime.server.server import Server
 from mcpfactory_runtime.server.uri_template import UriTemplate
 
@@ -236,15 +242,15 @@ class RemoteServer(Server):
         if [wire for wire, _ in before.values()] == list(wanted.values()):
             return False
         for _, item in before.values():
-            if item is not None and collection.get(_key(item)) is item:
-                del collection[_key(item)]
+            if item is not None and collection.get(key_of(item)) is item:
+                del collection[key_of(item)]
         self._items[kind] = found = {}
         for one, wire in wanted.items():
             known = before.get(one)
             item = known[1] if known is not None and known[0] == wire else self._relayed(kind, wire)
             found[one] = (wire, item)
             if item is not None:
-                collection.setdefault(_key(item), item)
+                collection.setdefault(key_of(item), item)
         return True
 
     def _replaced(self, tool: Tool, made: Tool) -> bool:
@@ -333,20 +339,8 @@ class RemoteServer(Server):
 
     async def _complete(self, ref: Any, argument: Any, context: Any, ctx: Context) -> Completion | None:
         member = "name" if ref.type == "ref/prompt" else "uri"
-        params: Json = {
-            "ref": {"type": ref.type, member: getattr(ref, member)},
-            "argument": {"name": argument.name, "value": argument.value},
-        }
-        if context.arguments:
-            params["context"] = {"arguments": context.arguments}
-        try:
-            result = await self._pass_on("completion/complete", params, ctx)
-        except McpError as error:
-            if error.code == METHOD_NOT_FOUND:
-                return None
-            raise
-        values = result.get("completion", {})
-        return Completion(values.get("values", []), values.get("total"), values.get("hasMore"))
+        reference = {"type": ref.type, member: getattr(ref, member)}
+        return await relayed_completion(self._pass_on, reference, argument, context, ctx)
 
 
 # kind → what tells its things apart, and the list that clients are told of
@@ -357,11 +351,6 @@ _KINDS: Final = {
     "prompts": ("name", "prompts"),
 }
 _LIST_KINDS: Final[tuple[Literal["tools", "resources", "prompts"], ...]] = ("tools", "resources", "prompts")
-
-
-def _key(item: Any) -> str:
-    key: str = item.uri if isinstance(item, Resource) else item.name
-    return key
 
 
 async def _templates(client: Client) -> list[Json]:
