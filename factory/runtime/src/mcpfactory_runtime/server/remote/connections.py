@@ -111,12 +111,11 @@ class RemoteConnections:
     Args:
         name: of the server, for errors.
         connect: makes a client.
-        notified: receives the notifications of the first connection that belong to no call.
         most: how many connections there may be.
     """
 
-    def __init__(self, name: str, connect: Connect, notified: Callable[[str, Json], None], most: int) -> None:
-        self._name, self._connect, self._notified, self._most = name, connect, notified, most
+    def __init__(self, name: str, connect: Connect, most: int) -> None:
+        self._name, self._connect, self._most = name, connect, most
         self._others: list[_Connection] = []
         self._closing: set[asyncio.Task[None]] = set()
         self.begin()
@@ -189,7 +188,7 @@ class RemoteConnections:
             mine = one.owner is session if session is not None else one.owner is None and not one.turn.locked()
             if mine and one.declared == able:
                 return one
-        if len(self._others) >= self._most and not self._close_idle(all_of_them=True):
+        if len(self._others) >= self._most and not self._make_room():
             raise ToolError(
                 f"The server {self._name} cannot be asked now: {self._most} connections to it are in use\n"
                 "hint: try again later, or RemoteServer(max_connections=…)"
@@ -199,19 +198,27 @@ class RemoteConnections:
         self._others.append(made)
         return made
 
-    def _close_idle(self, *, all_of_them: bool = False) -> bool:
-        """Close connections that nobody has used for a while; or, where room is needed, the one that was idle for longest."""
+    def _close_idle(self) -> None:
+        """Close connections that nobody has used for a while."""
         now = asyncio.get_running_loop().time()
-        idle = sorted(
-            (one for one in self._others if not one.exchanges and not one.turn.locked() and one.attempt is None),
-            key=lambda one: one.used,
-        )
-        chosen = idle[:1] if all_of_them else [one for one in idle if now - one.used > _IDLE]
-        for one in chosen:
-            self._others.remove(one)
-            if one.client is not None:
-                self._close(one.client)
-        return bool(chosen)
+        for one in self._unused():
+            if now - one.used > _IDLE:
+                self._drop(one)
+
+    def _make_room(self) -> bool:
+        """Close the connection that was idle for longest; False where all are in use."""
+        idle = self._unused()
+        if idle:
+            self._drop(min(idle, key=lambda one: one.used))
+        return bool(idle)
+
+    def _unused(self) -> list[_Connection]:
+        return [one for one in self._others if not one.exchanges and not one.turn.locked() and one.attempt is None]
+
+    def _drop(self, connection: _Connection) -> None:
+        self._others.remove(connection)
+        if connection.client is not None:
+            self._close(connection.client)
 
     async def _opened(self, connection: _Connection) -> Client:
         """Return the connection's client; who waits for it while it is connected gets it, or why not, together."""
@@ -238,10 +245,8 @@ class RemoteConnections:
 
     def _client(self, connection: _Connection) -> Client:
         def notified(method: str, params: Json) -> None:
-            if method == "notifications/message":
+            if method == "notifications/message":  # changes come by the subscription
                 connection.forward_log(params)
-            elif connection is self._first:
-                self._notified(method, params)
 
         def asker(method: str) -> Callable[[Json], Awaitable[Json]]:
             return lambda params: connection.answer(method, params)

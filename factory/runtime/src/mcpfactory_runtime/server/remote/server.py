@@ -102,7 +102,6 @@ class RemoteServer(Server):
         self._connections = RemoteConnections(
             self.name,
             lambda **own: connect(**{"timeout": _PROBE, "probe_timeout": _PROBE, **options, **own}),
-            self._notified,
             max_connections,
         )
         self._items: dict[str, dict[str, tuple[Json, Any]]] = {kind: {} for kind in _KINDS}
@@ -199,9 +198,6 @@ class RemoteServer(Server):
             self.notify_resource_updated(str(params.get("uri", "")))
         else:
             await self._update_listing(client)
-
-    def _notified(self, method: str, params: Json) -> None:
-        """Nothing: what belongs to no call comes by the subscription."""
 
     def _note(self, error: Exception) -> None:
         """Say in the log why the server cannot be reached, once and not at each try."""
