@@ -272,7 +272,7 @@ class Context(Injected):
         Raises:
             ToolError: the tool failed, with its own words; or there is no such tool.
         """
-        return await call_other(self._server.registry, tool, arguments, self)
+        return await call_other(self.server.registry, tool, arguments, self)
 
     async def read_resource(self, uri: str) -> list[Json]:
         """Return the contents of a resource of this server, as a client would get them.

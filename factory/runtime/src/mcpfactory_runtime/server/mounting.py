@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from mcpfactory_runtime.revisions import APPS
 from mcpfactory_runtime.server.completion import Argument, CompletionContext, Reference
 from mcpfactory_runtime.server.context import Context
-from mcpfactory_runtime.server.execution import call_other, run_through
+from mcpfactory_runtime.server.execution import run_through
 from mcpfactory_runtime.server.registry import Completer, Prompt, Registry, Resource, Template, Tool, key_of
 from mcpfactory_runtime.server.signature import is_async
 from mcpfactory_runtime.server.threads import in_thread
@@ -154,10 +154,6 @@ class _PartContext(Context):
     def state(self) -> Any:
         """What the part's lifespan yielded; None without one."""
         return self._part.state
-
-    async def call(self, tool: str, /, **arguments: Any) -> Any:
-        """Call another tool of the part."""
-        return await call_other(self._part.registry, tool, arguments, self)
 
 
 def _tool(part: Host, inner: Tool, before: str) -> Tool:
