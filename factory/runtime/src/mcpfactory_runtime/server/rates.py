@@ -15,7 +15,18 @@ from typing import Final
 from mcpfactory_runtime.protocol.errors import RATE_LIMITED, McpError
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
 
-__all__ = ["DEFAULT", "KINDS", "VARIABLE", "Allowance", "Bucket", "Rates", "kind_of", "read_rate", "refusal"]
+__all__ = [
+    "DEFAULT",
+    "KINDS",
+    "ROUNDING",
+    "VARIABLE",
+    "Allowance",
+    "Bucket",
+    "Rates",
+    "kind_of",
+    "read_rate",
+    "refusal",
+]
 
 Clock = Callable[[], float]
 
@@ -36,7 +47,9 @@ Over HTTP all clients behind one proxy count as one, so anything lower would ref
 VARIABLE: Final = "MCPFACTORY_RATES"
 """Environment variable by which the operator of a server replaces rates: `calls=600/m,logs=off`."""
 
-_ROUNDING: Final = 1e-6  # of a token: a client that waited as long as it should must not be refused by a last digit
+ROUNDING: Final = 1e-6
+"""Of a token: a client that waited as long as it should must not be refused by a last digit."""
+
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
 _CLIENTS: Final = (
     10_000  # that are remembered without a session; beyond, the one that was quiet for longest is forgotten
@@ -87,7 +100,7 @@ class Bucket:
         now = self._clock()
         left = min(self._count, self._left + (now - self._seen) * self._gain)
         self._seen = now
-        taken = min(self._step, int(left + _ROUNDING))
+        taken = min(self._step, int(left + ROUNDING))
         self._left = left - taken
         self._out = max(taken - 1, 0)
         return taken > 0

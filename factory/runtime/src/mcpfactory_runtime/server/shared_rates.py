@@ -9,19 +9,17 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from mcpfactory_runtime.server.rates import kind_of, refusal
+from mcpfactory_runtime.server.rates import ROUNDING, kind_of, refusal
 from mcpfactory_runtime.store.base import Expected, StoreError
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.rates import Allowance, Rates
     from mcpfactory_runtime.store.base import SharedStore
 
-__all__ = ["ROUNDING", "SharedRates", "take_shared"]
+__all__ = ["SharedRates", "take_shared"]
 
 log = logging.getLogger("mcpfactory_runtime")
 
-ROUNDING: Final = 1e-6
-"""Of a token: who waited as long as it should is not refused by a last digit."""
 _ATTEMPTS: Final = 100  # to be the one who takes a token while others take some
 
 

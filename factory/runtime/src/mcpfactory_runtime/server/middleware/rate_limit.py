@@ -12,8 +12,8 @@ from typing import Any, Final
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.middleware.protocol import Middleware, NextTool, ToolRequest
-from mcpfactory_runtime.server.rates import Bucket, read_rate
-from mcpfactory_runtime.server.shared_rates import ROUNDING, take_shared
+from mcpfactory_runtime.server.rates import ROUNDING, Bucket, read_rate
+from mcpfactory_runtime.server.shared_rates import take_shared
 from mcpfactory_runtime.store.base import StoreError
 
 __all__ = ["RateLimit"]
