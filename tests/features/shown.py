@@ -38,10 +38,10 @@ def says(place: str, words: str) -> None:
     assert words in section(place), f"docs/{place} does not say {words!r}"
 
 
-def run_shown(place: str, number: int = 0, **known: Any) -> dict[str, Any]:
-    """Run a section's blocks of Python up to a number, as one program that is imported; its names. `known` are those that it takes from elsewhere."""
-    blocks = re.findall(r"^```python\n(.*?)^```", section(place), re.DOTALL | re.MULTILINE)
-    assert len(blocks) > number, f"docs/{place} has {len(blocks)} blocks of Python"
+def run_shown(place: str, **known: Any) -> dict[str, Any]:
+    """Run a section's first block of Python, as a program that is imported; its names. `known` are those that it takes from elsewhere."""
+    block = re.search(r"^```python\n(.*?)^```", section(place), re.DOTALL | re.MULTILINE)
+    assert block is not None, f"docs/{place} has no block of Python"
     names: dict[str, Any] = {"__name__": "shown", **known}
-    exec(compile("\n".join(blocks[number : number + 1]), f"docs/{place}", "exec"), names)
+    exec(compile(block[1], f"docs/{place}", "exec"), names)
     return names

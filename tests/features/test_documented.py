@@ -228,4 +228,6 @@ async def test_rates() -> None:
 
     async with connect(server, LEGACY) as client:
         assert await said(client, "read") == LEGACY
-    assert server.rates.allowance().calls is not None
+    assert server.rates.chosen("calls") == (600, 60)
+    assert server.rates.chosen("completions") == (20, 1)
+    assert server.rates.allowance().logs is None
