@@ -13,7 +13,7 @@ from mcpfactory.options import AsJson
 if TYPE_CHECKING:
     from mcpfactory_pipeline.audit import AuditReport, AuditRequest
     from mcpfactory_pipeline.audit.accepted import AcceptedServer
-    from mcpfactory_pipeline.audit.rule import AuditEvidence, AuditRule
+    from mcpfactory_pipeline.audit.rule import AuditEvidence
 
 _FORMATS: Final = ("text", "json", "markdown", "sarif")  # of audit.formats, which is not loaded for help
 _FILES: Final = ("all", "user", "project")
@@ -196,16 +196,8 @@ def _write(report: AuditReport, format_: str, target: Path | None) -> None:
 
 
 def _explain(rule: str, *, as_json: bool) -> None:
-    import difflib
-
+    from mcpfactory.explained import explain
     from mcpfactory_pipeline.audit import RULES
     from mcpfactory_pipeline.audit.reference import explain_rule, rule_to_json
 
-    known: dict[str, AuditRule] = {one.id: one for one in RULES}
-    if rule not in known:
-        near = difflib.get_close_matches(rule, known, 3, 0.4) or [one for one in known if rule in one][:3]
-        output.fail(f"there is no rule {rule!r}", f"did you mean {', '.join(near or list(known)[:3])}?", Exit.NOT_FOUND)
-    if as_json:
-        output.data(rule_to_json(known[rule]))
-    else:
-        output.raw(explain_rule(known[rule]))
+    explain(rule, RULES, explain_rule, rule_to_json, as_json=as_json)
