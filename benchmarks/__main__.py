@@ -3,7 +3,7 @@
   python -m benchmarks                     all parts
   python -m benchmarks startup stdio       some parts
   python -m benchmarks --rounds 3          fewer rounds
-  python -m benchmarks --page               and puts the tables into docs/explanation/performance.md; rows of parts that were left out stay
+  python -m benchmarks --page              and puts the tables into docs/explanation/performance.md; rows of parts that were left out stay
   python -m benchmarks soak --minutes 10   ten minutes at 80 % of the measured maximum (see benchmarks/soak.py)
   python -m benchmarks instructions        instructions per call, counted by callgrind (see benchmarks/instructions.py)
   python -m benchmarks house               the source tree in figures (see benchmarks/house)

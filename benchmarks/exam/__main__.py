@@ -12,7 +12,7 @@ TypeScript and Python clients and the MCP Inspector's command-line mode, each un
 break what reads them; real API documents (`python -m benchmarks.apis` lists them); and animals of the zoo on the official
 TypeScript SDK, which `validate` must judge as it judges those of tests/zoo; and open scanners of MCP servers, with the same samples as
 `validate`; and a server of every template, sent through the pipeline; and FastMCP and the Python SDK, in which the table of
-features (docs/reference/features.md) is looked up.
+features (docs/reference/features.md) is looked up; and servers of this repository, whose questions a scripted model on loopback answers.
 The last lines are a table: what each examination found. What cannot be run is said, and the exit code is then 3; 1 when an
 examination found a fault.
 """

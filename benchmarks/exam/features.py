@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
-
-from uv import find_uv_bin
 
 from benchmarks.exam.outcome import Outcome, judged, unavailable
 from benchmarks.features.model import PEERS, FeaturePeer
 from benchmarks.features.table import FEATURES
-from benchmarks.peers import home
+from benchmarks.peers.outsiders import environment
 
 __all__ = ["features"]
 
@@ -41,17 +38,8 @@ def features() -> Outcome:
 
 def _looked(peer: FeaturePeer, probes: dict[str, str]) -> dict[str, Any]:
     """Return the versions of a peer, and which probes hold. Raises OSError, SubprocessError."""
-    folder = home() / f"features-{peer.package}"
-    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    done = folder / "requirement"
-    if not done.exists() or done.read_text() != peer.requirement:
-        uv = find_uv_bin()
-        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)], check=True)
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", str(python), peer.requirement], check=True)
-        done.write_text(peer.requirement)
+    python = environment(f"features-{peer.package}", (peer.requirement,))
     asked = {"package": peer.package, "distributions": [peer.distribution], "probes": probes}
-    ran = subprocess.run(
-        [str(python), str(_PROBE)], input=json.dumps(asked), text=True, stdout=subprocess.PIPE, check=True
-    )
+    ran = subprocess.run([python, str(_PROBE)], input=json.dumps(asked), text=True, stdout=subprocess.PIPE, check=True)
     answer: dict[str, Any] = json.loads(ran.stdout)
     return answer
