@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -263,3 +265,10 @@ async def test_ready_checks_and_pages_of_parts_are_the_wholes_too() -> None:
 
 async def cup() -> str:
     return "a cup"
+
+
+def test_a_server_without_parts_loads_nothing_for_them() -> None:
+    program = "import sys; from mcpfactory_runtime import Server; import mcpfactory_runtime.transports.stdio; Server('alone')"
+    shown = "; print([name for name in sys.modules if name.endswith(('.mounting', '.transform'))])"
+    ran = subprocess.run([sys.executable, "-c", program + shown], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"

@@ -6,10 +6,10 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Unpack
 
-from mcpfactory_runtime.server.mounting import Mounted
 from mcpfactory_runtime.server.registry import Registry, Tool
 
 if TYPE_CHECKING:
+    from mcpfactory_runtime.server.mounting import Mounted
     from mcpfactory_runtime.server.readiness import Readiness
     from mcpfactory_runtime.server.routes import HttpRoutes
     from mcpfactory_runtime.server.transform import TransformOptions
@@ -57,6 +57,8 @@ class Composed:
         Raises:
             ValueError: a name, URI or path is taken, and nothing was mounted; or the part is this server, or has it as a part.
         """
+        from mcpfactory_runtime.server.mounting import Mounted  # noqa: PLC0415 - most servers have no parts
+
         if self in _all_parts(part):
             raise ValueError(f"{part.name} cannot be a part of itself")
         mounted = Mounted(self.registry, part, prefix, self._transformed)
