@@ -268,7 +268,9 @@ async def cup() -> str:
 
 
 def test_a_server_without_parts_loads_nothing_for_them() -> None:
-    program = "import sys; from mcpfactory_runtime import Server; import mcpfactory_runtime.transports.stdio; Server('alone')"
+    program = (
+        "import sys; from mcpfactory_runtime import Server; import mcpfactory_runtime.transports.stdio; Server('alone')"
+    )
     shown = "; print([name for name in sys.modules if name.endswith(('.mounting', '.transform'))])"
     ran = subprocess.run([sys.executable, "-c", program + shown], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
