@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 __all__ = [
     "HIDDEN",
@@ -17,6 +17,7 @@ __all__ = [
     "pluralize",
     "printable",
     "printable_json",
+    "strings_in",
     "table_lines",
     "truncate",
     "wrap",
@@ -62,9 +63,23 @@ HIDDEN: Final = re.compile(
 """What a model reads of a text and a person does not see."""
 UNSEEN: Final = re.compile(f"{HIDDEN.pattern}|[\x7f-\x9f]")
 """The same, and control characters beyond ASCII."""
+_LONGEST: Final = 100_000  # characters of one text that are searched
 _GAP: Final = 2
 _WORD: Final = 20  # columns up to which a word is not broken as long as there is room
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """Yield every text of a JSON value, names of members too, each cut where a search for something in it ends."""
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, str):
+            yield item[:_LONGEST]
+        elif isinstance(item, Mapping):
+            todo += [*item.keys(), *item.values()]
+        elif isinstance(item, list):
+            todo += item
 
 
 def printable(text: str, *, colour: bool = False) -> str:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from mcpfactory_codegen.describe.suspicion import order_in
 from mcpfactory_pipeline.audit.families.approval import may_change
 from mcpfactory_pipeline.audit.rule import AuditedServer, AuditEvidence, AuditFault, AuditRule, Said, each_server
-from mcpfactory_pipeline.base.text import HIDDEN
+from mcpfactory_pipeline.base.text import HIDDEN, strings_in
 
 __all__ = ["RULES"]
 
-_LONGEST: Final = 100_000  # characters of one text that are searched
 _NAMED: Final = 5
 _CHANGES: Final = frozenset(
     [
@@ -55,20 +54,8 @@ def _texts(one: AuditedServer) -> Iterator[tuple[str, str]]:
         return
     yield "its instructions", one.listing.instructions
     for tool in one.listing.tools:
-        for text in _strings(tool):
+        for text in strings_in(tool):
             yield f"tool {tool.get('name')}", text
-
-
-def _strings(value: Any) -> Iterator[str]:
-    todo = [value]
-    while todo:
-        item = todo.pop()
-        if isinstance(item, str):
-            yield item[:_LONGEST]
-        elif isinstance(item, Mapping):
-            todo += [*item.keys(), *item.values()]
-        elif isinstance(item, list):
-            todo += item
 
 
 def _hidden(one: AuditedServer) -> Iterator[Said]:

@@ -9,15 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mcpfactory_codegen.describe.suspicion import order_in
-from mcpfactory_pipeline.base.text import HIDDEN
+from mcpfactory_pipeline.base.text import HIDDEN, strings_in
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.families.legacy import era_or_reason
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 
 __all__ = ["RULES"]
-
-_LONGEST: Final = 100_000  # characters of one text that are searched
 
 
 def _texts(evidence: Evidence) -> list[tuple[str, str]]:
@@ -31,20 +29,8 @@ def _texts(evidence: Evidence) -> list[tuple[str, str]]:
     for method, listing in evidence.lists.items():
         for index, item in enumerate(listing.items):
             name = item.get("name") if isinstance(item, dict) else None
-            found += [(str(name or f"{method}/{index}"), text) for text in _strings(item)]
+            found += [(str(name or f"{method}/{index}"), text) for text in strings_in(item)]
     return found
-
-
-def _strings(value: Any) -> Iterator[str]:
-    todo = [value]
-    while todo:
-        item = todo.pop()
-        if isinstance(item, str):
-            yield item[:_LONGEST]
-        elif isinstance(item, dict):
-            todo += [*item.keys(), *item.values()]
-        elif isinstance(item, list):
-            todo += item
 
 
 def _hidden(evidence: Evidence) -> RuleOutcome:
