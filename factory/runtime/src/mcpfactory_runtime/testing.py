@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.likeness import differences
 from mcpfactory_runtime.server.dependencies import override
 from mcpfactory_runtime.server.schema.json_schema import compile_schema
 from mcpfactory_runtime.transports.memory import serve_memory
@@ -18,7 +19,7 @@ from mcpfactory_runtime.transports.memory import serve_memory
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.server import Server
 
-__all__ = ["compile_schema", "connect", "override"]
+__all__ = ["compile_schema", "connect", "differences", "override"]
 
 
 @asynccontextmanager
