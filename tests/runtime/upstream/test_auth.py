@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from base64 import b64encode
+
 import pytest
 
 from mcpfactory_runtime.server.errors import ToolError
@@ -69,6 +71,14 @@ def test_what_is_missing_is_named_and_no_value_is(
         found(*security, **environ)
     assert all(name in str(caught.value) for name in named)
     assert "value" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("password", "hidden"), [("", True), ("x", True), ("longer", False)])
+def test_a_user_name_is_a_secret_only_where_its_password_is_none(password: str, hidden: bool) -> None:
+    secrets = found(("basic",), USER_NAME="sk-live", PASSWORD=password).secrets
+    assert ("sk-live" in secrets) is hidden
+    assert (password in secrets) is not hidden
+    assert b64encode(f"sk-live:{password}".encode()).decode() in secrets
 
 
 def test_basic_permits_an_empty_password_that_is_set() -> None:

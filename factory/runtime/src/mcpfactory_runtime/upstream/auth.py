@@ -146,6 +146,8 @@ def collect(
                 pair = b64encode(":".join(values).encode()).decode("ascii")
                 headers.append(("Authorization", f"Basic {pair}"))
                 secrets.append(pair)
+                if len(values[1]) >= _SHORTEST_SECRET:  # else the user name is the key: `key:`, `key:x`
+                    values = values[1:]
             case "bearer" | "oauth2":
                 token = values[0].removeprefix("Bearer ").strip()
                 headers.append(("Authorization", f"Bearer {token}"))
