@@ -10,8 +10,9 @@ import base64
 import json
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
 import uvicorn
 from starlette.applications import Starlette
@@ -19,9 +20,28 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-ACCOUNT, TOKEN = "AC" + "a" * 32, "token-of-the-tests"
-SUBACCOUNT = "AC" + "b" * 32
-SERVICE = "VA" + "c" * 32
+sys.path.insert(0, str(Path(__file__).parent))
+
+from resources import (
+    ACCOUNT,
+    NUMBER,
+    SERVICE,
+    SUBACCOUNT,
+    account,
+    call,
+    check,
+    free_number,
+    lookup,
+    message,
+    number_of_account,
+    page,
+    service,
+    sid,
+    usage,
+    verification,
+)
+
+TOKEN = "token-of-the-tests"
 CODE = "123456"
 ERRORS = {
     "+15005550001": (21211, "The 'To' number +15005550001 is not a valid phone number."),
@@ -29,29 +49,17 @@ ERRORS = {
 }
 
 
-def sid(lead: str, number: int) -> str:
-    """Return the sid of a thing by its number."""
-    return f"{lead}{number:032x}"
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A request as it arrived: query and form by name, each with all its values; and what it was answered with."""
 
-
-def message(number: int, to: str, status: str, code: int | None = None) -> dict[str, Any]:
-    """Return a message as the API shows it."""
-    return {
-        "sid": sid("SM", number),
-        "account_sid": ACCOUNT,
-        "to": to,
-        "from": "+15017122661",
-        "body": "Hello",
-        "status": status,
-        "direction": "outbound-api",
-        "error_code": code,
-        "error_message": None,
-        "num_segments": "1",
-        "price": None,
-        "price_unit": "USD",
-        "date_created": "Sun, 22 Nov 2026 10:00:00 +0000",
-        "date_sent": None,
-    }
+    method: str
+    path: str
+    query: dict[str, list[str]]
+    form: dict[str, list[str]]
+    headers: dict[str, str]
+    status: int
+    answer: Any
 
 
 @dataclass
@@ -70,141 +78,129 @@ class Model:
             )
         }
     )
-    forms: list[tuple[str, str, dict[str, list[str]]]] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
+
+    @property
+    def forms(self) -> list[tuple[str, str, dict[str, list[str]]]]:
+        """Method, path and form of each request."""
+        return [(one.method, one.path, one.form) for one in self.seen]
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
         form = parse_qs((await request.body()).decode(), keep_blank_values=True)
-        self.forms.append((request.method, request.url.path, form))
+        query = parse_qs(request.url.query, keep_blank_values=True)
+        path = unquote(request.url.path)
+        answer = self._permitted(request) or self._answer(request.method, path, _single(query), _single(form))
+        found = answer if isinstance(answer, Response) else JSONResponse(answer)
+        body = json.loads(found.body or b"null")
+        seen = Seen(request.method, path, query, form, dict(request.headers), found.status_code, body)
+        self.seen.append(seen)
+        return found
+
+    def _permitted(self, request: Request) -> Response | None:
         wanted = base64.b64encode(f"{ACCOUNT}:{TOKEN}".encode()).decode()
-        if request.headers.get("authorization") != f"Basic {wanted}":
-            return problem(401, 20003, "Authenticate")
-        found = self._answer(
-            request.method, request.url.path.strip("/").split("/"), {k: v[0] for k, v in form.items()}, request
-        )
-        return found if isinstance(found, Response) else JSONResponse(found)
+        refused = request.headers.get("authorization") != f"Basic {wanted}"
+        return problem(401, 20003, "Authenticate") if refused else None
 
-    def _answer(self, method: str, parts: list[str], form: dict[str, str], request: Request) -> Any:
-        match method, parts:
+    def _answer(self, method: str, path: str, query: dict[str, str], form: dict[str, str]) -> Any:
+        match method, path.strip("/").split("/"):
             case "GET", ["2010-04-01", "Accounts.json"]:
-                return {
-                    "accounts": [
-                        {"sid": ACCOUNT, "friendly_name": "Shop", "status": "active"},
-                        {"sid": SUBACCOUNT, "friendly_name": "Branch", "status": "active"},
-                    ],
-                    "next_page_uri": None,
-                }
-            case _, ["2010-04-01", "Accounts", account, *_] if account not in (ACCOUNT, SUBACCOUNT):
-                return problem(404, 20404, "The requested resource was not found")
-            case "GET", ["2010-04-01", "Accounts", account, "Messages.json"]:
-                own = [one for one in self.messages.values() if one["account_sid"] == account]
-                return {
-                    "messages": own,
-                    "next_page_uri": None,
-                    "page_size": int(request.query_params.get("PageSize", 50)),
-                }
-            case "POST", ["2010-04-01", "Accounts", account, "Messages.json"]:
-                return self._send(account, form)
-            case "GET", ["2010-04-01", "Accounts", _, "Messages", name]:
-                return self._look(name.removesuffix(".json"))
-            case "DELETE", ["2010-04-01", "Accounts", _, "Messages", name]:
-                found = self.messages.pop(name.removesuffix(".json"), None)
-                return (
-                    Response(status_code=204) if found else problem(404, 20404, "The requested resource was not found")
+                rows = [account(ACCOUNT, "Shop"), account(SUBACCOUNT, "Branch")]
+                return page(
+                    "accounts", [one for one in rows if query.get("Status") in (None, one["status"])], path, query
                 )
-            case "POST", ["2010-04-01", "Accounts", _, "Calls.json"]:
-                return JSONResponse(
-                    {
-                        "sid": sid("CA", 1),
-                        "to": form["To"],
-                        "from": form["From"],
-                        "status": "queued",
-                        "direction": "outbound-api",
-                    },
-                    201,
-                )
-            case "GET", ["2010-04-01", "Accounts", _, "Balance.json"]:
-                return {"account_sid": ACCOUNT, "balance": "42.10", "currency": "USD"}
-            case "GET", ["2010-04-01", "Accounts", _, "Usage", "Records.json"]:
-                return {
-                    "usage_records": [
-                        {
-                            "category": "totalprice",
-                            "description": "Total Price",
-                            "price": "12.30",
-                            "price_unit": "usd",
-                            "count": "",
-                            "usage": "12.30",
-                            "usage_unit": "usd",
-                            "start_date": "2026-11-01",
-                            "end_date": "2026-11-30",
-                        }
-                    ],
-                    "next_page_uri": None,
-                }
+            case method, ["2010-04-01", "Accounts", account_sid, *rest] if account_sid in (ACCOUNT, SUBACCOUNT):
+                return self._of_account(method, rest, account_sid, path, query, form)
             case "GET", ["v2", "PhoneNumbers", number]:
-                kind = (
-                    {"type": "mobile", "carrier_name": "A carrier"}
-                    if "line_type" in request.query_params.get("Fields", "")
-                    else None
-                )
-                return {
-                    "phone_number": number,
-                    "valid": number != "+1555",
-                    "country_code": "US",
-                    "line_type_intelligence": kind,
-                }
+                return lookup(number, query.get("Fields", ""))
             case "GET", ["v2", "Services"]:
-                return {
-                    "services": [{"sid": SERVICE, "friendly_name": "Shop", "code_length": 6}],
-                    "meta": {"next_page_url": None},
-                }
-            case "POST", ["v2", "Services", _, "Verifications"]:
-                return JSONResponse(
-                    {
-                        "sid": sid("VE", 1),
-                        "to": form["To"],
-                        "channel": form["Channel"],
-                        "status": "pending",
-                        "valid": False,
-                    },
-                    201,
-                )
-            case "POST", ["v2", "Services", _, "VerificationCheck"]:
-                good = form["Code"] == CODE
-                return JSONResponse(
-                    {
-                        "sid": sid("VE", 1),
-                        "to": form["To"],
-                        "channel": "sms",
-                        "status": "approved" if good else "pending",
-                        "valid": good,
-                    },
-                    201,
-                )
-        return problem(404, 20404, "The requested resource was not found")
+                return services(query)
+            case "POST", ["v2", "Services", name, "Verifications"] if name == SERVICE:
+                return JSONResponse(verification(form["To"], form["Channel"]), 201)
+            case "POST", ["v2", "Services", name, "VerificationCheck"] if name == SERVICE:
+                return JSONResponse(check(form["To"], good=form["Code"] == CODE), 201)
+        return unknown(path)
 
-    def _send(self, account: str, form: dict[str, str]) -> Response:
+    def _of_account(
+        self, method: str, rest: list[str], account_sid: str, path: str, query: dict[str, str], form: dict[str, str]
+    ) -> Any:
+        match method, rest:
+            case "GET", ["Messages.json"]:
+                own = [one for one in self.messages.values() if one["account_sid"] == account_sid]
+                kept = [one for one in own if all(query.get(key) in (None, one[key.lower()]) for key in ("To", "From"))]
+                return page("messages", kept, path, query)
+            case "POST", ["Messages.json"]:
+                return self._send(account_sid, form)
+            case _, ["Messages", name] if name.removesuffix(".json") in self.messages:
+                return self._message(method, name.removesuffix(".json"), form)
+            case "GET", ["Calls.json"]:
+                rows = [call(account_sid, "+15558675310", NUMBER, "completed")]
+                return page("calls", [one for one in rows if query.get("Status") in (None, one["status"])], path, query)
+            case "POST", ["Calls.json"]:
+                return JSONResponse(call(account_sid, form["To"], form["From"]), 201)
+            case "GET" | "POST", ["Calls", name] if name == f"{sid('CA', 1)}.json":
+                return call(account_sid, "+15558675310", NUMBER, form.get("Status", "completed"))
+            case "GET", ["IncomingPhoneNumbers.json"]:
+                return page("incoming_phone_numbers", [number_of_account(account_sid)], path, query)
+            case "GET", ["AvailablePhoneNumbers", country, "Local.json"]:
+                return {"available_phone_numbers": [free_number(country, query.get("AreaCode", "510"))], "uri": path}
+            case "GET", ["Usage", "Records.json"]:
+                category, start = query.get("Category", "totalprice"), query.get("StartDate", "2026-11-01")
+                row = usage(account_sid, category, start, query.get("EndDate", "2026-11-30"))
+                return page("usage_records", [row], path, query)
+            case "GET", ["Balance.json"]:
+                return {"account_sid": account_sid, "balance": "42.10", "currency": "USD"}
+        return unknown(path)
+
+    def _message(self, method: str, name: str, form: dict[str, str]) -> Any:
+        if method == "DELETE":
+            del self.messages[name]
+            return Response(status_code=204)
+        found = self.messages[name]
+        if method == "POST":
+            found |= {"body": form.get("Body", found["body"]), "status": form.get("Status", found["status"])}
+            return found
+        shown = dict(found)
+        found["status"] = {"queued": "sent", "sent": "delivered"}.get(found["status"], found["status"])
+        return shown
+
+    def _send(self, account_sid: str, form: dict[str, str]) -> Response:
         if form.get("To") in ERRORS:
             code, said = ERRORS[form["To"]]
             return problem(400, code, said)
         if not (form.get("From") or form.get("MessagingServiceSid")):
             return problem(400, 21603, "A 'From' phone number is required.")
-        made = {
-            **message(len(self.messages) + 100, form["To"], "queued"),
-            "account_sid": account,
+        made = message(len(self.messages) + 100, form["To"], "queued", account=account_sid)
+        made |= {
             "body": form.get("Body", ""),
+            "from": form.get("From"),
+            "num_media": "1" if "MediaUrl" in form else "0",
         }
+        made |= {"messaging_service_sid": form.get("MessagingServiceSid")}
+        if form.get("ScheduleType"):
+            made |= {"status": "scheduled", "num_segments": "0"}
         self.messages[made["sid"]] = made
         return JSONResponse(made, 201)
 
-    def _look(self, name: str) -> Any:
-        found = self.messages.get(name)
-        if found is None:
-            return problem(404, 20404, "The requested resource was not found")
-        shown = dict(found)
-        found["status"] = {"queued": "sent", "sent": "delivered"}.get(found["status"], found["status"])
-        return shown
+
+def services(query: dict[str, str]) -> dict[str, Any]:
+    """Return the page of the verify services, which says of itself what the older API says, below `meta` and as whole URLs."""
+    found = page("services", [service()], "https://verify.twilio.com/v2/Services", query)
+    names = {"url": "uri", "first_page_url": "first_page_uri", "next_page_url": "next_page_uri"}
+    meta = {name: found[old] for name, old in {**names, "previous_page_url": "previous_page_uri"}.items()}
+    return {
+        "services": found["services"],
+        "meta": {"key": "services", "page": found["page"], "page_size": found["page_size"], **meta},
+    }
+
+
+def unknown(path: str) -> JSONResponse:
+    """Return the refusal of what is not there."""
+    return problem(404, 20404, f"The requested resource {path} was not found")
+
+
+def _single(values: dict[str, list[str]]) -> dict[str, str]:
+    return {name: found[0] for name, found in values.items()}
 
 
 def problem(status: int, code: int, said: str) -> JSONResponse:

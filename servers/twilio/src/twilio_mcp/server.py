@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_runtime import Server, ToolCall
+from mcpfactory_runtime import Server, ToolCall, ToolResult
 
 from . import __version__, sending
 
@@ -37,6 +38,7 @@ _OF_ACCOUNT: Final = (
         "get_balance",
     ),
 )
+_TOKEN: Final = re.compile(r',\s*"auth_token":\s*"[^"]*"|"auth_token":\s*"[^"]*",\s*')
 _READS: Final = {"readOnlyHint": True, "openWorldHint": True}
 _SENDS: Final = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}
 
@@ -53,6 +55,16 @@ def with_account(call: ToolCall) -> None:
     account = os.environ.get(ACCOUNT) or (user if user.startswith("AC") else "")
     if account and given in (None, _OWN):
         call.arguments["AccountSid"] = account
+
+
+@server.after("list_accounts")
+def without_tokens(call: ToolCall, result: ToolResult) -> ToolResult:
+    """Take out the auth token of each account, which Twilio gives with it: it opens the account, and no tool needs it."""
+    blocks = [{**one, "text": _TOKEN.sub("", one["text"])} if "text" in one else one for one in result.content]
+    accounts = (result.structured or {}).get("accounts", [])
+    kept = [{name: value for name, value in one.items() if name != "auth_token"} for one in accounts]
+    structured = {**result.structured, "accounts": kept} if accounts else result.structured
+    return ToolResult(blocks, structured, is_error=result.is_error, meta=result.meta)
 
 
 @server.prompt(title="Why did messages not arrive?")
