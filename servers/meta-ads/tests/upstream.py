@@ -13,6 +13,7 @@ import json
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from copy import deepcopy
@@ -89,7 +90,7 @@ def _unknown(node: str) -> Refusal:
 
 @dataclass
 class Seen:
-    """One request as it arrived; `form` and `query` decoded, `body` as bytes."""
+    """One request as it arrived, `form` and `query` decoded, `body` as bytes; and what it was answered with."""
 
     method: str
     path: str
@@ -97,6 +98,8 @@ class Seen:
     form: dict[str, str]
     headers: dict[str, str]
     body: bytes
+    status: int = 0
+    answer: Any = None
 
 
 def _objects() -> dict[str, Json]:
@@ -358,6 +361,8 @@ class Meta:
         done = job["looks"] >= self.polls
         job["async_percent_completion"] = 100 if done else job["looks"] * 100 // self.polls
         job["async_status"] = self.job_status if done else "Job Running"
+        if done:
+            job["time_completed"] = int(time.time())
         if done and self.job_status != "Job Completed":
             job |= {"error_code": 1, "error_subcode": 1487534, "error_message": "Too much data"}
         return {name: value for name, value in job.items() if name not in {"rows", "looks"}}
@@ -371,7 +376,7 @@ class Meta:
             begin, end = self._periods(form)[0][0], self._periods(form)[-1][1]
             run = f"6023920149{len(self.jobs):03}"
             self.jobs[run] = {
-                "id": run, "async_status": "Job Not Started", "async_percent_completion": 0, "looks": 0, "rows": rows,
+                "id": run, "account_id": one["account_id"], "time_ref": int(time.time()), "async_status": "Job Not Started", "async_percent_completion": 0, "looks": 0, "rows": rows,
                 "date_start": begin.isoformat(), "date_stop": end.isoformat(),
             }  # fmt: skip
             return {"report_run_id": run}
@@ -384,7 +389,9 @@ class Meta:
                 "name": f"{one['name']} - Copy",
             }
             self.objects[copy["id"]] = copy
-            return {f"copied_{one['kind']}_id": copy["id"]}
+            kind = {"adset": "ad_set"}.get(one["kind"], one["kind"])
+            copied = {"ad_object_type": kind, "source_id": one["id"], "copied_id": copy["id"]}
+            return {f"copied_{one['kind']}_id": copy["id"], "ad_object_ids": [copied]}
         if edge == "budget_schedules":
             return {"id": self.new_id()}
         if edge in _NAMES:
@@ -435,7 +442,10 @@ class Meta:
             "name": form.get("name", "bytes"),
             "status": "ACTIVE",
         }
-        return {"images": {form.get("name", "bytes"): {"hash": found, "url": f"https://scontent.example/{found}"}}}
+        place = f"https://scontent.example/{found}"
+        sizes = {"url_128": f"{place}/128", "url_256": f"{place}/256", "url_256_height": "134", "url_256_width": "256"}
+        shown = {"hash": found, "url": place, **sizes, "height": 630, "width": 1200, "name": self.images[found]["name"]}
+        return {"images": {form.get("name", "bytes"): shown}}
 
     def _delete(self, one: Json, edge: str, seen: Seen, base: str) -> Json:
         del self.objects[one["id"]]
@@ -544,6 +554,7 @@ class Upstream:
                 with lock:
                     model.seen.append(seen)
                     status, answer = model.answer(seen, outer.url)
+                    seen.status, seen.answer = status, answer
                     usage = dict(model.usage)
                 data = json.dumps(answer).encode()
                 self.send_response(status)
