@@ -16,7 +16,7 @@ __all__ = ["SHAPES", "Looker", "looker"]
 SHAPES = {
     f"{scheme}-{name}": {"color_scheme": scheme, "viewport": {"width": width, "height": height}}
     for scheme in ("light", "dark")
-    for name, width, height in (("wide", 1280, 900), ("phone", 390, 844))
+    for name, width, height in (("wide", 1440, 900), ("phone", 390, 844))
 }
 
 

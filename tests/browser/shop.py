@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["TOKEN", "command", "dashboard", "make"]
+__all__ = ["ROOT", "TOKEN", "TOKENS", "command", "dashboard", "make", "run", "set_version"]
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "a-token-for-the-trial-of-the-browser"
+TOKENS = {"Ada": TOKEN, "Grace": "another-token-for-the-trial-of-the-browser"}
 _POLICY = """
 [[pipeline.channels]]
 name = "staging"
@@ -33,37 +34,47 @@ def command(*words: str) -> list[str]:
 def make(place: Path) -> Path:
     """Makes the workspace; it takes a minute or two."""
     root = place / "shop"
-    _run(place, "init", str(root), "--factory", "index")
+    run(place, "init", str(root), "--factory", "index")
     config = root / "mcpfactory.toml"
     config.write_text(config.read_text() + _POLICY)
-    _run(root, "new", "--from-openapi", str(ROOT / "docs/examples/bookshop/openapi.yaml"), "--name", "bookshop")
-    _run(root, "new", "notes", "--template", "minimal")
-    _run(root, "pipeline", "run", "--all")
-    package = root / "servers/bookshop/pyproject.toml"
-    text = package.read_text()
-    package.write_text(re.sub(r'^version = ".*"', 'version = "0.2.0"', text, count=1, flags=re.MULTILINE))
+    run(root, "new", "--from-openapi", str(ROOT / "docs/examples/bookshop/openapi.yaml"), "--name", "bookshop")
+    run(root, "new", "notes", "--template", "minimal")
+    run(root, "pipeline", "run", "--all")
+    set_version(root, "bookshop", "0.2.0")
     readme = root / "servers/bookshop/README.md"
     readme.write_text(readme.read_text() + "\nA second candidate.\n")
-    _run(root, "pipeline", "run", "bookshop")
-    _run(root, "new", "later", "--template", "minimal")
+    run(root, "pipeline", "run", "bookshop")
+    run(root, "new", "later", "--template", "minimal")
     return root
 
 
-def _run(folder: Path, *words: str) -> None:
+def set_version(root: Path, server: str, version: str) -> None:
+    """Give the next candidate of a server another version."""
+    file = next((root / "servers" / server / "src").glob("*/__init__.py"))
+    text, times = re.subn(r'^__version__ = ".*"', f'__version__ = "{version}"', file.read_text(), flags=re.MULTILINE)
+    assert times == 1, f"{file} has no version"
+    file.write_text(text)
+
+
+def run(folder: Path, *words: str, fails: bool = False) -> None:
+    """Grace types a command, which goes well; or whose outcome is that something failed."""
     environ = {**os.environ, "MCPFACTORY_ACTOR": "Grace"}
     done = subprocess.run(
         command(*words), cwd=folder, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600,
         check=False,
     )  # fmt: skip
-    if done.returncode:
+    if done.returncode != int(fails):
         raise SystemExit(f"error: {' '.join(words)} ended with {done.returncode}\n{done.stdout}{done.stderr}")
 
 
 @contextmanager
 def dashboard(root: Path) -> Iterator[str]:
-    """The dashboard as a process, in which Ada may act: its URL."""
-    environ = {**os.environ, "MCPFACTORY_DASHBOARD_TOKEN": TOKEN, "MCPFACTORY_ACTOR": "Ada"}
-    words = command("dashboard", "--allow-actions", "--port", "0", "--json")
+    """The dashboard as a process, in which Ada and Grace may act: its URL."""
+    tokens = root.parent / "tokens"
+    tokens.touch(mode=0o600)
+    tokens.write_text("".join(f"{name}: {token}\n" for name, token in TOKENS.items()))
+    environ = {name: value for name, value in os.environ.items() if name != "MCPFACTORY_DASHBOARD_TOKEN"}
+    words = command("dashboard", "--allow-actions", "--token-file", str(tokens), "--port", "0", "--json")
     with subprocess.Popen(words, cwd=root, env=environ, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

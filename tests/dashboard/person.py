@@ -71,7 +71,7 @@ class Browser:
 
 
 def confirming(page: str) -> dict[str, str]:
-    form = next((form for form in page.split("<form") if 'name="ticket"' in form), "")
+    form = next((form for form in page.split("<form") if 'name="ticket' in form), "")
     found = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)">', form)
     assert found, page
     return {name: unescape(value) for name, value in found}

@@ -19,6 +19,7 @@ from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, TooManyAttemptsError, read_people
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
 from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.dashboard.batch import BATCHED
 from mcpfactory_pipeline.state.verify import verify
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Answer, Browser, confirming
@@ -308,7 +309,8 @@ def test_the_document_of_the_api_has_the_actions_where_people_may_act(library: B
     )
     reading = TestClient(create_app(library.root), base_url="http://127.0.0.1").get("/openapi.json").json()
     more = set(acting["paths"]) - set(reading["paths"])
-    assert more == {f"/servers/{{name}}/actions/{name}/" for name in ACTIONS}
+    one = {f"/servers/{{name}}/actions/{name}/" for name in ACTIONS}
+    assert more == {*one, *(f"/actions/{name}/" for name in BATCHED), "/runs/{run}/actions/cancel/"}
     assert all(acting["paths"][path]["post"]["security"] for path in more)
     assert "securitySchemes" not in reading["components"]
 

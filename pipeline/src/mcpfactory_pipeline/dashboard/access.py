@@ -35,7 +35,7 @@ _HINT: Final = "python -c 'import secrets; print(secrets.token_urlsafe())' makes
 _SESSION_SECONDS: Final = 8 * 3600.0  # seconds of a session
 _TICKET_SECONDS: Final = 600.0  # seconds in which an action is confirmed
 _MAX_SESSIONS: Final = 200
-_MAX_TICKETS: Final = 64  # of one session; the oldest goes
+_MAX_TICKETS: Final = 256  # of one session; the oldest goes. A decision about a whole page of the inbox needs 60
 _MAX_WRONG: Final = 10  # tokens that are wrong, in a minute
 
 Clock = Callable[[], float]

@@ -41,7 +41,7 @@ from mcpfactory_pipeline.dashboard.trial_page import TrialPage, TrialResult, arg
 from mcpfactory_pipeline.dashboard.values import to_json
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["ActionRoutes", "read_body"]
+__all__ = ["ActionRoutes", "login_path", "read_body"]
 
 COOKIE: Final = "mcpfactory_session"
 _MAX_BODY: Final = 64 * 1024  # bytes of a body
@@ -58,7 +58,7 @@ class ActionRoutes:
     """The routes of the dashboard that change something."""
 
     def __init__(self, workspace_root: Path, reader: WorkspaceReader, access: DashboardAccess) -> None:
-        self._root, self._reader, self.access = workspace_root, reader, access
+        self._root, self.reader, self.access = workspace_root, reader, access
         self.runs = RunProcesses(workspace_root)
         self._trials = asyncio.Semaphore(_TRIALS_AT_ONCE)
 
@@ -80,7 +80,7 @@ class ActionRoutes:
         if session is None:
             return Visitor()
         message, session.message = session.message, ""
-        return Visitor(session.actor, message)
+        return Visitor(session.actor, message, self.runs.going)
 
     def require_session(self, request: Request) -> DashboardSession:
         """Return the session of a request that may act.
@@ -100,7 +100,7 @@ class ActionRoutes:
             )
         return session
 
-    def _session_or_login(self, request: Request) -> DashboardSession | None:
+    def session_or_login(self, request: Request) -> DashboardSession | None:
         """Return the session of a request for a page; None where a person is to log in first. Raises `AccessError` for programs."""
         try:
             return self.require_session(request)
@@ -141,17 +141,15 @@ class ActionRoutes:
         return answer
 
     async def _check(self, request: Request) -> Response:
-        session = self._session_or_login(request)
+        session = self.session_or_login(request)
         if session is None:
-            return RedirectResponse(_to_login(request), 303)
+            return RedirectResponse(login_path(request), 303)
         action, explain = _action(request), wants_json(request) or "check" in request.query_params
         values = values_of(action, request.query_params)
-        view = await run_in_threadpool(
-            self._action_page, session, request.path_params["name"], action, values, explain=explain
-        )
+        view = await run_in_threadpool(self.page, session, request.path_params["name"], action, values, explain=explain)
         return self._action_response(request, view)
 
-    def _action_page(
+    def page(
         self,
         session: DashboardSession,
         name: str,
@@ -163,11 +161,11 @@ class ActionRoutes:
     ) -> ActionPage:
         """Return the page of an action with a ticket where it can be confirmed; `before` is what its reader saw last."""
         with acting_as(session.actor):
-            detail = self._reader.server(name)
+            detail = self.reader.server(name)
             view = action_page(Workspace.find(self._root), detail, action, values, explain=explain, before=before)
         candidate, channel = view.settled.get("candidate", ""), view.settled.get("channel", "")
         if candidate and channel and action.name in _WEIGHED:
-            view = replace(view, evidence=decide_about(self._reader, detail, channel, candidate))
+            view = replace(view, evidence=decide_about(self.reader, detail, channel, candidate))
         if not view.ready:
             return view
         ticket = self.access.ticket(session, view.server, action.name, dict(view.settled), seen=view.basis)
@@ -188,23 +186,23 @@ class ActionRoutes:
         values = values_of(action, given)
         seen = self.access.use_ticket(session, str(given.get("ticket", "")), name, action.name, values)
         try:
-            result = await run_in_threadpool(self._perform, session.actor, name, action, values)
+            result = await run_in_threadpool(self.perform, session.actor, name, action, values)
         except PromotionError as error:
-            self._reader.forget()
-            view = await run_in_threadpool(self._action_page, session, name, action, values, before=seen)
+            self.reader.forget()
+            view = await run_in_threadpool(self.page, session, name, action, values, before=seen)
             if not view.changes and not view.problem:
                 view = replace(view, problem=str(error), hint=error.hint)
             return self._action_response(request, view, error)
-        self._reader.forget()
+        self.reader.forget()
         if wants_json(request):
             return JSONResponse({"server": name, "action": action.name, "says": result.message, "run": result.run})
         session.message = result.message
         return RedirectResponse(f"/runs/{result.run}/" if result.run else f"/servers/{name}/", 303)
 
     async def _try_page(self, request: Request) -> Response:
-        session = self._session_or_login(request)
+        session = self.session_or_login(request)
         if session is None:
-            return RedirectResponse(_to_login(request), 303)
+            return RedirectResponse(login_path(request), 303)
         return await self._trial_response(request, session, None, None)
 
     async def _try(self, request: Request) -> Response:
@@ -216,7 +214,7 @@ class ActionRoutes:
         return await self._trial_response(request, session, given, tried)
 
     def _run_trial(self, name: str, tool: str, given: Mapping[str, Any]) -> TrialResult:
-        detail = self._reader.server(name)
+        detail = self.reader.server(name)
         return run_trial(Workspace.find(self._root), detail, tool, arguments_of(detail, tool, given))
 
     async def _trial_response(
@@ -225,7 +223,7 @@ class ActionRoutes:
         name, tool = request.path_params["name"], request.path_params["tool"]
 
         def view() -> TrialPage:
-            return trial_page(Workspace.find(self._root), self._reader.server(name), tool, given, tried)
+            return trial_page(Workspace.find(self._root), self.reader.server(name), tool, given, tried)
 
         page = await run_in_threadpool(view)
         if not page.problem:
@@ -234,7 +232,12 @@ class ActionRoutes:
             return JSONResponse(to_json(page))
         return HTMLResponse(render_form("try.html", Links(request.url.path), self.visitor(request), view=page))
 
-    def _perform(self, actor: str, name: str, action: Action, values: Mapping[str, str]) -> ActionResult:
+    def perform(self, actor: str, name: str, action: Action, values: Mapping[str, str]) -> ActionResult:
+        """Do an action for somebody.
+
+        Raises:
+            PipelineError: it cannot be done.
+        """
         with acting_as(actor):
             return action.perform(
                 ActionCall(Workspace.find(self._root), name, values, dry_run=False, start=self.runs.start)
@@ -287,7 +290,8 @@ def _action(request: Request) -> Action:
     return ACTIONS[name]
 
 
-def _to_login(request: Request) -> str:
+def login_path(request: Request) -> str:
+    """Return the way to the login, and from there back to what was asked for."""
     return f"{Links(request.url.path).to('/login/', {'next': _path_with_query(request)})}"
 
 

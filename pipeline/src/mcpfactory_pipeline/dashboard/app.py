@@ -25,6 +25,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.dashboard.access import DashboardAccess
 from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes
+from mcpfactory_pipeline.dashboard.batch_routes import BatchRoutes
+from mcpfactory_pipeline.dashboard.cancel_routes import CancelRoutes
 from mcpfactory_pipeline.dashboard.follow import Followers, watch_run, watch_workspace
 from mcpfactory_pipeline.dashboard.live import Snapshot
 from mcpfactory_pipeline.dashboard.openapi import api_document
@@ -64,9 +66,10 @@ def create_app(
     """
     reader, followers = WorkspaceReader(workspace_root, age=age), Followers(ended)
     acting = ActionRoutes(workspace_root, reader, DashboardAccess(people)) if people else None
+    deeds = (acting, BatchRoutes(acting), CancelRoutes(acting)) if acting else ()
     routes = [
         *(Route(page.path, _endpoint(page, reader, acting), name=page.name) for page in PAGES),
-        *(acting.routes() if acting else ()),
+        *(route for some in deeds for route in some.routes()),
         *(
             Route(f"/live{page.path}", _events(reader, followers, page), methods=["GET"])
             for page in PAGES

@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode
 import jinja2
 
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
+from mcpfactory_pipeline.dashboard.batch import mark_of
 from mcpfactory_pipeline.dashboard.board import GROUPS
 from mcpfactory_pipeline.dashboard.charts import gantt, line
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
@@ -59,6 +60,7 @@ _templates = jinja2.Environment(
 _templates.globals |= {
     "ACTIONS": ACTIONS,
     "next_action": next_action,
+    "mark_of": mark_of,
     "gantt": gantt,
     "line": line,
     "pretty": _pretty,
@@ -111,10 +113,14 @@ def page_folder(page: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who looks at a page of a dashboard in which people act: `actor`, "" before the login. `message` is shown once."""
+    """Who looks at a page of a dashboard in which people act: `actor`, "" before the login. `message` is shown once.
+
+    `runs` are those that were begun in this dashboard and go on: they can be cancelled here.
+    """
 
     actor: str = ""
     message: str = ""
+    runs: frozenset[str] = frozenset()
 
 
 def render(page: Page, view: object, links: Links, *, live: str = "", visitor: Visitor | None = None) -> str:

@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.base.errors import PipelineError, StageError
+from mcpfactory_pipeline.base.errors import PipelineError, PromotionError, StageError
 from mcpfactory_pipeline.base.ids import actor, new_id
 from mcpfactory_pipeline.base.locks import active_runs
 from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE
@@ -83,6 +83,27 @@ class RunProcesses:
             if elapsed > _START_TIMEOUT:
                 raise StageError(f"the run of {server} has not begun yet", hint="the list of runs shows when it does")
         return run
+
+    @property
+    def going(self) -> frozenset[str]:
+        """The ids of those that go on."""
+        with self._guard:
+            return frozenset(self._processes)
+
+    def cancel(self, run: str) -> None:
+        """End one of them in order, as `close` does.
+
+        Raises:
+            PromotionError: it was not begun here, or has ended.
+        """
+        with self._guard:
+            process = self._processes.get(run)
+        if process is None:
+            raise PromotionError(
+                f"the run {run} was not begun in this dashboard, or has ended",
+                hint="a run that was begun in a terminal is ended there, by Ctrl-C",
+            )
+        process.terminate()
 
     def _wait(self, run: str, process: subprocess.Popen[bytes]) -> None:
         process.wait()  # a process that nobody waits for looks as if it were there

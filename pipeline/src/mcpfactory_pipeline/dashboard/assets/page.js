@@ -74,10 +74,12 @@ function replaceContent(old, fresh) {
   const at = old.contains(document.activeElement) ? document.activeElement : null;
   const open = new Map([...old.querySelectorAll("details[id]")].map((one) => [one.id, one.open]));
   const current = old.querySelector(".row.current .open")?.getAttribute("href");
+  const marked = new Set([...old.querySelectorAll("[name=item]:checked")].map((one) => one.value));
   const scrolled = [...old.querySelectorAll(".wide")].map((one) => one.scrollLeft);
   old.replaceChildren(...fresh.childNodes);
   improve(old);
   for (const one of old.querySelectorAll("details[id]")) if (open.has(one.id)) one.open = open.get(one.id);
+  for (const one of old.querySelectorAll("[name=item]")) one.checked = marked.has(one.value); // what has changed has another value
   old.querySelectorAll(".wide").forEach((one, number) => { one.scrollLeft = scrolled[number] || 0; });
   if (current) [...old.querySelectorAll(".row .open")].find((one) => one.getAttribute("href") === current)?.closest(".row").classList.add("current");
   if (!at) return;
@@ -146,7 +148,7 @@ function improve(part) {
 
 // Keys: j and k move among rows, Enter opens one; a letter follows what is marked with it, in the row or, where there are no rows, on the page.
 function press(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), textarea, select")) return;
   const rows = [...document.querySelectorAll("[data-rows] .row")].filter((row) => row.offsetParent);
   const at = rows.findIndex((row) => row.classList.contains("current"));
   if (rows.length && (event.key === "j" || event.key === "k")) {

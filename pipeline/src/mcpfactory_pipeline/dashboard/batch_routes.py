@@ -1,0 +1,154 @@
+"""One decision about several candidates over HTTP: a check of each, one confirmation, and once more for what has changed meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
+from mcpfactory_pipeline.dashboard.access import DashboardSession
+from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, login_path, read_body
+from mcpfactory_pipeline.dashboard.actions import ACTIONS, Action, ActionPage
+from mcpfactory_pipeline.dashboard.batch import (
+    BATCHED,
+    BatchChoice,
+    BatchPage,
+    batch_page,
+    chosen,
+    confirmed,
+    done_message,
+    needs_reason,
+)
+from mcpfactory_pipeline.dashboard.render import Links, render_form
+from mcpfactory_pipeline.dashboard.responses import wants_json
+from mcpfactory_pipeline.dashboard.values import to_json
+
+__all__ = ["BatchRoutes"]
+
+_REASON: Final = 500  # characters
+
+
+class BatchRoutes:
+    """The routes of decisions about several candidates. Each candidate has a ticket of its own, and is refused or done by itself."""
+
+    def __init__(self, acting: ActionRoutes) -> None:
+        self._acting = acting
+
+    def routes(self) -> list[Route]:
+        """Return what is served besides the actions at one server."""
+        return [
+            Route("/actions/{action}/", self._check, methods=["GET"]),
+            Route("/actions/{action}/", self._act, methods=["POST"]),
+        ]
+
+    async def _check(self, request: Request) -> Response:
+        session = self._acting.session_or_login(request)
+        if session is None:
+            return RedirectResponse(login_path(request), 303)
+        action, reason = _batched(request), request.query_params.get("reason", "").strip()[:_REASON]
+        choices = chosen(request.query_params.getlist("item"))
+
+        def view() -> BatchPage:
+            explain = bool(reason) or not needs_reason(action)
+            items = [self._item(session, action, one, one.values(action, reason), explain=explain) for one in choices]
+            return batch_page(self._acting.reader.workspace_name(), action, items, choices, reason=reason)
+
+        return self._response(request, await run_in_threadpool(view), 200)
+
+    async def _act(self, request: Request) -> Response:
+        session, action = self._acting.require_session(request), _batched(request)
+        given = await read_body(request)
+        reason = str(given.get("reason", "")).strip()[:_REASON]
+        asked = [(choice, choice.values(action, reason), ticket) for choice, ticket in confirmed(given)]
+        # All tickets before anything is done: a form that was sent before, or is not ours, does nothing at all.
+        seen = [
+            self._acting.access.use_ticket(session, ticket, choice.server, action.name, values)
+            for choice, values, ticket in asked
+        ]
+        told = await run_in_threadpool(
+            self._perform, session.actor, action, [(choice.server, values) for choice, values, _ in asked]
+        )
+        self._acting.reader.forget()
+        done = [one for one in told if isinstance(one, str)]
+
+        def view() -> BatchPage:
+            items = [
+                self._item(session, action, choice, values, before=before, error=one)
+                for (choice, values, _), before, one in zip(asked, seen, told, strict=True)
+                if not isinstance(one, str)
+            ]
+            return batch_page(self._acting.reader.workspace_name(), action, items, reason=reason, done=done)
+
+        if len(done) < len(told):
+            return self._response(request, await run_in_threadpool(view), 409)
+        if wants_json(request):
+            return JSONResponse({"action": action.name, "done": done, "items": []})
+        session.message = done_message(done)
+        return RedirectResponse("/", 303)
+
+    def _perform(
+        self, actor: str, action: Action, calls: Sequence[tuple[str, Mapping[str, str]]]
+    ) -> list[str | PipelineError]:
+        """Do each, and return what was done in words, or why it was not."""
+        told: list[str | PipelineError] = []
+        for server, values in calls:
+            try:
+                told.append(self._acting.perform(actor, server, action, values).message)
+            except PipelineError as error:  # the others go through all the same
+                told.append(error)
+        return told
+
+    def _item(
+        self,
+        session: DashboardSession,
+        action: Action,
+        choice: BatchChoice,
+        values: Mapping[str, str],
+        *,
+        explain: bool = True,
+        before: Mapping[str, str] | None = None,
+        error: PipelineError | None = None,
+    ) -> ActionPage:
+        """Return one of them as it is now; `before` is what its reader saw, `error` why it was not done."""
+        try:
+            view = self._acting.page(session, choice.server, action, values, explain=explain, before=before)
+        except PipelineError as trouble:  # a server that is gone, or cannot be read
+            workspace = self._acting.reader.workspace_name()
+            return ActionPage(
+                workspace=workspace,
+                server=choice.server,
+                action=action.name,
+                title=action.title,
+                about=action.about,
+                inputs=(),
+                ready=False,
+                happens=(),
+                settled={},
+                problem=str(trouble),
+                hint=trouble.hint,
+                ticket="",
+            )
+        if error and not view.changes and not view.problem:
+            return replace(view, problem=str(error), hint=error.hint)
+        return view
+
+    def _response(self, request: Request, view: BatchPage, status: int) -> Response:
+        if wants_json(request):
+            return JSONResponse(to_json(view), status)
+        links = Links(request.url.path)
+        return HTMLResponse(render_form("batch.html", links, self._acting.visitor(request), view=view), status)
+
+
+def _batched(request: Request) -> Action:
+    name = request.path_params["action"]
+    if name not in BATCHED:
+        raise NotFoundError(
+            f"there is no action {name!r} for several candidates", hint=f"actions: {', '.join(BATCHED)}"
+        )
+    return ACTIONS[name]

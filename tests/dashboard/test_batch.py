@@ -1,0 +1,186 @@
+"""One decision about several candidates, over real HTTP: each goes through or is asked about again by itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from html import unescape
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.ids import acting_as
+from mcpfactory_pipeline.dashboard.access import _MAX_TICKETS
+from mcpfactory_pipeline.dashboard.batch import BATCHED, chosen, confirmed, done_message
+from mcpfactory_pipeline.promotion import decision
+from mcpfactory_pipeline.state.verify import verify
+from tests.dashboard.conftest import Bench, serving
+from tests.dashboard.person import PEOPLE, Answer, Browser, confirming
+from tests.dashboard.test_action_routes import POLICY, happened, kept, offered
+
+SERVERS = ("atlas", "bookshop", "weather")
+
+
+@pytest.fixture
+def acting(library: Bench) -> Iterator[str]:
+    config = library.root / "mcpfactory.toml"
+    config.write_text(config.read_text() + POLICY)
+    for server in SERVERS:
+        offered(library, server, "1.3.0")
+    with serving(library.root, PEOPLE) as address:
+        yield address
+
+
+def marks(browser: Browser) -> dict[str, str]:
+    """What the inbox lets one mark, by server."""
+    parts = browser.get("/").text.split('<input type="checkbox" name="item" value="')[1:]
+    found = [unescape(part.partition('"')[0]) for part in parts]
+    return {mark.partition(" ")[0]: mark for mark in found}
+
+
+def check(browser: Browser, action: str, *some: str, reason: str = "") -> Answer:
+    query = [("item", mark) for mark in some] + ([("reason", reason)] if reason else [])
+    return browser.get(f"/actions/{action}/?{urlencode(query)}")
+
+
+def test_what_is_marked_is_approved_by_one_confirmation_and_each_history_says_by_whom(
+    library: Bench, acting: str
+) -> None:
+    ada = Browser(acting).login("Ada")
+    found = marks(ada)
+    assert sorted(found) == list(SERVERS)
+    before = kept(library.root)
+    page = check(ada, "approve", *found.values(), reason="read them").text
+    assert kept(library.root) == before, "a check does nothing"
+    assert "Approve 3 candidates" in page
+    for server in SERVERS:
+        assert f"{server} 1.3.0 (1.3.0-fedcba987654) is approved for production" in page
+    answer = ada.post("/actions/approve/", confirming(page))
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+    told = ada.get("/").text
+    assert all(f"{server} 1.3.0 (1.3.0-fedcba987654) is approved" in told for server in SERVERS)
+    for server in SERVERS:
+        assert happened(library, server) == [("approved", "Ada")]
+        assert library.store.history(server)[-1]["reason"] == "read them"
+    assert verify(library.workspace) == []
+
+
+def test_what_changed_since_the_check_is_asked_again_and_the_rest_goes_through(library: Bench, acting: str) -> None:
+    ada = Browser(acting).login("Ada")
+    form = confirming(check(ada, "approve", *marks(ada).values()).text)
+    with acting_as("Grace"):
+        decision.reject(library.workspace, "bookshop", "production", reason="prices are wrong")
+    answer = ada.post("/actions/approve/", form)
+    assert answer.status == 409
+    text = unescape(answer.text)
+    assert "bookshop: nothing was done, this has changed since you looked" in text
+    assert "prices are wrong" in text
+    assert "Approve 1 candidate" in text
+    assert [happened(library, name)[-1] for name in SERVERS] == [
+        ("approved", "Ada"), ("rejected", "Grace"), ("approved", "Ada"),
+    ]  # fmt: skip
+    again = confirming(answer.text)
+    assert [value.partition(" ")[0] for name, value in again.items() if name.startswith("item-")] == ["bookshop"]
+    assert ada.post("/actions/approve/", again).status == 303
+    assert happened(library, "bookshop")[-1] == ("approved", "Ada")
+
+
+def test_what_changed_since_the_inbox_was_read_is_said_before_anything_is_confirmed(
+    library: Bench, acting: str
+) -> None:
+    ada = Browser(acting).login("Ada")
+    found = marks(ada)
+    with acting_as("Grace"):
+        decision.reject(library.workspace, "bookshop", "production", reason="prices are wrong")
+    page = unescape(check(ada, "approve", *found.values()).text)
+    assert "bookshop: nothing was done, this has changed since you looked" in page
+    assert page.count("this has changed since you looked") == 1
+
+
+def test_a_rejection_of_several_asks_for_its_reason_first(library: Bench, acting: str) -> None:
+    ada = Browser(acting).login("Ada")
+    found = marks(ada)
+    page = check(ada, "reject", *found.values()).text
+    assert 'name="ticket-1"' not in page
+    assert "is missing" not in page, "nobody was asked yet"
+    assert page.count('<input type="hidden" name="item"') == len(SERVERS)
+    form = confirming(check(ada, "reject", *found.values(), reason="not today").text)
+    assert ada.post("/actions/reject/", form).status == 303
+    assert [happened(library, name) for name in SERVERS] == [[("rejected", "Ada")]] * len(SERVERS)
+
+
+def test_what_cannot_be_done_is_said_and_has_no_ticket(library: Bench, acting: str) -> None:
+    ada = Browser(acting).login("Ada")
+    found = marks(ada)
+    gone = "nobody production 1.0-ab "
+    page = unescape(check(ada, "promote", found["bookshop"], gone).text)
+    assert "bookshop: 1.3.0 (1.3.0-fedcba987654) may not be promoted to production" in page or "missing" in page
+    assert "nobody: " in page
+    assert 'name="ticket-1"' not in page
+    assert check(ada, "hold", found["bookshop"]).status == 404
+    assert ada.get("/actions/approve/").status == 422
+    assert check(ada, "approve", "bookshop").status == 422
+
+
+def test_a_ticket_that_is_none_does_nothing_to_any_of_them(library: Bench, acting: str) -> None:
+    ada, grace = Browser(acting).login("Ada"), Browser(acting).login("Grace")
+    page = check(ada, "approve", *marks(ada).values()).text
+    before = kept(library.root)
+    assert grace.post("/actions/approve/", confirming(page)).status == 403
+    assert ada.post("/actions/approve/", confirming(page) | {"ticket-2": "x" * 43}).status == 403
+    assert ada.post("/actions/approve/", confirming(page)).status == 403, "its tickets are used up"
+    form = confirming(check(ada, "approve", *marks(ada).values()).text)
+    assert ada.post("/actions/approve/", form | {"reason": "another"}).status == 403
+    form = confirming(check(ada, "approve", *marks(ada).values()).text)
+    assert ada.post("/actions/reject/", form | {"reason": "no"}).status == 403
+    form = confirming(check(ada, "approve", *marks(ada).values()).text)
+    assert ada.post("/actions/approve/", form, Origin="http://evil.example").status == 403
+    assert kept(library.root) == before
+    assert ada.post("/actions/approve/", form).status == 303
+    assert ada.post("/actions/approve/", form).status == 403, "once"
+    assert [len(happened(library, name)) for name in SERVERS] == [1, 1, 1]
+
+
+def test_nobody_is_led_to_the_login_and_back_with_what_was_marked(acting: str) -> None:
+    found = marks(Browser(acting).login("Ada"))
+    answer = check(Browser(acting), "approve", found["atlas"])
+    assert answer.status == 303
+    assert "item%3Datlas" in answer.headers["location"]
+    assert 'name="item"' not in Browser(acting).get("/").text
+
+
+def test_programs_confirm_what_the_check_settled(library: Bench, acting: str) -> None:
+    def send(method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
+        headers = {"Accept": "application/json", "Content_Type": "application/json", "Origin": ""}
+        text = json.dumps(body) if body is not None else ""
+        return Browser(acting).send(method, path, text, **headers, Authorization=f"Bearer {PEOPLE['Grace']}")
+
+    path = "/actions/approve/"
+    page = send("GET", f"{path}?item=atlas+production++&item=weather+production++&reason=read").data
+    assert [item["server"] for item in page["items"]] == ["atlas", "weather"]
+    items = [{**item["settled"], "server": item["server"], "ticket": item["ticket"]} for item in page["items"]]
+    with acting_as("Ada"):
+        decision.hold(library.workspace, "weather", "production", reason="audit")
+    answer = send("POST", path, {"reason": "read", "items": items})
+    assert answer.status == 409
+    assert len(answer.data["done"]) == 1
+    assert [item["server"] for item in answer.data["items"]] == ["weather"]
+    assert answer.data["items"][0]["changes"]
+    assert send("POST", path, {"items": "atlas"}).status == 422
+    assert send("POST", path, {"items": []}).status == 422
+
+
+def test_a_session_keeps_as_many_tickets_as_one_decision_can_need() -> None:
+    many = [f"server-{number} production 1.0-ab " for number in range(60)]
+    assert len(chosen(many)) == 60 < _MAX_TICKETS
+    assert len(chosen(["a b c d"] * 3)) == 1
+    for wrong in ([], [*many, "one more production "], ["a"], [" b c d"], ["a b c d e"]):
+        with pytest.raises(ConfigError):
+            chosen(wrong)
+    pairs = confirmed({"item-1": "a b c d", "ticket-1": "x", "item-2": "e f g h", "other": "1"})
+    assert [(choice.server, ticket) for choice, ticket in pairs] == [("a", "x"), ("e", "")]
+    assert done_message(["one"]) == "one"
+    assert done_message([str(number) for number in range(7)]) == "0; 1; 2; 3; 4; 2 more"
+    assert set(BATCHED) == {"approve", "promote", "reject"}
