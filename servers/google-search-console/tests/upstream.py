@@ -31,8 +31,26 @@ FACTS = [
     ("tea shop berlin", "/", "DEU", "MOBILE", (2, 20, 1.0), (2, 20, 1.0)),
 ]
 CHANGED = date(2026, 10, 1)
+CRAWLED = {
+    "robotsTxtState": "ALLOWED",
+    "indexingState": "INDEXING_ALLOWED",
+    "pageFetchState": "SUCCESSFUL",
+    "crawledAs": "MOBILE",
+    "lastCrawlTime": "2026-11-20T08:39:51Z",
+}
+RICH = {
+    "verdict": "PASS",
+    "detectedItems": [{"richResultType": "Product snippets", "items": [{"name": "Tea", "issues": []}]}],
+}
 PAGES = {
-    "https://www.example.com/tea": {"verdict": "PASS", "coverageState": "Submitted and indexed"},
+    "https://www.example.com/tea": {
+        "verdict": "PASS",
+        "coverageState": "Submitted and indexed",
+        "googleCanonical": "https://www.example.com/tea",
+        "userCanonical": "https://www.example.com/tea",
+        "sitemap": ["https://www.example.com/sitemap.xml"],
+        "referringUrls": ["https://www.example.com/"],
+    },
     "https://www.example.com/old": {
         "verdict": "NEUTRAL",
         "coverageState": "Excluded by 'noindex' tag",
@@ -57,7 +75,24 @@ class Refused(Exception):
 
     def __init__(self, code: int, status: str, message: str) -> None:
         super().__init__(message)
-        self.answer = JSONResponse({"error": {"code": code, "message": message, "status": status}}, code)
+        reason = {"PERMISSION_DENIED": "forbidden", "NOT_FOUND": "notFound", "UNAUTHENTICATED": "authError"}
+        errors = [{"message": message, "domain": "global", "reason": reason.get(status, "invalidParameter")}]
+        self.answer = JSONResponse(
+            {"error": {"code": code, "message": message, "errors": errors, "status": status}}, code
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A request as it arrived, its path as it was encoded; and what it was answered with."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: Any
+    status: int
+    answer: Any
 
 
 @dataclass
@@ -74,31 +109,42 @@ class Model:
     sitemaps: dict[str, dict[str, Any]] = field(
         default_factory=lambda: {
             "https://www.example.com/sitemap.xml": {
+                "lastSubmitted": "2020-01-02T03:04:00.000Z",
                 "lastDownloaded": "2020-01-02T03:04:05.000Z",
+                "isPending": False,
+                "isSitemapsIndex": False,
                 "type": "sitemap",
                 "errors": "0",
                 "warnings": "2",
                 "contents": [{"type": "web", "submitted": "120", "indexed": "0"}],
             },
-            "https://www.example.com/news.xml": {"isPending": True, "type": "sitemap"},
+            "https://www.example.com/news.xml": submitted(),
         }
     )
     inspections: int = 2000
-    requests: list[tuple[str, str, Any]] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
+
+    @property
+    def requests(self) -> list[tuple[str, str, Any]]:
+        """Method, path and body of each request."""
+        return [(one.method, one.path, one.body) for one in self.seen]
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
         path = request.scope["raw_path"].decode().partition("?")[0]
         body = json.loads(await request.body() or b"null")
-        self.requests.append((request.method, path, body))
+        query, headers = dict(request.query_params), dict(request.headers)
         try:
             if request.headers.get("authorization") != f"Bearer {TOKEN}":
                 raise Refused(401, "UNAUTHENTICATED", "Request had invalid authentication credentials.")
-            return self._answer(request.method, [unquote(part) for part in path.split("/")[1:]], body)
+            found = self._answer(request.method, [unquote(part) for part in path.split("/")[1:]], query, body)
         except Refused as refused:
-            return refused.answer
+            found = refused.answer
+        answer = json.loads(found.body or b"null")
+        self.seen.append(Seen(request.method, path, query, headers, body, found.status_code, answer))
+        return found
 
-    def _answer(self, method: str, parts: list[str], body: Any) -> Response:
+    def _answer(self, method: str, parts: list[str], query: dict[str, str], body: Any) -> Response:
         match method, parts:
             case "POST", ["v1", "urlInspection", "index:inspect"]:
                 return JSONResponse({"inspectionResult": self._inspected(body)})
@@ -111,10 +157,10 @@ class Model:
             case method, ["webmasters", "v3", "sites", site, *rest]:
                 if site not in self.sites:
                     raise Refused(404, "NOT_FOUND", f"'{site}' is not a verified Search Console site in this account.")
-                return self._of_site(method, site, rest, body)
+                return self._of_site(method, site, rest, query, body)
         raise Refused(404, "NOT_FOUND", "Not found.")
 
-    def _of_site(self, method: str, site: str, rest: list[str], body: Any) -> Response:
+    def _of_site(self, method: str, site: str, rest: list[str], query: dict[str, str], body: Any) -> Response:
         if rest and self.sites[site] == "siteUnverifiedUser":
             raise Refused(403, "PERMISSION_DENIED", f"User does not have sufficient permission for site '{site}'.")
         match method, rest:
@@ -126,11 +172,12 @@ class Model:
             case "POST", ["searchAnalytics", "query"]:
                 return JSONResponse(queried(body))
             case "GET", ["sitemaps"]:
-                return JSONResponse({"sitemap": [{"path": path, **one} for path, one in self.sitemaps.items()]})
+                named = [path for path in self.sitemaps if "sitemapIndex" not in query or path.endswith("news.xml")]
+                return JSONResponse({"sitemap": [{"path": path, **self.sitemaps[path]} for path in named]})
             case "GET", ["sitemaps", path] if path in self.sitemaps:
                 return JSONResponse({"path": path, **self.sitemaps[path]})
             case "PUT", ["sitemaps", path]:
-                self.sitemaps[path] = {"isPending": True, "type": "sitemap"}
+                self.sitemaps[path] = submitted()
                 return Response(status_code=204)
             case "DELETE", ["sitemaps", path] if path in self.sitemaps:
                 del self.sitemaps[path]
@@ -144,7 +191,24 @@ class Model:
         if body["siteUrl"] not in self.sites or "example.com" not in body["inspectionUrl"]:
             raise Refused(403, "PERMISSION_DENIED", "You do not own this site, or the inspected URL is not part of it.")
         unknown = {"verdict": "NEUTRAL", "coverageState": "URL is unknown to Google"}
-        return {"indexStatusResult": PAGES.get(body["inspectionUrl"], unknown)}
+        known = PAGES.get(body["inspectionUrl"])
+        found = {"indexStatusResult": {**CRAWLED, **known} if known else unknown}
+        if known and known["verdict"] == "PASS":
+            found["richResultsResult"] = RICH
+        link = f"https://search.google.com/search-console/inspect?resource_id={body['siteUrl']}&utm_source=api"
+        return {"inspectionResultLink": link, **found, "mobileUsabilityResult": {"verdict": "VERDICT_UNSPECIFIED"}}
+
+
+def submitted() -> dict[str, Any]:
+    """Return a sitemap that was not read yet."""
+    return {
+        "lastSubmitted": "2026-11-23T10:00:00.000Z",
+        "isPending": True,
+        "isSitemapsIndex": False,
+        "type": "sitemap",
+        "errors": "0",
+        "warnings": "0",
+    }
 
 
 def queried(body: dict[str, Any]) -> dict[str, Any]:
@@ -153,6 +217,8 @@ def queried(body: dict[str, Any]) -> dict[str, Any]:
     if last < first:
         raise Refused(400, "INVALID_ARGUMENT", "startDate must be before endDate.")
     wanted = body.get("dimensions", [])
+    if "page" in wanted and body.get("aggregationType") == "byProperty":
+        raise Refused(400, "INVALID_ARGUMENT", "'BY_PROPERTY' is not a valid aggregation type when grouping by page.")
     sums: dict[tuple[str, ...], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
     for number in range((last - first).days + 1):
         day = first + timedelta(days=number)
@@ -164,19 +230,20 @@ def queried(body: dict[str, Any]) -> dict[str, Any]:
             one = sums[tuple({**known, "date": str(day)}[name] for name in wanted)]
             one[:] = [one[0] + clicks, one[1] + seen, one[2] + place * seen]
     rows = [
-        {"keys": list(keys), "clicks": clicks, "impressions": seen, "ctr": clicks / seen, "position": place / seen}
+        ({"keys": list(keys)} if wanted else {})
+        | {"clicks": clicks, "impressions": seen, "ctr": clicks / seen, "position": place / seen}
         for keys, (clicks, seen, place) in sums.items()
     ]
-    rows.sort(key=lambda row: (-row["clicks"], row["keys"]))
+    rows.sort(key=lambda row: (-row["clicks"], row.get("keys", [])))
     start = body.get("startRow", 0)
     rows = rows[start : start + body.get("rowLimit", 1000)]
-    return {"responseAggregationType": "byPage" if "page" in wanted else "byProperty"} | (
-        {"rows": rows} if rows else {}
-    )
+    asked = body.get("aggregationType", "auto")
+    kind = asked if asked != "auto" else "byPage" if "page" in wanted else "byProperty"
+    return {"responseAggregationType": kind} | ({"rows": rows} if rows else {})
 
 
 def passes(known: dict[str, str], body: dict[str, Any]) -> bool:
-    """Whether a row passes the filters of a query."""
+    """Whether a row passes the filters of a query; small and capital letters are the same to them."""
     filters = [one for group in body.get("dimensionFilterGroups", ()) for one in group["filters"]]
     compare = {
         "equals": str.__eq__,
@@ -184,7 +251,10 @@ def passes(known: dict[str, str], body: dict[str, Any]) -> bool:
         "contains": str.__contains__,
         "notContains": lambda value, part: part not in value,
     }
-    return all(compare[one.get("operator", "equals")](known[one["dimension"]], one["expression"]) for one in filters)
+    return all(
+        compare[one.get("operator", "equals")](known[one["dimension"]].lower(), one["expression"].lower())
+        for one in filters
+    )
 
 
 def application(model: Model) -> Starlette:
