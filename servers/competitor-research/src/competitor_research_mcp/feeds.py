@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
+from urllib.parse import urljoin
 from xml.etree.ElementTree import Element as XmlElement
 
 from pydantic import BaseModel, Field
@@ -14,9 +15,11 @@ from .metadata import complete
 from .text import clean
 from .xml import XmlError, children, name_of, parse_xml, text_at
 
-__all__ = ["Entry", "NewsFeed", "read_feed"]
+__all__ = ["KINDS", "Entry", "NewsFeed", "base_of", "items_of", "link_of", "read_feed"]
 
+KINDS: Final = ("rss", "rdf", "feed")
 _MOST: Final = 500
+_BASE: Final = "{http://www.w3.org/XML/1998/namespace}base"
 _SUMMARY: Final = 400
 
 
@@ -45,14 +48,28 @@ def read_feed(data: bytes, url: str) -> NewsFeed:
     """
     root = parse_xml(data)
     kind = name_of(root)
-    if kind not in ("rss", "rdf", "feed"):
+    if kind not in KINDS:
         raise XmlError(f"its root is <{kind}>, neither rss nor feed")
     channel = next(children(root, "channel"), root)
-    items = [*children(channel, "item", "entry"), *(children(root, "item") if channel is not root else ())]
-    entries = [_entry(item, url) for item in items[:_MOST]]
+    base = base_of(root, url)
+    entries = [_entry(item, base) for item in items_of(root)[:_MOST]]
     if all(entry.published for entry in entries):
         entries.sort(key=lambda entry: entry.published, reverse=True)
     return NewsFeed(title=clean(text_at(channel, "title"))[:300], entries=entries)
+
+
+def base_of(element: XmlElement, url: str) -> str:
+    """Return the address that links below an element are completed by (xml:base, RFC 4287 §2)."""
+    try:
+        return urljoin(url, element.get(_BASE, ""))
+    except ValueError:
+        return url
+
+
+def items_of(root: XmlElement) -> list[XmlElement]:
+    """Return the entries of a feed, as elements."""
+    channel = next(children(root, "channel"), root)
+    return [*children(channel, "item", "entry"), *(children(root, "item") if channel is not root else ())]
 
 
 def iso_date(text: str) -> str:
@@ -72,7 +89,7 @@ def iso_date(text: str) -> str:
 def _entry(item: XmlElement, url: str) -> Entry:
     return Entry(
         title=_plain(text_at(item, "title"))[:300],
-        url=complete(url, _link(item)),
+        url=link_of(item, url),
         published=iso_date(text_at(item, "pubdate", "published", "date", "updated")),
         summary=_plain(text_at(item, "description", "summary", "encoded", "content"))[:_SUMMARY],
         categories=[
@@ -81,16 +98,17 @@ def _entry(item: XmlElement, url: str) -> Entry:
     )
 
 
-def _link(item: XmlElement) -> str:
-    """Return the address of an entry: RSS has it as text, Atom as an attribute of the link that is no relation of it."""
-    links = list(children(item, "link"))
+def link_of(item: XmlElement, url: str) -> str:
+    """Return the address of an entry: RSS has it as text, Atom as an attribute of the link that is no relation of it; else its id may be one."""
+    url, links = base_of(item, url), list(children(item, "link"))
     for link in links:
         if (link.text or "").strip():
-            return (link.text or "").strip()
+            return complete(url, (link.text or "").strip())
     for link in links:
         if link.get("rel", "alternate") == "alternate":
-            return link.get("href", "")
-    return text_at(item, "guid", "id")
+            return complete(url, link.get("href", ""))
+    ids = [one for one in children(item, "guid", "id") if one.get("isPermaLink", "true") != "false"]
+    return complete(url, (ids[0].text or "").strip()) if ids else ""
 
 
 def _plain(text: str) -> str:

@@ -12,7 +12,7 @@ __all__ = ["ALL", "NOTHING", "Robots", "parse_robots"]
 MAX_BYTES: Final = 512_000  # RFC 9309 §2.5: at least 500 KiB are read
 _MOST_RULES: Final = 5_000
 _LONGEST_DELAY: Final = 60.0  # seconds; hosts that ask for more are asked that rarely by nobody who waits for an answer
-_PLAIN: Final = "!$%&'()*+,-./:;=?@_~"
+_PLAIN: Final = "!%&'()+,-./:;=?@_~"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def _add(group: _Group, key: str, value: str) -> None:
         seconds = re.fullmatch(r"\d{1,6}(?:\.\d{1,3})?", value)
         group.delay = max(group.delay, min(float(value), _LONGEST_DELAY)) if seconds else group.delay
     elif value.startswith(("/", "*")):  # an empty Disallow allows everything, as no rule does
-        group.rules.append(Rule(key == "allow", _encoded(value)))
+        group.rules.append(Rule(key == "allow", _pattern(value)))
 
 
 def _matches(pattern: str, path: str) -> bool:
@@ -125,6 +125,23 @@ def _matches(pattern: str, path: str) -> bool:
     return path.endswith(rest[-1]) and len(path) - len(rest[-1]) >= at if rest else at == len(path)
 
 
-def _encoded(path: str) -> str:
-    """Return a path in one of its percent-encoded forms, so that two that mean the same compare equal."""
-    return quote(unquote_to_bytes(path.replace("%2F", "%252F").replace("%2f", "%252F")), safe=_PLAIN)
+def _pattern(value: str) -> str:
+    """Return the path of a rule as addresses are compared with it: `*`, and `$` at the end, stay special, and are plain characters where they are encoded (§2.2.3)."""
+    end = "$" if value.endswith("$") else ""
+    before, *rest = value.removesuffix("$").split("*")
+    query = "?" in before
+    pieces = [_encoded(before)]
+    for piece in rest:
+        pieces.append(_encoded(piece, query=query))
+        query = query or "?" in piece
+    return "*".join(pieces) + end
+
+
+def _encoded(path: str, *, query: bool = False) -> str:
+    """Return a path in one of its percent-encoded forms, so that two that mean the same compare equal.
+
+    An encoded slash is no slash in a path; behind the `?` both mean the same (the examples of §2.2.2).
+    """
+    before, mark, after = ("", "", path) if query else path.partition("?")
+    kept = re.sub("%2f", "%252F", before, flags=re.IGNORECASE)
+    return quote(unquote_to_bytes(kept + mark + after), safe=_PLAIN)

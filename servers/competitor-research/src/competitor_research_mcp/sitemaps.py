@@ -1,4 +1,4 @@
-"""Sitemaps (sitemaps.org): the addresses of a site, as XML, as an index of further files, as plain text, each perhaps in gzip. Pure."""
+"""Sitemaps (sitemaps.org): the addresses of a site, as XML, as an index of further files, as a feed, as plain text, each perhaps in gzip. Pure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 
 from pydantic import BaseModel, Field
 
+from .feeds import KINDS, base_of, items_of, link_of
 from .metadata import complete
 from .xml import XmlError, children, name_of, parse_xml, text_at
 
@@ -56,6 +57,13 @@ def read_sitemap(data: bytes, url: str) -> Sitemap:
             raise XmlError("it is neither XML nor a list of addresses")
         return Sitemap(found)
     root = parse_xml(data)
+    if name_of(root) in KINDS:
+        found = [
+            SitePage(url=address, modified=text_at(item, "updated", "pubdate", "date")[:40])
+            for item in items_of(root)[:MOST]
+            if (address := link_of(item, base_of(root, url)))
+        ]
+        return Sitemap(found)
     if name_of(root) not in ("urlset", "sitemapindex"):
         raise XmlError(f"its root is <{name_of(root)}>, neither urlset nor sitemapindex")
     sitemap = Sitemap()

@@ -213,13 +213,16 @@ def _product(item: Item) -> Product:
 
 
 def _offer(item: Item) -> Offer:
-    specification = _first(item.get("priceSpecification"))
+    specifications = _listed(item.get("priceSpecification"))
+    crossed = [one for one in specifications if _text(one.get("priceType")).endswith(_CROSSED_OUT)]
+    specification = next((one for one in specifications if one not in crossed), {})
     price = next((item[key] for key in ("price", "lowPrice") if key in item), specification.get("price"))
     return Offer(
         name=_text(item.get("name")),
         price=_number(price),
         highest_price=_number(item.get("highPrice")),
-        currency=(_text(item.get("priceCurrency")) or _text(specification.get("priceCurrency"))).upper()[:8],
+        currency=(_text(item.get("priceCurrency")) or _text(specification.get("priceCurrency"))).upper()[:8]
+        or _symbol(price),
         period=_period(specification),
         availability=_text(item.get("availability")).rpartition("/")[2],
         valid_until=_text(item.get("priceValidUntil")),
@@ -227,6 +230,13 @@ def _offer(item: Item) -> Offer:
     )
 
 
+_CROSSED_OUT: Final = (
+    "ListPrice",
+    "StrikethroughPrice",
+    "SRP",
+    "MSRP",
+)  # schema.org/PriceTypeEnumeration: not what one pays
+_SYMBOLS: Final = "$€£¥"
 _UNITS: Final = {"MON": "month", "ANN": "year", "DAY": "day", "WEE": "week", "HUR": "hour"}  # UN/CEFACT common codes
 _DURATIONS: Final = {
     "P1M": "month",
@@ -287,9 +297,14 @@ def _name(value: Any) -> str:
     return _text(value)
 
 
+def _symbol(value: Any) -> str:
+    """Return the symbol that a price is written with, where no currency is named."""
+    return next((sign for sign in _SYMBOLS if sign in _text(value)), "")
+
+
 def _number(value: Any) -> float | None:
-    """Return a number; a comma stands for decimals where one or two digits follow it, else for thousands."""
-    text = _text(value)
+    """Return a number, without the symbol of a currency; a comma stands for decimals where one or two digits follow it, else for thousands."""
+    text = _text(value).strip(_SYMBOLS + " ")
     whole, comma, rest = text.rpartition(",")
     text = (
         f"{whole}.{rest}"
