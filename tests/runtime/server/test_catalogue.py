@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_runtime import Server
+from mcpfactory_runtime import Context, McpError, Server
+from mcpfactory_runtime.protocol.errors import INVALID_PARAMS
 from mcpfactory_runtime.server.generated.catalogue import CatalogueError
 from mcpfactory_runtime.server.generated.manifest import ManifestError
 from tests.patience import PATIENCE
@@ -68,7 +69,62 @@ def test_what_is_offered_can_be_changed_while_clients_are_connected(
         return seen
 
     own = ["mine"]
-    assert use(server, task) == [SEARCH + own, SEARCH + own, READING + own, ALL + own]
+    assert use(server, task) == [SEARCH + own, SEARCH, READING, ALL + own]
+
+
+def writing_and_reading(server: Server) -> None:
+    @server.tool(annotations={"readOnlyHint": True})
+    async def count(ctx: Context) -> int:
+        """Read, by way of a tool that the profile may leave out."""
+        return int((await ctx.call("empty"))["result"])
+
+    @server.tool(annotations={"readOnlyHint": False})
+    async def empty() -> int:
+        """Write."""
+        return 0
+
+    @server.tool
+    def unknown() -> None:
+        """Say nothing of what it does."""
+
+
+@pytest.mark.parametrize("mode", ["full", "search"])
+def test_read_only_has_of_own_tools_those_that_only_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setenv("MCPFACTORY_PROFILE", "read-only")
+    server = made(package(tmp_path, monkeypatch, mode=mode))
+    writing_and_reading(server)
+    assert listed(server) == [*(READING if mode == "full" else SEARCH), "count"]
+
+    async def task(client: Any) -> tuple[Any, list[int]]:
+        refused = []
+        for name in ("empty", "unknown"):
+            with pytest.raises(McpError, match="Unknown tool") as caught:
+                await client.call_tool(name, {})
+            refused.append(caught.value.code)
+        return (await client.call_tool("count", {}))["structuredContent"], refused
+
+    assert use(server, task) == ({"result": 0}, [INVALID_PARAMS] * 2)
+    server.remove_tool("empty")
+    server.offer(profile="full")
+    assert listed(server)[-2:] == ["count", "unknown"]
+
+
+def test_a_part_offers_to_the_whole_what_its_profile_offers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    part = made(package(tmp_path, monkeypatch))
+    writing_and_reading(part)
+    whole = Server("whole")
+    whole.mount(part, prefix="books")
+
+    async def task(client: Any) -> list[set[str]]:
+        seen = []
+        for profile in ("read-only", "full"):
+            part.offer(profile=profile)
+            seen.append({tool["name"] for tool in await client.list_tools()} & {"books_count", "books_empty"})
+        return seen
+
+    assert use(whole, task) == [{"books_count"}, {"books_count", "books_empty"}]
 
 
 def test_a_tool_that_was_taken_away_stays_away_in_every_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

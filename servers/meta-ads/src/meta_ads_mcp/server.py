@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,10 +52,5 @@ guides.add_to(server)
 
 
 def main() -> None:
-    """Speak MCP on stdin and stdout, or with --http on a port; in the profile read-only without our own tools that change something."""
-    parser = ArgumentParser(add_help=False)
-    parser.add_argument("--profile", default=os.environ.get("MCPFACTORY_PROFILE"))
-    if parser.parse_known_args()[0].profile == "read-only":  # profiles are of generated tools
-        for function, _ in _WRITES:
-            server.remove_tool(function.__name__)
+    """Speak MCP on stdin and stdout, or with --http on a port."""
     server.run()

@@ -153,7 +153,7 @@ class Dispatcher:
             bucket.admit("calls")
         params = call.params
         name = params.get("name")
-        tool = self._registry.tools.get(name) if type(name) is str else None
+        tool = self._registry.offered_tool(name)
         if tool is None:
             raise McpError(INVALID_PARAMS, f"Unknown tool: {name!r}")
         arguments = params.get("arguments")
@@ -175,7 +175,7 @@ class Dispatcher:
         """
         params = call.params
         name, arguments = params.get("name"), params.get("arguments", {})
-        tool = self._registry.tools.get(name) if type(name) is str else None
+        tool = self._registry.offered_tool(name)
         if tool is None or tool.forwarder is None or type(arguments) is not dict:
             return None
         if tool.task is not None or "task" in params:
@@ -292,7 +292,7 @@ class Dispatcher:
 
     def _list(self, call: Call, channel: ReplyChannel | None = None) -> Json:
         collection, member = _LISTS[call.method]
-        items = {name: item.wire for name, item in getattr(self._registry, collection).items()}
+        items = {name: item.wire for name, item in self._registry.offered(collection).items()}
         if collection == "tools" and self._extensions.catalogue is not None:
             items = self._extensions.catalogue.adapt_listed(items)
         chosen, following = page(items, call.params, self._host.page_size)

@@ -74,7 +74,8 @@ class Mounted:
         """
         own, changed = self.part.registry, set()
         for kind, taken in self._taken.items():
-            for key in [key for key in taken if key not in getattr(own, kind)]:
+            offered = own.offered(kind)
+            for key in [key for key in taken if key not in offered]:
                 self._drop(kind, taken.pop(key))
                 changed.add(_LISTS[kind])
         for kind, inner in self._inner():
@@ -103,7 +104,7 @@ class Mounted:
 
     def _inner(self) -> Iterator[tuple[str, Any]]:
         for kind in _MAKERS:
-            for inner in tuple(getattr(self.part.registry, kind).values()):
+            for inner in tuple(self.part.registry.offered(kind).values()):
                 yield kind, inner
 
     def _offer(self, kind: str, inner: Any, before: _Offered | None) -> _Offered:

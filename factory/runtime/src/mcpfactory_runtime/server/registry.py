@@ -274,6 +274,7 @@ class Registry:
         extensions: identifier of an extension of the protocol → its capability object.
         around: what is around each call of a tool: middleware; None where there is none.
         forwards: whether there are tools with a forwarder.
+        offers: whether clients may know of a tool that is listed here, where a profile leaves some out; None: of all.
     """
 
     def __init__(self) -> None:
@@ -287,6 +288,7 @@ class Registry:
         self.extensions: dict[str, Json] = {}
         self.around: Around | None = None
         self.forwards = False
+        self.offers: Callable[[Tool], bool] | None = None
         self.version = 0
 
     @property
@@ -294,6 +296,18 @@ class Registry:
         """Every tool that can be called, also by way of another one."""
         yield from self.tools.values()
         yield from (row.tool for name, row in self.generated.items() if name not in self.tools)
+
+    def offered(self, collection: str) -> Mapping[str, Any]:
+        """Return what a client may know of: `tools`, `resources`, `templates` or `prompts`, by name or URI."""
+        items: dict[str, Any] = getattr(self, collection)
+        if collection != "tools" or self.offers is None:
+            return items
+        return {name: tool for name, tool in items.items() if self.offers(tool)}
+
+    def offered_tool(self, name: Any) -> Tool | None:
+        """Return a tool that a client may call by its name; None when there is none."""
+        tool = self.tools.get(name) if type(name) is str else None
+        return tool if tool is None or self.offers is None or self.offers(tool) else None
 
     def tool(self, name: str) -> Tool | None:
         """Return a tool by its name, whether it is listed or not; None when there is none."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.registry import GeneratedTool, Registry
+    from mcpfactory_runtime.server.registry import GeneratedTool, Registry, Tool
 
 __all__ = ["DIALECTS", "MODES", "Catalogue", "CatalogueError"]
 
@@ -51,6 +51,7 @@ class Catalogue:
         self._registry = registry
         self._rows = registry.generated
         registry.declares_tools = True
+        registry.offers = self.offers
         self._profiles: dict[str, frozenset[str]] = {}
         self._listed: list[str] = []
         self._search_model: Path | None = None
@@ -154,12 +155,18 @@ class Catalogue:
             for name, wire in wires.items()
         }
 
+    def offers(self, tool: Tool) -> bool:
+        """Whether the profile has a tool of the registry: `read-only` has of the tools that are not generated those that only read, others have all."""
+        return self.profile != _READ_ONLY or tool.name in self._listed or _reads(tool)
+
     def _includes(self, row: GeneratedTool) -> bool:
-        if self.profile == _FULL:
-            return True
         if self.profile in self._profiles:
             return row.tool.name in self._profiles[self.profile]
-        return row.tool.wire.get("annotations", {}).get("readOnlyHint") is True
+        return self.profile == _FULL or _reads(row.tool)
+
+
+def _reads(tool: Tool) -> bool:
+    return tool.wire.get("annotations", {}).get("readOnlyHint") is True
 
 
 def _check_model(folder: Path) -> None:
