@@ -174,7 +174,7 @@ def test_who_waits_is_grouped_by_reason(with_server: Run) -> None:
         assert groups == [("No credits", 2), ("no reason is given", 1)]
         assert [one["name"] for one in found["groups"][0]["longest"]] == ["Jordan Lee", "Ana Ruiz"]
         model.leads = {f"l{number}": lead(f"l{number}", "A", 9, "to_bot") for number in range(250)}
-        model.asked.clear()
+        model.seen.clear()
         many = await told(client, "find_unanswered", most=220, sourceId=SOURCE)
         assert (many["looked_at"], many["total"], many["groups"][0]["leads"]) == (220, 250, 220)
         assert [(body["offset"], body["count"]) for _, _, body in model.asked] == [(0, 100), (100, 100), (200, 20)]

@@ -31,7 +31,10 @@ def ago(hours: float) -> str:
 
 def bot(name: str, title: str, published: bool, sources: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a bot as the API shows it."""
-    version = {"version": "3", "name": None, "published": published, "modifiedAt": "2026-11-01T10:00:00Z"}
+    day = "2026-11-01T10:00:00Z"
+    version = {"version": "3", "name": None, "published": published, "modifiedAt": day, "modifiedBy": "Sam"}
+    sequences = [{"order": 1, "duration": 2, "unit": "hours"}]
+    state = {"id": 1, "name": "Default", "isDefault": True, "sequences": sequences, "repeatFinal": False, "order": 1}
     return {
         "id": name,
         "name": title,
@@ -40,8 +43,19 @@ def bot(name: str, title: str, published: bool, sources: list[dict[str, Any]]) -
         "versions": [version],
         "sources": sources,
         "personaIds": ["per_MARIA"],
+        "favorited": False,
+        "locked": False,
+        "reschedulingEnabled": True,
+        "category": "GHL",
+        "folderId": None,
         "followUpActive": True,
-        "tools": [],
+        "followUpSequences": sequences,
+        "smartFollowUp": False,
+        "followUpRepeat": False,
+        "followUpVarianceMinutes": 15,
+        "followUpExtraPrompt": None,
+        "followUpStates": [{**state, "extraPrompt": None}],
+        "tools": [{"id": "tool_1", "type": "booking", "enabled": True, "options": {}}],
     }
 
 
@@ -54,6 +68,8 @@ def attached(source: str, name: str, enabled: bool) -> dict[str, Any]:
         "key": SECRET,
         "name": name,
         "tags": tags,
+        "tagFilterConfig": {"operator": "and", "groups": []},
+        "flowVariableValues": {},
         "channelList": ["SMS"],
         "personaNameOverride": "Maria",
         "enabled": enabled,
@@ -69,12 +85,40 @@ def lead(name: str, title: str, hours: float, direction: str, why: str | None = 
         "lastMessage": "Are you open on Sunday?",
         "lastMessageTime": ago(hours),
         "lastMessageDirection": direction,
+        "lastMessageBotId": BOT,
         "mostRecentFailureReason": why,
+        "mimicSourceId": None,
+        "starred": False,
+        "unread": True,
+        "wontRespondUntil": None,
         "source": {"id": SOURCE, "name": "Yoga Centre"},
         "tags": ["lead-ad"],
-        "fields": [],
-        "instances": [{"botId": BOT, "botVersion": "3"}],
+        "fields": [{"field": "goal", "name": "Goal", "value": "A trial class", "aiProduced": True}],
+        "instances": [
+            {
+                "botId": BOT,
+                "botVersion": "3",
+                "followUpTimezoneKind": "contact",
+                "followUpTimezone": "Europe/Berlin",
+                "followUpTime": "2026-11-25T09:00:00Z",
+                "isSmartFollowUpTime": False,
+                "scheduleRespondTime": None,
+            }
+        ],
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A request as it arrived, and what it was answered with."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: Any
+    status: int
+    answer: Any
 
 
 @dataclass
@@ -100,20 +144,28 @@ class Model:
         }
     )
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
-    asked: list[tuple[str, str, Any]] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
     credits: bool = True
     answers: bool = True
+
+    @property
+    def asked(self) -> list[tuple[str, str, Any]]:
+        """Method and path of each request, with its body, or else its query."""
+        return [(one.method, one.path, one.query if one.body is None else one.body) for one in self.seen]
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
         raw = await request.body()
         body = json.loads(raw) if raw else None
-        self.asked.append((request.method, request.url.path, body if body is not None else dict(request.query_params)))
-        if request.headers.get("x-cb-key") != KEY:
-            return JSONResponse({"error": "Unauthorized"}, 401)
         parts = request.url.path.strip("/").split("/")
-        found = self._answer(request.method, parts, body or {}, request)
-        return found if isinstance(found, Response) else JSONResponse(found)
+        refused = request.headers.get("x-cb-key") != KEY
+        answer = JSONResponse({"error": "Unauthorized"}, 401) if refused else None
+        answer = answer or self._answer(request.method, parts, body or {}, request)
+        found = answer if isinstance(answer, Response) else JSONResponse(answer)
+        query, headers = dict(request.query_params), dict(request.headers)
+        shown = json.loads(found.body or b"null")
+        self.seen.append(Seen(request.method, request.url.path, query, headers, body, found.status_code, shown))
+        return found
 
     def _answer(self, method: str, parts: list[str], body: dict[str, Any], request: Request) -> Any:
         area = {"bot": self._bots, "lead": self._leads, "botMetric": self._figures}.get(parts[0], self._rest)
@@ -130,6 +182,10 @@ class Model:
                 self.bots[made["id"]] = made
                 return made
             case "GET", [name]:
+                return self.bots[name]
+            case "PUT", [name]:
+                names = {"favorite": "favorited", "rescheduling": "reschedulingEnabled"}
+                self.bots[name] |= {names.get(key, key): value for key, value in body.items()}
                 return self.bots[name]
             case "DELETE", [name]:
                 del self.bots[name]
@@ -152,7 +208,12 @@ class Model:
         match method, parts:
             case "POST", []:
                 name = f"lead_TEST{len(self.asked)}"
-                self.sessions[name] = {"id": name, "lastMessage": None, "lastMessageTime": None, "looks": 0}
+                self.sessions[name] = {
+                    **lead(name, "Test", 0, ""),
+                    "lastMessage": None,
+                    "lastMessageTime": None,
+                    "looks": 0,
+                }
                 return {"leadId": name, "sourceId": "src_TEST"}
             case "GET", []:
                 for one in self.sessions.values():
@@ -222,43 +283,39 @@ class Model:
                 return [{"id": SOURCE, "name": "Yoga Centre", "value": 7}]
             case ["messages"]:
                 said = [
-                    ("from_bot", "You are booked for Monday at 9.", [{"activity": "booked", "data": "Trial class"}]),
-                    ("to_bot", "Monday at 9, please.", []),
-                    ("from_bot", "When would you like to come?", []),
-                    ("to_bot", "Do you have trial classes?", []),
+                    ("outbound", "You are booked for Monday at 9.", [{"activity": "booked", "data": "Trial class"}]),
+                    ("inbound", "Monday at 9, please.", []),
+                    ("outbound", "When would you like to come?", []),
+                    ("inbound", "Do you have trial classes?", []),
                 ]
-                return [
-                    {
-                        "messageId": f"m{number}",
-                        "sourceId": SOURCE,
-                        "leadId": query.get("leadId", "lead_1"),
-                        "botId": BOT,
-                        "channel": "SMS",
-                        "fromBot": direction == "from_bot",
-                        "direction": direction,
-                        "message": text,
-                        "timestamp": ago(number + 1),
-                        "activities": activities,
-                    }
-                    for number, (direction, text, activities) in enumerate(said)
-                ]
+                return [message(number, *one, query.get("leadId", "lead_1")) for number, one in enumerate(said)]
             case ["actions"]:
-                return []
+                ids = {"actionId": "act_1", "leadId": "lead_1", "sourceId": SOURCE, "botId": query.get("botId", BOT)}
+                return [{"timestamp": ago(1), **ids, "nodeId": 3, "frontendNodeId": "n3"}]
         return missing()
 
     def _rest(self, method: str, parts: list[str], body: dict[str, Any], request: Request) -> Any:
         match request.method, request.url.path.strip("/").split("/"):
             case "GET", ["persona"]:
-                return [{"id": "per_MARIA", "personaName": "Maria", "voiceStyles": "warm", "bots": []}]
-            case "GET", ["persona", name]:
-                return {"id": name, "personaName": "Maria", "voiceStyles": "warm", "bots": []}
+                return [persona("per_MARIA")]
+            case "POST", ["persona"]:
+                return {**persona("per_NEW"), **body}
+            case "GET" | "PUT", ["persona", name]:
+                return {**persona(name), **body}
             case "GET", ["agency", "source"]:
                 rows = [source(SOURCE, "Yoga Centre"), source(OTHER, "Dentist")]
                 words = request.query_params.get("query", "").casefold()
                 rows = [one for one in rows if words in one["name"].casefold()]
                 return {"total": len(rows), "results": rows, "page": 0, "pageSize": 20}
-            case "GET", ["agency", "source", name]:
-                return source(name, "Yoga Centre") if name == SOURCE else missing()
+            case "GET" | "PUT", ["agency", "source", name]:
+                known = {key: value for key, value in body.items() if key != "markConversationsAsUnread"}
+                return {**source(name, "Yoga Centre"), **known} if name == SOURCE else missing()
+            case "GET", ["agency", "billing", "usages"]:
+                return [usage()]
+            case "GET", ["agency", "billing", "transactions"]:
+                row = {"id": 7, "status": request.query_params.get("status", "succeeded"), "description": "Refill"}
+                money = {"amount": 5000, "currency": "usd", "receiptUrl": "https://pay.example.com/7"}
+                return [{**row, **money, "createdAt": "2026-11-01T00:00:00Z", "usage": usage()}]
             case "GET", ["agency", "billing", "balance"]:
                 return {"balance": 12.5, "currency": "usd"}
             case "GET", ["library", "files", name]:
@@ -274,15 +331,104 @@ class Model:
 
 def source(name: str, title: str) -> dict[str, Any]:
     """Return a source as the API shows it, with the credentials that it sends along."""
+    attached_bot = {
+        "id": BOT,
+        "botName": "Front desk",
+        "channels": ["SMS"],
+        "enabled": True,
+        "personaNameOverride": None,
+        "tags": [{"name": "lead-ad", "approveDeny": True, "id": "t1"}],
+    }
+    window = {"dayOfWeekUtc": "Monday", "startTimeUtc": "09:00:00", "duration": "08:00:00"}
+    wallet = {
+        "reBilling": False,
+        "autoRefill": True,
+        "topUpAmount": 5000,
+        "refillThreshold": 1000,
+        "currency": "usd",
+        **dict.fromkeys(("responseUnitCostOverride", "storageUnitCostOverride", "userUnitCostOverride")),
+        "stripeCustomerId": SECRET,
+    }
     return {
+        "agencyId": "agency_1",
         "sourceId": name,
         "name": title,
         "category": "GHL",
-        "connected": True,
         "key": SECRET,
         "accessToken": SECRET,
-        "bots": [{"id": BOT, "botName": "Front desk", "channels": ["SMS"], "enabled": True}],
-        "wallet": {"stripeCustomerId": SECRET, "currency": "usd"},
+        "address": None,
+        "connected": True,
+        "autoShutoff": True,
+        "gracefulGoodbye": False,
+        "bots": [attached_bot],
+        "accountsWithAccess": ["acc_1"],
+        "isAvailabilityContactTimezone": True,
+        "respondWindows": [window],
+        "doNotRespondWindows": [{"start": "2026-12-24T00:00:00Z", "end": "2026-12-27T00:00:00Z"}],
+        "summarizeAttachments": True,
+        "respondToReactions": False,
+        "markConversationAsUnread": False,
+        "webhookCallback": None,
+        "wallet": wallet,
+    }
+
+
+def persona(name: str) -> dict[str, Any]:
+    """Return a persona as the API shows it."""
+    day = "2026-11-01T10:00:00Z"
+    return {
+        "id": name,
+        "agencyId": "agency_1",
+        "personaName": "Maria",
+        "description": None,
+        "color": "#336699",
+        "imageUri": None,
+        "voiceStyles": "warm",
+        "howToRespond": None,
+        "typoPercent": 0,
+        "breakupLargeMessagePercent": 50,
+        "responseTime": "Fast",
+        "responseDelay": 5,
+        "modifiedAt": day,
+        "modifiedBy": "Sam",
+        "aiProviderPreferences": [],
+        "folderId": None,
+        "botIds": [BOT],
+        "bots": [{"name": "Front desk", "id": BOT}],
+        "favorited": False,
+        "default": True,
+    }
+
+
+def message(number: int, direction: str, text: str, activities: list[Any], who: str) -> dict[str, Any]:
+    """Return a message of a conversation as the API shows it."""
+    return {
+        "messageId": f"m{number}",
+        "sourceId": SOURCE,
+        "leadId": who,
+        "botId": BOT,
+        "personaId": "per_MARIA",
+        "channel": "SMS",
+        "fromBot": direction == "outbound",
+        "direction": direction,
+        "message": text,
+        "attachments": [],
+        "timestamp": ago(number + 1),
+        "activities": [{**one, "timeData": None} for one in activities],
+    }
+
+
+def usage() -> dict[str, Any]:
+    """Return what was used in a month, and what it cost."""
+    month = {"startTime": "2026-11-01T00:00:00Z", "endTime": "2026-12-01T00:00:00Z"}
+    return {
+        **month,
+        "responses": 120,
+        "libraryBytes": 4096,
+        "users": 3,
+        "responseCost": 240,
+        "libraryCost": 1,
+        "userCost": 0,
     }
 
 

@@ -9,7 +9,7 @@ from mcpfactory_runtime import ToolCall, ToolResult
 
 __all__ = ["without_secrets"]
 
-_SECRET: Final = frozenset({"accessToken", "refreshToken", "key", "stripeCustomerId"})
+_SECRET: Final = frozenset({"accessToken", "authToken", "refreshToken", "key", "stripeCustomerId"})
 _HIDDEN: Final = "(hidden)"
 _IN_TEXT: Final = re.compile(rf'("(?:{"|".join(sorted(_SECRET))})"\s*:\s*)"(?:[^"\\]|\\.)*"?')
 
