@@ -195,6 +195,31 @@ def test_an_html_error_page_is_reduced_to_its_title() -> None:
     assert failure(502, page, "text/html").splitlines()[0] == "GET /books/{id} failed: 502 Bad Gateway: 502 & gone"
 
 
+PAGE = "<!DOCTYPE html><html><head><title>Sign in &amp; go on</title></head><body>Who are you?</body></html>"
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (PAGE, "text/html; charset=utf-8"),
+        (PAGE, "text/plain"),
+        (PAGE, ""),
+        (f"\ufeff\n<!-- {'x' * 500} -->\n{PAGE[15:]}", "text/html"),
+    ],
+)
+def test_a_page_in_the_place_of_json_is_no_answer(content: str, kind: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        read(content, kind)
+    first, hint = str(caught.value).splitlines()
+    assert first == "GET /books/{id} was answered by a page, and not with JSON: 200 OK: Sign in & go on"
+    assert hint.startswith("hint: ")
+
+
+@pytest.mark.parametrize("accept", ["text/html", "text/html, application/json;q=0.9", "application/pdf", ""])
+def test_a_page_that_may_be_the_answer_is_one(accept: str) -> None:
+    assert text(read(PAGE, "text/html", operation=Operation("GET", "/page", accept=accept))) == PAGE
+
+
 def test_an_endless_message_is_cut() -> None:
     assert len(failure(500, json.dumps({"message": "x" * 100_000}))) < 2300
 

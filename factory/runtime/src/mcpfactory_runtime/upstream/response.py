@@ -4,6 +4,7 @@ response                     result
 JSON object                  structured content, and the same as compact JSON text; also under another label (see `_json_in`)
 other JSON                   structured content {"result": value} (an object in every revision), and the value as text
 XML                          where the document says that the answer is XML, as JSON of the same value (`xml_answers`); else text
+an HTML page                 ToolError where JSON was asked for: a login, a proxy or maintenance answers in the API's place
 text, YAML, forms            text, in the charset that the response names
 image/*, audio/*             an image or audio block
 anything else                an embedded resource, or a link to a file that keeps it
@@ -117,7 +118,8 @@ def read_response(
         store_file: where binary content goes that is too large to embed; None refuses it.
 
     Raises:
-        ToolError: for status 300 and above, for a success that says that it is none, and for binary content that is too long.
+        ToolError: for status 300 and above, for a success that says that it is none, for a page in the place of JSON, and for binary
+            content that is too long.
     """
     if status >= 400:
         raise ToolError(_failure_message(status, headers, content, operation, schemes))
@@ -136,6 +138,8 @@ def read_response(
         if value is not _NOT_JSON:
             return _json(value, headers, operation, arguments=arguments or {}, url=url, max_text=max_text)
         return ToolResult([Text(_cut_text(content, headers, cut, max_text, operation))], is_error=cut)
+    if _is_stray_page(content, kind, operation):
+        raise ToolError(_page_message(status, headers, content, operation))
     if _is_text(kind):
         blocks = [_cut_text(content, headers, cut, max_text, operation), *filter(None, [note])]
         return ToolResult([Text(one) for one in blocks])
@@ -373,6 +377,25 @@ def _refusal_message(value: Any, status: int, operation: Operation) -> str:
         return ""
     said = dict(value) if not_ok else {"errors": value["errors"]}
     return _headline("was refused", status, _messages_in(said), operation) + f"\n{compact(value)[:_MAX_MESSAGE]}"
+
+
+_PAGE: Final = re.compile(
+    rb"(\xef\xbb\xbf)?\s*(<!--.{0,1000}?-->\s*)?<(!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL
+)
+
+
+def _is_stray_page(content: bytes, kind: str, operation: Operation) -> bool:
+    """Whether an answer is a whole page of HTML where the API was asked for JSON alone."""
+    asked = [media_type(one) for one in operation.accept.split(",")]
+    return all(map(is_json, asked)) and kind in ("", "text/html", "text/plain") and _PAGE.match(content) is not None
+
+
+def _page_message(status: int, headers: Mapping[str, str], content: bytes, operation: Operation) -> str:
+    said = _api_messages(content, {**headers, "content-type": "text/html"})
+    return (
+        f"{_headline('was answered by a page, and not with JSON', status, said, operation)}\n"
+        "hint: a login, a proxy or maintenance may stand in front of the API; the person who runs the server checks its address."
+    )
 
 
 def _graphql_message(value: dict[str, Any], status: int, operation: Operation) -> str:
