@@ -34,7 +34,7 @@ async def _served(model: Model) -> AsyncIterator[str]:
         await serving
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def with_server() -> Callable[..., Any]:
     """Run a function of a client and the model, with the server between them; options are the client's."""
 

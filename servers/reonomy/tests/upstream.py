@@ -23,7 +23,8 @@ from starlette.routing import Route
 
 ACCESS, SECRET = "access-of-the-tests", "secret-of-the-tests"
 LIMITS = {"search": [(5, 1.0)], "single": [(5, 1.0)], "many": [(2, 1.0), (20, 60.0)]}
-BASIC = ("address_line1", "city", "state", "zip5", "asset_category", "building_area", "year_built")
+PLACE = ("address_line1", "city", "state", "zip5")
+BASIC = (*PLACE, "active", "alternative_addresses", "apn", "asset_category", "bins", "building_area", "year_built")
 OF_TYPE = {
     "basic": BASIC,
     "sales": ("sales_date", "sales_price", "sales"),
@@ -54,6 +55,10 @@ def building(number: int) -> dict[str, Any]:
         "city": "Albany" if number % 3 == 0 else "New York",
         "state": "NY",
         "zip5": "10001",
+        "active": True,
+        "alternative_addresses": [alternative(number)],
+        "apn": f"101-32-{number:03d}.A",
+        "bins": [f"{1000000 + number}"],
         "asset_category": "Office" if number % 2 else "Retail",
         "building_area": area,
         "year_built": 1900 + number,
@@ -69,6 +74,25 @@ def building(number: int) -> dict[str, Any]:
     }
 
 
+def alternative(number: int) -> dict[str, str]:
+    """Return another address of a property, in its parts."""
+    parts = {"house_nbr": str(number), "direction_left": "W", "street": "Side", "mode": "St", "direction_right": ""}
+    return {**parts, "address_line1": f"{number} W Side St", "city": "New York", "state": "NY", "zip5": "10001"}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A request as it arrived, its query with all values of each name; and what it was answered with."""
+
+    method: str
+    path: str
+    query: list[tuple[str, str]]
+    headers: dict[str, str]
+    body: Any
+    status: int
+    answer: Any
+
+
 @dataclass
 class Model:
     """What there is; `refused` counts requests that came too fast."""
@@ -76,17 +100,28 @@ class Model:
     properties: dict[str, dict[str, Any]] = field(
         default_factory=lambda: {one["id"]: one for one in map(building, range(1, 13))}
     )
-    asked: list[tuple[str, str, Any]] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
     refused: int = 0
     billed: int = 0
     _begun: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def asked(self) -> list[tuple[str, str, Any]]:
+        """Method and path of each request below /v2, with its body, or else its query."""
+        return [(one.method, one.path.removeprefix("/v2"), one.body or one.query) for one in self.seen]
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
         raw = await request.body()
         body = json.loads(raw) if raw else {}
+        found = self._answered(request, body)
+        query, headers = list(request.query_params.multi_items()), dict(request.headers)
+        answer = json.loads(found.body or b"null")
+        self.seen.append(Seen(request.method, request.url.path, query, headers, body, found.status_code, answer))
+        return found
+
+    def _answered(self, request: Request, body: dict[str, Any]) -> Response:
         path = request.url.path.removeprefix("/v2")
-        self.asked.append((request.method, path, body or list(request.query_params.multi_items())))
         wanted = base64.b64encode(f"{ACCESS}:{SECRET}".encode()).decode()
         if request.headers.get("authorization") != f"Basic {wanted}":
             return JSONResponse({"error": "AuthorizationException", "message": "Invalid access token"}, 401)
