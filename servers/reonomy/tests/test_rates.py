@@ -36,3 +36,43 @@ def test_all_windows_hold() -> None:
     assert times[40] == 120
     for first, last in zip(times, times[20:], strict=False):
         assert last - first >= 60
+
+
+def test_a_call_counts_from_its_answer() -> None:
+    now = 0.0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    async def work() -> None:
+        nonlocal now
+        pace = Pace((2, 1.0), clock=lambda: now, sleep=sleep)
+        first, second = object(), object()
+        await pace.wait(first)
+        await pace.wait(second)
+        now = 0.75  # the first requests of a process come late
+        pace.ended(first)
+        await pace.wait(object())
+        assert now == 1.0  # the second one is not answered, and counts from its beginning
+        pace.ended(second)
+        await pace.wait(object())
+        assert now == 2.0
+
+    asyncio.run(work())
+
+
+def test_while_nothing_was_answered_what_is_on_its_way_counts_as_of_now_but_not_for_ever() -> None:
+    now = 0.0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    async def work() -> None:
+        pace = Pace((1, 1.0), clock=lambda: now, sleep=sleep)
+        await pace.wait(object())
+        await pace.wait(object())
+        assert now == 10.0
+
+    asyncio.run(work())

@@ -7,13 +7,16 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from mcpfactory_runtime import ToolCall
+from mcpfactory_runtime import ToolCall, ToolResult
 
-__all__ = ["Pace", "keep_pace"]
+__all__ = ["Pace", "keep_pace", "note_end"]
 
 
 class Pace:
     """Lets so many calls begin within each of some windows, in the order in which they came.
+
+    A call counts from when it was answered, if that is known: its request arrived at some time between, late where the first one loads
+    what it needs, and what begins a window after the answer comes a window after the request, too.
 
     Args:
         *windows: pairs of calls and seconds.
@@ -28,27 +31,42 @@ class Pace:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._windows, self._clock, self._sleep = windows, clock, sleep
-        self._begun: deque[float] = deque(maxlen=max(count for count, _ in windows))
+        self._calls: deque[tuple[float, object]] = deque(maxlen=max(count for count, _ in windows))
+        self._answered = False
         self._turn: asyncio.Lock | None = None
 
-    async def wait(self) -> None:
-        """Return when the next call may begin."""
+    async def wait(self, call: object = None) -> None:
+        """Return when this call may begin."""
         if self._turn is None:
             self._turn = asyncio.Lock()
-        now = self._clock or asyncio.get_running_loop().time
+        now = self._now
         async with self._turn:
             while (left := self._left(now())) > 0:
                 await self._sleep(left)
-            self._begun.append(now())
+            self._calls.append((now(), call))
+
+    def ended(self, call: object) -> None:
+        """Note that a call was answered."""
+        self._answered = True
+        for number, (_, one) in enumerate(self._calls):
+            if one is call:
+                self._calls[number] = (self._now(), one)
+
+    def _now(self) -> float:
+        return (self._clock or asyncio.get_running_loop().time)()
 
     def _left(self, now: float) -> float:
         """Return the seconds until every window has room."""
-        begun = list(self._begun)
+        cold = (
+            now - _LOADING if not self._answered else now
+        )  # nothing was answered yet: what is on its way counts as of now
+        begun = sorted(now if call is not None and when > cold else when for when, call in self._calls)
         return max(
             (begun[-count] + seconds - now for count, seconds in self._windows if len(begun) >= count), default=0.0
         )
 
 
+_LOADING: Final = 10.0  # seconds that the first requests of a process may take, or come to nothing
 _MARGIN: Final = 1.3  # the first requests of a second may arrive late, and the next ones at once
 _SEARCHES: Final = Pace((5, _MARGIN))
 _SINGLE: Final = Pace((5, _MARGIN))
@@ -64,4 +82,9 @@ _OF: Final = {
 
 async def keep_pace(call: ToolCall) -> None:
     """Wait until Reonomy takes this call."""
-    await _OF[call.name].wait()
+    await _OF[call.name].wait(call)
+
+
+def note_end(call: ToolCall, _: ToolResult) -> None:
+    """Count the call from here on."""
+    _OF[call.name].ended(call)

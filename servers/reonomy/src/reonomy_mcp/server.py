@@ -8,7 +8,7 @@ from typing import Final
 from mcpfactory_runtime import Server
 
 from . import __version__, properties
-from .rates import keep_pace
+from .rates import keep_pace, note_end
 
 server = Server(
     "reonomy",
@@ -22,6 +22,7 @@ server = Server(
 )
 server.mount_manifest(Path(__file__).parent / "_generated")
 server.before()(keep_pace)
+server.after()(note_end)
 
 _READS: Final = {"readOnlyHint": True, "openWorldHint": True}
 
