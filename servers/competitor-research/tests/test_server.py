@@ -127,6 +127,43 @@ def test_a_feed_is_found_by_the_page_that_names_it(tools: Tools, acme: Site) -> 
     assert "names none" in tools.error("read_feed", url=f"{acme.url}/about")
 
 
+@pytest.mark.parametrize("tool", ["read_feed", "list_site_pages"])
+@pytest.mark.parametrize("day", ["next week", "2026-13-01", "2026", "31 Feb 2026"])
+def test_a_day_that_is_none_is_refused(tools: Tools, acme: Site, tool: str, day: str) -> None:
+    name = {"read_feed": "since", "list_site_pages": "modified_since"}[tool]
+    assert f"{name} is '{day}', which is no day" in tools.error(tool, url=f"{acme.url}/feed.xml", **{name: day})
+
+
+def test_entries_without_a_date_that_can_be_read_are_counted_and_not_new(tools: Tools, acme: Site) -> None:
+    acme.pages["/feed.xml"] = Answer(upstream.FEED.replace("Tue, 01 Sep 2026 09:00:00 GMT", "31 Feb 2026"))
+    found = tools("read_feed", url=f"{acme.url}/feed.xml", since="2026-10-01")
+    assert ([entry["title"] for entry in found["entries"]], found["undated"]) == (["Phone support is here"], 1)
+    assert len(tools("read_feed", url=f"{acme.url}/feed.xml")["entries"]) == 2
+
+
+def test_a_page_or_feed_that_is_too_large_is_said_to_be_cut(
+    tools: Tools, acme: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMPETITOR_RESEARCH_MAX_BYTES", "2000")
+    acme.pages["/long"] = Answer("<h1>Prices</h1>" + "<p>$9 each</p>" * 1000)
+    acme.pages["/feed.xml"] = Answer(upstream.FEED.replace("</channel>", "<item/>" * 1000 + "</channel>"))
+    for tool in ("read_page", "inspect_page", "find_prices"):
+        assert tools(tool, url=f"{acme.url}/long")["cut"] is True
+        assert tools(tool, url=f"{acme.url}/about")["cut"] is False
+    assert "too large" in tools.error("read_feed", url=f"{acme.url}/feed.xml")
+    assert "too large" in tools("profile_competitor", url=f"{acme.url}/long", pages=0)["pages"][0]["problem"]
+    tools("watch_competitor", competitor="Acme", url=f"{acme.url}/long", pages=0)
+    assert "too large" in tools("check_changes")["problems"][0]
+
+
+@pytest.mark.parametrize("source", ["<div>" * 60_000 + "end", "<" * 2_900_000, "<a x=" * 500_000 + ">"])
+def test_a_source_that_takes_too_long_ends_with_an_error(
+    tools: Tools, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    monkeypatch.setenv("COMPETITOR_RESEARCH_TIMEOUT", "0.1")
+    assert "more than 0.1 seconds" in tools.error("read_html", html=source)
+
+
 def test_what_robots_txt_says(tools: Tools, acme: Site) -> None:
     found = tools("check_robots", url=f"{acme.url}/admin/x")
     assert (found["allowed"], found["rule"], found["group"]) == (False, "Disallow: /admin/", "everyone")
@@ -221,7 +258,9 @@ def test_history_is_deleted_only_with_consent(tools: Tools, acme: Site) -> None:
 
     assert "confirm=true" in tools.calls(stop)[0]["content"][0]["text"]
     for action, delete in (("decline", False), ("cancel", False), ("accept", False)):
-        assert tools.calls(stop, **answering(action, delete))[0]["isError"], action
+        for confirm in (False, True):  # what the person says counts more than what a model says of them
+            call = (stop[0], {**stop[1], "confirm": confirm})
+            assert tools.calls(call, **answering(action, delete))[0].get("isError"), (action, confirm)
     assert len(tools("list_watched")["pages"]) == 1
     assert not tools.calls(stop, **answering("accept", True))[0].get("isError")
     assert tools("list_watched") == {"pages": [], "note": "Nothing is watched."}

@@ -25,6 +25,7 @@ _NOISE: Final = re.compile(
     re.IGNORECASE,
 )
 _MOST_LINES: Final = 400  # of a section in a snapshot
+_LONGEST: Final = 5_000  # characters of a line
 _SHOWN: Final = 12  # lines of a change
 
 Kind = Literal["price", "title", "description", "section", "technology"]
@@ -43,7 +44,8 @@ class Change(BaseModel):
 def snapshot(page: Page) -> dict[str, Any]:
     """Return what is kept of a page."""
     sections = [
-        {"heading": one.heading, "level": one.level, "lines": one.lines[:_MOST_LINES]} for one in page.sections[:300]
+        {"heading": one.heading, "level": one.level, "lines": [line[:_LONGEST] for line in one.lines[:_MOST_LINES]]}
+        for one in page.sections[:300]
     ]
     return {
         "title": page.metadata.title,

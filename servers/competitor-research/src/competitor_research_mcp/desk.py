@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from mcpfactory_runtime import Context, ToolError
 
+from .limits import TooMuchError, at_most
 from .page import Page, decoded, read_page
 from .settings import Settings
 from .store import Store
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Desk", "desk_of"]
 
+Args = ParamSpec("Args")
+Result = TypeVar("Result")
 _HTML = ("text/html", "application/xhtml+xml", "")
 
 
@@ -67,7 +70,30 @@ class Desk:
                 f"{answer.url} is {kind.partition(';')[0] or 'no text'}, no web page.\n"
                 "hint: read_feed reads feeds, list_site_pages reads sitemaps; other files are not read"
             )
-        return await asyncio.to_thread(read_page, decoded(answer.body, kind), answer.url, answer.headers)
+        page = await self.reading(answer.url, read_page, decoded(answer.body, kind), answer.url, answer.headers)
+        page.cut = answer.cut
+        return page
+
+    async def reading(
+        self, what: str, function: Callable[Args, Result], *args: Args.args, **options: Args.kwargs
+    ) -> Result:
+        """Return what a function reads, computed beside the event loop, so long as it may take.
+
+        Raises:
+            ToolError: it takes longer than one answer may take.
+        """
+
+        def limited() -> Result:
+            with at_most(self.settings.timeout):
+                return function(*args, **options)
+
+        try:
+            return await asyncio.to_thread(limited)
+        except TooMuchError:
+            raise ToolError(
+                f"{what} takes more than {self.settings.timeout:g} seconds to read: its markup is unusual.\n"
+                "hint: use another page of the site; COMPETITOR_RESEARCH_TIMEOUT allows more"
+            ) from None
 
     async def aclose(self) -> None:
         """Close connections and database."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 from urllib.parse import urljoin
@@ -15,12 +16,13 @@ from .metadata import complete
 from .text import clean
 from .xml import XmlError, children, name_of, parse_xml, text_at
 
-__all__ = ["KINDS", "Entry", "NewsFeed", "base_of", "items_of", "link_of", "read_feed"]
+__all__ = ["KINDS", "Entry", "NewsFeed", "base_of", "day_of", "iso_date", "items_of", "link_of", "read_feed"]
 
 KINDS: Final = ("rss", "rdf", "feed")
 _MOST: Final = 500
 _BASE: Final = "{http://www.w3.org/XML/1998/namespace}base"
 _SUMMARY: Final = 400
+_PART: Final = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
 
 
 class Entry(BaseModel):
@@ -53,7 +55,7 @@ def read_feed(data: bytes, url: str) -> NewsFeed:
     channel = next(children(root, "channel"), root)
     base = base_of(root, url)
     entries = [_entry(item, base) for item in items_of(root)[:_MOST]]
-    if all(entry.published for entry in entries):
+    if all(day_of(entry.published) for entry in entries):
         entries.sort(key=lambda entry: entry.published, reverse=True)
     return NewsFeed(title=clean(text_at(channel, "title"))[:300], entries=entries)
 
@@ -84,6 +86,15 @@ def iso_date(text: str) -> str:
         except OverflowError:
             continue
     return clean(text)[:40]
+
+
+def day_of(text: str) -> str:
+    """Return the day of a date, as 2026-01-31, or the month or year where it has no more; "" where nobody can read it."""
+    found = iso_date(text)[:10]
+    try:
+        return date.fromisoformat(found).isoformat()
+    except ValueError:
+        return found if _PART.fullmatch(found) else ""
 
 
 def _entry(item: XmlElement, url: str) -> Entry:

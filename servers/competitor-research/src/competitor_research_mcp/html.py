@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Final
 
+from .limits import go_on
+
 __all__ = ["Element", "parse_html"]
 
 _VOID: Final = frozenset(
@@ -49,6 +51,7 @@ _ENDS: Final[dict[str, tuple[frozenset[str], frozenset[str]]]] = {
     "body": (frozenset({"head"}), frozenset({"html"})),
 }
 _DEEPEST: Final = 200
+_PIECE: Final = 50_000  # characters
 
 
 class Element:
@@ -69,6 +72,7 @@ class Element:
         """Yield this element and all below it, in the order of the document."""
         waiting = [self]
         while waiting:
+            go_on()
             element = waiting.pop()
             yield element
             waiting += [child for child in reversed(element.children) if isinstance(child, Element)]
@@ -100,6 +104,7 @@ class Element:
         parts: list[str] = []
         waiting: list[Element | str] = [self]
         while waiting:
+            go_on()
             node = waiting.pop()
             if isinstance(node, str):
                 parts.append(node)
@@ -115,7 +120,9 @@ def parse_html(source: str) -> Element:
     builder = _TreeBuilder()
     end = source.rfind(">") + 1
     # Behind the last ">" there are no tags; the parser of some Pythons looks for their ends anew at each "<".
-    builder.feed(source[:end] + source[end:].replace("<", "&lt;"))
+    text = source[:end] + source[end:].replace("<", "&lt;")
+    for begin in range(0, len(text), _PIECE):  # a call of the parser lets nothing else go on, so each gets little
+        builder.feed(text[begin : begin + _PIECE])
     builder.close()
     return builder.root
 
@@ -125,6 +132,10 @@ class _TreeBuilder(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.root = Element("#document")
         self._open = [self.root]
+
+    def parse_starttag(self, i: int) -> int:
+        go_on()
+        return super().parse_starttag(i)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._end_implied(tag)
@@ -148,6 +159,7 @@ class _TreeBuilder(HTMLParser):
                 return  # an end tag within a table does not close what is around it
 
     def handle_data(self, data: str) -> None:
+        go_on()
         self._open[-1].children.append(data)
 
     def _end_implied(self, tag: str) -> None:

@@ -35,6 +35,7 @@ class Page:
     tables: list[PlanTable]
     prices: list[Price]
     technology: list[Technology] = field(default_factory=list)
+    cut: bool = False  # what follows was not read, as the page is too large
 
     @property
     def links(self) -> list[Link]:

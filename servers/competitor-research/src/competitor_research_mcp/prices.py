@@ -13,43 +13,42 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, Field
 
+from .amounts import AFTER, AMOUNT, BEFORE, currency_of, read_amount
 from .html import Element
 from .structured import Offer, StructuredData
-from .text import Section, clean, is_hidden
+from .text import Section, clean, is_hidden, visible_text
 
 __all__ = ["PlanTable", "Price", "find_plan_tables", "find_prices", "parse_prices"]
 
-_SYMBOLS: Final = {
-    "€": "EUR",
-    "£": "GBP",
-    "¥": "JPY",
-    "₹": "INR",
-    "₩": "KRW",
-    "₽": "RUB",
-    "₺": "TRY",
-    "₪": "ILS",
-    "zł": "PLN",
-    "R$": "BRL",
-} | {
-    "US$": "USD",
-    "C$": "CAD",
-    "CA$": "CAD",
-    "A$": "AUD",
-    "AU$": "AUD",
-    "NZ$": "NZD",
-    "HK$": "HKD",
-    "S$": "SGD",
-    "$": "$",
-    "CHF": "CHF",
-}
-_CODES: Final = "USD|EUR|GBP|JPY|CHF|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|INR|BRL|MXN|SGD|HKD|KRW|ZAR|TRY|ILS|CNY|AED"
-_SYMBOL: Final = "|".join(map(re.escape, _SYMBOLS))
-_AMOUNT: Final = (
-    r"0[.,]\d{3,6}(?!\d)|\d{1,3}(?:[.,\u00a0\u202f' ]\d{3})+(?:[.,]\d{1,2})?(?!\d)|\d{1,9}(?:[.,]\d{1,2})?(?!\d)"
-)
+_TIMES: Final = {"k": 1e3, "tsd": 1e3, "lakh": 1e5, "lac": 1e5, "crore": 1e7}
+_DASH: Final = "[-–—]"
+_MANY: Final = r"(?:\s?(?P<{}>[kK]|Tsd\.|lakh|lac|crore)(?!\w))?"
+_ENDED: Final = rf"(?:[.,]{_DASH}{{1,2}})?"  # 1.299,-
 _PRICE: Final = re.compile(
-    rf"(?<![\w$€£.,])(?:(?P<before>{_SYMBOL}|\b(?:{_CODES})\b)\s?(?P<first>{_AMOUNT})|(?P<second>{_AMOUNT})\s?(?P<after>€|£|zł|kr\b|\b(?:{_CODES})\b))"
+    rf"(?<![\w$€£.,])(?:(?P<before>{BEFORE})\s?(?P<first>{AMOUNT}){_ENDED}{_MANY.format('many')}"
+    rf"(?P<range>(?:\s?{_DASH}\s?(?:{BEFORE})\s?|\s(?:to|bis)\s(?:(?:{BEFORE})\s?)?|{_DASH})(?P<high>{AMOUNT})(?!\s?%))?"
+    rf"|(?:(?P<low>{AMOUNT})(?:\s?{_DASH}\s?|\s(?:to|bis|and|und|à)\s))?(?P<second>{AMOUNT}){_ENDED}{_MANY.format('much')}\s?(?P<after>{AFTER}))"
 )
+# What stands around an amount that is no price: what one saves, gets or has to spend, what investors gave, what it cost before.
+_NONE_BEFORE: Final = re.compile(
+    r"\b(?:sav(?:e|es|ing|ings)|sparen?(?: sie)?|spend|rais(?:ed|ing)|valued at|valuation of|over|above|under|below|worth|get|win|earn"
+    r"|(?:minimum|discount|credit|orders?|rabatt)(?: of| von)?)(?:\s(?:up to|bis zu|about|more than))?\s*$",
+    re.IGNORECASE,
+)
+_NONE_AFTER: Final = re.compile(
+    r"\s?(?:(?:[mMbB]n?|mill?ion|billion|trillion|mio|mrd)\b"
+    r"|(?:off|raised|saved|less|cheaper|günstiger|gespart)\b"
+    r"|(?:in |of )?(?:(?!per|an?|each|for|every|pro|\d)\w+ ){0,2}(?:discount|rabatt|credits?|funding|revenue|savings?|cash ?back|valuation|coupon|gutschein)\b)",
+    re.IGNORECASE,
+)
+_FORMER: Final = re.compile(
+    r"\b(?:was|were|formerly|instead of|statt|original(?:ly)? price|originally|regular price|regularly|vorher|bisher|früher)"
+    r"(?: was| is)?:?\s*$",
+    re.IGNORECASE,
+)
+_LISTED: Final = re.compile(r"\b(?:uvp|rrp|msrp|list price):?\s*$", re.IGNORECASE)  # former where another price follows
+_ALONE: Final = re.compile(BEFORE)
+_STRUCK: Final = re.compile(r"~~(.+?)~~")
 _PERIODS: Final = (
     (
         re.compile(
@@ -86,6 +85,7 @@ _PRICE_ROW: Final = re.compile(
 _TABLE_ROW: Final = re.compile(r"^\| .* \|$")
 _MOST: Final = 200
 _MOST_TABLES: Final = 50
+_LONGEST: Final = 5_000  # characters of a line that are searched
 _AROUND: Final = 80  # characters behind an amount that say what it is paid for
 
 Source = Literal["json", "table", "text"]
@@ -97,6 +97,9 @@ class Price(BaseModel):
     plan: str = Field(default="", description="the product, plan or heading that it stands below")
     amount: float | None = Field(default=None, description="null where the page says that the price is on request")
     highest: float | None = Field(default=None, description="of a range; `amount` is then the lowest")
+    former: float | None = Field(
+        default=None, description="what it cost before, where the page strikes that out or says so"
+    )
     currency: str = Field(default="", description="ISO 4217 code, or the symbol where the page does not say more")
     period: str = Field(default="", description="month, year, once …; empty when the page does not say")
     unit: str = Field(default="", description="user, seat …")
@@ -131,40 +134,71 @@ def find_prices(sections: list[Section], data: StructuredData, tables: list[Plan
     return list(seen.values())[:_MOST]
 
 
-def parse_prices(text: str, dollar: str = "$") -> list[Price]:
+def parse_prices(text: str, dollar: str = "$", within: int = 0) -> list[Price]:
     """Return the prices in a line of text.
 
     Args:
         text: the line.
         dollar: the currency that a `$` alone stands for.
+        within: where prices have to begin: before this character; 0 for anywhere.
     """
-    matches = list(_PRICE.finditer(text))
-    found = []
+    text = text[:_LONGEST]
+    struck = [match.span() for match in _STRUCK.finditer(text)]
+    matches = list(_PRICE.finditer(_STRUCK.sub(lambda match: f"  {match[1]}  ", text)))
+    found: list[Price] = []
+    former: float | None = None
     for number, match in enumerate(matches):
-        end = matches[number + 1].start() if number + 1 < len(matches) else len(text)
-        tail = text[match.end() : min(end, match.end() + _AROUND)]
-        symbol = match["before"] or match["after"]
-        currency = dollar if symbol == "$" else "kr" if symbol == "kr" else _SYMBOLS.get(symbol, symbol)
-        unit, billed = _UNIT.search(tail), _BILLED.search(tail)
-        plain = _BILLED.sub(" ", tail)
-        found.append(
-            Price(
-                amount=_amount(match["first"] or match["second"]),
-                currency=currency,
-                period=next((name for pattern, name in _PERIODS if pattern.search(plain)), ""),
-                unit=unit[1].lower() if unit else "",
-                billed=billed[1].lower() if billed else "",
-                text=clean(text[max(match.start() - 20, 0) : match.end() + len(tail)])[:160],
-            )
-        )
+        amount, highest, end = _amounts(match)
+        around = text[max(match.start() - 40, 0) : match.start()]
+        last = number + 1 == len(matches)
+        past = any(begin <= match.start() < stop for begin, stop in struck) or _FORMER.search(around)
+        if past or (_LISTED.search(around) and not last):
+            former = amount
+            continue
+        if _NONE_BEFORE.search(around) or _NONE_AFTER.match(text, end, within or len(text)):
+            continue
+        if within and match.start() >= within:
+            break
+        following = len(text) if last else matches[number + 1].start()
+        tail = text[end : min(following, end + _AROUND)]
+        price = _price(tail, currency_of(match["before"] or match["after"]), dollar)
+        price.amount, price.highest, price.former, former = amount, highest, former, None
+        price.text = clean(text[max(match.start() - 20, 0) : end + len(tail)])[:160]
+        found.append(price)
+    if former is not None and found and found[-1].former is None:
+        found[-1].former = former  # $79, was $99
     return found
+
+
+def _amounts(match: re.Match[str]) -> tuple[float, float | None, int]:
+    """Return the amount, the highest one of a range, and where the words behind them begin."""
+    many = (match["many"] or match["much"] or "").lower().rstrip(".")
+    times = _TIMES.get(many, 1)
+    first, last = (match["first"], match["high"]) if match["before"] else (match["low"], match["second"])
+    low, high = (read_amount(one) * times if one else None for one in (first, last))
+    if low is not None and high is not None and low < high:
+        return low, high, match.end()
+    if match["before"]:
+        return low or 0.0, None, match.start("range") if match["range"] else match.end()
+    return high or 0.0, None, match.end()
+
+
+def _price(tail: str, currency: str, dollar: str) -> Price:
+    unit, billed = _UNIT.search(tail), _BILLED.search(tail)
+    plain = _BILLED.sub(" ", tail)
+    return Price(
+        currency=dollar if currency == "$" else currency,
+        period=next((name for pattern, name in _PERIODS if pattern.search(plain)), ""),
+        unit=unit[1].lower() if unit else "",
+        billed=billed[1].lower() if billed else "",
+    )
 
 
 def find_plan_tables(root: Element) -> list[PlanTable]:
     """Return the tables of a page that compare plans: a first row with two or more names, and rows of the same width."""
     found = []
     for table in islice(root.find_all("table"), _MOST_TABLES):
-        rows = [[clean(cell.text())[:120] for cell in row if not is_hidden(cell)] for row in table.rows()]
+        rows = [[clean(visible_text(cell))[:120] for cell in row if not is_hidden(cell)] for row in table.rows()]
         rows = [row for row in rows if any(row)]
         if len(rows) < 2 or not 3 <= len(rows[0]) <= 12:
             continue
@@ -172,16 +206,6 @@ def find_plan_tables(root: Element) -> list[PlanTable]:
         if even and all(rows[0][1:]):
             found.append(PlanTable(plans=rows[0][1:], rows=even[:100]))
     return found[:10]
-
-
-def _amount(text: str) -> float:
-    """Return the number of an amount, whichever of `.` and `,` stands for decimals."""
-    text = re.sub(r"[\u00a0\u202f' ]", "", text)
-    whole, mark, rest = text, "", ""
-    last = max(text.rfind("."), text.rfind(","))
-    if last >= 0 and (len(text) - last - 1 in (1, 2) or text[:last] == "0"):
-        whole, mark, rest = text[:last], ".", text[last + 1 :]
-    return float(re.sub(r"[.,]", "", whole) + mark + rest)
 
 
 def _offers_of(data: StructuredData) -> list[Offer]:
@@ -207,7 +231,7 @@ def _of_tables(tables: list[PlanTable], dollar: str) -> Iterator[Price]:
     for table in tables:
         for row in table.rows:
             for plan, cell in zip(table.plans, row[1:], strict=True):
-                for price in parse_prices(f"{cell} {row[0]}" if _PRICE.search(cell) else "", dollar):
+                for price in parse_prices(f"{cell} {row[0]}", dollar, len(cell) + 1):
                     whole = plan if _PRICE_ROW.search(row[0]) or not row[0] else f"{plan} – {row[0]}"
                     yield price.model_copy(update={"plan": whole, "source": "table", "text": f"{row[0]}: {cell}"})
 
@@ -219,14 +243,13 @@ def _of_sections(sections: list[Section], dollar: str) -> Iterator[Price]:
         for number, line in enumerate(lines):
             following = lines[number + 1] if number + 1 < len(lines) and len(line) < 30 else ""
             following = "" if _PRICE.search(following) else f" {following[:60]}"
-            prices = [price for price in parse_prices(line + following, dollar) if price.text]
-            prices = prices[: len(list(_PRICE.finditer(line)))]
+            prices = parse_prices(line + following, dollar, len(line) + 1)
             found = found or bool(prices)
             yield from (price.model_copy(update={"plan": section.heading}) for price in prices)
             if not prices and _FREE.match(line.removeprefix("- ")):
                 found = True
                 yield Price(plan=section.heading, amount=0.0, text=line)
-        words = _REQUEST.search(" ".join(lines[:6]))
+        words = _REQUEST.search(" ".join(lines[:6])[:_LONGEST])
         if words and not found and section.heading and len(lines) <= 20:
             yield Price(plan=section.heading, text=words[0])
 
@@ -235,6 +258,6 @@ def _joined(lines: list[str]) -> list[str]:
     """Return lines with a currency that stands alone put before the amount of the next one, as large figures are often set."""
     found: list[str] = []
     for line in lines:
-        alone = found and found[-1] in _SYMBOLS and line[:1].isdigit()
+        alone = found and len(found[-1]) < 5 and _ALONE.fullmatch(found[-1]) and line[:1].isdigit()
         found[-1:] = [found[-1] + line] if alone else [*found[-1:], line]
     return found

@@ -11,6 +11,7 @@ from urllib.parse import urljoin
 
 from pydantic import BaseModel, Field
 
+from .amounts import read_money
 from .html import Element
 from .text import clean
 
@@ -217,12 +218,12 @@ def _offer(item: Item) -> Offer:
     crossed = [one for one in specifications if _text(one.get("priceType")).endswith(_CROSSED_OUT)]
     specification = next((one for one in specifications if one not in crossed), {})
     price = next((item[key] for key in ("price", "lowPrice") if key in item), specification.get("price"))
+    amount, symbol = read_money(_text(price))
     return Offer(
         name=_text(item.get("name")),
-        price=_number(price),
+        price=amount,
         highest_price=_number(item.get("highPrice")),
-        currency=(_text(item.get("priceCurrency")) or _text(specification.get("priceCurrency"))).upper()[:8]
-        or _symbol(price),
+        currency=(_text(item.get("priceCurrency")) or _text(specification.get("priceCurrency"))).upper()[:8] or symbol,
         period=_period(specification),
         availability=_text(item.get("availability")).rpartition("/")[2],
         valid_until=_text(item.get("priceValidUntil")),
@@ -236,7 +237,6 @@ _CROSSED_OUT: Final = (
     "SRP",
     "MSRP",
 )  # schema.org/PriceTypeEnumeration: not what one pays
-_SYMBOLS: Final = "$€£¥"
 _UNITS: Final = {"MON": "month", "ANN": "year", "DAY": "day", "WEE": "week", "HUR": "hour"}  # UN/CEFACT common codes
 _DURATIONS: Final = {
     "P1M": "month",
@@ -297,25 +297,8 @@ def _name(value: Any) -> str:
     return _text(value)
 
 
-def _symbol(value: Any) -> str:
-    """Return the symbol that a price is written with, where no currency is named."""
-    return next((sign for sign in _SYMBOLS if sign in _text(value)), "")
-
-
 def _number(value: Any) -> float | None:
-    """Return a number, without the symbol of a currency; a comma stands for decimals where one or two digits follow it, else for thousands."""
-    text = _text(value).strip(_SYMBOLS + " ")
-    whole, comma, rest = text.rpartition(",")
-    text = (
-        f"{whole}.{rest}"
-        if comma and "." not in text and "," not in whole and len(rest) <= 2
-        else text.replace(",", "")
-    )
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if 0 <= number < 1e12 else None
+    return read_money(_text(value))[0]
 
 
 def _whole(value: Any) -> int | None:

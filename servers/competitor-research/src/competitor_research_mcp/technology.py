@@ -13,6 +13,7 @@ from .text import clean
 
 __all__ = ["Technology", "find_technology"]
 
+_LONGEST: Final = 2_000  # characters of an address or a header that are searched
 Place = Literal["header", "script", "meta", "markup"]
 
 
@@ -102,7 +103,7 @@ def find_technology(root: Element, headers: Mapping[str, str]) -> list[Technolog
     found: dict[str, Technology] = {}
     for name, kind, place, where, pattern in _COMPILED:
         for key, value in values[place] if name not in found else ():
-            if key == where and pattern.search(value):
+            if key == where and pattern.search(value[:_LONGEST]):
                 shown = clean(value)[:100]
                 evidence = f"{place} {key}: {shown}" if key else f"{place} {shown}"
                 found[name] = Technology(name=name, kind=kind, evidence=evidence)

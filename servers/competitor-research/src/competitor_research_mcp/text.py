@@ -13,8 +13,9 @@ from typing import Final
 from urllib.parse import urljoin
 
 from .html import Element
+from .limits import go_on
 
-__all__ = ["Section", "clean", "is_hidden", "readable", "to_markdown"]
+__all__ = ["Section", "clean", "is_hidden", "readable", "to_markdown", "visible_text"]
 
 _NEVER: Final = frozenset(
     {
@@ -59,6 +60,7 @@ _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _HIDDEN_STYLE: Final = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])|opacity\s*:\s*0(?![.\d])", re.IGNORECASE
 )
+_LONGEST: Final = 20_000  # characters of a style
 _FEW: Final = 200  # characters; with less than that in what calls itself the main part, the whole page is read
 
 
@@ -73,10 +75,15 @@ class Section:
 
 def clean(text: str) -> str:
     """Return a text without invisible and control characters, white space joined to single spaces."""
-    kept = "".join(
+    kept = "".join(_seen(text[begin : begin + _LONGEST]) for begin in range(0, len(text), _LONGEST))
+    return " ".join(kept.split())
+
+
+def _seen(text: str) -> str:
+    go_on()
+    return "".join(
         char if unicodedata.category(char) not in _UNSEEN else (" " if char in "\t\n\r" else "") for char in text
     )
-    return " ".join(kept.split())
 
 
 _UNSEEN: Final = frozenset({"Cf", "Cc", "Cs", "Co", "Cn"})
@@ -121,8 +128,22 @@ def is_hidden(element: Element) -> bool:
     return (
         "hidden" in attributes
         or element.get("aria-hidden").lower() == "true"
-        or bool(_HIDDEN_STYLE.search(attributes.get("style", "")))
+        or bool(_HIDDEN_STYLE.search(attributes.get("style", "")[:_LONGEST]))
     )
+
+
+def _is_struck(element: Element) -> bool:
+    return element.tag in ("del", "s", "strike") or "line-through" in element.attributes.get("style", "").lower()
+
+
+def _strike(text: str) -> str:
+    """Return a text that the page strikes out as Markdown says it."""
+    words = text.strip()
+    return text.replace(words, f"~~{words}~~", 1) if words else text
+
+
+def _joined(parts: list[str]) -> str:
+    return clean("".join(parts).replace("~~~~", ""))
 
 
 class _Writer:
@@ -132,6 +153,7 @@ class _Writer:
         self._sections = [Section()]
         self._line: list[str] = []
         self._prefix = ""
+        self._struck = 0
 
     def sections(self, root: Element) -> list[Section]:
         self._visit(root, top=True)
@@ -140,12 +162,13 @@ class _Writer:
 
     def _visit(self, node: Element | str, *, top: bool = False) -> None:
         if isinstance(node, str):
-            self._line.append(node)
+            go_on()
+            self._line.append(_strike(node) if self._struck else node)
         elif node.tag in _NEVER or is_hidden(node) or (not top and _is_around(node)):
             return
         elif node.tag in _HEADINGS:
             self._end_line()
-            if heading := clean(_visible_text(node)):
+            if heading := clean(visible_text(node)):
                 self._sections.append(Section(heading, _HEADINGS[node.tag]))
         elif node.tag == "table":
             self._end_line()
@@ -166,8 +189,10 @@ class _Writer:
         if node.tag == "img" and (words := clean(node.get("alt"))):
             self._line.append(f" {words} ")
         begun = len(self._line)
+        self._struck += _is_struck(node)
         for child in node.children:
             self._visit(child)
+        self._struck -= _is_struck(node)
         if node.tag == "a" and self._links and node.get("href") and not breaks:
             words = clean("".join(self._line[begun:]))
             del self._line[begun:]
@@ -176,7 +201,7 @@ class _Writer:
             self._end_line()
 
     def _end_line(self) -> None:
-        if text := clean("".join(self._line)):
+        if text := _joined(self._line):
             self._sections[-1].lines.append(self._prefix + text)
             self._prefix = ""
         self._line = []
@@ -195,22 +220,23 @@ def _link(words: str, target: str, url: str) -> str:
 
 
 def _row(row: list[Element]) -> str:
-    cells = [clean(_visible_text(cell)).replace("|", "/") for cell in row if not is_hidden(cell)]
+    cells = [clean(visible_text(cell)).replace("|", "/") for cell in row if not is_hidden(cell)]
     return f"| {' | '.join(cells)} |" if any(cells) else ""
 
 
-def _visible_text(element: Element) -> str:
+def visible_text(element: Element) -> str:
     """Return the text of an element without what is hidden in it; an image is its alternative text."""
     parts: list[str] = []
-    waiting: list[Element | str] = [element]
+    waiting: list[tuple[Element | str, bool]] = [(element, False)]
     while waiting:
-        node = waiting.pop()
+        node, struck = waiting.pop()
         if isinstance(node, str):
-            parts.append(node)
+            parts.append(_strike(node) if struck else node)
         elif node.tag not in _NEVER and not is_hidden(node):
+            go_on()
             parts.append(f" {node.get('alt')} " if node.tag == "img" else " " if node.tag in _BREAKS else "")
-            waiting += reversed(node.children)
-    return "".join(parts)
+            waiting += [(child, struck or _is_struck(node)) for child in reversed(node.children)]
+    return "".join(parts).replace("~~~~", "")
 
 
 def _raw(element: Element) -> str:

@@ -13,8 +13,9 @@ from ..page import Page
 from ..profile import KeyPage, PageKind, Profile, combine, key_pages
 from ..report import compare_table
 
-__all__ = ["TOOLS", "Homepage", "find_profile"]
+__all__ = ["TOOLS", "TOO_LARGE", "Homepage", "find_profile"]
 
+TOO_LARGE: Final = "It is too large: only its beginning was read."
 Homepage = Annotated[
     str, Field(description="address of the company's site", examples=["https://example.com"], max_length=2000)
 ]
@@ -87,14 +88,17 @@ async def find_profile(
         ToolError: the home page cannot be read.
     """
     home = await desk.page(url)
-    found = key_pages(links_of(home.root, home.url), home.url)
+    found = await desk.reading(home.url, lambda: key_pages(links_of(home.root, home.url), home.url))
     wanted = [page for kind in _WORTH for page in found if page.kind == kind and page.url != home.url][:most]
     read: list[tuple[KeyPage, Page]] = [(KeyPage(kind="home", url=home.url, title=home.metadata.title), home)]
+    read[0][0].problem = TOO_LARGE if home.cut else ""
     for number, page in enumerate(wanted):
         if ctx is not None:
             await ctx.report_progress(number, len(wanted), page.url)
         try:
-            read.append((page, await desk.page(page.url)))
+            one = await desk.page(page.url)
+            page.problem = TOO_LARGE if one.cut else ""
+            read.append((page, one))
         except ToolError as error:
             page.problem = str(error).splitlines()[0]
     profile = combine(home, [page for _, page in read[1:]], [read[0][0], *found])

@@ -11,7 +11,7 @@ from mcpfactory_runtime import Context, ToolError
 from pydantic import BaseModel, Field
 
 from ..desk import Desk, desk_of
-from ..feeds import NewsFeed, iso_date
+from ..feeds import NewsFeed, day_of
 from ..feeds import read_feed as parse_feed
 from ..profile import KINDS, PageKind, kind_of
 from ..settings import AGENT
@@ -46,6 +46,7 @@ class FeedEntries(NewsFeed):
 
     url: str
     total: int
+    undated: int = Field(default=0, description="entries without a date that can be read, which `since` leaves out")
 
 
 class Access(BaseModel):
@@ -80,8 +81,9 @@ async def list_site_pages(
         limit: pages of an answer.
         offset: pages to leave out before them.
     """
+    since = _day(modified_since, "modified_since")
     pages, read, left_out = await _sitemaps(desk_of(ctx), url, ctx)
-    wanted, counts = await asyncio.to_thread(_chosen, pages, contains, kind, modified_since)
+    wanted, counts = await asyncio.to_thread(_chosen, pages, contains, kind, since)
     shown = wanted[offset : offset + limit]
     return SitePages(
         total=len(wanted),
@@ -103,7 +105,7 @@ def _chosen(
         for page in pages
         if contains.lower() in page.url.lower()
         and kind in (None, kinds[page.url])
-        and (not since or page.modified[:10] >= since[:10])
+        and (not since or day_of(page.modified) >= since)
     ]
     counts = Counter(kinds[page.url] for page in wanted)
     return wanted, {name: counts[name] for name in KINDS if counts[name]}
@@ -120,20 +122,41 @@ async def read_feed(
     Args:
         limit: entries of an answer, the newest first.
     """
-    desk = desk_of(ctx)
+    desk, first = desk_of(ctx), _day(since, "since")
     answer = (await desk.web.get(url)).answer
     try:
-        found = await asyncio.to_thread(parse_feed, unpack(answer.body, desk.settings.max_bytes), answer.url)
+        found = await desk.reading(answer.url, parse_feed, unpack(answer.body, desk.settings.max_bytes), answer.url)
     except XmlError:
+        if answer.cut and b"<html" not in answer.body[:1000].lower():
+            raise ToolError(_too_large(answer.url)) from None
         feeds = (await desk.page(url)).metadata.feeds
         if not feeds:
             raise ToolError(
                 f"{answer.url} is no feed, and names none.\nhint: try the site's blog or news page"
             ) from None
         answer = (await desk.web.get(feeds[0].url)).answer
-        found = _feed_or_error(answer.body, answer.url)
-    wanted = [entry for entry in found.entries if not since or entry.published >= iso_date(since)[:10]]
-    return FeedEntries(title=found.title, entries=wanted[:limit], url=answer.url, total=len(wanted))
+        found = await desk.reading(answer.url, _feed_or_error, answer.body, answer.url, cut=answer.cut)
+    days = [day_of(entry.published) for entry in found.entries]
+    wanted = [entry for entry, day in zip(found.entries, days, strict=True) if not first or day >= first]
+    return FeedEntries(
+        title=found.title, entries=wanted[:limit], url=answer.url, total=len(wanted), undated=days.count("")
+    )
+
+
+def _day(text: str, name: str) -> str:
+    """Return the day that a caller gave; "" for none.
+
+    Raises:
+        ToolError: it is none.
+    """
+    day = day_of(text)
+    if text.strip() and len(day) != len("2026-01-31"):
+        raise ToolError(f"{name} is {text!r}, which is no day.\nhint: give it as 2026-01-31")
+    return day
+
+
+def _too_large(url: str) -> str:
+    return f"{url} is too large a feed: only its beginning was read.\nhint: COMPETITOR_RESEARCH_MAX_BYTES allows more"
 
 
 async def check_robots(url: PageUrl, ctx: Context) -> Access:
@@ -153,11 +176,11 @@ async def check_robots(url: PageUrl, ctx: Context) -> Access:
     )
 
 
-def _feed_or_error(body: bytes, url: str) -> NewsFeed:
+def _feed_or_error(body: bytes, url: str, *, cut: bool) -> NewsFeed:
     try:
         return parse_feed(body, url)
     except XmlError as error:
-        raise ToolError(f"{url} is named as a feed and is none: {error}.") from None
+        raise ToolError(_too_large(url) if cut else f"{url} is named as a feed and is none: {error}.") from None
 
 
 async def _sitemaps(desk: Desk, url: str, ctx: Context) -> tuple[list[SitePage], list[str], list[str]]:

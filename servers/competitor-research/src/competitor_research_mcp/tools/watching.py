@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Final
 
-from mcpfactory_runtime import Context, McpError, ToolError
+from mcpfactory_runtime import Context, ToolError
 from pydantic import BaseModel, Field
 
 from ..changes import Change, compare_snapshots, snapshot
@@ -14,7 +14,7 @@ from ..page import Page
 from ..profile import PageKind, kind_of
 from ..report import ReportPage, report_all, report_one
 from ..store import Watch
-from .companies import Homepage, find_profile
+from .companies import TOO_LARGE, Homepage, find_profile
 
 __all__ = ["CHANGING", "READING", "overview", "report_about"]
 
@@ -109,6 +109,8 @@ async def check_changes(ctx: Context, competitor: MaybeName = "") -> CheckResult
             result.problems.append(problem)
             continue
         result.checked += 1
+        if page.cut:
+            result.problems.append(f"{watch.url}: {TOO_LARGE}")
         if changes := await asyncio.to_thread(_look, desk, watch, page):
             result.changed.append(
                 PageChanges(competitor=watch.competitor, url=watch.url, seen=desk.moment(), changes=changes)
@@ -126,7 +128,7 @@ async def stop_watching(
     ] = "",
     forget_history: Annotated[bool, Field(description="delete the snapshots and changes, too, for ever")] = False,
     confirm: Annotated[
-        bool, Field(description="the person has agreed to forget_history; for clients that cannot ask")
+        bool, Field(description="the person has agreed to forget_history; counts only where the client cannot ask them")
     ] = False,
 ) -> WatchList:
     """Take a competitor, or one of its pages, off the watch list. What was seen stays unless forget_history says otherwise."""
@@ -134,9 +136,10 @@ async def stop_watching(
     watches = [watch for watch in _known(desk, competitor) if url in ("", watch.url)]
     if not watches:
         raise ToolError(f"{url} is not watched for {competitor}.\nhint: list_watched shows the addresses")
-    if forget_history and not confirm:
+    if forget_history:
         await _agreed(
             ctx,
+            confirm,
             f"Delete all snapshots and changes of {len(watches)} pages of {competitor}? They cannot be brought back.",
         )
     for watch in watches:
@@ -247,22 +250,24 @@ def _list(desk: Desk, watches: list[Watch]) -> WatchList:
     return WatchList(pages=pages, note=note or ("" if pages else "Nothing is watched."))
 
 
-async def _agreed(ctx: Context, question: str) -> None:
-    """Ask the person.
+async def _agreed(ctx: Context, confirm: bool, question: str) -> None:
+    """Ask the person; where the client cannot, believe the caller that they agreed.
 
     Raises:
-        ToolError: they did not agree, or the client cannot ask.
+        ToolError: they did not agree, or the client cannot ask and the caller does not say that they did.
     """
+    declared = ctx.client_capabilities.get("elicitation")  # {} means forms, as in revisions that know nothing else
+    if not isinstance(declared, dict) or (declared and "form" not in declared):
+        if not confirm:
+            raise ToolError(f"{question}\nhint: ask the person, then call again with confirm=true")
+        return
     schema = {
         "type": "object",
         "properties": {"delete": {"type": "boolean", "title": "Delete for ever"}},
         "required": ["delete"],
     }
-    try:
-        answer = await ctx.elicit(question, schema)
-    except McpError:
-        raise ToolError(f"{question}\nhint: ask the person, then call again with confirm=true") from None
-    if not answer.accepted or not answer.content.get("delete"):
+    answer = await ctx.elicit(question, schema)
+    if not answer.accepted or answer.content.get("delete") is not True:
         raise ToolError("The person did not agree; nothing was deleted, and all is watched as before.")
 
 
