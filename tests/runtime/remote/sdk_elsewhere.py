@@ -35,6 +35,22 @@ async def ask(ctx: Context) -> str:
     return f"{answer.action} {getattr(answer, 'data', None)}"
 
 
+@server.tool()
+async def grow(ctx: Context) -> str:
+    """Grow another tool, and tell of it as the handshake revisions do."""
+    server.add_tool(add, name="sprout")
+    await ctx.session.send_tool_list_changed()
+    return "grown"
+
+
+@server.tool()
+async def grow_and_publish(ctx: Context) -> str:
+    """Grow another tool, and tell of it as the newest revision does."""
+    server.add_tool(add, name="published")
+    await ctx.notify_tools_changed()
+    return "grown"
+
+
 @server.resource("memo://today")
 def today() -> str:
     return "a fine day"

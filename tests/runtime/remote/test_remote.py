@@ -294,6 +294,39 @@ async def test_a_server_on_the_official_sdk_is_a_part(elsewhere: Elsewhere, call
                 assert await said(client, "far_ask") == "accept name='Ada'"
 
 
+@both_callers
+@pytest.mark.parametrize(
+    ("part_mode", "tool", "grown"),
+    [
+        ("modern", "far_grow", "far_sprout"),
+        ("modern", "far_grow_and_publish", "far_published"),
+        ("legacy", "far_grow", "far_sprout"),
+    ],
+)
+async def test_a_tool_that_a_server_on_the_official_sdk_adds_is_told(
+    caller: str, part_mode: Any, tool: str, grown: str
+) -> None:
+    told: list[str] = []
+    part = RemoteServer(SDK, mode=part_mode, connect_timeout=PATIENCE)
+    async with connect(around(part), caller, notified=lambda method, _: told.append(method)) as client:
+        listening = asyncio.create_task(changes(client, told)) if not caller else None
+        await until(lambda: "listening" in told or caller)
+        assert grown not in [one["name"] for one in await client.list_tools()]
+        await client.call_tool(tool)
+        await until(lambda: "notifications/tools/list_changed" in told)
+        assert grown in [one["name"] for one in await client.list_tools()]
+        assert await said(client, grown, a=1, b=2) == 3
+        if listening is not None:
+            listening.cancel()
+
+
+async def test_a_question_that_a_server_cannot_ask_in_the_newest_revision_is_explained() -> None:
+    part = RemoteServer(SDK, mode="modern", name="shop", connect_timeout=PATIENCE)
+    async with connect(around(part), **answering([])) as client:
+        with pytest.raises(McpError, match=r"elicitation/create.*\nhint: shop asks .* mode='legacy'"):
+            await client.call_tool("far_ask")
+
+
 @pytest.mark.parametrize("arguments", [("ftp://x/y", {}), ("notes", {}), ([], {})])
 def test_what_is_no_target_is_refused(arguments: Any) -> None:
     with pytest.raises(ValueError, match="hint: "):

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 __all__ = ["Offer", "read_offer"]
 
-_KEYS: Final[dict[str, type]] = {"offer": list, "leave_out": list, "longest": int, "others": bool, "environment": list, "tools": dict}
+_KEYS: Final[dict[str, type]] = {"offer": list, "leave_out": list, "longest": int, "others": bool, "environment": list, "mode": str, "tools": dict}
+_MODES: Final = ("auto", "legacy", "modern")
 _TOOL: Final[dict[str, type]] = {"rename": str, "title": str, "description": str, "arguments": dict}
 
 
@@ -23,6 +24,7 @@ class Offer:
     longest: int
     others: bool
     environment: tuple[str, ...]
+    mode: str
     tools: dict[str, dict[str, Any]]
 
     def has(self, shown: str) -> bool:
@@ -50,7 +52,9 @@ def read_offer(file: Path) -> Offer:
     patterns = {key: tuple(map(str, data.get(key, ()))) for key in ("offer", "leave_out", "environment")}
     if data.get("longest", 50_000) < 1:
         raise ValueError(f"{file.name}: longest is {data['longest']}\nhint: how many characters an answer may have")
-    return Offer(**patterns, longest=data.get("longest", 50_000), others=data.get("others", False), tools=data.get("tools", {}))
+    if data.get("mode", "auto") not in _MODES:
+        raise ValueError(f"{file.name}: mode is {data['mode']!r}\nhint: one of {', '.join(_MODES)}")
+    return Offer(**patterns, mode=data.get("mode", "auto"), longest=data.get("longest", 50_000), others=data.get("others", False), tools=data.get("tools", {}))
 
 
 def _check(where: str, data: Any, known: dict[str, type]) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.server.completion import Argument, Completion, CompletionContext
 from mcpfactory_runtime.server.context import Context
+from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.registry import Prompt, Resource, Template, Tool
 from mcpfactory_runtime.server.results import EmbeddedText
 
@@ -69,7 +70,10 @@ def relayed_tool(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames = _
 
     async def handler(arguments: Json, ctx: Context) -> Json:
         result = await pass_on("tools/call", {"name": inner, "arguments": arguments}, ctx)
-        return {**result, "content": [names.content(block) for block in result.get("content", [])]}
+        content = result.get("content", [])
+        if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
+            raise ToolError(f"The answer of {inner} is no result of a tool: its content is no list of blocks")
+        return {**result, "content": [names.content(block) for block in content]}
 
     shown = {key: value for key, value in wire.items() if key != "execution"}
     return Tool.passing_on(names.name(inner), shown, handler)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from mcpfactory_runtime.client import Client, HttpError, Subscription
 from mcpfactory_runtime.client.errors import SessionEndedError
-from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, McpError
+from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.revisions import APPS
 from mcpfactory_runtime.server.completion import Completion
 from mcpfactory_runtime.server.context import Context
@@ -43,6 +43,8 @@ _FIRST_PAUSE: Final = 1.0  # seconds before a server that could not be reached i
 _LONGEST_PAUSE: Final = 60.0
 _LIVED: Final = 10.0  # seconds that a connection must have been there for the pause to begin anew
 _PROBE: Final = 60.0  # seconds that a program has to start, before it is taken for one that does not know how to answer
+_BETWEEN: Final = 1.0  # seconds between two looks for changes that a server does not tell of
+_LONGEST_NAME: Final = 128  # of a tool
 _UPDATED: Final = "notifications/resources/updated"
 # What a process gets of our environment: what programs need to run, and nothing that could be a secret.
 _INHERITED: Final = (
@@ -108,7 +110,17 @@ class RemoteServer(Server):
         self._followed: set[str] = set()
         self._settled = asyncio.Event()
         self._following = asyncio.Event()
+        self._called = asyncio.Event()
+        self._listing = asyncio.Lock()
+        self._listed_at = 0.0
+        self._tells = False
+        """Whether it has told of a change of a list, so that it can be believed to tell of each."""
         self._problem = ""
+
+    @property
+    def problem(self) -> str:
+        """Why it cannot be reached; "" while it can, or nothing is known of it yet."""
+        return "" if self.connected else self._problem
 
     @property
     def connected(self) -> bool:
@@ -137,14 +149,16 @@ class RemoteServer(Server):
     # -- its life --------------------------------------------------------------------------------------------------
 
     async def _connected(self, _server: Server) -> AsyncIterator[None]:
-        self._settled, self._following = asyncio.Event(), asyncio.Event()  # of this event loop
+        self._settled, self._following, self._called = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._listing = asyncio.Lock()  # of this event loop, as the events
         self._connections.begin()
-        keeping = asyncio.create_task(self._keep_connected())
+        keeping = [asyncio.create_task(self._keep_connected()), asyncio.create_task(self._look_for_changes())]
         try:
             yield
         finally:
-            keeping.cancel()
-            await asyncio.gather(keeping, return_exceptions=True)
+            for one in keeping:
+                one.cancel()
+            await asyncio.gather(*keeping, return_exceptions=True)
             await self._connections.aclose()
 
     async def _keep_connected(self) -> None:
@@ -183,8 +197,10 @@ class RemoteServer(Server):
 
     async def _subscription(self, client: Client, stack: AsyncExitStack) -> Subscription | None:
         """Subscribe to what the server tells of; None where that is nothing, or it refuses."""
-        kinds = {kind: (client.capabilities.get(kind) or {}).get("listChanged") is True for kind in _LIST_KINDS}
-        uris = sorted(self._followed) if (client.capabilities.get("resources") or {}).get("subscribe") else []
+        able = client.capabilities
+        # In the handshake lifecycle notifications come unasked, also from servers that do not declare them.
+        kinds = {kind: not client.modern or (able.get(kind) or {}).get("listChanged") is True for kind in _LIST_KINDS}
+        uris = sorted(self._followed) if (able.get("resources") or {}).get("subscribe") else []
         if client.modern and not (any(kinds.values()) or uris):
             return None
         try:
@@ -197,7 +213,29 @@ class RemoteServer(Server):
         if method == _UPDATED:
             self.notify_resource_updated(str(params.get("uri", "")))
         else:
+            self._tells = True
             await self._update_listing(client)
+
+    async def _look_for_changes(self) -> None:
+        """List what there is after calls, where the server could say in the newest revision that this changed, and has not yet.
+
+        A server made for the handshake revisions sends a notification that the newest one forbids: its library drops it.
+        """
+        while True:
+            await self._called.wait()
+            self._called.clear()
+            client = self._connections.first
+            if client is None or not self._may_have_changed(client):
+                continue
+            with suppress(Exception):  # of the connection: a call or `_keep_connected` says it
+                await self._update_listing(client)
+            await asyncio.sleep(_BETWEEN)
+
+    def _may_have_changed(self, client: Client) -> bool:
+        """Whether its tools may be others than when they were listed, by what it says of itself."""
+        changes = (client.capabilities.get("tools") or {}).get("listChanged") is True
+        age = asyncio.get_running_loop().time() - self._listed_at
+        return client.modern and changes and not self._tells and age >= client.lifetimes.get("tools/list", 0.0)
 
     def _note(self, error: Exception) -> None:
         """Say in the log why the server cannot be reached, once and not at each try."""
@@ -209,8 +247,12 @@ class RemoteServer(Server):
     # -- what it has -----------------------------------------------------------------------------------------------
 
     async def _update_listing(self, client: Client) -> None:
-        """Ask what there is, and offer that. Raises what a client raises."""
-        able = client.capabilities
+        """Ask what there is, and offer that, one question after the other. Raises what a client raises."""
+        async with self._listing:
+            await self._list_all(client)
+
+    async def _list_all(self, client: Client) -> None:
+        able, self._listed_at = client.capabilities, asyncio.get_running_loop().time()
         found = {
             "tools": await client.list_tools() if "tools" in able else [],
             "resources": await client.list_resources() if "resources" in able else [],
@@ -233,7 +275,10 @@ class RemoteServer(Server):
 
     def _list(self, kind: str, wires: list[Json]) -> bool:
         """Offer the things of one kind; what is as before stays the same object. Return whether something changed."""
-        wanted = {str(wire[_KINDS[kind][0]]): wire for wire in wires if isinstance(wire.get(_KINDS[kind][0]), str)}
+        wanted: dict[str, Json] = {}
+        for wire in wires:
+            if isinstance(key := wire.get(_KINDS[kind][0]), str) and wanted.setdefault(key, wire) is not wire:
+                self._left_out(key, "another one of this name is listed before it")
         before, collection = self._items[kind], getattr(self.registry, kind)
         if [wire for wire, _ in before.values()] == list(wanted.values()):
             return False
@@ -259,6 +304,8 @@ class RemoteServer(Server):
     def _relayed(self, kind: str, wire: Json) -> Any:
         """Return what passes on to one thing of the server; None, with a warning, for what cannot be offered."""
         if kind == "tools":
+            if not wire["name"].isprintable() or not 0 < len(wire["name"]) <= _LONGEST_NAME:
+                return self._left_out(repr(wire["name"][:_LONGEST_NAME]), "its name cannot be that of a tool")
             if not isinstance(wire.get("inputSchema"), dict):
                 return self._left_out(wire["name"], "it has no schema of its arguments")
             if (wire.get("execution") or {}).get("taskSupport") == "required":
@@ -295,7 +342,10 @@ class RemoteServer(Server):
             for again in (True, False):
                 async with self._connections.exchange(ctx) as exchange:
                     try:
-                        return await self._ask(exchange, method, params)
+                        result = await self._ask(exchange, method, params)
+                        if method == "tools/call":
+                            self._called.set()
+                        return result
                     except (SessionEndedError, HttpError) as error:
                         ended = isinstance(error, SessionEndedError) or error.status == 404
                         if not ended or exchange.client.modern or not again:
@@ -303,7 +353,9 @@ class RemoteServer(Server):
                         self._connections.forget(
                             exchange.client
                         )  # of a session that it does not know, it has done nothing
-        except (McpError, ToolError):
+        except McpError as error:
+            raise _explained(error, self.name) from None
+        except ToolError:
             raise
         except Exception as error:  # noqa: BLE001 - of the connection, or of the login at the other server
             raise self._unreachable(error) from None
@@ -346,7 +398,16 @@ _KINDS: Final = {
     "templates": ("uriTemplate", "resources"),
     "prompts": ("name", "prompts"),
 }
+_QUESTIONS: Final = ("elicitation/create", "sampling/createMessage", "roots/list")
 _LIST_KINDS: Final[tuple[Literal["tools", "resources", "prompts"], ...]] = ("tools", "resources", "prompts")
+
+
+def _explained(error: McpError, name: str) -> McpError:
+    """Return the error of a call; with what helps, where the server could not ask its client in the newest revision."""
+    if error.code == INVALID_REQUEST and any(method in str(error) for method in _QUESTIONS):
+        hint = f"{name} asks people in the way of older revisions: connect to it with mode='legacy'"
+        return McpError(error.code, f"{error}\nhint: {hint}", error.data)
+    return error
 
 
 async def _templates(client: Client) -> list[Json]:
