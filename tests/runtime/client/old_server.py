@@ -1,7 +1,8 @@
 """A server of the handshake lifecycle alone, in plain Python: what an old peer does, and what a bad one does.
 
 The first argument chooses: `old` (as it should be), `deaf` (ignores unknown methods), `stubborn` (stays after its input
-ended), `dying` (ends at the first call), `noisy` (writes text between its messages).
+ended), `dying` (ends at the first call), `noisy` (writes text between its messages), `late` (serves requests by themselves, and starts
+so slowly that its first answer is not waited for; in the version `none` it never answers).
 """
 
 from __future__ import annotations
@@ -59,9 +60,24 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
     return {} if method == "ping" else None
 
 
+def answer_late(message: dict[str, Any], earlier: int) -> dict[str, Any]:
+    if message["method"] == "initialize":
+        return {"error": {"code": -32600, "message": "the initialize handshake is not accepted"}}
+    assert message["method"] == "server/discover"
+    result = {
+        "supportedVersions": [VERSION],
+        "capabilities": {},
+        "resultType": "complete",
+        "ttlMs": 0,
+        "cacheScope": "private",
+    }
+    return {"result": result} if earlier and VERSION != "none" else {}
+
+
 def main() -> None:
     sys.stderr.write("started\n")
     sys.stderr.flush()
+    earlier = 0
     for line in iter(sys.stdin.readline, ""):
         message = json.loads(line)
         if MANNER == "noisy":
@@ -69,6 +85,11 @@ def main() -> None:
         if MANNER == "dying" and message["method"] == "tools/call":
             sys.exit("out of paper")
         if "id" not in message:
+            continue
+        if MANNER == "late":
+            if told := answer_late(message, earlier):
+                say({"id": message["id"], **told})
+            earlier += 1
             continue
         result = answer(message)
         if result is not None:

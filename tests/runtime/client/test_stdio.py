@@ -74,6 +74,23 @@ async def test_a_process_that_ignores_discovery_gets_a_handshake() -> None:
         await client.ping()
 
 
+async def test_a_process_that_answers_discovery_too_late_is_spoken_to_in_the_lifecycle_that_it_took_up() -> None:
+    async with old("late", LATEST.name, probe_timeout=0.3) as client:
+        assert client.revision is LATEST
+    methods = [entry.message["method"] for entry in client.transcript if entry.direction == "sent"]
+    assert [method for method in methods if not method.startswith("notifications/")] == [
+        "server/discover",
+        "initialize",
+        "server/discover",
+    ]
+
+
+async def test_a_process_that_never_answers_discovery_and_refuses_the_handshake_is_told_by_its_refusal() -> None:
+    with pytest.raises(McpError, match="initialize handshake is not accepted"):
+        async with old("late", "none", probe_timeout=0.3, timeout=1.0):
+            pass
+
+
 async def test_a_version_that_has_no_handshake_is_refused() -> None:
     for version in (LATEST.name, "soon"):
         with pytest.raises(ProtocolError, match="which has no handshake"):

@@ -206,7 +206,7 @@ class Client:
         elif mode == "modern":
             await self._discover(requested or LATEST.name)
         elif not await self._probe():
-            await self._initialize_anywhere(LATEST_LEGACY.name)
+            await self._initialize_or_discover()
 
     async def _probe(self) -> bool:
         """Return whether the server speaks the per-request lifecycle; if so, it has been discovered."""
@@ -225,6 +225,16 @@ class Client:
         except (HttpError, TimeoutError):
             return False
         return True
+
+    async def _initialize_or_discover(self) -> None:
+        """`initialize`; a server that refuses it may have taken up the other lifecycle by a `server/discover` that it heard too late to answer."""
+        try:
+            await self._initialize_anywhere(LATEST_LEGACY.name)
+        except McpError as refusal:
+            try:
+                await self._discover(LATEST.name)
+            except (McpError, HttpError, TimeoutError):
+                raise refusal from None
 
     async def _discover(self, version: str, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as `request`
         self._speak(version, MODERN.get(version, LATEST))
