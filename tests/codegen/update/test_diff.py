@@ -131,6 +131,12 @@ ARGUMENTS = [
     ("another oneOf", {"oneOf": [TEXT]}, {"oneOf": [TEXT, NUMBER]}, ["schema-changed x"]),
     ("oneOf is anyOf now", {"oneOf": [TEXT, NUMBER]}, {"anyOf": [TEXT, NUMBER]}, ["constraint-widened x"]),
     ("a text in a branch", {"anyOf": [TEXT]}, {"anyOf": [{**TEXT, "title": "b"}]}, []),
+    (
+        "a branch whose keys stand in another order",
+        {"anyOf": [{"type": "object", "additionalProperties": NUMBER}, TEXT]},
+        {"anyOf": [{"additionalProperties": NUMBER, "type": "object"}, TEXT]},
+        [],
+    ),
     ("something that is not compared", {"not": TEXT}, {"not": NUMBER}, ["schema-changed x"]),
 ]
 

@@ -393,7 +393,7 @@ def _opened(old: _Schema, new: _Schema) -> bool:
 
 
 def _plain(schema: Any, defs: Mapping[str, Any], depth: int = 0) -> Any:
-    """Return a schema without texts and with its references inlined, so that only what it accepts is compared."""
+    """Return a schema without texts, with its references inlined and its keys in one order, so that only what it accepts is compared."""
     if depth > _DEPTH:
         return None
     if isinstance(schema, list):
@@ -407,9 +407,9 @@ def _plain(schema: Any, defs: Mapping[str, Any], depth: int = 0) -> Any:
     plain: dict[str, Any] = {}
     for key, value in schema.items():
         if key in named and isinstance(value, dict):
-            plain[key] = {name: _plain(member, defs, depth + 1) for name, member in value.items()}
+            plain[key] = {name: _plain(member, defs, depth + 1) for name, member in sorted(value.items())}
         elif key == "required" and isinstance(value, list):
             plain[key] = sorted(map(str, value))
         elif key not in _TEXTS and key != "default":
             plain[key] = _plain(value, defs, depth + 1)
-    return plain
+    return dict(sorted(plain.items()))
