@@ -60,6 +60,6 @@ def test_both_versions_are_compared(desk):
         done.data["compared"]["contract"],
         done.data["compared"]["calls"],
         done.data["compared"]["made"],
-    ) == (True, [], [], 1)
+    ) == (True, [], [], 6)
     (desk.folder / "server.py").write_text(WHOLE.replace("mcp = ", "raise SystemExit\nmcp = "))
     assert desk("migrate", "server.py", "--compare").code == 6

@@ -44,7 +44,8 @@ def test_callers_see_the_same_and_what_is_broken_on_purpose_is_told(tmp_path):
     found = migrate_source(NOTES)
     assert found.complete
     alike = asyncio.run(compare_versions(found.before, found.after, folder=tmp_path, seconds=PATIENCE))
-    assert (alike.contract, alike.calls, alike.made) == ((), (), 4)
+    assert (alike.contract, alike.calls, alike.made) == ((), (), 18)
+    assert {call.partition("(")[0] for call in alike.stricter} == {"add_note", "shout"}
     broken = (
         found.after.replace("def shout", "def whisper")
         .replace("text.upper()", "text")
@@ -61,6 +62,28 @@ def test_answers_that_differ_by_themselves_are_not_held_against_anybody():
     one, other = (ServerImage(answers={"now({})": {"content": [{"type": "text", "text": text}]}}) for text in "ab")
     assert compare_images(one, other, other).unsteady == ("now({})",)
     assert compare_images(one, other, one).calls != ()
+
+
+def test_an_argument_that_only_the_first_version_takes_is_named_and_counts_for_nothing():
+    good, refused = {"content": [{"type": "text", "text": "a"}]}, {"isError": True, "content": []}
+    name = 'f({"mcpfactory_unknown": 1})'
+    first = ServerImage(answers={name: good}, strays=frozenset({name}))
+    alike = compare_images(first, ServerImage(answers={name: refused}))
+    assert (alike.same, alike.stricter) == (True, (name,))
+    assert not compare_images(ServerImage(answers={name: good}), ServerImage(answers={name: refused})).same
+    assert not compare_images(
+        ServerImage(answers={name: refused}, strays=first.strays), ServerImage(answers={name: good})
+    ).same
+
+
+def test_an_empty_result_that_is_the_same_may_be_told_in_other_words():
+    one = ServerImage(answers={"f({})": {"content": [], "structuredContent": {"result": []}}})
+    other = ServerImage(
+        answers={"f({})": {"content": [{"type": "text", "text": "[]"}], "structuredContent": {"result": []}}}
+    )
+    assert compare_images(one, other).same
+    wrong = ServerImage(answers={"f({})": {"content": [], "structuredContent": {"result": [0]}}})
+    assert not compare_images(one, wrong).same
 
 
 def test_json_in_a_text_may_be_spelt_otherwise():

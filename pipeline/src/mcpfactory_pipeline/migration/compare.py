@@ -15,8 +15,8 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ServerError
 from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.channels.contract import Contract, compare
-from mcpfactory_pipeline.checks.samples import sample_arguments
 from mcpfactory_pipeline.isolation.environ import clean_environ
+from mcpfactory_pipeline.migration.questions import plan_questions
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
 from mcpfactory_runtime.protocol.errors import McpError
 
@@ -28,26 +28,32 @@ _PREFIX: Final = re.compile(r"Error (executing|calling) tool '?[\w.-]+'?(: )?|Er
 
 @dataclass(frozen=True, slots=True)
 class ServerImage:
-    """What a server offers and answers: tools, resources, templates and prompts by name, and answers by the call that was made."""
+    """What a server offers and answers: tools, resources, templates and prompts by name, and answers by the call that was made.
+
+    `strays` are names of calls with an argument that the tool does not have.
+    """
 
     tools: tuple[Mapping[str, Any], ...] = ()
     resources: Mapping[str, Any] = field(default_factory=dict)
     prompts: Mapping[str, Any] = field(default_factory=dict)
     answers: Mapping[str, Any] = field(default_factory=dict)
+    strays: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Likeness(JsonRecord):
     """How alike two versions are. `contract` are differences in what is offered, `calls` in what is answered, each as a sentence.
 
-    `more` is what is offered besides, and breaks no call. `wording` are texts that differ where nothing else does: descriptions, titles, the words of errors. `unsteady` are calls that the first
-    version answers differently each time. `made` counts the calls.
+    `more` is what is offered besides, and breaks no call. `wording` are texts that differ where nothing else does: descriptions, titles, the
+    words of errors. `stricter` are calls with an argument that the tool does not have, which only the first version takes. `unsteady` are
+    calls that the first version answers differently each time. `made` counts the calls.
     """
 
     contract: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
     wording: tuple[str, ...] = ()
+    stricter: tuple[str, ...] = ()
     unsteady: tuple[str, ...] = ()
     made: int = 0
 
@@ -117,21 +123,11 @@ async def _image(client: Client) -> ServerImage:
     resources = await client.list_resources() if "resources" in offers else []
     templates = await client.list_resource_templates() if "resources" in offers else []
     prompts = await client.list_prompts() if "prompts" in offers else []
-    answers: dict[str, Any] = {}
-    for tool in tools:
-        arguments, _ = sample_arguments(tool.get("inputSchema"))
-        answers[f"{tool['name']}({json.dumps(arguments, sort_keys=True)})"] = await _answer(
-            client, "tools/call", {"name": tool["name"], "arguments": arguments}
-        )
-    for one in resources:
-        answers[f"read {one['uri']}"] = await _answer(client, "resources/read", {"uri": one["uri"]})
-    for one in prompts:
-        given = {str(argument["name"]): "text" for argument in one.get("arguments") or () if argument.get("required")}
-        answers[f"prompt {one['name']}"] = await _answer(
-            client, "prompts/get", {"name": one["name"], "arguments": given}
-        )
+    questions = plan_questions(tools, resources, templates, prompts)
+    answers = {one.name: await _answer(client, one.method, dict(one.params)) for one in questions}
+    strays = frozenset(one.name for one in questions if one.stray)
     offered = {str(one.get("uri")): one for one in resources} | {str(one.get("uriTemplate")): one for one in templates}
-    return ServerImage(tuple(tools), offered, {str(one["name"]): one for one in prompts}, answers)
+    return ServerImage(tuple(tools), offered, {str(one["name"]): one for one in prompts}, answers, strays)
 
 
 async def _answer(client: Client, method: str, params: dict[str, Any]) -> Any:
@@ -145,15 +141,19 @@ def compare_images(first: ServerImage, second: ServerImage, again: ServerImage |
     """Return how alike two servers are. Pure."""
     contract, more, wording = _contract(first, second)
     calls: list[str] = []
+    stricter: list[str] = []
     unsteady: list[str] = []
     for call, answer in first.answers.items():
         if again is not None and _plain(again.answers.get(call)) != _plain(answer):
             unsteady.append(call)
         elif call not in second.answers:
             calls.append(f"{call}: it cannot be made any more")
+        elif call in first.strays and not answer.get("isError") and second.answers[call].get("isError"):
+            stricter.append(call)
         elif said := _differs(answer, second.answers[call]):
             (wording if said.startswith("the words") else calls).append(f"{call}: {said}")
-    return Likeness(tuple(contract), tuple(calls), tuple(more), tuple(wording), tuple(unsteady), len(first.answers))
+    parts = (contract, calls, more, wording, stricter, unsteady)
+    return Likeness(*(tuple(part) for part in parts), made=len(first.answers))
 
 
 def _contract(first: ServerImage, second: ServerImage) -> tuple[list[str], list[str], list[str]]:
@@ -198,7 +198,7 @@ def _differs(first: Any, second: Any) -> str:
     one, other = _plain(first), _plain(second)
     if one == other:
         return ""
-    if one.get("structuredContent") is not None and one.get("structuredContent") == other.get("structuredContent"):
+    if first.get("structuredContent") is not None and first["structuredContent"] == second.get("structuredContent"):
         return f"the words of the content differ: {_short(first)} and {_short(second)}"
     return f"{_short(first)} there and {_short(second)} here"
 

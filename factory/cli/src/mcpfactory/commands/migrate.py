@@ -108,7 +108,7 @@ def _print(found: Migration, alike: Likeness | None, path: Path) -> None:
             output.line(f"  {path}:{step.line}  {step.what}: {step.says}")
     if alike is not None:
         output.line(f"{alike.made} calls compared: {'callers see the same' if alike.same else 'callers would notice'}")
-        for name in ("contract", "calls", "more", "wording", "unsteady"):
+        for name in ("contract", "calls", "more", "wording", "stricter", "unsteady"):
             for text in getattr(alike, name):
                 output.line(f"  {name}: {text}")
 

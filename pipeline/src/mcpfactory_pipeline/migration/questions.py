@@ -1,0 +1,96 @@
+"""What both versions of a server are asked, made from what the first one offers: right arguments and wrong ones. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcpfactory_pipeline.checks.samples import other_arguments, sample, sample_arguments, wrong_arguments
+
+__all__ = ["Question", "plan_questions"]
+
+UNKNOWN: Final = "mcpfactory_unknown"  # an argument that no tool has
+_VARIABLE: Final = re.compile(r"\{([?&]?)([^}]*)\}")
+_PLAIN: Final = ("integer", "number", "boolean")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request that both versions are sent: a name for it, the method and its parameters.
+
+    `stray` says that it carries an argument that the tool does not have: the runtime refuses that on purpose.
+    """
+
+    name: str
+    method: str
+    params: Mapping[str, Any]
+    stray: bool = False
+
+
+def plan_questions(
+    tools: Sequence[Mapping[str, Any]],
+    resources: Sequence[Mapping[str, Any]],
+    templates: Sequence[Mapping[str, Any]],
+    prompts: Sequence[Mapping[str, Any]],
+) -> list[Question]:
+    """Return what is asked, none twice: every tool with several arguments, every resource, template and prompt."""
+    asked: dict[str, Question] = {}
+    for tool in tools:
+        for arguments, stray in _arguments(tool.get("inputSchema")):
+            name = f"{tool['name']}({json.dumps(arguments, sort_keys=True, ensure_ascii=False)})"
+            asked.setdefault(name, Question(name, "tools/call", {"name": tool["name"], "arguments": arguments}, stray))
+    uris = [str(one["uri"]) for one in resources]
+    uris += [uri for one in templates for uri in _expanded(str(one["uriTemplate"]))]
+    for uri in uris:
+        asked.setdefault(f"read {uri}", Question(f"read {uri}", "resources/read", {"uri": uri}))
+    for prompt in prompts:
+        for given in _prompt_arguments(prompt):
+            name = f"prompt {prompt['name']}({json.dumps(given, sort_keys=True)})"
+            asked.setdefault(name, Question(name, "prompts/get", {"name": prompt["name"], "arguments": given}))
+    return list(asked.values())
+
+
+def _arguments(schema: Any) -> Iterator[tuple[dict[str, Any], bool]]:
+    """The required ones, others, all that there are, numbers as texts, what breaks the schema, and one that the tool has not."""
+    made, _ = sample_arguments(schema)
+    yield made, False
+    for others in other_arguments(schema, made):
+        yield others, False
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    declared = properties if isinstance(properties, Mapping) else {}
+    whole = {str(key): made.get(key) or _one(part, schema) for key, part in declared.items()}
+    yield whole, False
+    texts = {
+        key: json.dumps(value)
+        for key, value in whole.items()
+        if isinstance(declared.get(key), Mapping) and declared[key].get("type") in _PLAIN
+    }
+    if texts:
+        yield {**whole, **texts}, False
+    for _, wrong in wrong_arguments(schema, made):
+        yield wrong, False
+    if UNKNOWN not in declared:
+        yield {**made, UNKNOWN: 1}, True
+
+
+def _one(schema: Any, root: Mapping[str, Any]) -> Any:
+    """A value that fits, with one item where a list may be empty."""
+    value = sample(schema, root)
+    return [sample(schema.get("items", {}), root)] if value == [] and isinstance(schema, Mapping) else value
+
+
+def _expanded(template: str) -> Iterator[str]:
+    """A URI template with a text, and with a number, for every variable in its path; what follows `?` is left out."""
+    for value in ("text", "7"):
+        yield _VARIABLE.sub(lambda found, value=value: "" if found[1] else value, template)  # type: ignore[misc] # mypy sees no str in a default
+
+
+def _prompt_arguments(prompt: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """The required ones, all of them, and none."""
+    listed = [one for one in prompt.get("arguments") or () if isinstance(one, Mapping)]
+    yield {str(one["name"]): "text" for one in listed if one.get("required")}
+    yield {str(one["name"]): "7" for one in listed}
+    yield {}
