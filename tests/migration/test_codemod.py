@@ -63,6 +63,10 @@ CASES = {
         "from mcp.server.mcpserver.prompts.base import AssistantMessage, UserMessage\ndef f():\n    return [UserMessage('x'), AssistantMessage('y')]\n",
         "from mcpfactory_runtime import Message\ndef f():\n    return [Message('x'), Message('y', role=\"assistant\")]\n",
     ),
+    "typed dicts": (
+        "from typing import Any, TypedDict\n" + SDK + "class A(TypedDict):\n    b: Any\n",
+        "from typing import Any\nfrom typing_extensions import TypedDict\nfrom mcpfactory_runtime import Server\nclass A(TypedDict):\n    b: Any\n",
+    ),
     "errors": (
         "from fastmcp.exceptions import ToolError\ndef f():\n    raise ToolError('x')\n",
         "from mcpfactory_runtime import ToolError\ndef f():\n    raise ToolError('x')\n",
@@ -77,6 +81,10 @@ LEFT = {
     "unpacked": ("from fastmcp import FastMCP\nm = FastMCP('a', **x)\n", 2),
     "transform": ("from fastmcp import FastMCP\nm = FastMCP('a')\nm.add_transform(x)\n", 3),
     "version": ("from fastmcp import FastMCP\nm = FastMCP('a')\n@m.tool(version='1')\ndef f(): ...\n", 3),
+    "a plain class": (
+        "from fastmcp import FastMCP\nm = FastMCP('a')\nclass A:\n    b: int\n@m.tool\ndef f() -> list[A]: ...\ndef g() -> A: ...\n",
+        6,
+    ),
     "a type in a text": ("from fastmcp import FastMCP\ndef f(x: 'FastMCP'): ...\n", 2),
 }  # fmt: skip
 

@@ -64,6 +64,19 @@ def test_answers_that_differ_by_themselves_are_not_held_against_anybody():
     assert compare_images(one, other, one).calls != ()
 
 
+def test_a_server_in_a_package_that_reads_arguments_is_started_as_it_is_by_itself(tmp_path):
+    folder = tmp_path / "shop/till"
+    folder.mkdir(parents=True)
+    for name, text in (("shop/__init__.py", "NAME = 'shop'\n"), ("shop/till/__init__.py", "")):
+        (tmp_path / name).write_text(text)
+    text = NOTES.replace(
+        "mcp = ", "import argparse\n\nfrom shop import NAME\n\nargparse.ArgumentParser().parse_args()\nmcp = "
+    ).replace("text.upper()", "NAME + text")
+    found = migrate_source(text)
+    alike = asyncio.run(compare_versions(found.before, found.after, folder=folder, seconds=PATIENCE))
+    assert (alike.same, alike.made) == (True, 18)
+
+
 def test_an_argument_that_only_the_first_version_takes_is_named_and_counts_for_nothing():
     good, refused = {"content": [{"type": "text", "text": "a"}]}, {"isError": True, "content": []}
     name = 'f({"mcpfactory_unknown": 1})'

@@ -68,6 +68,10 @@ def migrate_source(text: str) -> Migration:
         return Migration(text, text, left=tuple(work.left))
     work.find_objects()
     for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "typing":
+            work.take_typed_dict(node)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            work.refuse_plain_results(node)
         work.take(node)
     after = work.written()
     ast.parse(after)
@@ -160,6 +164,16 @@ class _SourceEdits:
             MigrationStep(node.lineno, f"from {module} import …", lines[0] if lines else "it is not needed")
         )
 
+    def take_typed_dict(self, node: ast.ImportFrom) -> None:
+        """`TypedDict` comes from `typing_extensions`: below Python 3.12 pydantic makes no schema of the other one."""
+        wanted = [ast.unparse(alias) for alias in node.names if alias.name == "TypedDict"]
+        if wanted:
+            others = [ast.unparse(alias) for alias in node.names if alias.name != "TypedDict"]
+            lines = [f"from typing import {', '.join(others)}"] if others else []
+            lines.append(f"from typing_extensions import {wanted[0]}")
+            self.replace(node, f"\n{' ' * node.col_offset}".join(lines))
+            self.moved.append(MigrationStep(node.lineno, "from typing import TypedDict", lines[-1]))
+
     def _free(self, name: str) -> str:
         """Return a name for what is imported that means nothing else in the source."""
         taken = {
@@ -212,6 +226,32 @@ class _SourceEdits:
                 self.servers.add(node.arg)
             elif isinstance(node, ast.arg) and self.role(node.annotation) == "Context":
                 self.contexts.add(node.arg)
+
+    def refuse_plain_results(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        """List tools whose results are objects of a class that is neither a model, a dataclass nor a dict: here they have no schema."""
+        makers = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
+        is_tool = any(
+            isinstance(one, ast.Attribute)
+            and one.attr == "tool"
+            and isinstance(one.value, ast.Name)
+            and one.value.id in self.servers
+            for one in makers
+        )
+        if node.returns is None or not is_tool:
+            return
+        plain = {
+            one.name
+            for one in self.tree.body
+            if isinstance(one, ast.ClassDef) and not one.bases and not one.decorator_list
+        }
+        for name in dict.fromkeys(
+            one.id for one in ast.walk(node.returns) if isinstance(one, ast.Name) and one.id in plain
+        ):
+            self.left.append(
+                MigrationStep(
+                    node.lineno, f"{node.name}() -> {name}", "its results have no schema: make it a dataclass"
+                )
+            )
 
     def _is_server(self, node: ast.AST | None) -> bool:
         return self.role(node) in {"FastMCP", "MCPServer"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import sys
 import tempfile
@@ -96,7 +97,11 @@ async def observe_file(text: str, folder: Path, name: str, python: str, seconds:
     with tempfile.TemporaryDirectory(prefix="mcpfactory-migration-") as work:
         file = folder / f".mcpfactory-{Path(work).name}.py"
         file.write_text(text, encoding="utf-8")
-        environ = {**clean_environ(Path(work)), "PYTHONPATH": runtime, "PYTHONDONTWRITEBYTECODE": "1"}
+        environ = {
+            **clean_environ(Path(work)),
+            "PYTHONPATH": os.pathsep.join([runtime, str(_package_root(folder))]),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
         try:
             async with asyncio.timeout(seconds):
                 async with Client.connect_stdio(
@@ -115,6 +120,13 @@ async def observe_file(text: str, folder: Path, name: str, python: str, seconds:
             ) from error
         finally:
             file.unlink(missing_ok=True)
+
+
+def _package_root(folder: Path) -> Path:
+    """Return where the package that the folder is in is imported from; the folder itself where it is in none."""
+    while (folder / "__init__.py").is_file():
+        folder = folder.parent
+    return folder
 
 
 async def _image(client: Client) -> ServerImage:
@@ -152,8 +164,9 @@ def compare_images(first: ServerImage, second: ServerImage, again: ServerImage |
             stricter.append(call)
         elif said := _differs(answer, second.answers[call]):
             (wording if said.startswith("the words") else calls).append(f"{call}: {said}")
-    parts = (contract, calls, more, wording, stricter, unsteady)
-    return Likeness(*(tuple(part) for part in parts), made=len(first.answers))
+    return Likeness(
+        tuple(contract), tuple(calls), tuple(more), tuple(wording), tuple(stricter), tuple(unsteady), len(first.answers)
+    )
 
 
 def _contract(first: ServerImage, second: ServerImage) -> tuple[list[str], list[str], list[str]]:

@@ -26,6 +26,7 @@ def main() -> None:
     """Import the file, and serve."""
     file = Path(sys.argv[1]).resolve()
     sys.path.insert(0, str(file.parent))
+    sys.argv = [str(file)]  # it may read arguments: it has none
     spec = importlib.util.spec_from_file_location("migrated_server", file)
     assert spec is not None
     assert spec.loader is not None
