@@ -46,11 +46,20 @@ def own(folder: Path, settings: str, words: str = "{{ name }}") -> str:
         ("a.toml", 'words = "x"\nmany = 3\nloud = false\n'),
         ("a.yaml", "words: x\nmany: 3\nloud: false\n"),
         ("a.json", '{"words": "x", "many": 3, "loud": false}'),
+        ("a.json", '{"words": "\\u0078",\t"many": 3, "loud": false}'),
     ],
 )
 def test_answers_of_a_file(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     assert load_answers(tmp_path / name) == {"words": "x", "many": 3, "loud": False}
+
+
+def test_json_has_characters_above_ffff_as_two_escapes(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"words": "\\ud83d\\ude00"}')
+    assert load_answers(tmp_path / "a.json") == {"words": "\N{GRINNING FACE}"}
+    (tmp_path / "a.json").write_text('{"words": "\\ud83d"}')
+    with pytest.raises(ServerConfigError, match="half a character"):
+        load_answers(tmp_path / "a.json")
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ type Book implements Node { id: ID! title: String! isbn: String @deprecated(reas
 type Author { id: ID! name: String! books: [Book!]! }
 type User { name: String! }
 interface Node { id: ID! }
-enum Genre { NOVEL ESSAY }
+enum Genre { NOVEL ESSAY PAMPHLET @deprecated(reason: "nobody prints them") }
 input BookFilter { genre: Genre = NOVEL, words: [String!]! }
 union Thing = Book | Author
 ''')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,7 +31,10 @@ __all__ = [
 
 Answer = str | int | float | bool | list[str]
 _TABLE: Final = re.compile(r"^\[answers\][^\n]*\n(?:(?!\[)[^\n]*\n?)*", re.M)
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _TEMPLATE: Final = re.compile(r"^template *=.*$", re.M)
+# JSON is not read as YAML, which has no surrogates: "\\ud83d\\ude00" is one character in JSON, and how Python writes it.
+_READERS: Final[dict[str, Callable[[str], Any]]] = {".toml": tomllib.loads, ".json": json.loads}
 _TRUE: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -43,7 +46,7 @@ def load_answers(file: Path) -> dict[str, Answer]:
     """
     try:
         text = file.read_text("utf-8")
-        data = tomllib.loads(text) if file.suffix == ".toml" else yaml.safe_load(text)
+        data = _READERS.get(file.suffix, yaml.safe_load)(text)
     except (OSError, ValueError, yaml.YAMLError) as error:
         said = " ".join(str(error).split())[:200]
         raise TemplateSourceError(f"the answers in {file} cannot be read: {said}", "write NAME: VALUE lines") from None
@@ -60,6 +63,11 @@ def read_answers(data: Mapping[Any, Any], where: str) -> dict[str, Answer]:
     """
     for name, value in data.items():
         is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        texts = value if isinstance(value, list) else [value]
+        if any(isinstance(one, str) and not one.isascii() and _SURROGATE.search(one) for one in texts):
+            raise ServerConfigError(
+                f"{where}: the answer {name} has half a character", "escapes above \\uffff are two: \\ud83d\\ude00"
+            )
         if not (isinstance(value, str | int | float) or is_list):
             raise ServerConfigError(
                 f"{where}: the answer {name} is a {type(value).__name__}",

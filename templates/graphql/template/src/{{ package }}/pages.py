@@ -20,7 +20,7 @@ class Page:
     """The items of one page. `following` is the cursor of the next; null at the end."""
 
     items: list[Any]
-    following: str | None
+    following: str | int | None
 
 
 def read_page(data: dict[str, Any]) -> Page:
@@ -39,8 +39,10 @@ def read_page(data: dict[str, Any]) -> Page:
         edges = one.get("edges")
         items = [edge.get("node", edge) if isinstance(edge, dict) else edge for edge in edges or ()]
     info = one["pageInfo"]
-    following = info.get("endCursor") if info.get("hasNextPage") is True else None
-    return Page(items, following if isinstance(following, str) else None)
+    more, cursor = info.get("hasNextPage") is True, info.get("endCursor")
+    if more and (isinstance(cursor, bool) or not isinstance(cursor, str | int)):
+        raise PageError("The API says that there is another page, and not where it begins: ask for pageInfo { hasNextPage endCursor }.")
+    return Page(items, cursor if more else None)
 
 
 def _connections(value: Any, depth: int) -> Iterator[dict[str, Any]]:

@@ -29,7 +29,7 @@ def _introspection() -> str:
         kind name description
         fields(includeDeprecated: true) {{ name description args {{ {value} }} type {{ {inner} }} isDeprecated deprecationReason }}
         inputFields {{ {value} }} interfaces {{ name }} possibleTypes {{ name }}
-        enumValues(includeDeprecated: true) {{ name description isDeprecated }}
+        enumValues(includeDeprecated: true) {{ name description isDeprecated deprecationReason }}
       }}
     }} }}"""
 
@@ -116,6 +116,8 @@ class Schema:
             for field in one.get("fields") or one.get("inputFields") or ():
                 line = f"{one['name']}.{_signature(field)}"
                 yield _known(one["name"], field["name"]), Found(line, clean(field.get("description")))
+            for value in one.get("enumValues") or ():
+                yield _known(one["name"], value["name"]), Found(f"{one['name']}.{value['name']}", clean(value.get("description")))
 
 
 def clean(text: str | None, most: int = _DESCRIBED) -> str:
