@@ -198,6 +198,7 @@ async def _asked(port: int, key: str) -> tuple[list[str], int]:
         "N8N_BASE_URL": f"http://127.0.0.1:{port}/api/v1",
         "N8N_API_KEY": key,
         "N8N_ALLOW_PRIVATE": "1",
+        "N8N_WITHOUT_QUESTIONS": "1",  # no person watches a trial
         "MCPFACTORY_PROFILE": "full",
         "PYTHONPATH": str(ROOT / "servers/n8n/src"),
     }

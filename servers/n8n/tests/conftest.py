@@ -21,6 +21,11 @@ from upstream import KEY, Model, application
 Work = Callable[[Client, Model], Awaitable[Any]]
 
 
+def agrees(_: Any) -> dict[str, Any]:
+    """Answer a question with yes."""
+    return {"action": "accept", "content": {"go_ahead": True}}
+
+
 @asynccontextmanager
 async def _served(model: Model) -> AsyncIterator[str]:
     api = uvicorn.Server(uvicorn.Config(application(model), port=0, log_level="warning"))
@@ -36,9 +41,9 @@ async def _served(model: Model) -> AsyncIterator[str]:
 
 @pytest.fixture
 def with_server() -> Callable[..., Any]:
-    """Run a function of a client and the model, with the server between them; `token` is the key that the server sends."""
+    """Run a function of a client and the model, with the server between them; `token` is the key that the server sends, `person` answers questions (None: the client cannot ask)."""
 
-    def run(work: Work, token: str = KEY) -> Any:
+    def run(work: Work, token: str = KEY, person: Any = agrees) -> Any:
         async def whole() -> Any:
             model = Model()
             name = "N8N"
@@ -46,7 +51,9 @@ def with_server() -> Callable[..., Any]:
                 environ = {f"{name}_BASE_URL": f"{url}/api/v1", f"{name}_API_KEY": token, f"{name}_ALLOW_PRIVATE": "1"}
                 path = os.pathsep.join([str(Path(__file__).parents[1] / "src"), os.environ.get("PYTHONPATH", "")])
                 command = [sys.executable, "-m", "n8n_mcp"]
-                async with connect_stdio(command, env={**environ, "PYTHONPATH": path}, timeout=60) as client:
+                async with connect_stdio(
+                    command, env={**environ, "PYTHONPATH": path}, timeout=60, elicitation=person
+                ) as client:
                     return await work(client, model)
 
         return asyncio.run(whole())

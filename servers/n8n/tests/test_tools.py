@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from mcpfactory_runtime.client import Client
+from starlette.responses import JSONResponse, Response
 from upstream import Model, failed
 
 Run = Callable[..., Any]
@@ -92,3 +94,129 @@ def test_refusals_come_in_the_words_of_n8n(with_server: Run) -> None:
         assert "401 Unauthorized" in await refused(client, "list_workflows")
 
     with_server(stranger, token="wrong")
+
+
+# --- what n8n, or what stands in front of it, answers otherwise ---
+
+PAGE = Response("<!doctype html><html><title>Sign in</title></html>", media_type="text/html")
+
+
+@pytest.mark.parametrize("other", [PAGE, JSONResponse(None), JSONResponse([]), JSONResponse({"data": None})])
+@pytest.mark.parametrize("tool", ["summarize_workflow", "show_workflow", "explain_failures", "change_node"])
+def test_an_answer_of_another_form_is_an_error_that_says_so(with_server: Run, tool: str, other: Response) -> None:
+    arguments = {"explain_failures": {}, "change_node": {"id": "1000", "node": "Shop", "disabled": True}}
+
+    async def work(client: Client, model: Model) -> None:
+        model.instead = {"workflows/1000": other, "executions": other}
+        said = await refused(client, tool, **arguments.get(tool, {"id": "1000"}))
+        assert "was answered" in said
+        assert "hint: " in said
+
+    with_server(work)
+
+
+@pytest.mark.parametrize(
+    ("page", "read"),
+    [({"data": [], "nextCursor": "1"}, 0), ({"data": [failed(1, "1000", "Shop", "x")], "nextCursor": "1"}, 1)],
+)
+def test_pages_that_never_end_are_left_and_nothing_is_counted_twice(with_server: Run, page: Any, read: int) -> None:
+    async def work(client: Client, model: Model) -> None:
+        model.instead = {"executions": page}
+        found = await told(client, "explain_failures")
+        assert (found["looked_at"], [one["times"] for one in found["failures"]]) == (read, [1] * read)
+        assert "nothing new" in found["note"]
+
+    with_server(work)
+
+
+def test_one_odd_run_or_node_spoils_nothing(with_server: Run) -> None:
+    async def work(client: Client, model: Model) -> None:
+        odd = [failed(number, "1000", "Shop", "401") for number in (3, 4, 5, 6)]
+        odd[0]["data"]["resultData"]["error"] = "out of memory"
+        odd[1]["data"]["resultData"]["error"]["node"] = "Sheet"
+        odd[2]["data"] = "[]"
+        model.executions[:] = odd
+        found = (await told(client, "explain_failures"))["failures"]
+        assert sorted((one["node"], one["message"][:13]) for one in found) == [
+            ("Sheet", "401: The serv"),
+            ("Shop", "401: The serv"),
+            ("Shop", "out of memory"),
+            ("unknown node", "the execution"),
+        ]
+        model.workflows["1000"]["nodes"].append({"id": "z", "type": "x.y", "credentials": None})
+        outline = await told(client, "summarize_workflow", id="1000")
+        assert outline["nodes"][-1]["name"] == "(no name, id z)"
+        await told(client, "show_workflow", id="1000")
+
+    with_server(work)
+
+
+def test_a_null_that_n8n_gave_is_not_sent_back(with_server: Run) -> None:
+    async def work(client: Client, model: Model) -> None:
+        model.workflows["1000"]["nodes"][0] |= {"credentials": None, "notes": None}
+        await told(client, "change_node", id="1000", node="Shop", disabled=True)
+        assert model.workflows["1000"]["nodes"][1]["disabled"] is True
+
+    with_server(work)
+
+
+def test_a_plan_without_variables_is_told_in_the_words_of_n8n(with_server: Run) -> None:
+    async def work(client: Client, model: Model) -> None:
+        model.licensed = False
+        said = await refused(client, "list_variables")
+        assert "Your license does not allow for feat:variables" in said
+        assert "N8N_API_KEY" not in said
+        assert "hint: the plan of this n8n" in said
+
+    with_server(work)
+
+
+# --- what a person is asked ---
+
+CHANGE = {"name": "Order import", "nodes": [], "connections": {}, "settings": {}}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "asked"),
+    [
+        ("delete_workflow", {"id": "1000"}, "Delete the active workflow Order import (1000) for good"),
+        ("delete_workflow", {"id": "1001"}, "Delete the workflow Newsletter (1001) for good"),
+        ("update_workflow", {"id": "1000", **CHANGE}, "Every hour, Shop, Sheet, Note gone"),
+        ("change_node", {"id": "1000", "node": "Shop", "disabled": True}, "Shop changed"),
+    ],
+)
+def test_a_person_is_asked_before_a_workflow_goes_or_an_active_one_changes(
+    with_server: Run, tool: str, arguments: dict[str, Any], asked: str
+) -> None:
+    questions: list[str] = []
+
+    def person(answer: dict[str, Any]) -> Any:
+        def answered(params: dict[str, Any]) -> dict[str, Any]:
+            questions.append(params["message"])
+            return answer
+
+        return answered
+
+    async def no(client: Client, model: Model) -> None:
+        assert "Nothing was changed" in await refused(client, tool, **arguments)
+        assert [method for method, _, _ in model.requests if method in ("PUT", "DELETE")] == []
+
+    with_server(no, person=person({"action": "decline"}))
+    with_server(no, person=person({"action": "accept", "content": {"go_ahead": False}}))
+    with_server(no, person=None)
+    assert len(questions) == 2
+    assert asked in questions[0]
+
+    async def yes(client: Client, model: Model) -> None:
+        await told(client, tool, **arguments)
+        assert len([method for method, _, _ in model.requests if method in ("PUT", "DELETE")]) == 1
+
+    with_server(yes)
+
+
+def test_a_workflow_that_is_not_active_is_changed_without_a_question(with_server: Run) -> None:
+    async def work(client: Client, model: Model) -> None:
+        await told(client, "change_node", id="1001", node="Shop", disabled=True)
+        await told(client, "update_workflow", id="1001", **CHANGE)
+
+    with_server(work, person=None)

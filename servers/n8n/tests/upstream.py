@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 KEY = "key-of-the-tests"
+NO_LICENCE = "Your license does not allow for feat:variables. To enable feat:variables, please upgrade to a license that supports this feature."
 CHANGEABLE = {"name", "nodes", "connections", "settings", "staticData"}
 SETTINGS = {
     "saveExecutionProgress": bool,
@@ -136,6 +137,8 @@ class Model:
     variables: dict[str, dict[str, str]] = field(
         default_factory=lambda: {"5": {"key": "SHOP_URL", "value": "https://shop.example.com"}}
     )
+    instead: dict[str, Any] = field(default_factory=dict)  # by path: a body that is answered in place of the right one
+    licensed: bool = True
     reads: int = 0
     meddle_after: int = 0
     requests: list[tuple[str, str, Any]] = field(default_factory=list)
@@ -147,6 +150,11 @@ class Model:
         self.requests.append((request.method, "/".join(parts), body))
         if request.headers.get("x-n8n-api-key") != KEY:
             return JSONResponse({"message": "unauthorized"}, 401)
+        if "/".join(parts) in self.instead and request.method == "GET":
+            other = self.instead["/".join(parts)]
+            return other if isinstance(other, Response) else JSONResponse(other)
+        if parts[0] == "variables" and not self.licensed:
+            return JSONResponse({"message": NO_LICENCE}, 403)
         found = self._answer(request.method, parts, dict(request.query_params), body)
         return found if isinstance(found, Response) else JSONResponse(found)
 
@@ -201,6 +209,9 @@ class Model:
     def _replaced(self, number: str, body: Any, before: dict[str, Any]) -> Any:
         if extra := set(body) - CHANGEABLE:
             return JSONResponse({"message": f"request/body must NOT have additional properties: {sorted(extra)}"}, 400)
+        for number_of, node in enumerate(body.get("nodes", [])):
+            if wrong := [name for name, value in node.items() if value is None]:
+                return JSONResponse({"message": f"request/body/nodes/{number_of}/{wrong[0]} must be object"}, 400)
         settings = body.get("settings", {})
         if extra := set(settings) - set(SETTINGS):
             said = f"request/body/settings must NOT have additional properties: {sorted(extra)}"

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from .answers import members
+
 __all__ = ["Failure", "failures"]
 
 _SHOWN: Final = 500  # characters of a message
@@ -34,10 +36,17 @@ def failures(executions: Iterable[Mapping[str, Any]], names: Mapping[str, str]) 
     """
     groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for execution in executions:
-        result = ((execution.get("data") or {}).get("resultData")) or {}
-        error = result.get("error") or {}
-        node = (error.get("node") or {}).get("name") or result.get("lastNodeExecuted") or "unknown node"
-        said = error.get("message") or "the execution has no message"
+        result = members(members(execution.get("data")).get("resultData"))
+        error = result.get("error")
+        error = error if isinstance(error, Mapping) else {"message": error}
+        where = error.get("node")  # an object, or the name alone
+        node = str(
+            members(where).get("name")
+            or (where if isinstance(where, str) else "")
+            or result.get("lastNodeExecuted")
+            or "unknown node"
+        )
+        said = str(error.get("message") or "the execution has no message")
         about = error.get("description")
         message = f"{said}: {about}" if about and about != said else said
         groups.setdefault((str(execution.get("workflowId", "")), node, message[:_SHOWN]), []).append(execution)
@@ -49,7 +58,7 @@ def failures(executions: Iterable[Mapping[str, Any]], names: Mapping[str, str]) 
             message,
             len(group),
             max(str(one.get("stoppedAt") or one.get("startedAt") or "") for one in group),
-            [str(one["id"]) for one in group[:_EXAMPLES]],
+            [str(one.get("id", "")) for one in group[:_EXAMPLES]],
         )
         for (workflow, node, message), group in groups.items()
     ]

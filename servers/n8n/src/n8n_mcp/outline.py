@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from .answers import members
+
 __all__ = ["NodeOutline", "WorkflowOutline", "changed", "outline"]
 
 Json = Mapping[str, Any]
@@ -74,16 +76,16 @@ class WorkflowOutline:
 
 def outline(workflow: Json) -> WorkflowOutline:
     """Return a workflow in short."""
-    after = {name: _targets(ways) for name, ways in (workflow.get("connections") or {}).items()}
-    nodes = [_node(node, after.get(node["name"], [])) for node in workflow.get("nodes") or ()]
+    after = {str(name): _targets(members(ways)) for name, ways in members(workflow.get("connections")).items()}
+    nodes = [_node(node, after.get(str(node.get("name")), [])) for node in map(members, workflow.get("nodes") or ())]
     reached = {name for names in after.values() for name in names}
     triggers = [node.name for node in nodes if _starts(node)]
     return WorkflowOutline(
         str(workflow["id"]),
-        workflow.get("name", ""),
+        str(workflow.get("name") or ""),
         bool(workflow.get("active")),
-        workflow.get("updatedAt", ""),
-        [tag.get("name", "") for tag in workflow.get("tags") or ()],
+        str(workflow.get("updatedAt") or ""),
+        [str(members(tag).get("name", "")) for tag in workflow.get("tags") or ()],
         triggers,
         nodes,
         [
@@ -100,18 +102,20 @@ def changed(workflow: Json, name: str, parameters: Json | None, *, disabled: boo
     Raises:
         KeyError: there is no such node; the message names those that there are.
     """
-    nodes = [dict(node) for node in workflow.get("nodes") or ()]
-    node = next((node for node in nodes if node["name"] == name), None)
+    nodes = [dict(members(node)) for node in workflow.get("nodes") or ()]
+    node = next((node for node in nodes if node.get("name") == name), None)
     if node is None:
-        raise KeyError(f"There is no node {name!r}. There are {', '.join(node['name'] for node in nodes) or 'none'}.")
+        raise KeyError(f"There is no node {name!r}. There are {', '.join(_name(node) for node in nodes) or 'none'}.")
     if parameters is not None:
         node["parameters"] = _merged(node.get("parameters") or {}, parameters)
     if disabled is not None:
         node["disabled"] = disabled
     settings = {key: value for key, value in (workflow.get("settings") or {}).items() if _is_taken(key, value)}
     return {
-        "name": workflow["name"],
-        "nodes": [{key: value for key, value in node.items() if key in _OF_NODES} for node in nodes],
+        "name": workflow.get("name") or "",
+        "nodes": [
+            {key: value for key, value in node.items() if key in _OF_NODES and value is not None} for node in nodes
+        ],
         "connections": workflow.get("connections") or {},
         "settings": settings,
     }
@@ -136,14 +140,24 @@ def _merged(value: Any, patch: Any) -> Any:
 
 def _targets(ways: Json) -> list[str]:
     links = [link for outputs in ways.values() for output in outputs or () for link in output or ()]
-    return list(dict.fromkeys(link["node"] for link in links))
+    return list(dict.fromkeys(str(link["node"]) for link in map(members, links) if "node" in link))
+
+
+def _name(node: Json) -> str:
+    return str(node.get("name") or f"(no name, id {node.get('id')})")
 
 
 def _node(node: Json, after: list[str]) -> NodeOutline:
-    credentials = [str(one.get("name", kind)) for kind, one in (node.get("credentials") or {}).items()]
+    credentials = [str(members(one).get("name", kind)) for kind, one in members(node.get("credentials")).items()]
     x, y = [*(node.get("position") or []), 0.0, 0.0][:2]
     return NodeOutline(
-        node["name"], node.get("type", ""), bool(node.get("disabled")), credentials, after, float(x), float(y)
+        _name(node),
+        str(node.get("type") or ""),
+        bool(node.get("disabled")),
+        credentials,
+        after,
+        float(x or 0),
+        float(y or 0),
     )
 
 

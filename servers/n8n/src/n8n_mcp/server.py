@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_runtime import Server
+from mcpfactory_runtime import Server, ToolError, ToolRequest
 
 from . import __version__, tools
+from .consent import ask_first
 
 HERE: Final = Path(__file__).parent
 PAGE: Final = "ui://n8n/workflow"
+_PLAN: Final = re.compile(r"\blicen[cs]e|\bplan\b|feat:", re.IGNORECASE)
 
 server = Server(
     "n8n",
@@ -22,6 +25,25 @@ server = Server(
     ),
 )
 server.mount_manifest(HERE / "_generated")
+server.before("delete_workflow", "update_workflow")(ask_first)
+
+
+@server.tool_middleware
+async def of_the_plan(call: ToolRequest, call_next: Any) -> dict[str, Any]:
+    """Say of what the plan does not have that no other credentials help: n8n answers 403 to that as well."""
+    try:
+        found: dict[str, Any] = await call_next(call)
+    except ToolError as error:
+        said = str(error)
+        if "403" not in said or not _PLAN.search(said):
+            raise
+        words = said.partition("\nhint: ")[0]
+        raise ToolError(
+            f"{words}\nhint: the plan of this n8n does not have it; other credentials change nothing."
+        ) from None
+    return found
+
+
 server.app(
     PAGE, path=HERE / "workflow.html", title="Workflow", description="A workflow as a graph, with its latest executions"
 )

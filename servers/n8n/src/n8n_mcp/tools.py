@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 from mcpfactory_runtime import Context, Text, ToolError, ToolResult
 from pydantic import Field
 
+from .answers import ask_n8n, rows
 from .failures import Failure, failures
 from .outline import WorkflowOutline, changed, outline
 
@@ -20,10 +21,11 @@ _PAGE: Final = 50  # executions with their data in one answer
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """What failed lately; `looked_at` is how many failed executions were read."""
+    """What failed lately; `looked_at` is how many failed executions were read, `note` says why there may be more."""
 
     looked_at: int
     failures: list[Failure]
+    note: str = ""
 
 
 async def summarize_workflow(id: WorkflowId, ctx: Context) -> WorkflowOutline:
@@ -32,7 +34,7 @@ async def summarize_workflow(id: WorkflowId, ctx: Context) -> WorkflowOutline:
     Args:
         id: the workflow; list_workflows finds it by its name.
     """
-    return outline(await ctx.call("get_workflow", id=id, excludePinnedData=True))
+    return outline(await ask_n8n(ctx, "get_workflow", id=id, excludePinnedData=True))
 
 
 async def show_workflow(id: WorkflowId, ctx: Context) -> ToolResult:
@@ -41,13 +43,14 @@ async def show_workflow(id: WorkflowId, ctx: Context) -> ToolResult:
     Args:
         id: the workflow.
     """
-    found = outline(await ctx.call("get_workflow", id=id, excludePinnedData=True))
-    runs = (await ctx.call("list_executions", workflowId=id, limit=10)).get("data", [])
+    found = outline(await ask_n8n(ctx, "get_workflow", id=id, excludePinnedData=True))
+    runs = rows(await ask_n8n(ctx, "list_executions", workflowId=id, limit=10))
     lines = [f"{found.name} ({'active' if found.active else 'not active'})"]
     lines += [f"{node.name} [{node.type}] → {', '.join(node.next) or 'end'}" for node in found.nodes]
-    lines += [f"execution {run['id']}: {run.get('status', '')} {run.get('startedAt', '')}" for run in runs]
+    lines += [f"execution {run.get('id', '')}: {run.get('status', '')} {run.get('startedAt', '')}" for run in runs]
     executions = [
-        {"id": str(run["id"]), "status": run.get("status", ""), "started": run.get("startedAt", "")} for run in runs
+        {"id": str(run.get("id", "")), "status": run.get("status", ""), "started": run.get("startedAt", "")}
+        for run in runs
     ]
     return ToolResult([Text("\n".join(lines))], structured={**asdict(found), "executions": executions})
 
@@ -64,17 +67,27 @@ async def explain_failures(
         most: failed executions that are read, the latest first.
     """
     chosen: dict[str, Any] = {"workflowId": workflowId} if workflowId else {}
-    read: list[dict[str, Any]] = []
-    cursor: dict[str, Any] = {}
+    read: dict[str, dict[str, Any]] = {}
+    cursors: list[str] = []
+    note = ""
     while len(read) < most:
         size = min(_PAGE, most - len(read))
-        page = await ctx.call("list_executions", status="error", includeData=True, limit=size, **chosen, **cursor)
-        read += page.get("data", [])
+        cursor = {"cursor": cursors[-1]} if cursors else {}
+        page = await ask_n8n(ctx, "list_executions", status="error", includeData=True, limit=size, **chosen, **cursor)
+        found = {str(one.get("id")): one for one in rows(page)}
+        fresh = found.keys() - read.keys()
+        read |= found
         await ctx.report_progress(len(read), most, f"{len(read)} executions read")
-        if not page.get("nextCursor"):
+        following = page.get("nextCursor")
+        if not following:
             break
-        cursor = {"cursor": page["nextCursor"]}
-    return Failures(len(read), failures(read, await _names(ctx, {str(one.get("workflowId")) for one in read})))
+        if not fresh or following in cursors:
+            note = "n8n named a further page that has nothing new, so reading ended there: there may be more failures."
+            break
+        cursors.append(following)
+    latest = list(read.values())[:most]
+    names = await _names(ctx, {str(one.get("workflowId")) for one in latest})
+    return Failures(len(latest), failures(latest, names), note)
 
 
 async def change_node(
@@ -96,7 +109,7 @@ async def change_node(
     """
     if parameters is None and disabled is None:
         raise ToolError("Nothing would change: give parameters or disabled.")
-    before = await ctx.call("get_workflow", id=id)
+    before = await ask_n8n(ctx, "get_workflow", id=id)
     if expectUpdated and before.get("updatedAt") != expectUpdated:
         raise ToolError(
             f"The workflow was changed on {before.get('updatedAt')}. Read it again with summarize_workflow."
@@ -105,17 +118,17 @@ async def change_node(
         body = changed(before, node, parameters, disabled=disabled)
     except KeyError as error:
         raise ToolError(str(error.args[0])) from None
-    now = await ctx.call("get_workflow", id=id)
+    now = await ask_n8n(ctx, "get_workflow", id=id)
     if (now.get("versionId"), now.get("updatedAt")) != (before.get("versionId"), before.get("updatedAt")):
         raise ToolError("The workflow is being changed by somebody else. Read it again with summarize_workflow.")
-    return outline({**before, **await ctx.call("update_workflow", id=id, **body)})
+    return outline({**before, **await ask_n8n(ctx, "update_workflow", id=id, **body)})
 
 
 async def _names(ctx: Context, wanted: set[str]) -> dict[str, str]:
     names: dict[str, str] = {}
     for one in sorted(wanted):
         try:
-            names[one] = (await ctx.call("get_workflow", id=one)).get("name", "")
-        except ToolError:  # deleted since
-            names[one] = "(deleted)"
+            names[one] = (await ask_n8n(ctx, "get_workflow", id=one)).get("name", "")
+        except ToolError as error:
+            names[one] = "(deleted)" if "404" in str(error) else ""
     return names

@@ -1,0 +1,61 @@
+"""Asking a person before a workflow is deleted, or one that runs is changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mcpfactory_runtime import Context, ToolCall, ToolError
+
+from .answers import ask_n8n, members
+
+__all__ = ["WITHOUT_QUESTIONS", "ask_first"]
+
+WITHOUT_QUESTIONS: Final = "N8N_WITHOUT_QUESTIONS"
+_FORM: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"go_ahead": {"type": "boolean", "title": "Go ahead", "default": False}},
+    "required": ["go_ahead"],
+}
+
+
+async def ask_first(call: ToolCall) -> None:
+    """Ask before delete_workflow, and before update_workflow (which change_node calls, too) where the workflow is active."""
+    if os.environ.get(WITHOUT_QUESTIONS) == "1":
+        return
+    workflow = await ask_n8n(call.context, "get_workflow", id=call.arguments["id"])
+    name = f"{'active ' if workflow.get('active') else ''}workflow {workflow.get('name')} ({workflow['id']})"
+    if call.name == "delete_workflow":
+        await _ask(call.context, f"Delete the {name} for good, with what it did")
+    elif workflow.get("active"):
+        await _ask(call.context, f"Change the {name}: {_difference(workflow, call.arguments)}")
+
+
+def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Return which nodes change, as far as names tell them apart."""
+    old, new = (
+        {node.get("name"): {key: one for key, one in node.items() if one is not None} for node in map(members, nodes)}
+        for nodes in (before.get("nodes") or (), after.get("nodes") or ())
+    )
+    words = {
+        "new": [name for name in new if name not in old],
+        "changed": [
+            name for name in new if name in old and any(old[name].get(key) != one for key, one in new[name].items())
+        ],
+        "gone": [name for name in old if name not in new],
+    }
+    said = [f"{', '.join(map(str, names[:10]))} {what}" for what, names in words.items() if names]
+    return "; ".join(said) or "the nodes stay as they are"
+
+
+async def _ask(ctx: Context, what: str) -> None:
+    declared = ctx.client_capabilities.get("elicitation")  # {} means forms, as in revisions that know nothing else
+    if not isinstance(declared, dict) or (declared and "form" not in declared):
+        raise ToolError(
+            f"Nothing was changed: a person must agree to this, and this client cannot ask one. ({what})\n"
+            f"hint: do it in n8n; a workflow that is deactivated first may be changed; or the server's owner sets {WITHOUT_QUESTIONS}=1"
+        )
+    answer = await ctx.elicit(f"{what}. Go ahead?", _FORM, key=what)
+    if not (answer.accepted and answer.content.get("go_ahead") is True):
+        raise ToolError(f"Nothing was changed: the person did not agree. ({what})")
