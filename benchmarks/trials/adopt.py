@@ -41,27 +41,40 @@ current-context: none
 
 
 class Peer(NamedTuple):
-    """A server: its name, how it is adopted in two versions, calls that must work, and findings that a person accepts: rule, reason."""
+    """A server: its name, how it is adopted in two versions, calls that must work, and findings that a person accepts: rule, reason.
+
+    `framework` is what adopt says that it was written with, `hashes` begin those of the two versions, and `news` are tools that only
+    the second one has.
+    """
 
     name: str
     first: tuple[str, ...]
     second: tuple[str, ...]
     calls: tuple[dict[str, Any], ...]
     waived: tuple[tuple[str, str], ...] = ()
+    framework: str = ""
+    hashes: tuple[str, str] = ("", "")
+    news: frozenset[str] = frozenset()
 
 
 PEERS = (
     Peer(
-        "calculator",
-        ("pypi:mcp-server-calculator==0.2.0", "--constraint", "mcp<2"),
-        ("pypi:mcp-server-calculator==0.2.1",),
+        "math",
+        ("pypi:math-mcp-learning-server==0.9.2",),
+        ("pypi:math-mcp-learning-server==0.10.3",),
         ({"tool": "calculate", "arguments": {"expression": "6*7"}},),
+        framework="FastMCP",
+        hashes=("sha256:4d2a0e0ebc84", "sha256:741aeb691384"),
+        news=frozenset(
+            {"matrix_determinant", "matrix_eigenvalues", "matrix_inverse", "matrix_multiply", "matrix_transpose"}
+        ),
     ),
     Peer(
         "clock",
         ("pypi:mcp-server-time==2025.9.25", "--constraint", "mcp<2"),
         ("pypi:mcp-server-time==2026.1.26",),
         ({"tool": "get_current_time", "arguments": {"timezone": "UTC"}},),
+        framework="the official SDK",
     ),
     Peer(
         "everything",
@@ -137,7 +150,10 @@ def _first(ground: Ground, port: int) -> None:
     _go_program(ground, "0.0.66")
     for peer in PEERS:
         words = (f"http://127.0.0.1:{port}/mcp",) if peer.name == "remote" else peer.first
-        ground.type("adopt", *words, "--name", peer.name, "--yes", at="tools/kube" if peer.name == "kube" else ".")
+        told = ground.type(
+            "adopt", *words, "--name", peer.name, "--yes", at="tools/kube" if peer.name == "kube" else "."
+        )
+        _recognised(ground, peer, told, peer.hashes[0])
         if peer.calls:
             place = ground.folder / f"servers/{peer.name}/tests/calls.json"
             place.parent.mkdir(exist_ok=True)
@@ -152,7 +168,7 @@ def _first(ground: Ground, port: int) -> None:
     for peer in PEERS:
         ground.type("install", peer.name, "--client", "cursor")
     ground.type("installed")
-    ground.expect("the client's entries start all that is started here", good=_answers(ground) == len(PEERS) - 1)
+    _client_starts(ground, newer=False)
 
 
 def _second(ground: Ground, port: int) -> None:
@@ -165,12 +181,16 @@ def _second(ground: Ground, port: int) -> None:
         if peer.name == "remote":
             ground.type("adopt", f"http://127.0.0.1:{port}/mcp", "--yes")
         elif peer.second:
-            ground.type("adopt", *peer.second, "--yes")
-        ground.type("diff", peer.name, codes=(0, 1))
+            _recognised(ground, peer, ground.type("adopt", *peer.second, "--yes"), peer.hashes[1])
+        told = ground.type("diff", peer.name, codes=(0, 1))
+        if peer.news:
+            shown = {line.split()[1] for line in told.splitlines() if line.split()[:1] == ["tool-added"]}
+            ground.expect(f"the new tools of {peer.name} are told before it goes anywhere", good=shown == peer.news)
     for peer in PEERS:
         ground.type("pipeline", "run", peer.name)
     _to_production(ground)
     ground.type("pipeline", "status")
+    _client_starts(ground, newer=True)
 
 
 def _back(ground: Ground) -> None:
@@ -182,7 +202,7 @@ def _back(ground: Ground) -> None:
         offered = found["candidates"][found["channels"]["production"]["candidate"]]
         ground.expect(f"production offers the first candidate of {peer.name} again", good=offered == first)
     ground.type("installed")
-    ground.expect("the client's entries start them", good=_answers(ground) == len(PEERS) - 1)
+    _client_starts(ground, newer=False)
     ground.type("pipeline", "verify")
 
 
@@ -245,14 +265,30 @@ def _remote(folder: Path, version: str, port: int) -> Iterator[int]:
             process.kill()
 
 
-def _answers(ground: Ground) -> int:
-    """How many entries of the client start a server that lists tools."""
+def _recognised(ground: Ground, peer: Peer, told: str, wanted: str) -> None:
+    """Note whether it was taken for what it is, and by the bytes that are meant here."""
+    if peer.framework:
+        ground.expect(f"{peer.name} is written with {peer.framework}", good=f"written with {peer.framework}\n" in told)
+    if wanted:
+        ground.expect(f"{peer.name} is pinned by {wanted}…", good=f'hash = "{wanted}' in told)
+
+
+def _client_starts(ground: Ground, *, newer: bool) -> None:
+    """Start what the client's file names, and note whether all answers, and each with the tools of the version that production offers."""
     entries = json.loads((ground.home / ".cursor/mcp.json").read_bytes())["mcpServers"]
 
-    async def tools(entry: dict[str, Any]) -> int:
+    async def tools(entry: dict[str, Any]) -> frozenset[str]:
         async with connect_stdio([entry["command"], *entry["args"]], {"HOME": str(ground.home)}) as client:
-            return len(await client.list_tools())
+            return frozenset(str(tool["name"]) for tool in await client.list_tools())
 
-    counts = {name: asyncio.run(tools(entry)) for name, entry in entries.items() if "command" in entry}
-    print(f"the client's entries list {counts}", flush=True)
-    return sum(count > 0 for count in counts.values())
+    offered = {name: asyncio.run(tools(entry)) for name, entry in entries.items() if "command" in entry}
+    print(f"the client's entries list { {name: len(found) for name, found in offered.items()} }", flush=True)
+    answering = sum(bool(found) for found in offered.values())
+    ground.expect("the client's entries start all that is started here", good=answering == len(PEERS) - 1)
+    for peer in PEERS:
+        if peer.news:
+            seen = peer.news & offered[peer.name]
+            ground.expect(
+                f"the client {'sees' if newer else 'does not see'} what is new in {peer.name}",
+                good=seen == (peer.news if newer else frozenset()),
+            )
