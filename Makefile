@@ -60,6 +60,7 @@ test: lint ## style, types, import directions, then every test
 browser: $(READY) ## the dashboard in Chromium, which must be installed; python -m tests.browser --install gets it on Debian
 	@$(BIN)/python -m pytest -q -m browser tests/dashboard
 	@$(BIN)/python -m tests.browser
+	@$(BIN)/python -m tests.browser.tasks
 
 lint: $(READY) types ## style, types and import directions
 	@$(BIN)/ruff check --quiet $(SOURCES)

@@ -75,7 +75,9 @@ def dashboard(root: Path) -> Iterator[str]:
     tokens.write_text("".join(f"{name}: {token}\n" for name, token in TOKENS.items()))
     environ = {name: value for name, value in os.environ.items() if name != "MCPFACTORY_DASHBOARD_TOKEN"}
     words = command("dashboard", "--allow-actions", "--token-file", str(tokens), "--port", "0", "--json")
-    with subprocess.Popen(words, cwd=root, env=environ, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        words, cwd=root, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             lines = iter(process.stdout.readline, "")

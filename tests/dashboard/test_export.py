@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
+from html import unescape
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -89,6 +92,20 @@ def test_the_data_beside_a_page_is_what_the_page_shows(site: Path) -> None:
     assert [row["name"] for row in board["servers"]] == ["atlas", "weather", "zebra", "bookshop"]
     page = (site / "board/index.html").read_text()
     assert all(f'data-name="{row["name"]}" data-status="{row["status"]}"' in page for row in board["servers"])
+
+
+def test_every_page_is_reached_by_links_from_the_first(site: Path) -> None:
+    """Also those of a server whose tools nobody knows."""
+    seen, waiting = {site / "index.html"}, [site / "index.html"]
+    while waiting:
+        page = waiting.pop()
+        for href in re.findall(r'<a [^>]*href="([^"#]*)', page.read_text()):
+            target = Path(os.path.normpath(page.parent / unquote(unescape(href))))
+            if target.suffix == ".html" and target not in seen:
+                assert target.is_file(), f"{page}: {href}"
+                seen.add(target)
+                waiting.append(target)
+    assert [str(page.relative_to(site)) for page in sorted(set(site.rglob("*.html")) - seen)] == []
 
 
 def test_a_second_export_writes_the_same_bytes(library: Bench, site: Path) -> None:

@@ -1,0 +1,108 @@
+"""Tasks about runs, logs and tools: what people do when something goes on, or went wrong."""
+
+from __future__ import annotations
+
+import json
+
+from tests.browser.tasks.person import Person, Setting
+from tests.browser.tasks.workspace import TORN_TEST
+
+__all__ = ["cancel", "compare", "failed_log", "follow_run", "run_again", "try_tool"]
+
+
+def _begin_run(person: Person, server: str) -> None:
+    """From the front page: everything of a server runs anew."""
+    person.log_in()
+    person.follow("Board")
+    person.follow(server)
+    person.follow("Run")
+    person.tick("Also what is up to date")
+    person.press("Check")
+    person.sees("What will happen")
+    person.press(f"Run {server}")
+
+
+def follow_run(at: Setting) -> None:
+    """To its end, on a page that is never loaded again."""
+    before = len(at.shop.history("notes"))
+    ada = at.person("Ada")
+    _begin_run(ada, "notes")
+    ada.sees("Live: this page follows what happens.")
+    loads = ada.loads
+    ada.sees("The run has ended.", slow=True)
+    assert ada.loads == loads, "the page was loaded again"
+    fresh = [event for event in at.shop.history("notes")[before:] if event["event"] == "stage.finished"]
+    shown = ada.reads()
+    assert {"build", "test", "validate"} <= {event["stage"] for event in fresh}, fresh
+    assert all(event["outcome"] == "passed" and event["stage"] in shown for event in fresh), fresh
+
+
+def failed_log(at: Setting) -> None:
+    """From the inbox to the line that says what went wrong, without scrolling."""
+    person = at.person()
+    person.open()
+    person.follow("torn", "torn", "failed")
+    person.follow("Log of test, where it went wrong")
+    assert person.in_view("assert 1 + 1 == 3"), "the line is not on the screen"
+    assert at.shop.state("torn")["stages"]["test"]["outcome"] == "failed"
+
+
+def run_again(at: Setting) -> None:
+    """What failed is mended in an editor, and runs again from the inbox."""
+    test = at.shop.root / TORN_TEST
+    test.write_text(test.read_text().replace("== 3", "== 2"))
+    ada = at.person("Ada")
+    ada.log_in()
+    ada.follow("Run torn")
+    ada.sees("What will happen")
+    ada.press("Run torn")
+    ada.sees("The run has ended.", slow=True)
+    assert at.shop.state("torn")["stages"]["test"]["outcome"] == "passed"
+
+
+def cancel(at: Setting) -> None:
+    """A run is ended while it goes on: what was at work is recorded as interrupted."""
+    ada = at.person("Ada")
+    _begin_run(ada, "bookshop")
+    ada.follow("Cancel this run")
+    ada.sees("What will happen")
+    ada.press("Cancel the run")
+    ada.sees("the run is being ended")
+    ada.sees("interrupted", slow=True)
+    last = at.shop.history("bookshop")[-1]
+    assert last["event"] == "stage.interrupted", last
+    assert at.shop.state("bookshop").get("running") is None
+
+
+def try_tool(at: Setting) -> None:
+    """A tool of the candidate is called by a form, and nothing of the server changes."""
+    before = at.shop.history("bookshop")
+    ada = at.person("Ada")
+    ada.log_in()
+    ada.follow("Board")
+    ada.follow("bookshop")
+    ada.follow("Tools")
+    ada.follow("All tools with their schemas")
+    ada.follow("Try get_book")
+    ada.fill("isbn", "9780306406157")
+    ada.press("Call get_book")
+    ada.sees("GET /books/9780306406157")
+    answer = json.loads(ada.region("Result"))
+    assert "title" in json.dumps(answer), answer
+    assert at.shop.history("bookshop") == before
+
+
+def compare(at: Setting) -> None:
+    """What production offers beside what waits for it."""
+    person = at.person()
+    person.open()
+    person.follow("bookshop", "bookshop", "production")
+    person.follow("both candidates side by side")
+    person.sees("What changes for callers")
+    person.sees("offset")
+    state = at.shop.state("bookshop")
+    old, new = (state["channels"][name] for name in ("production", "staging"))
+    shown = person.names("heading")[0]
+    for one in (old, new):
+        assert one["version"] in shown, shown
+        assert one["candidate"][:12] in shown, shown

@@ -1,0 +1,105 @@
+"""The workspace in which the tasks are done, made by real commands once and brought back to how it was before each task.
+
+`bookshop` has a candidate in production and another in staging that waits for an approval; `notes` and `drafts` wait for their first; the
+tests of `torn` fail.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from benchmarks.workspace import make as make_many
+from tests.browser.shop import ROOT, command, run, set_version
+
+__all__ = ["MANY", "TORN_TEST", "Shop"]
+
+MANY = 1000  # servers of the large workspace
+_POLICY = """
+[[pipeline.channels]]
+name = "staging"
+[[pipeline.channels]]
+name = "production"
+from = "staging"
+approvals = 1
+"""
+_DOCUMENT = ROOT / "docs/examples/bookshop/openapi.yaml"
+_LIMIT = "        - {name: limit, in: query,"
+_OFFSET = "        - {name: offset, in: query, description: So many books are left out, schema: {type: integer, minimum: 0}}\n"
+TORN_TEST = "servers/torn/tests/test_torn.py"
+_TORN = 'def test_that_the_sum_is_right() -> None:\n    print("line of output\\n" * 400)\n    assert 1 + 1 == 3\n'
+
+
+class Shop:
+    """The workspace at `root`, with a copy beside it that is never touched."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.root, self._kept, self._many = place / "shop", place / "kept", place / "many"
+
+    def make(self) -> None:
+        """Make it, or take the one that is there unless the factory moved on; it takes some minutes."""
+        if self._kept.is_dir() and not any(item["kind"] == "drift" for item in self.told("inbox", root=self._kept)):
+            return
+        for folder in (self._kept, self.root):
+            shutil.rmtree(folder, ignore_errors=True)
+        self._begin()
+        self._go_on()
+        shutil.copytree(self.root, self._kept, symlinks=True)
+
+    def _begin(self) -> None:
+        """Four servers go through the pipeline, and one of them into production."""
+        run(self.place, "init", str(self.root), "--factory", "index")
+        config = self.root / "mcpfactory.toml"
+        config.write_text(config.read_text() + _POLICY)
+        run(self.root, "new", "--from-openapi", str(_DOCUMENT), "--name", "bookshop")
+        for name in ("notes", "drafts", "torn"):
+            run(self.root, "new", name, "--template", "minimal")
+        (self.root / TORN_TEST).write_text(_TORN)
+        run(self.root, "pipeline", "run", "--all", fails=True)
+        for verb in ("approve", "promote"):
+            run(self.root, "pipeline", verb, "bookshop", "--channel", "production", "--reason", "the first")
+
+    def _go_on(self) -> None:
+        """The API of that one has a new argument."""
+        document, text = self.place / "openapi.yaml", _DOCUMENT.read_text()
+        assert _LIMIT in text
+        document.write_text(text.replace(_LIMIT, _OFFSET + _LIMIT, 1))
+        set_version(self.root, "bookshop", "0.2.0")
+        run(self.root, "update", "bookshop", "--from-openapi", str(document))
+        run(self.root, "pipeline", "run", "bookshop")
+
+    def restore(self) -> None:
+        """Bring it back to how it was made, at the same place: environments of candidates name their place."""
+        shutil.rmtree(self.root, ignore_errors=True)
+        shutil.copytree(self._kept, self.root, symlinks=True)
+
+    def many(self) -> Path:
+        """A workspace of a thousand servers."""
+        if not self._many.is_dir():
+            make_many(self._many, MANY)
+        return self._many
+
+    def told(self, *words: str, root: Path | None = None) -> Any:
+        """What the command line says, as JSON."""
+        line = command(*words, "--json")
+        done = subprocess.run(line, cwd=root or self.root, capture_output=True, text=True, timeout=600, check=False)
+        return json.loads(done.stdout)
+
+    def state(self, server: str) -> dict[str, Any]:
+        """Where a server stands, by `pipeline status`."""
+        found: dict[str, Any] = self.told("pipeline", "status", server)[0]
+        return found
+
+    def history(self, server: str) -> list[dict[str, Any]]:
+        """What happened to a server, by `pipeline history`."""
+        found: list[dict[str, Any]] = self.told("pipeline", "history", server)
+        return found
+
+    def decisions(self, server: str) -> list[tuple[str, str]]:
+        """What people decided about a server: what, and who."""
+        usual = {"stage.started", "stage.finished", "stage.interrupted"}
+        return [(one["event"], one["actor"]) for one in self.history(server) if one["event"] not in usual]
