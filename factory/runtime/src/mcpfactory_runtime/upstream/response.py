@@ -118,16 +118,13 @@ def read_response(
         store_file: where binary content goes that is too large to embed; None refuses it.
 
     Raises:
-        ToolError: for status 300 and above, for a success that says that it is none, for a page in the place of JSON, and for binary
-            content that is too long.
+        ToolError: for status 300 and above, a success that says that it is none, a page in the place of JSON, binary content that is too long.
     """
     if status >= 400:
         raise ToolError(_failure_message(status, headers, content, operation, schemes))
     if status >= 300 and status != 304:
-        variable = variable or Settings({}).variable("BASE_URL")
-        raise ToolError(
-            f"{_operation_name(operation)} answered {_reason(status)}: {redirect_message(redirect, operation, url, variable)}"
-        )
+        led = redirect_message(redirect, operation, url, variable or Settings({}).variable("BASE_URL"))
+        raise ToolError(f"{_operation_name(operation)} answered {_reason(status)}: {led}")
     kind = media_type(headers.get("content-type", ""))
     if not content:
         return ToolResult([Text(_empty(status, headers, operation))])
