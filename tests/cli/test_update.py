@@ -29,6 +29,17 @@ def test_an_update_without_news_says_so(shop):
     assert (done.code, done.out) == (0, "shop is up to date\n")
 
 
+def test_an_update_of_a_template_alone_claims_nothing_of_tools_that_it_does_not_know(tmp_path, prepared):
+    new = ("new", "data", "--template", "postgres")
+    inside = Inside(prepared.copy(tmp_path / "ws", ("--no-git", "--factory", "index"), new))
+    for more in (("--dry-run",), ()):
+        out = inside("update", "data", "--answer", "writing=true", *more).out
+        assert out.startswith(("updated data\n", "would update data\n"))
+        assert "server.py" in out
+        assert out.endswith("mcpfactory diff data tells what changes for callers of what a channel offers\n")
+        assert "nothing changes" not in out
+
+
 def test_an_update_tells_what_changes_for_callers(shop, changed):
     told = shop("update", "shop", "--from-openapi", changed, "--json").data
     assert {key: told[key] for key in ("server", "dry_run", "conflicts", "breaking")} == {

@@ -98,11 +98,16 @@ def _print_text(updated: Any, *, dry_run: bool) -> None:
     if not files and not updated.changes:
         output.line(f"{updated.server} is up to date")
         return
-    output.line(f"{'would update' if dry_run else 'updated'} {updated.server}: {updated.tools} tools")
+    of_document = bool(updated.operations or updated.tools or updated.changes)
+    tools = f": {updated.tools} tools" if of_document else ""  # those of a template alone are known to who starts it
+    output.line(f"{'would update' if dry_run else 'updated'} {updated.server}{tools}")
     for file in files:
         bad = file.action in {"conflict", "collision"}
         action = output.styled(file.action.ljust(9), "bad" if bad else "dim")
         output.line(f"  {action} {file.path}" + (f"  ({file.note})" if file.note else ""))
-    print_changes(updated.changes)
+    if of_document:
+        print_changes(updated.changes)
+    else:
+        output.line(f"mcpfactory diff {updated.server} tells what changes for callers of what a channel offers")
     if updated.conflicts:
         output.note(f"hint: decide in {', '.join(updated.conflicts)}, take the marks away, and run the tests")
