@@ -49,7 +49,7 @@ def expression(number: int, kind: int) -> sql.Composable:
 def shown(value: object) -> Value:
     """Return a value as JSON can have it."""
     if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"  # as PostgreSQL writes those of numeric
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT:
         return str(value)
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
