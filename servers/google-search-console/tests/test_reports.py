@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
+import pytest
 from mcpfactory_runtime.client import Client
+from starlette.responses import JSONResponse, Response
 from upstream import SITE, Model
+
+from google_search_console_mcp.days import today
 
 OCTOBER = {"startDate": "2026-10-01", "endDate": "2026-10-07"}
 
@@ -154,5 +159,79 @@ def test_more_rows_than_one_answer_has_are_read_page_by_page(with_server: Callab
         assert found["now"]["clicks"] == 26_000
         rows = [body.get("startRow", 0) for _, _, body in model.requests if body["dimensions"]]
         assert sorted(rows) == [0, 0, 25_000, 25_000]
+
+    with_server(work)
+
+
+# --- answers of another form, quotas, days ---
+
+PAGE = Response("<!doctype html><html><title>Sign in</title></html>", media_type="text/html")
+OTHERS = [PAGE, JSONResponse(None), JSONResponse([]), JSONResponse({"rows_": []})]
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("tool", ["compare_periods", "find_competing_pages", "check_sitemaps"])
+def test_an_answer_of_another_form_is_no_zero_clicks(
+    with_server: Callable[..., Any], tool: str, other: Response
+) -> None:
+    async def work(client: Client, model: Model) -> None:
+        model.instead = {"searchAnalytics": other, "sitemaps": other}
+        assert "was answered" in await refused(client, tool)
+
+    with_server(work)
+
+
+@pytest.mark.parametrize("other", [*OTHERS, JSONResponse({"inspectionResult": None})])
+def test_one_odd_answer_loses_no_other_page(with_server: Callable[..., Any], other: Response) -> None:
+    pages = [f"https://www.example.com/{page}" for page in ("tea", "old", "gone")]
+
+    async def work(client: Client, model: Model) -> None:
+        model.instead, model.last = {"index:inspect": other}, pages[2]
+        found = (await told(client, "inspect_pages", urls=[*pages, pages[0]]))["pages"]
+        assert {page["url"]: page["verdict"] for page in found if page["url"] != pages[2]} == {
+            pages[0]: "PASS",
+            pages[1]: "NEUTRAL",
+        }
+        assert len(model.requests) == 3  # what is given twice is inspected once
+
+    with_server(work)
+
+
+@pytest.mark.parametrize("status", [403, 429])
+def test_a_quota_that_is_used_up_ends_it_with_the_reason(with_server: Callable[..., Any], status: int) -> None:
+    pages = [f"https://www.example.com/{number}" for number in range(20)]
+
+    async def work(client: Client, model: Model) -> None:
+        model.inspections, model.quota = 4, status
+        found = await told(client, "inspect_pages", urls=pages)
+        assert (len(found["pages"]), len(found["not_inspected"])) == (4, 16)
+        assert "Quota exceeded" in found["why_not"]
+
+    with_server(work)
+
+
+def test_a_sitemap_with_an_odd_date_is_listed_with_it(with_server: Callable[..., Any]) -> None:
+    async def work(client: Client, model: Model) -> None:
+        model.sitemaps["https://www.example.com/a.xml"] = {"lastDownloaded": "yesterday", "errors": None}
+        found = {one["path"][24:]: one["problems"] for one in (await told(client, "check_sitemaps"))["result"]}
+        assert found["a.xml"] == ["when Google read it last cannot be understood: yesterday"]
+        model.instead = {"sitemaps": JSONResponse({})}
+        assert (await told(client, "check_sitemaps"))["result"] == []  # Google's own way to say that there are none
+
+    with_server(work)
+
+
+def test_days_that_are_none_or_too_long_ago_are_refused(with_server: Callable[..., Any]) -> None:
+    old = {"startDate": str(today() - timedelta(days=600)), "endDate": str(today() - timedelta(days=590))}
+
+    async def work(client: Client, model: Model) -> None:
+        assert "16 months" in await refused(client, "compare_periods", days=480)
+        assert "16 months" in await refused(client, "find_competing_pages", **old)
+        await refused(client, "compare_periods", startDate="2026-13-01", endDate="2026-13-02")
+        ask = "query_search_analytics"
+        assert "no day" in await refused(client, ask, startDate="2026-13-01", endDate="2026-10-02")
+        assert "before it begins" in await refused(client, ask, startDate="2026-10-03", endDate="2026-10-02")
+        assert "swap" in await refused(client, "find_near_first_page", fromPosition=20, toPosition=4)
+        assert model.requests == []
 
     with_server(work)

@@ -122,6 +122,9 @@ class Model:
         }
     )
     inspections: int = 2000
+    quota: int = 429  # the status of an inspection beyond the quota; Google also says 403
+    instead: dict[str, Response] = field(default_factory=dict)  # by part of a path: what is answered in its place
+    last: str = ""  # the page whose inspection is answered by `instead`
     seen: list[Seen] = field(default_factory=list)
 
     @property
@@ -137,6 +140,10 @@ class Model:
         try:
             if request.headers.get("authorization") != f"Bearer {TOKEN}":
                 raise Refused(401, "UNAUTHENTICATED", "Request had invalid authentication credentials.")
+            other = next((one for part, one in self.instead.items() if part in path), None)
+            if other is not None and self.last in ("", (body or {}).get("inspectionUrl")):
+                self.seen.append(Seen(request.method, path, query, headers, body, 200, None))
+                return other
             found = self._answer(request.method, [unquote(part) for part in path.split("/")[1:]], query, body)
         except Refused as refused:
             found = refused.answer
@@ -186,6 +193,8 @@ class Model:
 
     def _inspected(self, body: Any) -> dict[str, Any]:
         if self.inspections <= 0:
+            if self.quota == 403:
+                raise Refused(403, "PERMISSION_DENIED", "quotaExceeded: Quota exceeded for quota metric 'Inspections'.")
             raise Refused(429, "RESOURCE_EXHAUSTED", "Quota exceeded for sc-domain:example.com.")
         self.inspections -= 1
         if body["siteUrl"] not in self.sites or "example.com" not in body["inspectionUrl"]:

@@ -7,10 +7,11 @@ from datetime import date, datetime, timedelta, timezone
 from typing import Final, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-__all__ = ["Against", "Period", "earlier", "latest", "today"]
+__all__ = ["KEPT", "Against", "Period", "earlier", "latest", "today"]
 
 Against = Literal["previous", "year"]
 
+KEPT: Final = timedelta(days=488)  # 16 months, and no day less
 _COMPLETE: Final = timedelta(days=3)
 _YEAR: Final = timedelta(days=364)  # the same days of the week
 

@@ -73,7 +73,8 @@ class CompetingPages:
 
 def read_rows(answer: Mapping[str, Any]) -> dict[tuple[str, ...], Figures]:
     """Return the rows of an answer by their keys."""
-    return {tuple(row.get("keys", ())): _figures([row]) for row in answer.get("rows", ())}
+    rows = answer.get("rows") or ()
+    return {tuple(row.get("keys") or ()): _figures([row]) for row in rows if isinstance(row, Mapping)}
 
 
 def total(rows: Iterable[Figures]) -> Figures:
@@ -122,8 +123,8 @@ def competing(rows: Mapping[tuple[str, ...], Figures], *, least: int) -> list[Co
 
 
 def _figures(rows: Sequence[Mapping[str, Any]]) -> Figures:
-    clicks, seen = (sum(float(row.get(name, 0)) for row in rows) for name in ("clicks", "impressions"))
-    places = sum(float(row.get("position", 0)) * float(row.get("impressions", 0)) for row in rows)
+    clicks, seen = (sum(float(row.get(name) or 0) for row in rows) for name in ("clicks", "impressions"))
+    places = sum(float(row.get("position") or 0) * float(row.get("impressions") or 0) for row in rows)
     return Figures(
         round(clicks), round(seen), round(clicks / seen, 4) if seen else 0.0, round(places / seen, 2) if seen else 0.0
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, Final, Literal
@@ -10,7 +11,8 @@ from typing import Annotated, Any, Final, Literal
 from mcpfactory_runtime import Context, ToolError
 from pydantic import Field
 
-from .days import Against, Period, earlier, latest, today
+from .answers import ask_google, listed, members
+from .days import KEPT, Against, Period, earlier, latest, today
 from .figures import Change, CompetingPages, Figures, Opportunity, changes, competing, opportunities, read_rows, total
 
 __all__ = ["check_sitemaps", "compare_periods", "find_competing_pages", "find_near_first_page", "inspect_pages"]
@@ -24,6 +26,7 @@ Pages = Annotated[list[str], Field(min_length=1, max_length=50)]
 _ROWS: Final = 25_000  # of one answer
 _MOST: Final = 50_000  # of one day and search type
 _AT_ONCE: Final = 4  # inspections; 600 a minute are permitted
+_USED_UP: Final = re.compile(r"\b429\b|quota|rate ?limit", re.IGNORECASE)  # Google says 403 to that as well
 _STALE: Final = timedelta(days=30)
 
 
@@ -70,11 +73,12 @@ class InspectedPage:
 
 @dataclass(frozen=True, slots=True)
 class Inspections:
-    """Pages by verdict, and those that want a look first."""
+    """Pages by verdict, and those that want a look first; `why_not` says why the rest was not inspected."""
 
     verdicts: dict[str, int]
     pages: list[InspectedPage]
     not_inspected: list[str]
+    why_not: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +113,7 @@ async def compare_periods(
         limit: winners and losers each.
     """
     period = _period(days, startDate, endDate)
-    other = earlier(period, against)
+    other = _kept(earlier(period, against))
     rows, rows_before, sums, sums_before = await asyncio.gather(
         *(_rows(ctx, siteUrl, one, [dimension]) for one in (period, other)),
         *(_rows(ctx, siteUrl, one, []) for one in (period, other)),
@@ -148,6 +152,10 @@ async def find_near_first_page(
         minImpressions: what was seen less often is left out.
         limit: queries in the answer; `found` says how many there are.
     """
+    if fromPosition > toPosition:
+        raise ToolError(
+            f"fromPosition {fromPosition:g} is behind toPosition {toPosition:g}: nothing lies between.\nhint: 1 is the first place; swap them"
+        )
     period = _period(days, startDate, endDate)
     rows = await _rows(ctx, siteUrl, period, ["query", "page"])
     found = opportunities(rows, first=fromPosition, last=toPosition, least=minImpressions)
@@ -187,6 +195,7 @@ async def inspect_pages(siteUrl: SiteUrl, urls: Pages, ctx: Context) -> Inspecti
         siteUrl: the property, exactly as list_sites names it.
         urls: the pages; each below the property.
     """
+    urls = list(dict.fromkeys(urls))  # each inspection counts for the quota
     limit, done, refused = asyncio.Semaphore(_AT_ONCE), 0, ""
 
     async def inspect(url: str) -> InspectedPage | None:
@@ -195,21 +204,22 @@ async def inspect_pages(siteUrl: SiteUrl, urls: Pages, ctx: Context) -> Inspecti
             if refused:
                 return None
             try:
-                found = await ctx.call("inspect_url", inspectionUrl=url, siteUrl=siteUrl)
+                found = await ask_google(ctx, "inspect_url", inspectionUrl=url, siteUrl=siteUrl)
             except ToolError as error:
-                if "429" not in str(error):
-                    return InspectedPage(url, "NOT_INSPECTED", "", str(error).partition("\n")[0], "")
-                refused = str(error)
+                said = str(error).partition("\n")[0]
+                if not _USED_UP.search(said):
+                    return InspectedPage(url, "NOT_INSPECTED", "", said, "")
+                refused = said
                 return None
             done += 1
             await ctx.report_progress(done, len(urls), f"{done} of {len(urls)} pages")
-            return _inspected(url, found["inspectionResult"])
+            return _inspected(url, members(found["inspectionResult"]))
 
     pages = await asyncio.gather(*map(inspect, urls))
     seen = [page for page in pages if page is not None]
     verdicts = {name: sum(page.verdict == name for page in seen) for name in sorted({page.verdict for page in seen})}
     left = [url for url, page in zip(urls, pages, strict=True) if page is None]
-    return Inspections(verdicts, sorted(seen, key=lambda page: not page.why), left)
+    return Inspections(verdicts, sorted(seen, key=lambda page: not page.why), left, refused)
 
 
 async def check_sitemaps(siteUrl: SiteUrl, ctx: Context) -> list[SitemapHealth]:
@@ -218,21 +228,35 @@ async def check_sitemaps(siteUrl: SiteUrl, ctx: Context) -> list[SitemapHealth]:
     Args:
         siteUrl: the property, exactly as list_sites names it.
     """
-    found = await ctx.call("list_sitemaps", siteUrl=siteUrl)
+    found = await ask_google(ctx, "list_sitemaps", may_be_empty=True, siteUrl=siteUrl)
     now = datetime.now(UTC)
-    health = [_health(sitemap, now) for sitemap in found.get("sitemap", ())]
+    health = [_health(sitemap, now) for sitemap in listed(found.get("sitemap"))]
     return sorted(health, key=lambda one: (not one.problems, one.path))
 
 
 def _period(days: int, first: date | None, last: date | None) -> Period:
     if first is None and last is None:
-        return latest(days, today())
+        return _kept(latest(days, today()))
     if first is None or last is None:
         raise ToolError("startDate and endDate go together; or give days alone.")
     try:
-        return Period(first, last)
+        return _kept(Period(first, last))
     except ValueError as error:
         raise ToolError(f"{error}.") from None
+
+
+def _kept(period: Period) -> Period:
+    """Return the period.
+
+    Raises:
+        ToolError: Google has nothing of its first days any more: figures would be too low.
+    """
+    oldest = today() - KEPT
+    if period.first < oldest:
+        raise ToolError(
+            f"The period {_said(period)} begins before {oldest}: Google keeps 16 months.\nhint: take fewer days, or later ones; a comparison needs both periods"
+        )
+    return period
 
 
 def _said(period: Period) -> str:
@@ -243,7 +267,8 @@ async def _rows(ctx: Context, site: str, period: Period, dimensions: list[str]) 
     """Return all rows of a period that the API gives, page by page."""
     rows: dict[tuple[str, ...], Figures] = {}
     for start in range(0, _MOST, _ROWS):
-        answer = await ctx.call(
+        answer = await ask_google(
+            ctx,
             "query_search_analytics",
             siteUrl=site,
             startDate=str(period.first),
@@ -253,6 +278,8 @@ async def _rows(ctx: Context, site: str, period: Period, dimensions: list[str]) 
             startRow=start,
         )
         page = read_rows(answer)
+        if page.keys() <= rows.keys():
+            break
         rows |= page
         if len(page) < _ROWS:
             break
@@ -260,7 +287,7 @@ async def _rows(ctx: Context, site: str, period: Period, dimensions: list[str]) 
 
 
 def _inspected(url: str, result: dict[str, Any]) -> InspectedPage:
-    status = result.get("indexStatusResult", {})
+    status = members(result.get("indexStatusResult"))
     reasons = []
     if status.get("verdict") != "PASS":
         reasons.append(status.get("coverageState", "not indexed"))
@@ -278,13 +305,28 @@ def _inspected(url: str, result: dict[str, Any]) -> InspectedPage:
 
 
 def _health(sitemap: dict[str, Any], now: datetime) -> SitemapHealth:
-    problems = [f"{count} {name}" for name in ("errors", "warnings") if (count := int(sitemap.get(name, 0)))]
-    read = sitemap.get("lastDownloaded", "")
+    problems = [f"{count} {name}" for name in ("errors", "warnings") if (count := _count(sitemap.get(name)))]
+    read = str(sitemap.get("lastDownloaded") or "")
+    day = _moment(read)
     if sitemap.get("isPending") or not read:
         problems.append("Google has not read it yet")
-    elif now - datetime.fromisoformat(read) > _STALE:
+    elif day is None:
+        problems.append(f"when Google read it last cannot be understood: {read[:40]}")
+    elif now - day > _STALE:
         problems.append(f"Google read it last on {read[:10]}")
     if sitemap.get("type") == "notSitemap":
         problems.append("it is no sitemap")
-    urls = sum(int(content.get("submitted", 0)) for content in sitemap.get("contents", ()))
-    return SitemapHealth(sitemap["path"], urls, read, problems)
+    urls = sum(_count(content.get("submitted")) for content in listed(sitemap.get("contents")))
+    return SitemapHealth(str(sitemap.get("path", "")), urls, read, problems)
+
+
+def _count(value: Any) -> int:
+    return int(value) if str(value).isdecimal() else 0
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

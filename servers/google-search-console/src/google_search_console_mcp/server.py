@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_runtime import Server, ToolCall
+from mcpfactory_runtime import Server, ToolCall, ToolError
 
 from . import __version__, reports
 
@@ -54,6 +55,25 @@ def with_slash(call: ToolCall) -> None:
     site = call.arguments.get("siteUrl")
     if isinstance(site, str) and _ROOT.fullmatch(site):
         call.arguments["siteUrl"] = f"{site}/"
+
+
+@server.before("query_search_analytics")
+def with_days(call: ToolCall) -> None:
+    """Refuse days that are none before Google is asked.
+
+    Raises:
+        ToolError: a day is none, or the last is before the first.
+    """
+    days = []
+    for name in ("startDate", "endDate"):
+        try:
+            days.append(date.fromisoformat(str(call.arguments.get(name))))
+        except ValueError:
+            raise ToolError(
+                f"{name} is {call.arguments.get(name)!r}, which is no day.\nhint: give it as 2026-10-31"
+            ) from None
+    if days[1] < days[0]:
+        raise ToolError(f"the period ends on {days[1]}, before it begins on {days[0]}.")
 
 
 @server.resource("search-console://guide", title="How to read the figures", mime_type="text/markdown")
