@@ -14,10 +14,11 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.hashing import hash_file
+from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.channels.channel import publish_files as promote
 from mcpfactory_pipeline.publish.publish import publish
 from tests.machine import needs
-from tests.publish.shelf import packages
+from tests.publish.shelf import TOOLS, packages
 
 
 @pytest.fixture
@@ -67,6 +68,32 @@ def test_secrets_are_marked_and_the_id_of_an_oauth_client_is_none(shelf, bundle)
         "books_token",
         "books_client_secret",
     }
+
+
+def test_variables_that_the_server_reads_and_addresses_of_several_documents_are_settings(shelf, bundle):
+    servers = 'ServerAddress("shelves", "https://shelves.example.com"), ServerAddress("loans", "")'
+    api = f"BASE_URL = ''\nSERVERS = ({servers})\n"
+    api += 'def upstream():\n    return Upstream(BASE_URL, (), servers=SERVERS, prefix="BOOKS")\n'
+    config = '[server]\nenvironment = ["BOOKS_BRANCH", "BOOKS_LANGUAGE"]\n[[api]]\nlabel = "shelves"\n[[api]]\nlabel = "loans"\n'
+    config += '[publish.environment.BOOKS_LANGUAGE]\ndescription = "Of titles"\n'
+    shelf.put(api=api, config=config)
+    settings = manifest_of(bundle()[1])["user_config"]
+    assert {name: (row["required"], row["description"]) for name, row in settings.items()} == {
+        "books_shelves_base_url": (False, "Where the API lives, https://shelves.example.com when unset"),
+        "books_loans_base_url": (True, "Where the API lives, such as https://api.example.com/v1"),
+        "books_branch": (False, "BOOKS_BRANCH"),
+        "books_language": (False, "Of titles"),
+    }
+
+
+def test_the_servers_own_tools_are_listed_where_validate_saw_them(shelf, bundle):
+    candidate = shelf.put()
+    kept = shelf.workspace.artifacts / "books" / candidate / "validate"
+    kept.mkdir()
+    own = {"name": "lend_book", "description": "Lend a book.", "inputSchema": {"type": "object"}}
+    (kept / contract.FILE).write_text(contract.contract_text([own, *TOOLS], "1.0.0"))
+    tools = manifest_of(bundle()[1])["tools"]
+    assert [tool["name"] for tool in tools] == ["list_books", "get_book", "lend_book"]
 
 
 def test_every_placeholder_has_a_setting_and_every_setting_that_is_not_required_a_default(shelf, bundle):

@@ -47,6 +47,7 @@ ERRORS = {
     "+15005550001": (21211, "The 'To' number +15005550001 is not a valid phone number."),
     "+15005550002": (21610, "Attempt to send to unsubscribed recipient"),
 }
+SILENCE = Response(status_code=500)  # never sent: the caller waits until it gives up
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,11 @@ class Model:
         }
     )
     seen: list[Seen] = field(default_factory=list)
+    answers: dict[tuple[str, str], list[Response | None]] = field(default_factory=dict)  # see `instead`
+
+    def instead(self, method: str, ending: str, *answers: Response | None) -> None:
+        """Answer requests of a method whose path ends so with these, one after the other, the last for ever; None is the usual answer."""
+        self.answers[method, ending] = list(answers)
 
     @property
     def forms(self) -> list[tuple[str, str, dict[str, list[str]]]]:
@@ -90,12 +96,23 @@ class Model:
         form = parse_qs((await request.body()).decode(), keep_blank_values=True)
         query = parse_qs(request.url.query, keep_blank_values=True)
         path = unquote(request.url.path)
-        answer = self._permitted(request) or self._answer(request.method, path, _single(query), _single(form))
+        answer = self._permitted(request) or self._instead(request.method, path)
+        answer = answer or self._answer(request.method, path, _single(query), _single(form))
         found = answer if isinstance(answer, Response) else JSONResponse(answer)
-        body = json.loads(found.body or b"null")
+        if found is SILENCE:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+        body = json.loads(found.body or b"null") if found.media_type == "application/json" else None
         seen = Seen(request.method, path, query, form, dict(request.headers), found.status_code, body)
         self.seen.append(seen)
         return found
+
+    def _instead(self, method: str, path: str) -> Response | None:
+        """Return what a test wants to be answered."""
+        for (wanted, ending), answers in self.answers.items():
+            if method == wanted and path.endswith(ending) and answers:
+                return answers[0] if len(answers) == 1 else answers.pop(0)
+        return None
 
     def _permitted(self, request: Request) -> Response | None:
         wanted = base64.b64encode(f"{ACCOUNT}:{TOKEN}".encode()).decode()

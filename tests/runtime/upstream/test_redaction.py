@@ -55,6 +55,14 @@ def test_a_secret_in_base64_is_found_within_other_bytes(
     assert len(found) < 60
 
 
+@pytest.mark.parametrize("secret", ["token-of-the-tests", "token-of-the-tests!", "token-of-the-tests!!"])
+@pytest.mark.parametrize("before", ["", "u", "us", "use"])
+@pytest.mark.parametrize("spell", [str, lambda code: code.replace("=", "%3D")])
+def test_a_secret_at_the_end_of_base64_leaves_no_tail(secret: str, before: str, spell: Callable[[str], str]) -> None:
+    found = Redaction([secret]).text(f"({spell(b64encode(f'{before}{secret}'.encode()).decode())})")
+    assert found.endswith(f"{REDACTED})")
+
+
 def test_what_has_no_secret_is_left_as_it_is() -> None:
     result = ToolResult(
         [Text("100% of \\u0041 &amp; hunter 2"), Image(b"hunter")], structured={"a": ["hunter"]}, meta={"b": 1}

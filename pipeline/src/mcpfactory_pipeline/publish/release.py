@@ -8,7 +8,7 @@ import re
 import tarfile
 import tomllib
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PathDistribution
 from pathlib import Path
@@ -135,7 +135,7 @@ def read_release(
         server: its name in the workspace.
         channel: which offers the candidate.
         artifact: the candidate.
-        kept_tools: the tool list that `validate` kept of these bytes; taken where the wheel has no manifest.
+        kept_tools: the tool list that `validate` kept of these bytes: it has the server's own tools, too, which no manifest has.
         companions: wheels that it needs besides.
 
     Raises:
@@ -165,10 +165,19 @@ def read_release(
         config=config,
         title=str(about.get("title") or ""),
         instructions=str(about.get("instructions") or ""),
-        tools=tuple(manifest.get("tools") or kept_tools),
+        tools=_all_tools(manifest.get("tools") or (), kept_tools),
         variables=tuple(_variables(server, code, config)),
         companions={file.name: file.read_bytes() for file in companions},
     )
+
+
+def _all_tools(
+    generated: Iterable[Mapping[str, Any]], kept: Iterable[Mapping[str, Any]]
+) -> tuple[Mapping[str, Any], ...]:
+    """Return the generated tools, then those of the server's own that were kept."""
+    rows = {str(tool.get("name")): tool for tool in generated}
+    own = {str(tool.get("name")): tool for tool in kept if tool.get("name") not in rows}
+    return (*rows.values(), *own.values())
 
 
 def _metadata(wheel: zipfile.ZipFile) -> Metadata:
@@ -212,16 +221,20 @@ def _schemes(code: ast.Module) -> list[tuple[str, str, tuple[str, ...]]]:
     return [tuple(ast.literal_eval(arg) for arg in args[:3]) for args in created if len(args) >= 3]
 
 
-def _addresses(code: ast.Module) -> Iterator[Variable]:
-    """Yield the variable of each address of the API that is of no use elsewhere. An API with several servers may have no root."""
+def _addresses(code: ast.Module, *, several: bool) -> Iterator[Variable]:
+    """Yield the variable of each address of the API that is of no use elsewhere. An API with several servers may have no root.
+
+    Where `several` documents make one server, there is no root, and each of their addresses is one that a person may want to move.
+    """
     servers = [tuple(str(ast.literal_eval(arg)) for arg in call.args) for call in _calls(code, "ServerAddress")]
     for call in _calls(code, "Upstream"):
         names = [ast.literal_eval(one.value) for one in call.keywords if one.arg == "prefix"]
         root = next((str(ast.literal_eval(one.value)) for one in _assigned(code, "BASE_URL")), "")
         beside = [(server_setting(name), url, not url) for name, url in servers]
-        for setting, url, required in (("BASE_URL", root, not root and not servers), *beside):
-            if names and (not url or describe_private(url)):
-                words = "Where the API lives, such as https://api.example.com/v1"
+        rooted = [] if several and servers else [("BASE_URL", root, not root and not servers)]
+        for setting, url, required in (*rooted, *beside):
+            if names and (several or not url or describe_private(url)):
+                words = f"Where the API lives, {f'{url} when unset' if url else 'such as https://api.example.com/v1'}"
                 yield Variable(f"{names[0]}_{setting}", words, required)
 
 
@@ -240,16 +253,23 @@ def _config(sdists: list[bytes]) -> Mapping[str, Any]:
 
 
 def _variables(server: str, code: ast.Module, config: Mapping[str, Any]) -> Iterator[Variable]:
-    """Yield that of the API's address where one is needed, those of its schemes, with what `[publish.environment.<NAME>]` says about them, then those that it adds."""
+    """Yield the variables of addresses where they are needed, of schemes, and of `[server] environment`; then those that `[publish.environment.<NAME>]` adds.
+
+    What that table says about one of the others is taken from there.
+    """
     publish = config.get("publish", {})
     declared = publish.get("environment", {}) if isinstance(publish, dict) else {}
     if not isinstance(declared, dict):
         raise _config_error(server, "publish.environment is not a table", "[publish.environment.NAME]")
-    found = {one.name: one for one in _addresses(code)}
+    found = {one.name: one for one in _addresses(code, several=isinstance(config.get("api"), list))}
     for name, kind, variables in _schemes(code):
         for number, variable in enumerate(variables):
             words = f"{'API key' if kind == 'apiKey' else 'Credentials'} of {name}"
             found[variable] = Variable(variable, words, secret=(kind, number) not in _OPEN)
+    about = config.get("server", {})
+    read = about.get("environment", ()) if isinstance(about, dict) else ()
+    for name in read if isinstance(read, list) else ():
+        found.setdefault(str(name), Variable(str(name)))
     for name, table in declared.items():
         if not _VARIABLE.fullmatch(name) or not isinstance(table, dict):
             raise _config_error(server, f"publish.environment.{name} is no variable", "[publish.environment.NAME]")

@@ -1,12 +1,17 @@
-"""What Twilio's error codes of messages mean, and what one does about them (twilio.com/docs/api/errors)."""
+"""What Twilio's error codes mean, and what one does about them (twilio.com/docs/api/errors)."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-__all__ = ["explained"]
+__all__ = ["describe", "explained"]
 
 _CODES: Final[dict[int, tuple[str, str]]] = {
+    20003: (
+        "Twilio does not accept the credentials",
+        "the person who runs this server checks TWILIO_USERNAME and TWILIO_PASSWORD",
+    ),
+    20429: ("too many requests at once", "wait, then make fewer"),
     21211: ("the number is not valid", "write it with + and the country code, and check it with look_up_number"),
     21408: (
         "messages to this country are not permitted",
@@ -27,7 +32,29 @@ _CODES: Final[dict[int, tuple[str, str]]] = {
 }
 
 
+_NO_CHECK: Final = (
+    "there is nothing to check: the code has expired (after 10 minutes), was approved already, or was tried too often (5 times)",
+    "send a new one with send_code",
+)
+
+
 def explained(code: int, said: str = "") -> tuple[str, str]:
     """Return why a message did not arrive and what to do, in words; `said` is what Twilio says itself."""
     unknown = (said or "Twilio gives no reason", f"see https://www.twilio.com/docs/api/errors/{code}")
     return _CODES.get(code, unknown)
+
+
+def describe(error: dict[str, Any], path: str) -> str:
+    """Return what an error of Twilio's says beside its sentence: its code, where it is documented, and what to do.
+
+    Args:
+        error: the body of the answer.
+        path: of the operation that was refused.
+    """
+    code, info = error.get("code"), error.get("more_info")
+    if not isinstance(code, int):
+        return ""
+    known = _NO_CHECK if code == 20404 and path.endswith("/VerificationCheck") else _CODES.get(code)
+    place = info if isinstance(info, str) and info else f"https://www.twilio.com/docs/errors/{code}"
+    lines = [f"Twilio error {code}: {place[:200]}"]
+    return "\n".join([*lines, *([f"hint: {known[0]}; {known[1]}"] if known else [])])

@@ -1,82 +1,57 @@
-"""Tools about messages: many at once with a person's consent, what did not arrive and why, and waiting until one did."""
+"""One text to several people: each gets a row that says whether it was taken, refused, not tried, or whether nobody knows."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-from collections import defaultdict
+from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Final
+from typing import Annotated, Final, Literal
 
 from mcpfactory_runtime import Context, McpError, ToolError
 from pydantic import Field
 
-from .errors import explained
+from .answers import retry_after, status_of, text
+from .consent import Sending, agree, agreed
+from .segments import segments
 
-__all__ = ["check_delivery", "find_failed_messages", "send_to_many"]
+__all__ = ["check_channels", "send_to_many"]
 
-ASK_ABOVE: Final = "TWILIO_ASK_ABOVE"
-_ASK_ABOVE: Final = 5  # people who are written to without a question
 _AT_ONCE: Final = 4
-_OVER: Final = frozenset({"delivered", "undelivered", "failed", "read", "canceled", "received"})
-_FAILED: Final = frozenset({"failed", "undelivered"})
-_LOOK: Final = 1.0  # seconds between two looks
+_TRIES: Final = 3
+_LONGEST_WAIT: Final = 10.0  # seconds that are waited when Twilio asks for it; above that the rest is not tried
+_UNSURE: Final = "It may have been sent: look with list_messages before you send it again."
+_WHATSAPP: Final = "whatsapp:"
 
 People = Annotated[
-    list[Annotated[str, Field(pattern=r"^(whatsapp:)?\+[1-9]\d{6,14}$")]], Field(min_length=1, max_length=500)
+    list[Annotated[str, Field(pattern=r"^(whatsapp:)?\+[1-9][0-9]{6,14}$")]], Field(min_length=1, max_length=500)
 ]
-Sids = Annotated[list[Annotated[str, Field(pattern=r"^(SM|MM)[0-9a-fA-F]{32}$")]], Field(min_length=1, max_length=100)]
+Outcome = Literal["taken", "refused", "unknown", "not tried"]
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What became of a text to one person; `sid` is "" when it was refused."""
+    """What became of a text to one person.
+
+    `outcome` is unknown where Twilio did not answer, or nobody could read it: the text may have been sent. `sid` is "" unless it was taken.
+    """
 
     to: str
-    sid: str
-    status: str
+    outcome: Outcome
+    sid: str = ""
+    status: str = ""
     problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SentToMany:
-    """How many texts were taken, and each of them."""
+    """How many texts had which outcome, and each of them; those that were not taken come first."""
 
     taken: int
     refused: int
+    unknown: int
+    not_tried: int
     segments_each: int
     messages: list[Sent]
-
-
-@dataclass(frozen=True, slots=True)
-class FailedGroup:
-    """Messages that failed for one reason."""
-
-    code: int
-    why: str
-    what_to_do: str
-    times: int
-    to: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class FailedMessages:
-    """What did not arrive; `looked_at` is how many messages were read."""
-
-    looked_at: int
-    failed: list[FailedGroup]
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """The state of one message; `over` says that it will not change any more."""
-
-    sid: str
-    to: str
-    status: str
-    over: bool
-    why: str
 
 
 async def send_to_many(
@@ -94,109 +69,86 @@ async def send_to_many(
         body: the text.
         fromNumber: a number of the account; or give messagingServiceSid.
         messagingServiceSid: the service that chooses the sender.
-        confirm: where nobody can be asked, the sentence that the refusal names, once a person has agreed to it.
+        confirm: only where nobody can be asked: the code that the refusal gave, once a person has agreed to what it says.
     """
     if bool(fromNumber) == bool(messagingServiceSid):
         raise ToolError("Give fromNumber or messagingServiceSid: one of the two.")
     people = list(dict.fromkeys(to))
-    segments = _segments(body)
-    if len(people) > _limit():
-        await _consent(ctx, f"Send {len(people)} texts of {segments} segments each", body, confirm)
+    check_channels(people, fromNumber)
+    await agree(ctx, Sending(fromNumber or messagingServiceSid, tuple(sorted(people)), body), confirm)
     sender = {"From": fromNumber} if fromNumber else {"MessagingServiceSid": messagingServiceSid}
-    limit = asyncio.Semaphore(_AT_ONCE)
-    done = 0
+    with agreed():
+        messages = await _Round(ctx, body, sender, len(people)).all(people)
+    counted = Counter(message.outcome for message in messages)
+    return SentToMany(
+        counted["taken"],
+        counted["refused"],
+        counted["unknown"],
+        counted["not tried"],
+        segments(body),
+        sorted(messages, key=lambda message: message.outcome == "taken"),
+    )
 
-    async def one(number: str) -> Sent:
-        nonlocal done
-        async with limit:
-            try:
-                found = await ctx.call("send_message", To=number, Body=body, **sender)
-                sent = Sent(number, found["sid"], found.get("status", ""))
-            except ToolError as error:
-                sent = Sent(number, "", "refused", str(error).partition("\n")[0])
-        done += 1
-        await ctx.report_progress(done, len(people), f"{done} of {len(people)} texts")
+
+def check_channels(people: list[str], sender: str) -> None:
+    """Refuse recipients that the sender cannot reach: those of WhatsApp have a sender of WhatsApp, and others have none.
+
+    Raises:
+        ToolError: channels are mixed.
+    """
+    by_whatsapp = {number.startswith(_WHATSAPP) for number in people}
+    if len(by_whatsapp) > 1:
+        raise ToolError("Nothing was sent: some recipients begin with whatsapp: and some do not; send two messages.")
+    if sender and sender.startswith(_WHATSAPP) not in by_whatsapp:
+        raise ToolError(
+            "Nothing was sent: recipients and sender are of different channels.\n"
+            "hint: whatsapp: stands before both, or before neither"
+        )
+
+
+class _Round:
+    """One text on its way to several people; what concerns all of them ends it."""
+
+    def __init__(self, ctx: Context, body: str, sender: dict[str, str], count: int) -> None:
+        self._ctx, self._body, self._sender, self._count = ctx, body, sender, count
+        self._limit = asyncio.Semaphore(_AT_ONCE)
+        self._done = 0
+        self._stopped = ""
+
+    async def all(self, people: list[str]) -> list[Sent]:
+        """Send to each. The first goes alone: what is wrong with all of them costs one request."""
+        return [await self._one(people[0]), *await asyncio.gather(*map(self._one, people[1:]))]
+
+    async def _one(self, number: str) -> Sent:
+        async with self._limit:
+            sent = await self._sent(number)
+        self._done += 1
+        await self._ctx.report_progress(self._done, self._count, f"{self._done} of {self._count} texts")
         return sent
 
-    messages = await asyncio.gather(*map(one, people))
-    taken = sum(bool(message.sid) for message in messages)
-    return SentToMany(taken, len(messages) - taken, segments, sorted(messages, key=lambda message: bool(message.sid)))
+    async def _sent(self, number: str) -> Sent:
+        for left in reversed(range(_TRIES)):
+            if self._stopped:
+                return Sent(number, "not tried", problem=self._stopped)
+            try:
+                found = await self._ctx.call("send_message", To=number, Body=self._body, **self._sender)
+            except (ToolError, McpError) as error:
+                said = str(error)
+                wait = retry_after(said)
+                if status_of(said) == 429 and left and wait <= _LONGEST_WAIT:
+                    await asyncio.sleep(wait)
+                    continue
+                return self._failed(number, said)
+            sid = text(found, "sid") if isinstance(found, dict) else ""
+            if not sid:
+                return Sent(number, "unknown", problem=f"Twilio answered without the sid of a message. {_UNSURE}")
+            return Sent(number, "taken", sid, text(found, "status"))
+        raise AssertionError("the last try returns")
 
-
-async def find_failed_messages(
-    ctx: Context,
-    days: Annotated[int, Field(ge=1, le=30)] = 7,
-    most: Annotated[int, Field(ge=1, le=1000)] = 1000,
-) -> FailedMessages:
-    """Say which messages of the latest days did not arrive, grouped by reason, with what to do about each.
-
-    Args:
-        days: how far back.
-        most: messages that are read, the latest first.
-    """
-    since = (datetime.now(UTC) - timedelta(days=days)).date()
-    asked: dict[str, Any] = {"DateSentSince": str(since), "PageSize": most}
-    found = await ctx.call("list_messages", **asked)
-    groups: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for message in found["messages"]:
-        if message.get("status") in _FAILED:
-            groups[message.get("error_code") or 0].append(message)
-    failed = []
-    for code, messages in groups.items():
-        why, what = explained(code, messages[0].get("error_message") or "")
-        people = list(dict.fromkeys(message["to"] for message in messages))
-        failed.append(FailedGroup(code, why, what, len(messages), people[:20]))
-    return FailedMessages(len(found["messages"]), sorted(failed, key=lambda one: (-one.times, one.code)))
-
-
-async def check_delivery(
-    sids: Sids, ctx: Context, waitSeconds: Annotated[int, Field(ge=0, le=60)] = 0
-) -> list[Delivery]:
-    """Say of messages whether they arrived, and wait a little for those on their way.
-
-    Args:
-        sids: the messages, as sending them gave them.
-        waitSeconds: how long is waited for all to be over.
-    """
-    loop = asyncio.get_running_loop()
-    until = loop.time() + waitSeconds
-    while True:
-        found = await asyncio.gather(*(ctx.call("get_message", Sid=sid) for sid in sids))
-        states = [_delivery(message) for message in found]
-        over = sum(state.over for state in states)
-        await ctx.report_progress(over, len(states), f"{over} of {len(states)} are over")
-        if over == len(states) or loop.time() + _LOOK > until:
-            return states
-        await asyncio.sleep(_LOOK)
-
-
-async def _consent(ctx: Context, what: str, body: str, confirm: str) -> None:
-    if confirm == what:
-        return
-    schema = {"type": "object", "properties": {"send": {"type": "boolean", "title": what}}, "required": ["send"]}
-    try:
-        answer = await ctx.elicit(f"{what}? Each segment is billed.\n\n{body}", schema, key="send")
-    except McpError:
-        raise ToolError(
-            f"A person must agree to this, and this client cannot ask. Ask them, then give confirm: {what!r}."
-        ) from None
-    if not (answer.accepted and answer.content["send"]):
-        raise ToolError("The person did not agree. Nothing was sent.")
-
-
-def _limit() -> int:
-    given = os.environ.get(ASK_ABOVE, "")
-    return int(given) if given.isdigit() else _ASK_ABOVE
-
-
-def _segments(body: str) -> int:
-    """Return how many texts Twilio bills: 160 signs of GSM-7 or 70 others fit one, 153 or 67 each of several."""
-    alone, several = (160, 153) if body.isascii() else (70, 67)
-    return 1 if len(body) <= alone else -(-len(body) // several)
-
-
-def _delivery(message: dict[str, Any]) -> Delivery:
-    status = message.get("status", "")
-    code = message.get("error_code")
-    why = "; ".join(explained(code, message.get("error_message") or "")) if code else ""
-    return Delivery(message["sid"], message.get("to", ""), status, status in _OVER, why)
+    def _failed(self, number: str, said: str) -> Sent:
+        status, problem = status_of(said), " ".join(said.splitlines())
+        if status in (401, 429):
+            self._stopped = f"Not tried, since Twilio refused another one by {status}: {problem}"
+        if 400 <= status < 500:
+            return Sent(number, "refused", problem=problem)
+        return Sent(number, "unknown", problem=problem if _UNSURE in problem else f"{problem} {_UNSURE}")

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from mcpfactory_runtime import Server, ToolCall, ToolResult
+from mcpfactory_runtime import Server, ToolCall, ToolError, ToolRequest, ToolResult
+from mcpfactory_runtime.upstream import UNSET
 
-from . import __version__, sending
+from . import __version__, delivery, reach, sending
+from ._generated import api
+from .answers import status_of
+from .consent import Sending, agree, is_agreed
 
 server = Server(
     "twilio",
@@ -22,6 +26,7 @@ server = Server(
     ),
 )
 server.mount_manifest(Path(__file__).parent / "_generated")
+api.upstream = reach.connection  # generated tools go the same way: Twilio's codes stay in its refusals
 
 ACCOUNT: Final = "TWILIO_ACCOUNT_SID"
 _OWN: Final = "own"
@@ -39,32 +44,102 @@ _OF_ACCOUNT: Final = (
     ),
 )
 _TOKEN: Final = re.compile(r',\s*"auth_token":\s*"[^"]*"|"auth_token":\s*"[^"]*",\s*')
+_NEEDS: Final = {  # tools that do nothing, or cost for nothing, without one of these
+    "send_message": ("Body", "MediaUrl"),
+    "make_call": ("Twiml", "Url"),
+    "redact_or_cancel_message": ("Body", "Status"),
+}
+_WHERE: Final = {"send_message": "list_messages", "make_call": "list_calls"}  # where one sees whether it was done
+_POSTED: Final = re.compile(r"POST \S+ ?")
 _READS: Final = {"readOnlyHint": True, "openWorldHint": True}
 _SENDS: Final = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}
 
 server.tool(annotations=_SENDS)(sending.send_to_many)
-server.tool(annotations=_READS)(sending.find_failed_messages)
-server.tool(annotations=_READS)(sending.check_delivery)
+server.tool(annotations=_READS)(delivery.find_failed_messages)
+server.tool(annotations=_READS)(delivery.check_delivery)
 
 
 @server.before(*_OF_ACCOUNT)
 def with_account(call: ToolCall) -> None:
-    """Put the sid of the server's own account where none is named: TWILIO_ACCOUNT_SID, or the user name if that is one."""
-    given = call.arguments.get("AccountSid")
+    """Put the sid of the server's own account where none is named: TWILIO_ACCOUNT_SID, or the user name if that is one.
+
+    Raises:
+        ToolError: the user name is an API key, which does not say whose it is.
+    """
+    if call.arguments.get("AccountSid") not in (None, UNSET, _OWN):
+        return
     user = os.environ.get("TWILIO_USERNAME", "")
     account = os.environ.get(ACCOUNT) or (user if user.startswith("AC") else "")
-    if account and given in (None, _OWN):
+    if not account and user.startswith("SK"):
+        raise ToolError(
+            f"Nothing was sent: TWILIO_USERNAME is an API key, and {ACCOUNT} is not set, so that nobody knows whose account is meant.\n"
+            f"hint: the person who runs this server sets {ACCOUNT} (AC…); or name the account in AccountSid"
+        )
+    if account:
         call.arguments["AccountSid"] = account
+
+
+@server.before(*_NEEDS)
+def complete(call: ToolCall) -> None:
+    """Refuse what Twilio would refuse, or would do nothing with.
+
+    Raises:
+        ToolError: what the tool is for is missing.
+    """
+    names = _NEEDS[call.name]
+    if all(_given(call, name) is None for name in names):
+        raise ToolError(f"Nothing was sent: {call.name} needs {' or '.join(names)}.")
+
+
+@server.before("send_message")
+async def asked(call: ToolCall) -> None:
+    """Count who is written to, together with send_to_many, and let a person agree above the number.
+
+    Raises:
+        ToolError: nobody agreed, or the sender cannot reach the recipient.
+    """
+    given = {name: _given(call, name) for name in ("To", "From", "MessagingServiceSid", "Body", "MediaUrl")}
+    sending.check_channels([given["To"]], given["From"] or "")
+    if not is_agreed():
+        sender = given["From"] or given["MessagingServiceSid"] or "no sender"
+        what = Sending(sender, (given["To"],), given["Body"] or "", tuple(given["MediaUrl"] or ()))
+        await agree(call.context, what)
+
+
+def _given(call: ToolCall, name: str) -> Any:
+    """Return an argument; None where it was left out, or is empty where that means nothing."""
+    value = call.arguments.get(name)
+    return None if value is UNSET or (value == "" and call.name != "redact_or_cancel_message") or value == [] else value
+
+
+@server.tool_middleware(*_WHERE)
+async def unsure(call: ToolRequest, call_next: Any) -> dict[str, Any]:
+    """Say of a request without an answer that it may have been carried out, in place of the advice to try again."""
+    try:
+        result: dict[str, Any] = await call_next(call)
+    except ToolError as error:
+        said = str(error)
+        if _POSTED.match(said) and not 400 <= status_of(said) < 500 and "no connection to" not in said:
+            first = said.partition("\nhint:")[0]
+            raise ToolError(
+                f"{first}\nIt may have been sent: look with {_WHERE[call.name]} before you send it again."
+            ) from None
+        raise
+    return result
 
 
 @server.after("list_accounts")
 def without_tokens(call: ToolCall, result: ToolResult) -> ToolResult:
     """Take out the auth token of each account, which Twilio gives with it: it opens the account, and no tool needs it."""
     blocks = [{**one, "text": _TOKEN.sub("", one["text"])} if "text" in one else one for one in result.content]
-    accounts = (result.structured or {}).get("accounts", [])
-    kept = [{name: value for name, value in one.items() if name != "auth_token"} for one in accounts]
-    structured = {**result.structured, "accounts": kept} if accounts else result.structured
-    return ToolResult(blocks, structured, is_error=result.is_error, meta=result.meta)
+    accounts = result.structured.get("accounts") if isinstance(result.structured, dict) else None
+    if not isinstance(accounts, list):
+        return ToolResult(blocks, result.structured, is_error=result.is_error, meta=result.meta)
+    kept = [
+        {name: value for name, value in one.items() if name != "auth_token"} if isinstance(one, dict) else one
+        for one in accounts
+    ]
+    return ToolResult(blocks, {**result.structured, "accounts": kept}, is_error=result.is_error, meta=result.meta)
 
 
 @server.prompt(title="Why did messages not arrive?")

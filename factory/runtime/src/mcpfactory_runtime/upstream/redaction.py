@@ -109,7 +109,7 @@ def _plain(secret: str) -> Iterator[str]:
         json.dumps(secret)[1:-1],
         json.dumps(secret, ensure_ascii=False)[1:-1],
     }
-    for code in _base64(secret):
+    for code, _ in _base64(secret):
         yield from {code, code.replace("+", "-").replace("/", "_")}
     yield from (secret.encode().hex(), secret.encode().hex().upper())
 
@@ -117,19 +117,25 @@ def _plain(secret: str) -> Iterator[str]:
 def _spellings(secret: str) -> Iterator[str]:
     """Yield the spellings of a secret as regular expressions."""
     yield "".join(map(_character, secret))
-    for code in _base64(secret):
-        yield "".join(_OTHER_ALPHABET.get(one, one) for one in code)
+    for code, last in _base64(secret):
+        # What ends with the secret has one more character with bits of it, and padding after that.
+        end = f"(?:{re.escape(last)}(?:=|%3[Dd]){{1,2}})?" if last else ""
+        yield "".join(_OTHER_ALPHABET.get(one, one) for one in code) + end
     yield f"(?i:{secret.encode().hex()})"
 
 
-def _base64(secret: str) -> Iterator[str]:
-    """Yield a secret in base64, as it stands alone or within other bytes, without characters that those have a part in."""
+def _base64(secret: str) -> Iterator[tuple[str, str]]:
+    """Yield a secret in base64, as it stands alone or within other bytes, without characters that those have a part in.
+
+    With each the last character where nothing follows the secret; "" where it belongs to the secret alone.
+    """
     data = secret.encode()
     for offset in range(3):
         code = b64encode(bytes(offset) + data).decode("ascii").rstrip("=")
-        own = code[(0, 2, 3)[offset] : len(code) - bool((offset + len(data)) % 3)]
+        shared = bool((offset + len(data)) % 3)
+        own = code[(0, 2, 3)[offset] : len(code) - shared]
         if len(own) >= _SHORTEST_CODE:
-            yield own
+            yield own, code[-1] if shared else ""
 
 
 _OTHER_ALPHABET: Final = {"+": "(?:[+-]|%2[Bb])", "/": r"(?:\\?/|_|%2[Ff])"}  # as in URLs
