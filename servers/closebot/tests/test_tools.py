@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from mcpfactory_runtime.client import Client
+from starlette.responses import JSONResponse, Response
 from upstream import BOT, DRAFT, OTHER, SECRET, SOURCE, Model, ago, lead
 
 Run = Callable[..., Any]
@@ -201,3 +202,161 @@ def test_periods_are_compared_with_the_days_before(with_server: Run) -> None:
 
 def test_times_of_the_model_are_those_of_the_api() -> None:
     assert ago(0).endswith("Z")
+
+
+@pytest.mark.parametrize("switched", [{"enabled": True}, {}])
+def test_attaching_a_bot_so_that_it_answers_asks_a_person(with_server: Run, switched: dict[str, bool]) -> None:
+    asked: list[str] = []
+    given = {"id": DRAFT, "sourceId": OTHER, "channels": ["SMS"], "tags": [], **switched}
+
+    async def against(client: Client, model: Model) -> None:
+        await refused(client, "attach_source", **given)
+        assert changes(model) == []
+
+    async def agreed(client: Client, model: Model) -> None:
+        await client.call_tool("attach_source", given)
+        assert changes(model) == [("POST", f"/bot/{DRAFT}/source/{OTHER}")]
+
+    power = {"MCPFACTORY_PROFILE": "power"}
+    with_server(against, power)
+    with_server(against, power, elicitation=answering(False, asked))
+    with_server(agreed, power, elicitation=answering(True, asked))
+    assert len(asked) == 2
+    assert f"Attach the bot {DRAFT} to {OTHER}, where it answers real leads at once" in asked[1]
+
+
+def test_attaching_a_bot_that_stays_off_and_switching_off_ask_nobody(with_server: Run) -> None:
+    async def work(client: Client, model: Model) -> None:
+        given = {"id": DRAFT, "sourceId": OTHER, "channels": ["SMS"], "tags": [], "enabled": False}
+        assert not (await client.call_tool("attach_source", given)).get("isError")
+        await told(client, "update_bot", id=BOT, followUpActive=False)
+        assert "a person must agree" in await refused(client, "update_bot", id=BOT, followUpActive=True)
+        assert changes(model) == [("POST", f"/bot/{DRAFT}/source/{OTHER}"), ("PUT", f"/bot/{BOT}")]
+
+    with_server(work, {"MCPFACTORY_PROFILE": "power"})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"message": f'bad source {{"accessToken":"{SECRET}"}}'},
+        {"message": f"bad source, accessToken: {SECRET}"},
+        {"message": f"bad source: api_key={SECRET}, try again"},
+        {"error": {"message": [f'"webhookSecret" : ["{SECRET}"]']}},
+    ],
+)
+def test_credentials_in_errors_do_not_reach_a_model(with_server: Run, body: dict[str, Any]) -> None:
+    async def work(client: Client, model: Model) -> None:
+        model.instead["GET", f"/bot/{BOT}"] = JSONResponse(body, 400)
+        for tool, given in (("get_bot", {"id": BOT}), ("switch_bot", {"botId": BOT, "sourceId": SOURCE, "on": False})):
+            said = await refused(client, tool, **given)
+            assert SECRET not in said
+            assert "(hidden)" in said
+            assert "400" in said
+
+    with_server(work)
+
+
+FORMS = [
+    {"accessToken": [SECRET]},
+    {"key": {"v": SECRET}},
+    {"raw": json.dumps({"accessToken": SECRET})},
+    {"raw": json.dumps({"raw": json.dumps({"accessToken": SECRET})})},
+    {"apiKey": SECRET}, {"access_token": SECRET}, {"token": SECRET}, {"webhookSecret": SECRET}, {"refreshToken": SECRET},
+    {"client-secret": SECRET}, {"Authorization": f"Bearer {SECRET}"}, {"note": f"access_token: {SECRET}"},
+    {"note": f"authorization: Bearer {SECRET}"},
+]  # fmt: skip
+
+
+def test_credentials_in_any_form_do_not_reach_a_model(with_server: Run) -> None:
+    async def work(client: Client, model: Model) -> None:
+        for form in FORMS:
+            bot = {**model.bots[BOT], **form, "sources": [{**model.bots[BOT]["sources"][0], **form}]}
+            for path, answer in (("/bot", [bot]), (f"/bot/{BOT}", bot), ("/export", {"id": BOT, "kdl": "x", **form})):
+                model.instead["GET", path] = JSONResponse(answer)
+            for tool, given in (("list_bots", {}), ("get_bot", {"id": BOT}), ("export_bot", {"id": BOT})):
+                result = await client.call_tool(tool, given)
+                assert not result.get("isError")
+                assert SECRET not in json.dumps(result), (form, tool)
+
+    with_server(work, {"MCPFACTORY_PROFILE": "power"})
+
+
+def test_fields_of_leads_keep_their_names(with_server: Run) -> None:
+    fields = [{"key": "email", "value": "ana@example.com"}, {"value": "+15558675310", "key": "phone"}]
+
+    async def work(client: Client, model: Model) -> None:
+        model.leads["lead_1"]["fields"] = fields
+        result = await client.call_tool("get_lead", {"leadId": "lead_1"})
+        assert result["structuredContent"]["fields"] == fields
+        assert json.loads(result["content"][0]["text"])["fields"] == fields
+
+    with_server(work)
+
+
+def test_answers_that_were_billed_are_given_though_the_conversation_is_left(with_server: Run) -> None:
+    async def work(client: Client, model: Model) -> None:
+        original = model._testing
+
+        def failing(method: str, parts: list[str], body: dict[str, Any]) -> Any:
+            return JSONResponse({"error": "Broken"}, 500) if method == "DELETE" else original(method, parts, body)
+
+        model._testing = failing  # type: ignore[method-assign]
+        found = await told(client, "try_bot", botId=DRAFT, messages=["Hi"])
+        assert [turn["bot"] for turn in found["turns"]] == ["You said: Hi"]
+        (left,) = model.sessions
+        assert f"The test conversation {left} of the bot {DRAFT} is left" in found["warning"]
+        model.credits = False
+        said = await refused(client, "try_bot", botId=DRAFT, messages=["Hi"])
+        assert "The wallet is empty" in said
+        assert "is left" in said
+
+    with_server(work)
+
+
+def test_leads_without_a_time_are_named(with_server: Run) -> None:
+    async def work(client: Client, model: Model) -> None:
+        for name, time in (("lead_1", None), ("lead_2", "yesterday, about noon")):
+            model.leads[name]["lastMessageTime"] = time
+        found = await told(client, "find_unanswered")
+        assert found["without_time"] == ["Jordan Lee", "Ana Ruiz"]
+        assert [(one["reason"], one["leads"]) for one in found["groups"]] == [("no reason is given", 1)]
+
+    with_server(work)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [JSONResponse(None), JSONResponse([1]), JSONResponse({}), Response("<html>gateway</html>", media_type="text/html"), Response()],
+    ids=["null", "list", "empty object", "html", "empty"],
+)  # fmt: skip
+def test_answers_of_another_form_are_told(with_server: Run, answer: Response) -> None:
+    async def work(client: Client, model: Model) -> None:
+        model.instead = {(method, ""): answer for method in ("GET", "POST")}
+        for tool, given in (
+            ("bots_overview", {}),
+            ("read_conversation", {"leadId": "lead_1"}),
+            ("compare_periods", {"start": "2026-11-16", "end": "2026-11-22"}),
+            ("try_bot", {"botId": BOT, "messages": ["Hi"]}),
+            ("find_unanswered", {}),
+            ("publish_draft", {"botId": BOT}),
+        ):
+            result = await client.call_tool(tool, given)
+            assert "internal error" not in result["content"][0]["text"], tool
+            assert result.get("isError") or answer.body in (b"{}", b"[1]"), tool
+
+    with_server(work, {"CLOSEBOT_WITHOUT_QUESTIONS": "1"})
+
+
+@pytest.mark.parametrize("end", ["nonsense", "2026-13-01", ""])
+def test_an_end_that_is_no_day_is_refused(with_server: Run, end: str) -> None:
+    async def work(client: Client, model: Model) -> None:
+        said = await refused(client, "compare_periods", start="2026-11-16", end=end)
+        assert "end" in said
+        for tool, given in (
+            ("get_metric", {"metric": "bookings", "resolution": "daily", "start": "2026-11-16T00:00:00Z"}),
+        ):
+            assert "end" in await refused(client, tool, **given, end=end)
+        assert model.asked == []
+
+    with_server(work, {"MCPFACTORY_PROFILE": "full"})

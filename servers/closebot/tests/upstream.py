@@ -145,6 +145,8 @@ class Model:
     )
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
     seen: list[Seen] = field(default_factory=list)
+    # Method and end of the path → another answer than the usual one.
+    instead: dict[tuple[str, str], Response] = field(default_factory=dict)
     credits: bool = True
     answers: bool = True
 
@@ -160,12 +162,17 @@ class Model:
         parts = request.url.path.strip("/").split("/")
         refused = request.headers.get("x-cb-key") != KEY
         answer = JSONResponse({"error": "Unauthorized"}, 401) if refused else None
+        answer = answer or self._instead(request.method, request.url.path)
         answer = answer or self._answer(request.method, parts, body or {}, request)
         found = answer if isinstance(answer, Response) else JSONResponse(answer)
         query, headers = dict(request.query_params), dict(request.headers)
-        shown = json.loads(found.body or b"null")
+        shown = json.loads(found.body or b"null") if found.media_type == "application/json" else None
         self.seen.append(Seen(request.method, request.url.path, query, headers, body, found.status_code, shown))
         return found
+
+    def _instead(self, method: str, path: str) -> Response | None:
+        found = (one for (wanted, end), one in self.instead.items() if method == wanted and path.endswith(end))
+        return next(found, None)
 
     def _answer(self, method: str, parts: list[str], body: dict[str, Any], request: Request) -> Any:
         area = {"bot": self._bots, "lead": self._leads, "botMetric": self._figures}.get(parts[0], self._rest)

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Final
 from mcpfactory_runtime import Context, ToolError
 from pydantic import Field
 
-from .consent import ask
+from .answers import members, record, rows, text
+from .consent import ask, permitted
 
 __all__ = ["bots_overview", "switch_bot", "try_bot"]
 
@@ -50,10 +51,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A test conversation, which is deleted again."""
+    """A test conversation, which is deleted again; `warning` says what went wrong with that, or after these turns."""
 
     bot: str
     turns: list[Turn]
+    warning: str = ""
 
 
 async def bots_overview(ctx: Context, words: str = "") -> list[BotInShort]:
@@ -62,7 +64,7 @@ async def bots_overview(ctx: Context, words: str = "") -> list[BotInShort]:
     Args:
         words: only bots with these words in their name or in that of a source.
     """
-    found = [_in_short(bot) for bot in _rows(await ctx.call("list_bots"))]
+    found = [_in_short(bot) for bot in rows(await ctx.call("list_bots"), "list_bots")]
     wanted = words.casefold()
     return [bot for bot in found if wanted in " ".join([bot.name, *(place.name for place in bot.sources)]).casefold()]
 
@@ -75,18 +77,19 @@ async def switch_bot(botId: str, sourceId: str, on: bool, ctx: Context) -> Place
         sourceId: the source, which the bot is attached to.
         on: whether it answers leads there.
     """
-    bot = await ctx.call("get_bot", id=botId)
-    attached = next((one for one in bot.get("sources") or [] if one.get("id") == sourceId), None)
+    bot = record(await ctx.call("get_bot", id=botId), "get_bot", "id")
+    attached = next((one for one in members(bot, "sources") if one.get("id") == sourceId), None)
     if attached is None:
-        names = ", ".join(f"{one.get('name')} ({one.get('id')})" for one in bot.get("sources") or []) or "no source"
+        names = ", ".join(f"{one.get('name')} ({one.get('id')})" for one in members(bot, "sources")) or "no source"
         raise ToolError(f"The bot is not attached to {sourceId}; it is to {names}.\nhint: attach_source attaches it")
     if on:
         await ask(ctx, f"Let the bot {bot.get('name')} answer real leads in {attached.get('name')}")
-    kept = {"channels": attached.get("channelList") or [], "tags": attached.get("tags") or []}
+    kept: dict[str, Any] = {"channels": channels(attached), "tags": attached.get("tags") or []}
     if attached.get("personaNameOverride"):
         kept["personaNameOverride"] = attached["personaNameOverride"]
-    await ctx.call("attach_source", id=botId, sourceId=sourceId, enabled=on, **kept)
-    return Place(sourceId, attached.get("name") or "", on, kept["channels"])
+    with permitted():
+        await ctx.call("attach_source", id=botId, sourceId=sourceId, enabled=on, **kept)
+    return Place(sourceId, text(attached, "name"), on, channels(attached))
 
 
 async def try_bot(
@@ -104,12 +107,13 @@ async def try_bot(
         sourceId: act as in this source, with its calendars; appointments that the bot books are then real.
         waitSeconds: how long each answer is waited for.
     """
-    session = await ctx.call("start_test_session", botId=botId)
-    lead = session["leadId"]
+    started = record(await ctx.call("start_test_session", botId=botId), "start_test_session", "leadId")
+    lead: str = started["leadId"]
+    turns: list[Turn] = []
+    failed: ToolError | None = None
     try:
         if sourceId:
             await ctx.call("set_test_source", botId=botId, leadId=lead, mimicSourceId=sourceId)
-        turns: list[Turn] = []
         for number, message in enumerate(messages):
             await ctx.report_progress(number, len(messages), message)
             before = await _state(ctx, botId, lead)
@@ -117,9 +121,23 @@ async def try_bot(
             turns.append(await _answer(ctx, botId, lead, message, before.get("lastMessageTime"), waitSeconds))
             if turns[-1].problem:
                 break
-        return Trial(botId, turns)
+    except ToolError as error:
+        failed = error
     finally:
-        await ctx.call("delete_test_session", botId=botId, leadId=lead)
+        left = await _left(ctx, botId, lead)
+    if failed is not None and not turns:  # nothing is lost: no answer was billed
+        raise ToolError("\n".join(filter(None, [str(failed), left])))
+    return Trial(botId, turns, "\n".join(filter(None, [str(failed or ""), left])))
+
+
+async def _left(ctx: Context, bot: str, lead: str) -> str:
+    """Delete a test conversation, or say that it is left."""
+    try:
+        await ctx.call("delete_test_session", botId=bot, leadId=lead)
+    except ToolError as error:
+        said = str(error).partition("\n")[0]
+        return f"The test conversation {lead} of the bot {bot} is left: {said} delete_test_session deletes it."
+    return ""
 
 
 async def _answer(ctx: Context, bot: str, lead: str, said: str, before: str | None, wait: float) -> Turn:
@@ -129,9 +147,9 @@ async def _answer(ctx: Context, bot: str, lead: str, said: str, before: str | No
         state = await _state(ctx, bot, lead)
         answered = state.get("lastMessageDirection") == "from_bot" and state.get("lastMessageTime") != before
         if answered:
-            return Turn(said, state.get("lastMessage") or "")
+            return Turn(said, text(state, "lastMessage"))
         if state.get("mostRecentFailureReason"):
-            return Turn(said, "", state["mostRecentFailureReason"])
+            return Turn(said, "", str(state["mostRecentFailureReason"]))
         if loop.time() + _LOOK > until:
             return Turn(said, "", f"no answer within {wait:g} seconds")
         await asyncio.sleep(_LOOK)
@@ -139,21 +157,21 @@ async def _answer(ctx: Context, bot: str, lead: str, said: str, before: str | No
 
 async def _state(ctx: Context, bot: str, lead: str) -> dict[str, Any]:
     found = await ctx.call("list_test_sessions", botId=bot)
-    return next((one for one in found.get("leads") or [] if one.get("id") == lead), {})
-
-
-def _rows(found: Any) -> list[dict[str, Any]]:
-    """Return the rows of an answer that is a list: structured content has it as `result`."""
-    return list(found["result"]) if isinstance(found, dict) else list(found)
+    return next((one for one in rows(found, "list_test_sessions", "leads") if one.get("id") == lead), {})
 
 
 def _in_short(bot: dict[str, Any]) -> BotInShort:
-    versions = bot.get("versions") or []
-    published: dict[str, Any] = next((one for one in versions if one.get("published")), {})
+    published: dict[str, Any] = next((one for one in members(bot, "versions") if one.get("published")), {})
     places = [
-        Place(one.get("id") or "", one.get("name") or "", bool(one.get("enabled")), one.get("channelList") or [])
-        for one in bot.get("sources") or []
+        Place(text(one, "id"), text(one, "name"), bool(one.get("enabled")), channels(one))
+        for one in members(bot, "sources")
     ]
-    changed = bot.get("modifiedAt") or ""
-    newer = changed if changed > (published.get("modifiedAt") or "") else ""
-    return BotInShort(bot["id"], bot.get("name") or "", str(published.get("version") or ""), newer, places)
+    changed = text(bot, "modifiedAt")
+    newer = changed if changed > text(published, "modifiedAt") else ""
+    return BotInShort(text(bot, "id"), text(bot, "name"), str(published.get("version") or ""), newer, places)
+
+
+def channels(attached: dict[str, Any]) -> list[str]:
+    """Return the channels of a source that a bot is attached to."""
+    found = attached.get("channelList")
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final, Literal
 
-from mcpfactory_runtime import Context, ToolError
+from mcpfactory_runtime import Context, McpError, ToolCall, ToolError
 
-__all__ = ["WITHOUT_QUESTIONS", "ask", "delete_for_good", "publish_draft"]
+from .answers import members, record, text
+
+__all__ = ["WITHOUT_QUESTIONS", "ask", "asked", "delete_for_good", "permitted", "publish_draft"]
 
 WITHOUT_QUESTIONS: Final = "CLOSEBOT_WITHOUT_QUESTIONS"
 _FORM: Final[dict[str, Any]] = {
@@ -29,8 +34,8 @@ async def publish_draft(botId: str, ctx: Context) -> str:
     Args:
         botId: the bot.
     """
-    bot = await ctx.call("get_bot", id=botId)
-    places = [one.get("name") or "" for one in bot.get("sources") or [] if one.get("enabled")]
+    bot = record(await ctx.call("get_bot", id=botId), "get_bot", "id")
+    places = [text(one, "name") for one in members(bot, "sources") if one.get("enabled")]
     where = ", ".join(places) or "no source, for it is switched on in none"
     await ask(ctx, f"Publish the draft of the bot {bot.get('name')}: it will talk with real leads in {where}")
     await ctx.call("publish_bot", id=botId)
@@ -45,11 +50,38 @@ async def delete_for_good(kind: Literal["bot", "persona", "lead", "file"], id: s
         id: which one.
     """
     look, argument, member, delete, with_it = _THINGS[kind]
-    found = await ctx.call(look, **{argument: id})
+    found = record(await ctx.call(look, **{argument: id}), look)
     name = f"{found.get(member) or '(no name)'} ({id})"
     await ask(ctx, f"Delete the {kind} {name} {with_it}, for good")
     await ctx.call(delete, **{argument: id})
     return f"The {kind} {name} is deleted."
+
+
+_permitted: ContextVar[bool] = ContextVar("_permitted", default=False)
+
+
+@contextmanager
+def permitted() -> Iterator[None]:
+    """Let `attach_source` go within: the tool that calls it has asked."""
+    token = _permitted.set(True)
+    try:
+        yield
+    finally:
+        _permitted.reset(token)
+
+
+async def asked(call: ToolCall) -> None:
+    """Let a person agree before a bot writes to leads: where it is attached, unless it stays off, and when it begins to follow up.
+
+    Raises:
+        ToolError: nobody agreed.
+    """
+    given = call.arguments
+    if call.name == "update_bot" and given.get("followUpActive") is True:
+        await ask(call.context, f"Let the bot {given['id']} write again to leads that do not answer, where it is live")
+    if call.name == "attach_source" and given.get("enabled") is not False and not _permitted.get():
+        what = f"Attach the bot {given['id']} to {given['sourceId']}, where it answers real leads at once"
+        await ask(call.context, what)
 
 
 async def ask(ctx: Context, what: str) -> None:
@@ -66,6 +98,10 @@ async def ask(ctx: Context, what: str) -> None:
             f"Nothing was done: a person must agree to this, and this client cannot ask one. ({what})\n"
             f"hint: do it at app.closebot.com, or the server's owner sets {WITHOUT_QUESTIONS}=1"
         )
-    answer = await ctx.elicit(f"{what}. Go ahead?", _FORM, key=what)
-    if not (answer.accepted and answer.content.get("go_ahead") is True):
+    try:
+        answer = await ctx.elicit(f"{what}. Go ahead?", _FORM, key=what)
+    except McpError as error:
+        raise ToolError(f"Nothing was done: the person could not be asked ({error}). ({what})") from None
+    content = answer.content if isinstance(answer.content, dict) else {}
+    if not (answer.accepted and content.get("go_ahead") is True):
         raise ToolError(f"Nothing was done: the person did not agree. ({what})")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 from mcpfactory_runtime import Context
 from pydantic import Field
 
-from .bots import _rows
+from .answers import amount, members, record, rows, text, time
 
 __all__ = ["find_unanswered", "read_conversation"]
 
@@ -63,10 +63,15 @@ class WaitingGroup:
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """Who waits for an answer; `looked_at` is how many leads who wrote last were read, of `total`."""
+    """Who waits for an answer.
+
+    `looked_at` is how many leads who wrote last were read, of `total`; `without_time` names those of them of whom CloseBot does not say when
+    they wrote (fifty at most): nobody knows how long they wait.
+    """
 
     looked_at: int
     total: int
+    without_time: list[str]
     groups: list[WaitingGroup]
 
 
@@ -77,16 +82,14 @@ async def read_conversation(leadId: str, ctx: Context, most: Annotated[int, Fiel
         leadId: the lead.
         most: messages that are given, the latest.
     """
-    lead = await ctx.call("get_lead", leadId=leadId)
-    messages = sorted(
-        _rows(await ctx.call("list_messages", leadId=leadId, maxCount=_PAGE)), key=lambda one: one["timestamp"]
-    )
+    lead = record(await ctx.call("get_lead", leadId=leadId), "get_lead")
+    found = rows(await ctx.call("list_messages", leadId=leadId, maxCount=_PAGE), "list_messages")
+    messages = sorted(found, key=lambda one: text(one, "timestamp"))
     lines = [_line(message) for message in messages[-most:]]
-    bots = [one.get("botId") or "" for one in lead.get("instances") or []]
+    bots = [text(one, "botId") for one in members(lead, "instances")]
     whole = len(messages) < _PAGE and len(messages) <= most
-    source = (lead.get("source") or {}).get("name") or ""
-    failure = lead.get("mostRecentFailureReason") or ""
-    return Conversation(leadId, lead.get("name") or "", source, bots, failure, whole, lines)
+    failure = text(lead, "mostRecentFailureReason")
+    return Conversation(leadId, text(lead, "name"), text(lead, "source", "name"), bots, failure, whole, lines)
 
 
 async def find_unanswered(
@@ -107,39 +110,34 @@ async def find_unanswered(
     while len(leads) < most:
         count = min(_PAGE, most - len(leads))
         page = await ctx.call("search_leads", offset=len(leads), count=count, **asked)
-        rows = page.get("leads") or []
-        leads += rows
-        if len(rows) < count:
+        some = rows(page, "search_leads", "leads")
+        leads += some
+        if len(some) < count:
             break
-    total = max(int(page.get("total") or 0), len(leads))
+    total = max(int(amount(record(page, "search_leads"), "total")), len(leads))
     now = datetime.now(UTC)
     groups: dict[str, list[Waiting]] = defaultdict(list)
+    without_time: list[str] = []
     for lead in leads:
-        since = _time(lead.get("lastMessageTime"))
-        if since is None or now - since < timedelta(hours=hours):
-            continue
-        waits = round((now - since).total_seconds() / 3600, 1)
-        source = (lead.get("source") or {}).get("name") or ""
-        waiting = Waiting(lead["id"], lead.get("name") or "", source, waits, (lead.get("lastMessage") or "")[:200])
-        groups[lead.get("mostRecentFailureReason") or "no reason is given"].append(waiting)
+        since = time(text(lead, "lastMessageTime"))
+        if since is None:
+            without_time.append(text(lead, "name") or text(lead, "id"))
+        elif now - since >= timedelta(hours=hours):
+            waits = round((now - since).total_seconds() / 3600, 1)
+            wrote = text(lead, "lastMessage")[:200]
+            waiting = Waiting(text(lead, "id"), text(lead, "name"), text(lead, "source", "name"), waits, wrote)
+            groups[text(lead, "mostRecentFailureReason") or "no reason is given"].append(waiting)
     grouped = [
         WaitingGroup(reason, len(found), sorted(found, key=lambda one: -one.hours)[:20])
         for reason, found in groups.items()
     ]
-    return Unanswered(len(leads), total, sorted(grouped, key=lambda one: (-one.leads, one.reason)))
+    return Unanswered(len(leads), total, without_time[:50], sorted(grouped, key=lambda one: (-one.leads, one.reason)))
 
 
 def _line(message: dict[str, Any]) -> Line:
     did = [
-        ": ".join(part for part in (one.get("activity"), one.get("data")) if part)
-        for one in message.get("activities") or []
+        ": ".join(str(part) for part in (one.get("activity"), one.get("data")) if part)
+        for one in members(message, "activities")
     ]
     who = "bot" if message.get("fromBot") else "lead"
-    return Line(message["timestamp"], who, message.get("channel") or "", message.get("message") or "", did)
-
-
-def _time(text: str | None) -> datetime | None:
-    if not text:
-        return None
-    found = datetime.fromisoformat(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return Line(text(message, "timestamp"), who, text(message, "channel"), text(message, "message"), did)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Final
 
-from mcpfactory_runtime import Context, ToolError
+from mcpfactory_runtime import Context, ToolCall, ToolError
 
-from .bots import _rows
+from .answers import amount, rows, time
 
-__all__ = ["compare_periods"]
+__all__ = ["check_times", "compare_periods"]
 
+_TIMES: Final = ("start", "end", "startTime", "endTime")
 _FIGURES: Final = ("responses", "contacts", "bookings", "revenue")
 
 
@@ -33,6 +34,20 @@ class Comparison:
     period: str
     period_before: str
     figures: list[Figure]
+
+
+def check_times(call: ToolCall) -> None:
+    """Refuse times that are none: CloseBot answers them with a failure that says nothing, or with nothing.
+
+    Raises:
+        ToolError: one is no time of ISO 8601.
+    """
+    for name in _TIMES:
+        value = call.arguments.get(name)
+        if isinstance(value, str) and time(value) is None:
+            raise ToolError(
+                f"Nothing was asked: {name} is {value[:40]!r}.\nhint: a time has the form 2026-11-01T00:00:00Z"
+            )
 
 
 async def compare_periods(start: date, end: date, ctx: Context, sourceId: str = "") -> Comparison:
@@ -58,7 +73,7 @@ async def compare_periods(start: date, end: date, ctx: Context, sourceId: str = 
             end=f"{last + timedelta(1)}T00:00:00Z",
             **asked,
         )
-        return float(sum(point.get("value") or 0 for point in _rows(series)))
+        return float(sum(amount(point, "value") for point in rows(series, "get_metric")))
 
     sums = await asyncio.gather(*(summed(figure, *period) for figure in _FIGURES for period in ((start, end), earlier)))
     found = {name: (sums[2 * number], sums[2 * number + 1]) for number, name in enumerate(_FIGURES)}

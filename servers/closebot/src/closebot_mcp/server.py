@@ -8,7 +8,7 @@ from typing import Any, Final
 from mcpfactory_runtime import Server, ToolError, ToolRequest
 
 from . import __version__, bots, consent, conversations, figures
-from .secrets import without_secrets
+from .secrets import hidden_text, without_secrets
 
 server = Server(
     "closebot",
@@ -31,6 +31,8 @@ _EXPLAINED: Final = {
 }
 
 server.after()(without_secrets)
+server.before()(figures.check_times)
+server.before("attach_source", "update_bot")(consent.asked)
 
 server.tool(annotations=_READS)(bots.bots_overview)
 server.tool(annotations=_CHANGES)(bots.switch_bot)
@@ -44,15 +46,15 @@ server.tool(annotations=_READS)(figures.compare_periods)
 
 @server.tool_middleware
 async def explained(call: ToolRequest, call_next: Any) -> dict[str, Any]:
-    """Say what CloseBot's own statuses mean, and what one does about them."""
+    """Say what CloseBot's own statuses mean, and what one does about them; credentials in its words are hidden."""
     try:
         result: dict[str, Any] = await call_next(call)
     except ToolError as error:
-        said = str(error)
+        said = hidden_text(str(error))  # hooks after a call see no errors
         hint = next((words for status, words in _EXPLAINED.items() if f" {status}" in said), "")
         if hint and hint not in said:
-            raise ToolError(f"{said}\nhint: {hint}") from None
-        raise
+            said = f"{said}\nhint: {hint}"
+        raise ToolError(said) from None
     return result
 
 

@@ -16,7 +16,7 @@ from mcpfactory_runtime import Context, McpError, ToolError
 
 from .segments import segments
 
-__all__ = ["ASK_ABOVE", "Sending", "agree", "agreed", "is_agreed"]
+__all__ = ["ASK_ABOVE", "Sending", "agree", "agreed", "is_agreed", "uncount"]
 
 ASK_ABOVE: Final = "TWILIO_ASK_ABOVE"
 _ASK_ABOVE: Final = 5  # people who are written to without a question
@@ -109,6 +109,12 @@ def _few(count: int) -> bool:
         return False
     _unasked.append((now, count))
     return True
+
+
+def uncount() -> None:
+    """Take the single text that was counted last off again: Twilio has refused it, and nobody was written to."""
+    if _unasked and _unasked[-1][1] == 1:
+        _unasked.pop()
 
 
 def _limit() -> int:

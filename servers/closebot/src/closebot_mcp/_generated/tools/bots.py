@@ -197,7 +197,7 @@ async def update_bot(
         rescheduling: Whether leads may move their appointment
         folderId: The folder it is put into
         category: The kind of source
-        followUpActive: Whether it writes again to leads that do not answer
+        followUpActive: Whether it writes again to leads that do not answer; a person is asked before it does
         followUpSequences: When it writes again
         smartFollowUp: Whether the time of a follow-up is taken from the conversation
         followUpRepeat: Whether the last follow-up is repeated
@@ -294,7 +294,7 @@ async def attach_source(
         channels: Channels it answers on
         tags: Tags of contacts: those it answers (approveDeny true) or does not (false)
         personaNameOverride: The name it uses here
-        enabled: Whether it answers now
+        enabled: Whether it answers now; left out, it does. A person is asked unless it is false
     """
     return await api.send(
         ATTACH_SOURCE,
