@@ -16,7 +16,7 @@ from mcpfactory_runtime import Context, McpError, ToolError
 
 from .segments import segments
 
-__all__ = ["ASK_ABOVE", "Sending", "agree", "agreed", "is_agreed", "uncount"]
+__all__ = ["ASK_ABOVE", "Sending", "agree", "agreed", "is_agreed"]
 
 ASK_ABOVE: Final = "TWILIO_ASK_ABOVE"
 _ASK_ABOVE: Final = 5  # people who are written to without a question
@@ -46,7 +46,7 @@ class Sending:
         )
 
 
-_unasked: deque[tuple[float, int]] = deque()  # when, and to how many people, this process sent without a question
+_unasked: deque[tuple[float, str]] = deque()  # when, and to whom, this process sent without a question
 _refused: dict[str, Sending] = {}  # the code that a refusal gave, and what it is for
 _AGREED: ContextVar[bool] = ContextVar("_AGREED", default=False)
 
@@ -77,7 +77,7 @@ async def agree(ctx: Context, sending: Sending, confirm: str | None = None) -> N
     Raises:
         ToolError: nobody agreed.
     """
-    if _few(len(sending.people)):
+    if _few(sending.people):
         return
     what = sending.sentence()
     if _can_ask(ctx):
@@ -100,21 +100,15 @@ async def agree(ctx: Context, sending: Sending, confirm: str | None = None) -> N
         )
 
 
-def _few(count: int) -> bool:
-    """Count people who are written to without a question, if they may be."""
+def _few(people: tuple[str, ...]) -> bool:
+    """Count people who are written to without a question, each once, if they may be."""
     limit, now = _limit(), time.monotonic()
     while _unasked and now - _unasked[0][0] > _WINDOW:
         _unasked.popleft()
-    if sum(people for _, people in _unasked) + count > limit:
+    if len({person for _, person in _unasked}.union(people)) > limit:
         return False
-    _unasked.append((now, count))
+    _unasked.extend((now, person) for person in people)
     return True
-
-
-def uncount() -> None:
-    """Take the single text that was counted last off again: Twilio has refused it, and nobody was written to."""
-    if _unasked and _unasked[-1][1] == 1:
-        _unasked.pop()
 
 
 def _limit() -> int:

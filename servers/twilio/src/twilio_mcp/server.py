@@ -13,7 +13,7 @@ from mcpfactory_runtime.upstream import UNSET
 from . import __version__, delivery, reach, sending
 from ._generated import api
 from .answers import status_of
-from .consent import Sending, agree, is_agreed, uncount
+from .consent import Sending, agree, is_agreed
 
 server = Server(
     "twilio",
@@ -119,8 +119,6 @@ async def unsure(call: ToolRequest, call_next: Any) -> dict[str, Any]:
         result: dict[str, Any] = await call_next(call)
     except ToolError as error:
         said = str(error)
-        if call.name == "send_message" and not is_agreed() and 400 <= status_of(said) < 500:
-            uncount()
         if _POSTED.match(said) and not 400 <= status_of(said) < 500 and "no connection to" not in said:
             first = said.partition("\nhint:")[0]
             raise ToolError(
