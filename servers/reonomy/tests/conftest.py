@@ -46,7 +46,10 @@ def with_server() -> Callable[..., Any]:
                 environ = {**environment(url), **(extra or {}), "PYTHONPATH": path}
                 command = [sys.executable, "-m", "reonomy_mcp"]
                 async with connect_stdio(command, env=environ, timeout=60, **options) as client:
-                    return await work(client, model)
+                    try:
+                        return await work(client, model)
+                    finally:
+                        model.released.set()
 
         return asyncio.run(whole())
 

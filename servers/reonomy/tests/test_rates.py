@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import pytest
+from mcpfactory_runtime.testing import connect
+
+from reonomy_mcp import rates
 from reonomy_mcp.rates import Pace
+from reonomy_mcp.server import server
 
 
 def begun(pace_of: list[tuple[int, float]], calls: int) -> list[float]:
@@ -76,3 +82,32 @@ def test_while_nothing_was_answered_what_is_on_its_way_counts_as_of_now_but_not_
         assert now == 10.0
 
     asyncio.run(work())
+
+
+def test_a_client_is_told_that_its_call_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[dict[str, Any]] = []
+
+    async def sleep(_: float) -> None:
+        while len(told) < 2:  # the clock stands still until two reports have come
+            await asyncio.sleep(0)
+
+    monkeypatch.setitem(
+        rates._OF, "get_property", Pace((1, 60.0), clock=lambda: 99.0 if len(told) > 1 else 0.0, sleep=sleep)
+    )
+    monkeypatch.setattr(rates, "_EVERY", 0.001)
+    monkeypatch.setenv("REONOMY_BASE_URL", "http://127.0.0.1:9")  # nobody is there: it is the waiting that matters
+    monkeypatch.setenv("REONOMY_ALLOW_PRIVATE", "1")
+    monkeypatch.setenv("REONOMY_USERNAME", "x")
+    monkeypatch.setenv("REONOMY_PASSWORD", "y")
+
+    async def work() -> None:
+        server.offer(mode="full", profile="full")
+        async with connect(server) as client:
+            ask = {"property_id": "0a1b2c3d-0000-4000-8000-000000000001"}
+            await client.call_tool("get_property", ask)
+            assert told == []
+            await client.call_tool("get_property", ask, progress=told.append)
+
+    asyncio.run(work())
+    assert [one["message"].startswith("Waiting for Reonomy") for one in told[:2]] == [True, True]
+    assert told[0]["progress"] < told[1]["progress"]

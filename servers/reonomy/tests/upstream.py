@@ -18,13 +18,14 @@ from typing import Any
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 ACCESS, SECRET = "access-of-the-tests", "secret-of-the-tests"
 LIMITS = {"search": [(5, 1.0)], "single": [(5, 1.0)], "many": [(2, 1.0), (20, 60.0)]}
 PLACE = ("address_line1", "city", "state", "zip5")
 BASIC = (*PLACE, "active", "alternative_addresses", "apn", "asset_category", "bins", "building_area", "year_built")
+HELD = object()
 OF_TYPE = {
     "basic": BASIC,
     "sales": ("sales_date", "sales_price", "sales"),
@@ -95,7 +96,11 @@ class Seen:
 
 @dataclass
 class Model:
-    """What there is; `refused` counts requests that came too fast."""
+    """What there is; `refused` counts requests that came too fast.
+
+    `instead` has, by path, what the next requests get in place of an answer: JSON, text (sent as HTML), a response, HELD (nothing until
+    `released` is set), or None for an ordinary answer. The last one is kept.
+    """
 
     properties: dict[str, dict[str, Any]] = field(
         default_factory=lambda: {one["id"]: one for one in map(building, range(1, 13))}
@@ -103,6 +108,9 @@ class Model:
     seen: list[Seen] = field(default_factory=list)
     refused: int = 0
     billed: int = 0
+    limits: dict[str, list[tuple[int, float]]] = field(default_factory=lambda: dict(LIMITS))
+    instead: dict[str, list[Any]] = field(default_factory=dict)
+    released: asyncio.Event = field(default_factory=asyncio.Event)
     _begun: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     @property
@@ -114,11 +122,24 @@ class Model:
         """Answer one request."""
         raw = await request.body()
         body = json.loads(raw) if raw else {}
-        found = self._answered(request, body)
+        found = await self._instead(request) or self._answered(request, body)
         query, headers = list(request.query_params.multi_items()), dict(request.headers)
-        answer = json.loads(found.body or b"null")
+        is_json = found.headers.get("content-type") == "application/json"
+        answer = json.loads(found.body or b"null") if is_json else bytes(found.body).decode()
         self.seen.append(Seen(request.method, request.url.path, query, headers, body, found.status_code, answer))
         return found
+
+    async def _instead(self, request: Request) -> Response | None:
+        """Return what a request gets in place of an answer; None when it gets one."""
+        queue = self.instead.get(request.url.path.removeprefix("/v2"))
+        other = None if not queue else queue.pop(0) if len(queue) > 1 else queue[0]
+        if other is HELD:
+            await self.released.wait()
+        if other is None or isinstance(other, Response):
+            return other
+        if isinstance(other, str):
+            return HTMLResponse(other)
+        return JSONResponse(json.loads(other) if isinstance(other, bytes) else {} if other is HELD else other)
 
     def _answered(self, request: Request, body: dict[str, Any]) -> Response:
         path = request.url.path.removeprefix("/v2")
@@ -134,7 +155,7 @@ class Model:
 
     def _too_fast(self, kind: str) -> bool:
         now, begun = time.monotonic(), self._begun[kind]
-        if any(sum(one > now - seconds for one in begun) >= count for count, seconds in LIMITS[kind]):
+        if any(sum(one > now - seconds for one in begun) >= count for count, seconds in self.limits.get(kind, ())):
             return True
         begun.append(now)
         return False

@@ -4,31 +4,45 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from statistics import median
 from typing import Annotated, Any, Final, Literal
 
 from mcpfactory_runtime import Context, ToolError
 from pydantic import Field
 
-from .credits import details
+from .answers import Row, day, items, months_later, number, objects, property_of
+from .credits import agreed, details
 
 __all__ = ["comparable_sales", "find_properties", "look_up_address", "maturing_mortgages", "who_owns"]
 
 DetailType = Literal["basic", "mortgages", "ownership", "reported_owner", "sales", "taxes", "tenants"]
 State = Annotated[str, Field(pattern=r"^[A-Z]{2}$")]
 Most = Annotated[int, Field(ge=1, le=1000)]
-Ids = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1, max_length=1000)]
+Id = Annotated[str, Field(pattern=r"^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$")]
+Ids = Annotated[list[Id], Field(min_length=1, max_length=1000)]
 _PAGE: Final = 250
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Properties with their details; `total` is how many fit, `shown` how many of them are here."""
+    """Properties with their details; `total` is how many fit, `shown` how many of them are here; `unread` ids could not be read."""
 
     total: int
     shown: int
-    properties: list[dict[str, Any]]
+    properties: list[Row]
+    unread: list[str]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class AtAddress:
+    """What is at an address; `total` properties fit, one of them is here, the ids of the others are in `others`."""
+
+    total: int
+    properties: list[Row]
+    others: list[Row]
+    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +58,14 @@ class Sale:
 
 @dataclass(frozen=True, slots=True)
 class Sales:
-    """Sales, the latest first, and their medians; `without` properties have no known price."""
+    """Sales, the latest first, and their medians; `without` properties have no known sale in these months; `unread` could not be read."""
 
     median_price: float | None
     median_per_sqft: float | None
     without: int
     sales: list[Sale]
+    unread: list[str]
+    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +77,15 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
+class Owners:
+    """Owners, those of most first; `unread` properties could not be read."""
+
+    owners: list[Owner]
+    unread: list[str]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class Loan:
     """A mortgage that ends."""
 
@@ -69,6 +94,16 @@ class Loan:
     ends: str
     lender: str
     amount: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Loans:
+    """Loans that end, the next first; of `without_day` loans no day is known; `unread` properties could not be read."""
+
+    loans: list[Loan]
+    without_day: int
+    unread: list[str]
+    note: str
 
 
 async def find_properties(
@@ -102,7 +137,7 @@ async def find_properties(
         soldSince: last sold on this day or later.
         detailTypes: what is wanted besides basic details.
         most: so many are shown.
-        confirm: where nobody can be asked, the sentence that the refusal names, once a person has agreed to it.
+        confirm: where nobody can be asked, the code that the refusal names, once a person has agreed to it.
     """
     settings: dict[str, Any] = {"locations": [_place(state, city)]}
     if assetCategory:
@@ -117,8 +152,10 @@ async def find_properties(
             settings[name] = limits
     total, ids = await _ids(ctx, settings, most)
     types: list[str] = list(dict.fromkeys(["basic", *(detailTypes or [])]))
-    rows = await details(ctx, ids, types, confirm) if ids else []
-    return Found(total, len(rows), rows)
+    if not ids:
+        return Found(total, 0, [], [], "")
+    read = await details(ctx, ids, types, confirm)
+    return Found(total, len(read.rows), read.rows, read.unread, read.note)
 
 
 async def look_up_address(
@@ -128,8 +165,9 @@ async def look_up_address(
     ctx: Context,
     zip: Annotated[str, Field(pattern=r"^([0-9]{5})?$")] = "",
     detailTypes: list[DetailType] | None = None,
-) -> Found:
-    """Say what is known of the property at an address. One property is billed.
+    confirm: str = "",
+) -> AtAddress:
+    """Say what is known of the property at an address; where several fit, of the first, with the ids of the others. One property is billed.
 
     Args:
         street: house number and street.
@@ -137,90 +175,112 @@ async def look_up_address(
         state: in two letters.
         zip: the ZIP code.
         detailTypes: what is wanted; basic details, sales, mortgages and the reported owner by default.
+        confirm: where nobody can be asked, the code that the refusal names, once a person has agreed to it.
     """
     asked = {"address_line_1": street, "address_city": city, "address_state": state, "address_postal": zip}
     found = await ctx.call("find_address", **{name: value for name, value in asked.items() if value})
-    items = found.get("items") or []
-    if not items:
+    fits = items(found, "find_address")
+    if not fits:
         raise ToolError(f"There is no property at {street}, {city} {state}.\nhint: leave out suite and floor")
+    first, *others = fits
+    await agreed(ctx, [first["id"]], confirm)
     types = detailTypes or ["basic", "sales", "mortgages", "reported_owner"]
-    row = await ctx.call("get_property", property_id=items[0]["id"], detail_type=types)
-    return Found(len(items), 1, [row])
+    row = property_of(await ctx.call("get_property", property_id=first["id"], detail_type=types))
+    note = f"{len(fits)} properties fit this address, and the first is here. get_property reads another one, which is billed."
+    return AtAddress(len(fits), [row], others, note if others else "")
 
 
-async def comparable_sales(ctx: Context, ids: Ids, months: int = 36, confirm: str = "") -> Sales:
+async def comparable_sales(
+    ctx: Context, ids: Ids, months: Annotated[int, Field(ge=1, le=600)] = 36, confirm: str = ""
+) -> Sales:
     """Compare what properties sold for: the latest sale of each, price per square foot, medians. Each property is billed.
 
     Args:
         ids: of the properties, such as search_properties gives.
-        months: only sales of so many months.
-        confirm: where nobody can be asked, the sentence that the refusal names, once a person has agreed to it.
+        months: only sales of so many calendar months.
+        confirm: where nobody can be asked, the code that the refusal names, once a person has agreed to it.
     """
-    since = str(datetime.now(UTC).date() - timedelta(days=30 * months))
-    rows = await details(ctx, ids, ["basic", "sales"], confirm)
+    since = months_later(datetime.now(UTC).date(), -months)
+    read = await details(ctx, ids, ["basic", "sales"], confirm)
     sales = []
-    for row in rows:
-        price, sold, area = row.get("sales_price"), (row.get("sales_date") or "")[:10], row.get("building_area")
-        if price and sold >= since:
-            sales.append(Sale(row["id"], _address(row), sold, price, round(price / area, 2) if area else None))
+    for row in read.rows:
+        price, sold, area = number(row.get("sales_price")), day(row.get("sales_date")), number(row.get("building_area"))
+        if price and sold and sold >= since:
+            sales.append(Sale(row["id"], _address(row), str(sold), price, round(price / area, 2) if area else None))
     per = [sale.per_sqft for sale in sales if sale.per_sqft is not None]
     return Sales(
         median([sale.price for sale in sales]) if sales else None,
         median(per) if per else None,
-        len(rows) - len(sales),
+        len(read.rows) - len(sales),
         sorted(sales, key=lambda sale: sale.sold, reverse=True),
+        read.unread,
+        read.note,
     )
 
 
-async def who_owns(ctx: Context, ids: Ids, confirm: str = "") -> list[Owner]:
+async def who_owns(ctx: Context, ids: Ids, confirm: str = "") -> Owners:
     """Say who is reported to own properties, the owners of most first. Each property is billed.
 
     Args:
         ids: of the properties.
-        confirm: where nobody can be asked, the sentence that the refusal names, once a person has agreed to it.
+        confirm: where nobody can be asked, the code that the refusal names, once a person has agreed to it.
     """
     owned: dict[str, list[str]] = defaultdict(list)
-    for row in await details(ctx, ids, ["basic", "reported_owner"], confirm):
-        for name in [one.get("name") or "" for one in row.get("reported_owners") or []] or ["(not known)"]:
+    read = await details(ctx, ids, ["basic", "reported_owner"], confirm)
+    for row in read.rows:
+        names = [one["name"] for one in objects(row.get("reported_owners")) if isinstance(one.get("name"), str)]
+        for name in dict.fromkeys(name or "(not known)" for name in names or [""]):
             owned[name].append(f"{_address(row)} ({row['id']})")
-    return sorted(
-        (Owner(name, places) for name, places in owned.items()), key=lambda one: (-len(one.properties), one.name)
-    )
+    owners = [Owner(name, places) for name, places in owned.items()]
+    return Owners(sorted(owners, key=lambda one: (-len(one.properties), one.name)), read.unread, read.note)
 
 
 async def maturing_mortgages(
     ctx: Context, ids: Ids, months: Annotated[int, Field(ge=1, le=120)] = 12, confirm: str = ""
-) -> list[Loan]:
+) -> Loans:
     """Say which mortgages of properties end soon, the next first. Each property is billed.
 
     Args:
         ids: of the properties.
-        months: within so many.
-        confirm: where nobody can be asked, the sentence that the refusal names, once a person has agreed to it.
+        months: within so many calendar months.
+        confirm: where nobody can be asked, the code that the refusal names, once a person has agreed to it.
     """
     today = datetime.now(UTC).date()
-    until = str(today + timedelta(days=30 * months))
-    loans = []
-    for row in await details(ctx, ids, ["basic", "mortgages"], confirm):
-        for loan in row.get("mortgages") or []:
-            ends = str(loan.get("maturity_date") or loan.get("mortgage_maturity_date") or "")[:10]
-            if str(today) <= ends <= until:
-                lender = loan.get("lender_name") or loan.get("mortgage_lender_name") or ""
-                amount = loan.get("amount") or loan.get("mortgage_amount")
-                loans.append(Loan(row["id"], _address(row), ends, lender, amount))
-    return sorted(loans, key=lambda loan: loan.ends)
+    until = months_later(today, months)
+    read = await details(ctx, ids, ["basic", "mortgages"], confirm)
+    loans, unknown = [], 0
+    for row in read.rows:
+        given = row.get("mortgages") or []
+        for loan in given if isinstance(given, list) else [None]:
+            ends = day(_first(loan, "maturity_date", "mortgage_maturity_date"))
+            if ends is None:
+                unknown += 1
+            elif today <= ends <= until:
+                lender = str(_first(loan, "lender_name", "mortgage_lender_name") or "")
+                amount = number(_first(loan, "amount", "mortgage_amount"))
+                loans.append(Loan(row["id"], _address(row), str(ends), lender, amount))
+    return Loans(sorted(loans, key=lambda loan: loan.ends), unknown, read.unread, read.note)
+
+
+def _first(row: Any, *names: str) -> Any:
+    """Return the first of some members that says something; None where there is none."""
+    return next((row[name] for name in names if row.get(name)), None) if isinstance(row, dict) else None
 
 
 async def _ids(ctx: Context, settings: dict[str, Any], most: int) -> tuple[int, list[str]]:
-    """Return how many properties fit, and the ids of the first ones."""
-    ids: list[str] = []
-    token: dict[str, str] = {}
+    """Return how many properties fit, and the ids of the first ones; a page that was there before is the end."""
+    ids: dict[str, None] = {}
+    seen = {""}
+    more: dict[str, str] = {}
     while True:
-        page = await ctx.call("search_properties", settings=settings, limit=min(_PAGE, most - len(ids)), **token)
-        ids += [one["id"] for one in page.get("items") or []]
-        if len(ids) >= most or not page.get("items") or not page.get("search_token"):
-            return max(int(page.get("count") or 0), len(ids)), ids[:most]
-        token = {"search_token": page["search_token"]}
+        page = await ctx.call("search_properties", settings=settings, limit=min(_PAGE, most - len(ids)), **more)
+        rows = items(page, "search_properties", first=not more)
+        ids |= {one["id"]: None for one in rows}
+        token = page.get("search_token")
+        if len(ids) >= most or not rows or not isinstance(token, str) or token in seen:
+            return max(int(number(page.get("count")) or 0), len(ids)), list(ids)[:most]
+        seen.add(token)
+        more = {"search_token": token}
 
 
 def _place(state: str, city: str) -> dict[str, str]:

@@ -79,10 +79,26 @@ _OF: Final = {
     "get_many_properties": _MANY,
 }
 
+_WAITING: Final = "Waiting for Reonomy's limits: 5 requests a second; for many properties 2 a second and 20 a minute"
+_EVERY: Final = 5.0  # seconds between two reports of progress
+
 
 async def keep_pace(call: ToolCall) -> None:
-    """Wait until Reonomy takes this call."""
-    await _OF[call.name].wait(call)
+    """Wait until Reonomy takes this call; the client is told meanwhile, so that it does not give up."""
+    telling = asyncio.create_task(_tell(call))
+    try:
+        await _OF[call.name].wait(call)
+    finally:
+        telling.cancel()
+
+
+async def _tell(call: ToolCall) -> None:
+    """Report that the call waits for its turn, again and again; the steps are small, since progress must grow and counts properties."""
+    state = call.context.request_state
+    while True:
+        await asyncio.sleep(_EVERY)
+        state["waited"] = state.get("waited", 0) + 1
+        call.context.report_progress(state.get("read", 0) + state["waited"] / 1000, message=_WAITING)
 
 
 def note_end(call: ToolCall, _: ToolResult) -> None:
