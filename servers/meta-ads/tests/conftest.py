@@ -38,12 +38,13 @@ class Bench:
         self.progress: list[Any] = []
 
     def result(self, tool: str, *, agree: bool | str | None = None, revision: str = "", **arguments: Any) -> Json:
-        """The result of a call; `agree` is what the person answers ("unticked": sends the form as it is), None for a client that cannot ask."""
+        """The result of a call; `agree` is what the person answers ("unticked": sends the form as it is, "text": a text in place of a boolean), None for a client that cannot ask."""
         from meta_ads_mcp.server import server
 
         async def answered(params: Json) -> Json:
             self.asked.append(params["message"])
-            return {"action": "accept", "content": {"go_ahead": agree is True}} if agree else {"action": "decline"}
+            go_ahead = "yes" if agree == "text" else agree is True
+            return {"action": "accept", "content": {"go_ahead": go_ahead}} if agree else {"action": "decline"}
 
         async def call() -> Json:
             options: Json = {} if agree is None else {"elicitation": answered}
@@ -90,13 +91,14 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture
 def bench(api: Any, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    from meta_ads_mcp import accounts, graph, server
+    from meta_ads_mcp import accounts, budgets, graph, server
 
     api.meta.reset()
     for name, value in api.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(graph, "USAGE", graph.Usage())
     monkeypatch.setattr(accounts, "_CURRENCIES", {})
+    monkeypatch.setattr(budgets, "_FIRST", {}, raising=False)
     server.server.offer(mode="full", profile="full")
     yield Bench(api.meta, runner)
 

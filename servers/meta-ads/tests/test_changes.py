@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -103,11 +104,12 @@ def test_settings_cannot_change_money_or_state(bench: Any, ids: Any) -> None:
 
 
 def test_a_higher_budget_is_planned_for_some_days(bench: Any, ids: Any) -> None:
-    days = {"start": "2026-11-27T00:00:00+01:00", "end": "2026-11-29T00:00:00+01:00"}
+    first = (datetime.now(UTC) + timedelta(days=3)).date()
+    days = {name: f"{first + timedelta(days=more)}T00:00:00+01:00" for name, more in (("start", 0), ("end", 2))}
     assert "a person must agree" in bench.refused("plan_budget_increase", campaign_id=ids.SALE, amount=30, **days)
     assert "no daily budget" in bench.refused("plan_budget_increase", campaign_id=ids.BRAND, amount=30, **days)
     assert "offset" in bench.refused(
-        "plan_budget_increase", campaign_id=ids.SALE, amount=30, start="2026-11-27", end=days["end"]
+        "plan_budget_increase", campaign_id=ids.SALE, amount=30, start=str(first), end=days["end"]
     )
     assert "not after" in bench.refused(
         "plan_budget_increase", campaign_id=ids.SALE, amount=30, start=days["end"], end=days["start"]
@@ -119,8 +121,8 @@ def test_a_higher_budget_is_planned_for_some_days(bench: Any, ids: Any) -> None:
     assert sent.form == {
         "budget_value": "3000",
         "budget_value_type": "ABSOLUTE",
-        "time_start": "1795734000",
-        "time_end": "1795906800",
+        "time_start": str(int(datetime.fromisoformat(days["start"]).timestamp())),
+        "time_end": str(int(datetime.fromisoformat(days["end"]).timestamp())),
     }
 
 

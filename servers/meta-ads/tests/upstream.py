@@ -35,6 +35,9 @@ AD_A, AD_B, AD_C = "23842600000000021", "23842600000000022", "23842600000000023"
 CREATIVE = "23842600000000031"
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n modelled").decode()
 
+_ONLY = {"objective": "campaign", "optimization_goal": "adset", "adset_id": "ad"}
+"""Fields that one kind of object has and the others do not."""
+_TYPES = {"campaign": "Campaign", "adset": "AdSet", "ad": "Adgroup", "account": "AdAccount"}
 _NAMES = {"campaigns": "campaign", "adsets": "adset", "ads": "ad", "adcreatives": "creative"}
 _AD_LEVELS = ("campaign", "adset", "ad")
 _BREAKDOWNS = {
@@ -141,7 +144,7 @@ def _objects() -> dict[str, Json]:
 
 @dataclass
 class Meta:
-    """The state of the modelled API; `reset` begins anew. Tests set `usage`, `refuse` and `polls`."""
+    """The state of the modelled API; `reset` begins anew. Tests set `usage`, `refuse`, `polls`, and by path `instead`, what is answered there."""
 
     objects: dict[str, Json] = field(default_factory=_objects)
     images: dict[str, Json] = field(default_factory=dict)
@@ -149,6 +152,7 @@ class Meta:
     seen: list[Seen] = field(default_factory=list)
     usage: dict[str, str] = field(default_factory=dict)
     refuse: list[Refusal] = field(default_factory=list)
+    instead: dict[str, Any] = field(default_factory=dict)
     polls: int = 2
     job_status: str = "Job Completed"
     app_secret: str = ""
@@ -170,6 +174,8 @@ class Meta:
             self._permitted(seen)
             if self.refuse:
                 raise self.refuse.pop(0)
+            if seen.path in self.instead:
+                return 200, self.instead[seen.path]
             if not seen.path and seen.method == "POST":
                 return 200, [self._batched(one, seen, base) for one in json.loads(seen.form["batch"])]
             return 200, self._routed(seen, base)
@@ -199,7 +205,7 @@ class Meta:
             b"",
         )
         try:
-            code, body = 200, self._routed(seen, base)
+            code, body = 200, self.instead[seen.path] if seen.path in self.instead else self._routed(seen, base)
         except Refusal as refusal:
             code, body = refusal.status, refusal.body
         return {"code": code, "body": json.dumps(body)}
@@ -262,8 +268,12 @@ class Meta:
         for name, inner in _parsed(fields):
             if inner is not None and f"{name}_id" in one:
                 found[name] = self._chosen(self.objects[one[f"{name}_id"]], inner)
-            elif name == "daily_budget" and one["kind"] == "ad":
-                raise Refusal(f"(#100) Tried accessing nonexisting field ({name}) on node type (Adgroup)", 100)
+            elif one["kind"] in _TYPES and (
+                (name == "daily_budget" and one["kind"] == "ad") or _ONLY.get(name, one["kind"]) != one["kind"]
+            ):
+                raise Refusal(
+                    f"(#100) Tried accessing nonexisting field ({name}) on node type ({_TYPES[one['kind']]})", 100
+                )
             elif name in one:
                 found[name] = one[name]
         return {"id": one["id"]} | found if "id" in one else found

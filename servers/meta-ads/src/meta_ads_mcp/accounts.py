@@ -10,7 +10,7 @@ from mcpfactory_runtime import ToolError
 from . import graph
 from .errors import GraphError
 from .metrics import number
-from .money import written
+from .money import stored, written
 
 __all__ = ["STATES", "account_overview", "amount", "currency_of", "node_of", "today_in"]
 
@@ -46,7 +46,8 @@ async def currency_of(account: str) -> str:
 
 def amount(minor: Any, currency: str) -> str:
     """Return an amount as Meta gives it, minor units in a text, as people write it; "" for none."""
-    return written(int(minor), currency) if str(minor or "").isdecimal() and int(minor) else ""
+    units = stored(minor, "an amount")
+    return written(units, currency) if units > 0 else ""
 
 
 def today_in(account: graph.Json, now: datetime | None = None) -> date:
@@ -82,18 +83,19 @@ async def account_overview(
     if isinstance(account, GraphError):
         await graph.get(node, fields="id")  # the same refusal, with all that Meta says
         raise ToolError(account.message)
+    graph.identified(account, node)
     currency = str(account.get("currency", ""))
-    rows = [] if isinstance(week, GraphError) else week.get("data", [])
+    rows = [] if isinstance(week, GraphError) else graph.rows(week, f"{node}/insights")
     spent = {str(row.get("campaign_id")): number(row.get("spend")) for row in rows}
-    running = [] if isinstance(campaigns, GraphError) else campaigns.get("data", [])
+    running = [] if isinstance(campaigns, GraphError) else graph.rows(campaigns, f"{node}/campaigns")
     return {
         "account": _state(account, currency),
         "running": [_campaign(one, currency, spent) for one in running],
-        "daily_budgets": amount(sum(int(one.get("daily_budget") or 0) for one in running), currency),
+        "daily_budgets": amount(sum(stored(one.get("daily_budget"), "daily_budget") for one in running), currency),
         "spent_last_7_days": f"{sum(spent.values()):,.2f} {currency}",
         "findings": [
             *_findings(account, currency),
-            *(f"Campaign {one['name']} has issues: diagnose_delivery says which." for one in running if one.get("effective_status") == "WITH_ISSUES"),
+            *(f"Campaign {one.get('name')} has issues: diagnose_delivery says which." for one in running if one.get("effective_status") == "WITH_ISSUES"),
             *(one.message for one in (campaigns, week) if isinstance(one, GraphError)),
         ],
     }  # fmt: skip
@@ -130,7 +132,7 @@ def _findings(account: graph.Json, currency: str) -> list[str]:
         found.append(
             f"The account is {STATES.get(state, 'in an unknown state')}: nothing is delivered until that is settled."
         )
-    cap, spent = int(account.get("spend_cap") or 0), int(account.get("amount_spent") or 0)
+    cap, spent = (stored(account.get(name), name) for name in ("spend_cap", "amount_spent"))
     if cap and spent >= cap:
         found.append(f"The account's spending limit of {written(cap, currency)} is reached: nothing is delivered.")
     elif cap and spent >= 0.9 * cap:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime
+import time
+from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from mcpfactory_runtime import Context, ToolError
+from pydantic import Field
 
 from . import graph
 from .accounts import currency_of
 from .consent import consent
-from .money import change, digits, minor_units, written
+from .money import change, digits, minor_units, stored, written
 
 __all__ = ["change_budget", "plan_budget_increase"]
 
 _FIELDS = "id,name,account_id,effective_status,daily_budget,lifetime_budget"
+_DAY: Final = 86_400.0
+_FIRST: dict[str, tuple[float, int]] = {}
+"""When a budget was first changed here without a question, and what it was then: small raises of a day count together."""
+
 _OWN = {"daily": "daily_budget", "lifetime": "lifetime_budget"}
 
 
@@ -42,6 +48,13 @@ def _needs_consent(before: int, after: int, currency: str) -> bool:
     return after > before and ((after - before) * 100 > before * percent or added > Decimal(str(most)))
 
 
+def _since(node: str, before: int) -> tuple[float, int]:
+    """Return what a raise is judged against, and since when: the budget as it was at the first change of a day, or as it is where that is less."""
+    now = time.time()
+    at, first = _FIRST.get(node, (now, before))
+    return (at, min(first, before)) if now - at < _DAY else (now, before)
+
+
 def _kind(node: graph.Json) -> Literal["daily", "lifetime"]:
     """Return which budget an object has.
 
@@ -49,7 +62,7 @@ def _kind(node: graph.Json) -> Literal["daily", "lifetime"]:
         ToolError: it has none of its own.
     """
     for kind, name in _OWN.items():
-        if int(node.get(name) or 0):
+        if stored(node.get(name), name):
             return kind  # type: ignore[return-value]
     raise ToolError(
         f"{node.get('name')} ({node.get('id')}) has no budget of its own: it is on its ad sets if this is a campaign, "
@@ -70,22 +83,27 @@ def _after(before: int, currency: str, amount: float | None, percent: float | No
 
 
 async def change_budget(
-    object_id: Annotated[str, "The campaign or ad set that has the budget."],
+    object_id: Annotated[graph.NodeId, Field(description="The campaign or ad set that has the budget.")],
     ctx: Context,
     amount: Annotated[
-        float | None, "The new budget in the account's currency: 75 means 75.00, not minor units."
+        float | None,
+        Field(gt=0, le=1e9, description="The new budget in the account's currency: 75 means 75.00, not minor units."),
     ] = None,
-    percent: Annotated[float | None, "Instead of amount: raise by so many percent; -10 lowers."] = None,
-    confirm: Annotated[str, "Only after this tool asked for it: the sentence that the person agreed to."] = "",
+    percent: Annotated[
+        float | None, Field(gt=-100, le=1000, description="Instead of amount: raise by so many percent; -10 lowers.")
+    ] = None,
+    confirm: Annotated[
+        str, Field(description="Only after this tool asked for it: the sentence that the person agreed to.")
+    ] = "",
 ) -> dict[str, Any]:
     """Raise or lower the daily or lifetime budget of a campaign or ad set; shows before and after in the currency.
 
-    A raise above 20 % or 100 in the currency needs a person's consent: the client asks, or the answer says what to do.
+    A raise above 20 % or 100 in the currency within a day needs a person's consent: the client asks, or the answer says what to do.
     """
     node = await graph.get(object_id, fields=_FIELDS)
     kind = _kind(node)
     currency = await currency_of(str(node.get("account_id", "")))
-    before = int(node[_OWN[kind]])
+    before = stored(node[_OWN[kind]], _OWN[kind])
     after = _after(before, currency, amount, percent)
     told = {
         "id": object_id,
@@ -98,13 +116,17 @@ async def change_budget(
     if after == before:
         return {**told, "changed": False}
     what = f"The {kind} budget of {node.get('name')} goes from {told['before']} to {told['after']} ({told['change']})."
-    if _needs_consent(before, after, currency):
-        await consent(ctx, what, confirm)
+    at, since = _since(object_id, before)
+    if _needs_consent(since, after, currency):
+        more = f" Within a day it was {written(since, currency)} ({change(since, after)})." if since != before else ""
+        await consent(ctx, what + more, confirm)
+        at, since = time.time(), after
+    _FIRST[object_id] = (at, since)
     await graph.post(object_id, "", **{_OWN[kind]: after})
     now = await graph.get(object_id, fields=f"{_OWN[kind]},effective_status")
     return {
         **told,
-        "after": written(int(now.get(_OWN[kind]) or 0), currency),
+        "after": written(stored(now.get(_OWN[kind]), _OWN[kind]), currency),
         "changed": True,
         "state": now.get("effective_status"),
     }
@@ -126,19 +148,31 @@ def _moment(text: str) -> datetime:
 
 
 async def plan_budget_increase(
-    campaign_id: Annotated[str, "A campaign with a daily budget of its own."],
-    amount: Annotated[float, "What is added to the daily budget, in the account's currency: 50 means 50.00."],
-    start: Annotated[str, "Beginning, a full hour, with offset: 2026-11-27T00:00:00+01:00."],
-    end: Annotated[str, "End, likewise."],
+    campaign_id: Annotated[graph.NodeId, Field(description="A campaign with a daily budget of its own.")],
+    amount: Annotated[
+        float,
+        Field(
+            gt=0, le=1e9, description="What is added to the daily budget, in the account's currency: 50 means 50.00."
+        ),
+    ],
+    start: Annotated[str, Field(description="Beginning, a full hour, with offset: 2026-11-27T00:00:00+01:00.")],
+    end: Annotated[str, Field(description="End, likewise.")],
     ctx: Context,
-    confirm: Annotated[str, "Only after this tool asked for it: the sentence that the person agreed to."] = "",
+    confirm: Annotated[
+        str, Field(description="Only after this tool asked for it: the sentence that the person agreed to.")
+    ] = "",
 ) -> dict[str, Any]:
     """Plan a higher daily budget of a campaign for some days of high demand, such as Black Friday. A person must agree."""
     begins, ends = _moment(start), _moment(end)
     if ends <= begins:
         raise ToolError(f"{end} is not after {start}.\nhint: end is the end of the period.")
+    if begins <= datetime.now(UTC):
+        raise ToolError(f"{start} is over.\nhint: an increase is planned for hours to come.")
+    for text, one in ((start, begins), (end, ends)):
+        if one.minute or one.second or one.microsecond:
+            raise ToolError(f"{text} is no full hour.\nhint: write {one.isoformat()[:14]}00:00{one.isoformat()[-6:]}.")
     node = await graph.get(campaign_id, fields=_FIELDS)
-    before = int(node.get("daily_budget") or 0)
+    before = stored(node.get("daily_budget"), "daily_budget")
     if not before:
         raise ToolError(
             f"{node.get('name')} ({campaign_id}) has no daily budget, which this raises.\nhint: list_ad_sets shows where its budget is."

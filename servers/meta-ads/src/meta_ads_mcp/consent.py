@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from mcpfactory_runtime import Context, ToolError
+from mcpfactory_runtime import Context, McpError, ToolError
 
 __all__ = ["consent"]
 
@@ -37,8 +37,12 @@ async def consent(ctx: Context, what: str, confirm: str) -> None:
         ToolError: the person does not agree, or has not been asked.
     """
     if _can_ask(ctx):
-        answer = await ctx.elicit(f"{what} Go ahead?", _FORM, key=what)
-        if not answer.accepted or answer.content.get("go_ahead") is not True:
+        try:
+            answer = await ctx.elicit(f"{what} Go ahead?", _FORM, key=what)
+            agreed = answer.accepted and answer.content.get("go_ahead") is True
+        except McpError:  # an answer that does not fit the form is no yes
+            agreed = False
+        if not agreed:
             raise ToolError(f"Nothing was changed: the person did not agree. ({what})")
     elif confirm.split() != what.split():
         raise ToolError(

@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
+from pydantic import Field
+
 from . import graph
 from .accounts import STATES, amount, currency_of, node_of
 from .metrics import number
+from .money import stored
 
 __all__ = ["diagnose_delivery"]
 
@@ -39,8 +42,8 @@ Finding = dict[str, str]
 
 
 async def diagnose_delivery(
-    kind: Annotated[Kind, "What the id is."],
-    object_id: Annotated[str, "The campaign, ad set or ad that does not run as it should."],
+    kind: Annotated[Kind, Field(description="What the id is.")],
+    object_id: Annotated[graph.NodeId, Field(description="The campaign, ad set or ad that does not run as it should.")],
 ) -> dict[str, Any]:
     """Say why a campaign, ad set or ad is not delivered or spends too little, from the ad up to the account's payments.
 
@@ -50,9 +53,7 @@ async def diagnose_delivery(
     owner = str(node.get("account_id", ""))
     currency = await currency_of(owner)
     account = await graph.get(node_of(owner), fields="id,name,account_status,amount_spent,spend_cap")
-    week = (await graph.get(object_id, "insights", fields="impressions,spend", date_preset="last_7d")).get("data") or [
-        {}
-    ]
+    week = (await graph.get(object_id, "insights", fields="impressions,spend", date_preset="last_7d"))["data"] or [{}]
     chain = _chain(kind, node)
     found = [finding for kind_, one in chain for finding in _findings(_WORDS[kind_], one, currency)]
     if kind == "campaign":
@@ -95,7 +96,8 @@ def _state(one: graph.Json) -> list[Finding]:
                     "next": "Change what the policy names, and the ad is reviewed again.",
                 }
             )
-    learning = one.get("learning_stage_info") or {}
+    learning = one.get("learning_stage_info")
+    learning = learning if isinstance(learning, dict) else {}
     if learning.get("status") in {"LEARNING", "FAIL"}:
         text = (
             "is in the learning phase"
@@ -112,16 +114,17 @@ def _state(one: graph.Json) -> list[Finding]:
 
 
 def _issues(one: graph.Json) -> list[Finding]:
+    issues = one.get("issues_info")
     return [
         {"finding": f"{said.get('error_summary', 'Issue')}: {said.get('error_message', '')} (code {said.get('error_code')})", "next": ""}
-        for said in one.get("issues_info") or []
+        for said in (issues if isinstance(issues, list) else [])
         if isinstance(said, dict)
     ]  # fmt: skip
 
 
 def _money(one: graph.Json, currency: str) -> list[Finding]:
-    whole, left = int(one.get("lifetime_budget") or 0), one.get("budget_remaining")
-    if whole and left is not None and int(left) == 0:
+    whole, left = stored(one.get("lifetime_budget"), "lifetime_budget"), one.get("budget_remaining")
+    if whole and left is not None and stored(left, "budget_remaining") == 0:
         text = f"The lifetime budget of {amount(whole, currency)} is spent."
         return [{"finding": text, "next": "change_budget raises it."}]
     return []
@@ -163,12 +166,12 @@ async def _children(campaign: str) -> list[Finding]:
 
 def _account(account: graph.Json) -> list[Finding]:
     where = f"account {account.get('name')}"
-    state, cap = account.get("account_status", 1), int(account.get("spend_cap") or 0)
+    state, cap = account.get("account_status", 1), stored(account.get("spend_cap"), "spend_cap")
     found = []
     if state not in {1, 201}:
         text = f"The account is {STATES.get(state, 'in an unknown state')}."
         found.append({"where": where, "finding": text, "next": "A person settles that in Billing and payments."})
-    if cap and int(account.get("amount_spent") or 0) >= cap:
+    if cap and stored(account.get("amount_spent"), "amount_spent") >= cap:
         text = "The account's spending limit is reached."
         found.append({"where": where, "finding": text, "next": "A person raises or resets it in Billing and payments."})
     return found

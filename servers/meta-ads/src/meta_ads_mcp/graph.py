@@ -14,23 +14,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from mcpfactory_runtime import Text, ToolError, ToolResult
 from mcpfactory_runtime.upstream import Body, Field, Operation, Parameter, Upstream
 from mcpfactory_runtime.upstream.client import Upstream as _Client
-from mcpfactory_runtime.upstream.redaction import Redaction
+from mcpfactory_runtime.upstream.redaction import Redaction, remember_secrets
 from mcpfactory_runtime.upstream.request import UpstreamRequest
 from mcpfactory_runtime.upstream.secrets import secret
+from pydantic import Field as PydanticField
 
 from ._generated.api import BASE_URL, SCHEMES
 from .errors import GraphError, explain, read_error
 from .usage import Place, Usage, place_of
 
-__all__ = ["USAGE", "Json", "batch", "connection", "delete", "get", "pages", "post", "request"]
+__all__ = [
+    "USAGE",
+    "Json",
+    "NodeId",
+    "batch",
+    "connection",
+    "delete",
+    "get",
+    "identified",
+    "pages",
+    "post",
+    "request",
+    "rows",
+]
 
 Json = dict[str, Any]
+NodeId = Annotated[str, PydanticField(pattern=r"^[0-9]{1,30}$")]
+"""The id of a campaign, ad set or ad; those of accounts begin with act_."""
 
 USAGE: Final = Usage()
 """What this process knows of Meta's limits."""
@@ -92,6 +108,9 @@ class _Graph(_Client):
         redirect: Any,
     ) -> ToolResult:
         place = self._place(url)
+        if key := secret("META_ADS_APP_SECRET", os.environ):
+            secrets = (*secrets, key)
+            remember_secrets(secrets)
         if answer[0] >= 400 and (error := read_error(answer[2])):
             path = operation.path.replace("{node}", str(arguments.get("node", "{node}")))
             what = f"{operation.method} {path} failed: {_reason(answer[0])}"
@@ -134,8 +153,47 @@ def _reader() -> Upstream:
 
 
 async def get(node: str, edge: str = "", **query: Any) -> Json:
-    """Read an object or one of its edges; lists and objects in the query travel as JSON."""
-    return await _send("GET", node, edge, query)
+    """Read an object or one of its edges; lists and objects in the query travel as JSON.
+
+    Raises:
+        ToolError: Meta refuses, or the answer is none.
+    """
+    answer = await _send("GET", node, edge, query)
+    if edge:
+        rows(answer, f"{node}/{edge}")
+    else:
+        identified(answer, node)
+    return answer
+
+
+def rows(answer: Any, of: str) -> list[Json]:
+    """Return the objects of an edge's answer.
+
+    Raises:
+        ToolError: there is no list of objects in it.
+    """
+    found = answer.get("data") if isinstance(answer, dict) else None
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise _unexpected(of, "an object with `data`, a list of objects")
+    return found
+
+
+def identified(answer: Any, of: str) -> Json:
+    """Return the answer for an object, which always has its id.
+
+    Raises:
+        ToolError: it has none.
+    """
+    if not isinstance(answer, dict) or not answer.get("id"):
+        raise _unexpected(of, "an object with `id`")
+    return answer
+
+
+def _unexpected(of: str, expected: str) -> ToolError:
+    return ToolError(
+        f"Meta's answer for {of} is none that its reference knows; expected {expected}.\n"
+        "hint: nothing is known by this, not even that there is nothing; try again in a moment."
+    )
 
 
 async def post(node: str, edge: str = "", **form: Any) -> Json:
@@ -149,21 +207,34 @@ async def delete(node: str) -> Json:
 
 
 async def pages(node: str, edge: str, most: int, **query: Any) -> tuple[list[Json], str]:
-    """Read the items of an edge page by page, at most so many.
+    """Read the items of an edge page by page, at most so many; a page or cursor that was there before is the end.
 
     Returns:
         The items, and the cursor where the next ones begin; "" when there are no more.
     """
-    rows: list[Json] = []
+    found: list[Json] = []
+    page: list[Json] = []
     after = str(query.pop("after", ""))
+    seen = {"", after}
     while True:
         given = query | ({"after": after} if after else {})
-        answer = await get(node, edge, limit=min(_PAGE, most - len(rows)), **given)
-        rows += answer.get("data", [])
-        paging = answer.get("paging") or {}
-        after = str((paging.get("cursors") or {}).get("after", "")) if paging.get("next") else ""
-        if not after or len(rows) >= most:
-            return rows, after
+        answer = await get(node, edge, limit=min(_PAGE, most - len(found)), **given)
+        if page and answer["data"] == page:
+            return found, ""
+        page = answer["data"]
+        found += page
+        after = _next(answer.get("paging"))
+        if after in seen:
+            return found, ""
+        if len(found) >= most:
+            return found, after
+        seen.add(after)
+
+
+def _next(paging: Any) -> str:
+    """Return the cursor of the next page; "" where there is none."""
+    cursors = paging.get("cursors") if isinstance(paging, dict) and paging.get("next") else None
+    return str(cursors.get("after") or "") if isinstance(cursors, dict) else ""
 
 
 async def _send(method: str, node: str, edge: str, values: Mapping[str, Any]) -> Json:
@@ -179,7 +250,9 @@ async def _send(method: str, node: str, edge: str, values: Mapping[str, Any]) ->
         query = tuple(Parameter(name, "query", name, content_type=kind) for name, kind in kinds.items())
         operation = Operation(method, path, (place, *query), security=(("token",),))
     result = await _reader().send(operation, {"node": node, **given})
-    return result.structured if isinstance(result.structured, dict) else {}
+    if not isinstance(result.structured, dict):
+        raise _unexpected(f"{method} {node}{edge and '/' + edge}", "an object")
+    return result.structured
 
 
 _BATCHED: Final = Operation(
@@ -235,7 +308,12 @@ def _answered(entry: Any) -> Json | GraphError:
     try:
         value = json.loads(entry.get("body") or "{}")
     except (ValueError, RecursionError):
-        value = {}
-    if entry.get("code", 0) >= 400:
+        value = None
+    if _status(entry) >= 400:
         return read_error(value) or GraphError(f"Meta answered with status {entry.get('code')}")
     return value if isinstance(value, dict) else {"result": value}
+
+
+def _status(entry: Json) -> int:
+    code = entry.get("code")
+    return code if isinstance(code, int) else 0

@@ -6,11 +6,11 @@ Meta's table of currencies gives each an offset, 100 or 1. It is Meta's own: for
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
-from typing import Final
+from typing import Any, Final
 
 from mcpfactory_runtime import ToolError
 
-__all__ = ["change", "digits", "minor_units", "written"]
+__all__ = ["change", "digits", "minor_units", "stored", "written"]
 
 _WHOLE: Final = frozenset({"CLP", "COP", "CRC", "HUF", "IDR", "ISK", "JPY", "KRW", "PYG", "TWD", "VND"})
 """Currencies with the offset 1 (Marketing API, currency codes); all others have 100."""
@@ -25,6 +25,26 @@ def written(minor: int, currency: str) -> str:
     """Return minor units as people write them: `1,250.00 EUR`, `5,000 JPY`."""
     places = digits(currency)
     return f"{Decimal(minor).scaleb(-places):,.{places}f} {currency}"
+
+
+def stored(minor: Any, what: str) -> int:
+    """Return an amount as Meta gives it, minor units in a text; 0 for none.
+
+    Args:
+        minor: the amount.
+        what: its name.
+
+    Raises:
+        ToolError: it is no whole number.
+    """
+    if minor in (None, ""):
+        return 0
+    text = str(minor).removesuffix(".0")
+    if not text.removeprefix("-").isascii() or not text.removeprefix("-").isdecimal():
+        raise ToolError(
+            f"Meta gave {what} as {text[:20]!r}; expected minor units, a whole number.\nhint: nothing was changed; try again in a moment."
+        )
+    return int(text)
 
 
 def minor_units(amount: float | str, currency: str) -> int:

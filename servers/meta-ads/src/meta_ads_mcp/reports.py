@@ -6,12 +6,13 @@ import asyncio
 import json
 import os
 import time
+from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 from mcpfactory_runtime import Context, ToolError
 
 from . import graph
-from .metrics import flat
+from .metrics import flat, number
 
 __all__ = ["read_report", "run_report"]
 
@@ -36,7 +37,7 @@ def _seconds(variable: str, default: float) -> float:
 
 
 def _progress(job: graph.Json) -> int:
-    return int(job.get("async_percent_completion") or 0)
+    return int(number(job.get("async_percent_completion")))
 
 
 def _finished(job: graph.Json) -> bool:
@@ -86,9 +87,10 @@ async def _told(run: str, job: graph.Json, most: int, after: str) -> dict[str, A
         "report_run_id": run,
         "status": job.get("async_status"),
         "percent": 100,
-        "period": f"{job.get('date_start')} to {job.get('date_stop')}",
         "rows": [flat(row) for row in rows],
     }
+    if job.get("date_start") and job.get("date_stop"):
+        told["period"] = f"{job['date_start']} to {job['date_stop']}"
     if more:
         told |= {
             "after": more,
@@ -100,11 +102,25 @@ async def _told(run: str, job: graph.Json, most: int, after: str) -> dict[str, A
 def _fitting(rows: list[graph.Json]) -> int:
     """Return how many rows one answer holds; at least one."""
     size = 0
-    for number, row in enumerate(rows):
+    for index, row in enumerate(rows):
         size += len(json.dumps(flat(row), separators=(",", ":"), ensure_ascii=False)) + 1
         if size > _ROOM:
-            return max(1, number)
+            return max(1, index)
     return len(rows)
+
+
+def _check_days(since: str, until: str) -> None:
+    """Refuse days that there are not.
+
+    Raises:
+        ToolError: a day is none, or the last is before the first.
+    """
+    try:
+        first, last = (datetime.strptime(day, "%Y-%m-%d").date() for day in (since, until))
+    except ValueError:
+        raise ToolError(f"{since} to {until} is no period.\nhint: days have the form 2026-10-31.") from None
+    if first > last:
+        raise ToolError(f"{since} is after {until}.\nhint: since is the first day, until the last.")
 
 
 async def run_report(
@@ -135,6 +151,8 @@ async def run_report(
     most = _bounded(max_rows)
     if (since or until) and not (since and until):
         raise ToolError("since and until go together.\nhint: give both, or date_preset alone.")
+    if since:
+        _check_days(since, until)
     started = await graph.post(
         object_id,
         "insights",

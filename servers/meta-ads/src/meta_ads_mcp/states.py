@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Any, Final, Literal
 
 from mcpfactory_runtime import Context, ToolError
+from pydantic import Field
 
 from . import graph
 from .accounts import currency_of
 from .consent import consent
 from .errors import GraphError, explain, next_step
-from .money import written
+from .metrics import number
+from .money import stored, written
 
 __all__ = ["delete_object", "set_status"]
 
@@ -22,12 +24,24 @@ _WORDS: Final[dict[str, tuple[str, str]]] = {
     "ad": ("ad", "ads"),
 }
 _FIELDS: Final = "id,name,account_id,status,effective_status"
+_OF_KIND: Final[dict[str, str]] = {"campaign": "objective", "ad_set": "optimization_goal", "ad": "adset_id"}
+"""A field that each object of a kind has, and none of the others: Meta refuses to read it of them."""
 _MOST: Final = 50
 _NAMED: Final = 5  # names that a question says
 
 
 def _fields(kind: Kind) -> str:
-    return _FIELDS if kind == "ad" else f"{_FIELDS},daily_budget,lifetime_budget"
+    return f"{_FIELDS},{_OF_KIND[kind]}" + ("" if kind == "ad" else ",daily_budget,lifetime_budget")
+
+
+def _checked(node: str, kind: Kind, said: graph.Json | GraphError) -> graph.Json | GraphError:
+    """Return an object that is of its kind, or what is against it."""
+    if isinstance(said, GraphError) and f"({_OF_KIND[kind]})" not in said.message:
+        return said
+    if not isinstance(said, GraphError) and said.get(_OF_KIND[kind]) and str(said.get("id")) == node:
+        return said
+    why = said.message if isinstance(said, GraphError) else f"Meta gives it no {_OF_KIND[kind]}"
+    return GraphError(f"{node} is no {_WORDS[kind][0]}: {why}", code=100)
 
 
 def _counted(number: int, kind: Kind) -> str:
@@ -38,7 +52,7 @@ async def _cost(found: list[graph.Json]) -> str:
     """Return what objects may spend, as a piece of a sentence; "" when their budgets are elsewhere."""
     currency = await currency_of(str(found[0].get("account_id", "")))
     sums = {
-        name: sum(int(one.get(f"{kind}_budget") or 0) for one in found)
+        name: sum(stored(one.get(f"{kind}_budget"), f"{kind}_budget") for one in found)
         for kind, name in {"daily": "a day", "lifetime": "in all"}.items()
     }
     return " and ".join(f"up to {written(minor, currency)} {name}" for name, minor in sums.items() if minor)
@@ -59,7 +73,8 @@ async def _question(found: list[graph.Json], kind: Kind, status: str) -> str:
 
 async def _read(ids: list[str], kind: Kind) -> tuple[list[graph.Json], list[dict[str, Any]]]:
     """Return what is there, and what Meta said of the others."""
-    answers = await graph.batch([graph.request("GET", one, fields=_fields(kind)) for one in ids])
+    given = await graph.batch([graph.request("GET", one, fields=_fields(kind)) for one in ids])
+    answers = [_checked(one, kind, said) for one, said in zip(ids, given, strict=True)]
     found = [one for one in answers if not isinstance(one, GraphError)]
     failed = [_failed(one, said) for one, said in zip(ids, answers, strict=True) if isinstance(said, GraphError)]
     return found, failed
@@ -70,11 +85,16 @@ def _failed(node: str, error: GraphError) -> dict[str, Any]:
 
 
 async def set_status(
-    kind: Annotated[Kind, "What the ids are."],
-    ids: Annotated[list[str], "One to fifty campaigns, ad sets or ads."],
-    status: Annotated[Literal["ACTIVE", "PAUSED", "ARCHIVED"], "ACTIVE switches on, PAUSED off; ARCHIVED is for good."],
+    kind: Annotated[Kind, Field(description="What the ids are.")],
+    ids: Annotated[list[graph.NodeId], Field(description="One to fifty campaigns, ad sets or ads.")],
+    status: Annotated[
+        Literal["ACTIVE", "PAUSED", "ARCHIVED"],
+        Field(description="ACTIVE switches on, PAUSED off; ARCHIVED is for good."),
+    ],
     ctx: Context,
-    confirm: Annotated[str, "Only after this tool asked for it: the sentence that the person agreed to."] = "",
+    confirm: Annotated[
+        str, Field(description="Only after this tool asked for it: the sentence that the person agreed to.")
+    ] = "",
 ) -> dict[str, Any]:
     """Pause, resume or archive up to fifty campaigns, ad sets or ads at once; shows the state before and after of each.
 
@@ -103,16 +123,21 @@ async def set_status(
 
 
 async def delete_object(
-    kind: Annotated[Kind, "What the id is."],
-    object_id: Annotated[str, "The campaign, ad set or ad."],
+    kind: Annotated[Kind, Field(description="What the id is.")],
+    object_id: Annotated[graph.NodeId, Field(description="The campaign, ad set or ad.")],
     ctx: Context,
-    confirm: Annotated[str, "Only after this tool asked for it: the sentence that the person agreed to."] = "",
+    confirm: Annotated[
+        str, Field(description="Only after this tool asked for it: the sentence that the person agreed to.")
+    ] = "",
 ) -> dict[str, Any]:
     """Delete a campaign, ad set or ad with all that is in it. It cannot be undone, so a person must agree; pausing is often enough."""
-    node = await graph.get(object_id, fields=_FIELDS)
-    rows = (await graph.get(object_id, "insights", fields="spend", date_preset="maximum")).get("data") or [{}]
+    found, failed = await _read([object_id], kind)
+    if failed:
+        raise ToolError(f"Nothing was deleted: {failed[0]['failed']}")
+    (node,) = found
+    rows = (await graph.get(object_id, "insights", fields="spend", date_preset="maximum"))["data"] or [{}]
     currency = await currency_of(str(node.get("account_id", "")))
-    spent = f"{float(rows[0].get('spend') or 0):,.2f} {currency}"
+    spent = f"{number(rows[0].get('spend')):,.2f} {currency}"
     inside = {"campaign": " with its ad sets and ads", "ad_set": " with its ads", "ad": ""}[kind]
     await consent(
         ctx,
