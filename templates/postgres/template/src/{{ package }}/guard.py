@@ -2,7 +2,7 @@
 
 A statement names a function in two ways: `name(…)`, and `(value).name`, which PostgreSQL takes for `name(value)`. Both are read from the text, and the
 catalog is asked which of these names are volatile functions. What a statement has no name of, the catalog knows: operators, aggregates and domains that are
-made from such functions. Three other ways were tried on PostgreSQL 15, and do less: EXPLAIN VERBOSE leaves out what stands in LIMIT, in VALUES and in the
+made from such functions. Three other ways were weighed, not tried, and seem to do less: EXPLAIN VERBOSE leaves out what stands in LIMIT, in VALUES and in the
 frames of windows; a temporary view and its dependencies need a transaction that writes, no parameters and no standby, and say nothing of functions that
 PostgreSQL itself brings; debug_print_parse is complete, and writes every query with its values into the log of the server.
 """
