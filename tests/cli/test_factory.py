@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 import tomllib
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -37,6 +40,31 @@ def shell(made, empty):
 
 def installs(shell, path: str = WORKFLOW) -> set[str]:
     return {line.strip() for line in (shell.folder / path).read_text().splitlines() if "pip install" in line}
+
+
+@pytest.mark.parametrize("made_by", [["--template", "minimal"], ["--from-openapi", "DOCUMENT"]])
+def test_what_a_readme_says_to_type_starts_the_server(shell, document, made_by):
+    done = shell("new", "hello", *(str(document) if word == "DOCUMENT" else word for word in made_by))
+    assert done.code == 0, done.err
+    folder = shell.folder / "servers/hello"
+    readme = (folder / "README.md").read_text()
+    typed = readme.partition("## Run it\n\n```\n")[2].partition("```")[0].splitlines()
+    commands = [line.partition("  #")[0].rstrip() for line in typed]
+    assert [one.split()[0] for one in commands] == ["mcpfactory", "uv", ".venv/bin/hello-mcp", ".venv/bin/hello-mcp"]
+    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    for command in commands:
+        asked = f"{command.removesuffix(' --http --port 8000')} --version" if command.startswith(".venv") else command
+        ran = subprocess.run(
+            ["bash", "-c", asked],
+            cwd=folder,
+            env={**os.environ, "PATH": programs},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0, (command, ran.stderr)
+        assert ran.stdout == ("hello 0.1.0\n" if command.startswith(".venv") else "")
 
 
 def test_wheels_of_the_factory_are_kept_where_no_repository_is_known(made):

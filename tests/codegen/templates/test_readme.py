@@ -38,3 +38,16 @@ def test_the_readme_says_what_the_tags_of_the_tools_are_about(tmp_path: Path) ->
     source.write_text(json.dumps(document), "utf-8")
     readme = Path(create_server(tmp_path, source=str(source), name="shop").path, "README.md").read_text("utf-8")
     assert readme.splitlines()[2:5] == ["- books: The catalogue.", "- films: Films to rent.", ""]
+
+
+def test_what_a_person_answers_neither_opens_a_comment_nor_cuts_a_sentence(tmp_path: Path) -> None:
+    odd = {"title": "Notes <!-- of\nmine", "description": "Keeps\n\nwhat <b>I</b> said"}
+    made = create_server(tmp_path, template="memory", name="notes", answers=odd)
+    assert Path(made.path, "README.md").read_text("utf-8").splitlines()[:3] == [
+        "# Notes &lt;!-- of mine",
+        "",
+        "Keeps what &lt;b>I&lt;/b> said: what a model should know the next time it is asked.",
+    ]
+    made = create_server(tmp_path, template="memory", name="empty", answers={"title": "", "description": ""})
+    lines = Path(made.path, "README.md").read_text("utf-8").splitlines()
+    assert (lines[0], lines[2][:6]) == ("# empty", "empty:")
