@@ -221,3 +221,19 @@ def test_docstrings_give_a_description_and_sentences(
     docstring: str | None, description: str, arguments: dict[str, str]
 ) -> None:
     assert read_docstring(docstring) == (description, arguments)
+
+
+def test_one_argument_that_needs_pydantic_takes_no_words_from_the_others() -> None:
+    def search(
+        words: Annotated[str, "what to look for"], most: Annotated[int, Field(ge=1), "how many"] = 5, page: int = 0
+    ) -> None:
+        """Search.
+
+        Args:
+            words: is said above.
+            page: where to go on.
+        """
+
+    properties = read_signature(search).schema["properties"]
+    told = {name: schema["description"] for name, schema in properties.items()}
+    assert told == {"words": "what to look for", "most": "how many", "page": "where to go on."}

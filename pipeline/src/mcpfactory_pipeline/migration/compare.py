@@ -17,7 +17,7 @@ from mcpfactory_pipeline.base.errors import ServerError
 from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.channels.contract import Contract, compare
 from mcpfactory_pipeline.isolation.environ import clean_environ
-from mcpfactory_pipeline.migration.questions import plan_questions
+from mcpfactory_pipeline.migration.requests import plan_requests
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
 from mcpfactory_runtime.protocol.errors import McpError
 
@@ -135,7 +135,7 @@ async def _image(client: Client) -> ServerImage:
     resources = await client.list_resources() if "resources" in offers else []
     templates = await client.list_resource_templates() if "resources" in offers else []
     prompts = await client.list_prompts() if "prompts" in offers else []
-    questions = plan_questions(tools, resources, templates, prompts)
+    questions = plan_requests(tools, resources, templates, prompts)
     answers = {one.name: await _answer(client, one.method, dict(one.params)) for one in questions}
     strays = frozenset(one.name for one in questions if one.stray)
     offered = {str(one.get("uri")): one for one in resources} | {str(one.get("uriTemplate")): one for one in templates}

@@ -126,7 +126,8 @@ def read_signature(handler: Handler) -> Signature:
             _refuse_kind(handler, parameter)
             parameters[parameter.name] = (annotation, parameter.default, parameter.default is parameter.empty)
     schema, validator, defaults = _arguments(handler, parameters)
-    for name, sentence in sentences.items():
+    told = {name: _told(annotation) for name, (annotation, *_) in parameters.items()}
+    for name, sentence in (*((name, text) for name, text in told.items() if text), *sentences.items()):
         if name in schema["properties"]:
             schema["properties"][name].setdefault("description", sentence)
     return Signature(
@@ -137,6 +138,11 @@ def read_signature(handler: Handler) -> Signature:
         validator=validator,
         defaults=defaults,
     )
+
+
+def _told(annotation: Any) -> str:
+    """Return the text of `Annotated[int, "how many"]`, which pydantic does not know of."""
+    return next((one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, str)), "")
 
 
 def names_and_context(handler: Handler) -> tuple[list[str], str | None]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.checks.samples import other_arguments, sample, sample_arguments, wrong_arguments
 
-__all__ = ["Question", "plan_questions"]
+__all__ = ["ComparedRequest", "plan_requests"]
 
 UNKNOWN: Final = "mcpfactory_unknown"  # an argument that no tool has
 _VARIABLE: Final = re.compile(r"\{([?&]?)([^}]*)\}")
@@ -18,7 +18,7 @@ _PLAIN: Final = ("integer", "number", "boolean")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ComparedRequest:
     """A request that both versions are sent: a name for it, the method and its parameters.
 
     `stray` says that it carries an argument that the tool does not have: the runtime refuses that on purpose.
@@ -30,26 +30,28 @@ class Question:
     stray: bool = False
 
 
-def plan_questions(
+def plan_requests(
     tools: Sequence[Mapping[str, Any]],
     resources: Sequence[Mapping[str, Any]],
     templates: Sequence[Mapping[str, Any]],
     prompts: Sequence[Mapping[str, Any]],
-) -> list[Question]:
+) -> list[ComparedRequest]:
     """Return what is asked, none twice: every tool with several arguments, every resource, template and prompt."""
-    asked: dict[str, Question] = {}
+    asked: dict[str, ComparedRequest] = {}
     for tool in tools:
         for arguments, stray in _arguments(tool.get("inputSchema")):
             name = f"{tool['name']}({json.dumps(arguments, sort_keys=True, ensure_ascii=False)})"
-            asked.setdefault(name, Question(name, "tools/call", {"name": tool["name"], "arguments": arguments}, stray))
+            asked.setdefault(
+                name, ComparedRequest(name, "tools/call", {"name": tool["name"], "arguments": arguments}, stray)
+            )
     uris = [str(one["uri"]) for one in resources]
     uris += [uri for one in templates for uri in _expanded(str(one["uriTemplate"]))]
     for uri in uris:
-        asked.setdefault(f"read {uri}", Question(f"read {uri}", "resources/read", {"uri": uri}))
+        asked.setdefault(f"read {uri}", ComparedRequest(f"read {uri}", "resources/read", {"uri": uri}))
     for prompt in prompts:
         for given in _prompt_arguments(prompt):
             name = f"prompt {prompt['name']}({json.dumps(given, sort_keys=True)})"
-            asked.setdefault(name, Question(name, "prompts/get", {"name": prompt["name"], "arguments": given}))
+            asked.setdefault(name, ComparedRequest(name, "prompts/get", {"name": prompt["name"], "arguments": given}))
     return list(asked.values())
 
 
