@@ -22,6 +22,7 @@ __all__ = ["EXAMPLES", "ServerFigures", "figures", "server_names", "table_rows"]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 EXAMPLES: Final = frozenset({"bookshop", "everything", "prose"})  # named below the table
+_READ_ONLY: Final = "read-only"  # a profile of every server, and no cell of the table
 _FULL: Final = re.compile(r"^\| full \| (\d+) \| (\d+) \| \S+ \| \S+ \| (\d+)/(\d+) \|", re.MULTILINE)
 
 
@@ -37,7 +38,11 @@ class ServerFigures:
     @property
     def tokens(self) -> str:
         """`daily 9: 3,900; full 15: 5,000`, rounded to hundreds; without names where there is one list."""
-        cells = [f"{name} {tools}: {round(tokens, -2):,}" for name, (tools, tokens) in self.lists.items()]
+        cells = [
+            f"{name} {tools}: {round(tokens, -2):,}"
+            for name, (tools, tokens) in self.lists.items()
+            if name != _READ_ONLY
+        ]
         return "; ".join(cells) if len(cells) > 1 else cells[0].removeprefix("full ")
 
 
@@ -52,7 +57,7 @@ def figures(name: str, root: Path = ROOT) -> ServerFigures:
     state: dict[str, Any] = json.loads((root / "pipeline/state" / f"{name}.json").read_text("utf-8"))
     file = folder / ".mcpfactory/report.json"
     report: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
-    profiles = [one for one in report.get("offer", {}).get("profiles", {"full": {}}) if one != "read-only"]
+    profiles = report.get("offer", {}).get("profiles", {"full": {}})
     package = next(one.parent.name for one in folder.glob("src/*/server.py"))
     lists = {profile: asyncio.run(_listed(folder, package, profile)) for profile in profiles}
     found = _FULL.search((folder / "evals/report.md").read_text("utf-8"))
