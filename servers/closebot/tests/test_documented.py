@@ -109,7 +109,7 @@ PAID = {
 }  # fmt: skip
 NEW = {"name": "Gym", "templateId": "tpl_1", "importKdl": 'Source id="1" {}', "folderId": "fld_1", "category": "GHL"}
 CHANGE = {
-    "favorite": True, "locked": True, "rescheduling": True, "name": "Front desk", "folderId": "fld_1", "category": "GHL", "followUpActive": True,
+    "favorite": True, "locked": True, "rescheduling": True, "name": "Front desk", "folderId": "fld_1", "category": "GHL", "followUpActive": False,
     "followUpSequences": [{"order": 1, "duration": 2, "unit": "hours"}], "smartFollowUp": True, "followUpRepeat": True,
     "followUpVarianceMinutes": 15, "followUpExtraPrompt": "Mention the trial",
 }  # fmt: skip

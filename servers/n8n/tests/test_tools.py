@@ -173,19 +173,15 @@ def test_a_plan_without_variables_is_told_in_the_words_of_n8n(with_server: Run) 
 
 # --- what a person is asked ---
 
-CHANGE = {"name": "Order import", "nodes": [], "connections": {}, "settings": {}}
-
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "asked"),
     [
-        ("delete_workflow", {"id": "1000"}, "Delete the active workflow Order import (1000) for good"),
-        ("delete_workflow", {"id": "1001"}, "Delete the workflow Newsletter (1001) for good"),
-        ("update_workflow", {"id": "1000", **CHANGE}, "Every hour, Shop, Sheet, Note gone"),
         ("change_node", {"id": "1000", "node": "Shop", "disabled": True}, "Shop changed"),
+        ("change_node", {"id": "1000", "node": "Shop", "parameters": {"url": "x"}}, "Shop changed"),
     ],
 )
-def test_a_person_is_asked_before_a_workflow_goes_or_an_active_one_changes(
+def test_a_person_is_asked_before_an_active_workflow_changes(
     with_server: Run, tool: str, arguments: dict[str, Any], asked: str
 ) -> None:
     questions: list[str] = []
@@ -217,6 +213,5 @@ def test_a_person_is_asked_before_a_workflow_goes_or_an_active_one_changes(
 def test_a_workflow_that_is_not_active_is_changed_without_a_question(with_server: Run) -> None:
     async def work(client: Client, model: Model) -> None:
         await told(client, "change_node", id="1001", node="Shop", disabled=True)
-        await told(client, "update_workflow", id="1001", **CHANGE)
 
     with_server(work, person=None)

@@ -1,4 +1,4 @@
-"""Asking a person before a workflow is deleted, or one that runs is changed."""
+"""Asking a person before a workflow that runs is changed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcpfactory_runtime import Context, ToolCall, ToolError
+from mcpfactory_runtime import Context, ToolError
 
-from .answers import ask_n8n, members
+from .answers import members
 
 __all__ = ["WITHOUT_QUESTIONS", "ask_first"]
 
@@ -20,16 +20,15 @@ _FORM: Final[dict[str, Any]] = {
 }
 
 
-async def ask_first(call: ToolCall) -> None:
-    """Ask before delete_workflow, and before update_workflow (which change_node calls, too) where the workflow is active."""
-    if os.environ.get(WITHOUT_QUESTIONS) == "1":
-        return
-    workflow = await ask_n8n(call.context, "get_workflow", id=call.arguments["id"])
-    name = f"{'active ' if workflow.get('active') else ''}workflow {workflow.get('name')} ({workflow['id']})"
-    if call.name == "delete_workflow":
-        await _ask(call.context, f"Delete the {name} for good, with what it did")
-    elif workflow.get("active"):
-        await _ask(call.context, f"Change the {name}: {_difference(workflow, call.arguments)}")
+async def ask_first(ctx: Context, workflow: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    """Ask before an active workflow becomes another one.
+
+    Raises:
+        ToolError: the person does not agree, or the client cannot ask one.
+    """
+    if workflow.get("active") and os.environ.get(WITHOUT_QUESTIONS) != "1":
+        name = f"active workflow {workflow.get('name')} ({workflow['id']})"
+        await _ask(ctx, f"Change the {name}: {_difference(workflow, after)}")
 
 
 def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:

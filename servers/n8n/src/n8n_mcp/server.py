@@ -9,7 +9,6 @@ from typing import Any, Final
 from mcpfactory_runtime import Server, ToolError, ToolRequest
 
 from . import __version__, tools
-from .consent import ask_first
 
 HERE: Final = Path(__file__).parent
 PAGE: Final = "ui://n8n/workflow"
@@ -25,7 +24,6 @@ server = Server(
     ),
 )
 server.mount_manifest(HERE / "_generated")
-server.before("delete_workflow", "update_workflow")(ask_first)
 
 
 @server.tool_middleware

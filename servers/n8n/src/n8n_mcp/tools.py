@@ -9,6 +9,7 @@ from mcpfactory_runtime import Context, Text, ToolError, ToolResult
 from pydantic import Field
 
 from .answers import ask_n8n, rows
+from .consent import ask_first
 from .failures import Failure, failures
 from .outline import WorkflowOutline, changed, outline
 
@@ -121,6 +122,7 @@ async def change_node(
     now = await ask_n8n(ctx, "get_workflow", id=id)
     if (now.get("versionId"), now.get("updatedAt")) != (before.get("versionId"), before.get("updatedAt")):
         raise ToolError("The workflow is being changed by somebody else. Read it again with summarize_workflow.")
+    await ask_first(ctx, before, body)
     return outline({**before, **await ask_n8n(ctx, "update_workflow", id=id, **body)})
 
 
