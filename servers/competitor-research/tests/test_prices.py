@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from competitor_research_mcp.amounts import read_money
 from competitor_research_mcp.html import parse_html
 from competitor_research_mcp.page import read_page
 from competitor_research_mcp.prices import parse_prices
@@ -145,3 +146,7 @@ def test_prices_of_json_ld_in_the_forms_that_shops_write(
 def test_what_the_next_line_counts_makes_a_price_no_credit() -> None:
     html = "<h2>Pro</h2><p>$20</p><p>Unlimited credits</p><h2>Max</h2><p>$99 credit</p>"
     assert [(one.plan, one.amount) for one in read_page(html, "").prices] == [("Pro", 20)]
+
+
+def test_a_number_that_no_price_is_is_none() -> None:
+    assert [read_money(text)[0] for text in ("1e999", "-5", "1e12", "19.5")] == [None, None, None, 19.5]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections import deque
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from mcpfactory_runtime.client import Client
 from starlette.responses import JSONResponse
 from upstream import HELD, Model, building, ident
+
+from reonomy_mcp import credits
 
 Run = Callable[..., Any]
 
@@ -156,3 +161,18 @@ def test_whoever_can_be_asked_is_asked_whatever_confirm_says(
         assert "did not agree" in text
 
     with_server(work, elicitation=elicit, mode=mode)
+
+
+def test_a_yes_is_for_the_properties_of_its_question_and_for_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(credits, "_unasked", deque())
+    monkeypatch.setattr(credits, "_open", {})
+    keys: list[str] = []
+
+    async def elicit(_: str, __: Any, *, key: str) -> Any:
+        keys.append(key)
+        return SimpleNamespace(accepted=True, content={"go_ahead": True})
+
+    ctx: Any = SimpleNamespace(client_capabilities={"elicitation": {}}, elicit=elicit)
+    for ids in (["a"] * 2 + [f"p{n}" for n in range(60)], [f"p{n}" for n in range(400)], [f"P{n}" for n in range(400)]):
+        asyncio.run(credits.agreed(ctx, ids, ""))
+    assert keys[0] != keys[1] == keys[2]

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections import deque
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from mcpfactory_runtime import ToolError
 from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.server.errors import InputRequired
 from starlette.responses import JSONResponse, Response
 from upstream import ACCOUNT, SILENCE, SUBACCOUNT, Model, problem, sid
 
+from twilio_mcp import consent
 from twilio_mcp.errors import explained
 from twilio_mcp.segments import segments
 
@@ -347,3 +354,26 @@ def test_segments_are_counted_as_they_are_billed(body: str, count: int) -> None:
 
 def test_an_unknown_code_is_told_in_twilios_words_with_a_link() -> None:
     assert explained(99999, "Odd") == ("Odd", "see https://www.twilio.com/docs/api/errors/99999")
+
+
+async def _no(*_: Any) -> None:
+    raise ToolError("The person did not agree.")
+
+
+def test_a_no_is_a_no_though_the_window_is_over_when_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(consent.ASK_ABOVE, "1")
+    monkeypatch.setattr(consent, "_unasked", deque([(time.monotonic(), MANY[0])]))
+    ctx: Any = SimpleNamespace(client_capabilities={"elicitation": {}})
+    sending = consent.Sending("+15017122661", (MANY[1],), "Hello")
+
+    async def open_question(*_: Any) -> None:
+        raise InputRequired({})  # ends the call; the tool is run again with the answer
+
+    monkeypatch.setattr(consent, "_ask", open_question)
+    with pytest.raises(InputRequired):
+        asyncio.run(consent.agree(ctx, sending))
+    consent._unasked.clear()
+    monkeypatch.setattr(consent, "_ask", _no)
+    with pytest.raises(ToolError, match="did not agree"):
+        asyncio.run(consent.agree(ctx, sending))
+    asyncio.run(consent.agree(ctx, sending))  # a new call, below the limit

@@ -80,13 +80,17 @@ def read_amount(text: str) -> float:
     return float(re.sub("[.,]", "", digits))
 
 
+_MOST: Final = 1e12  # what no price is; `1e999` is none that JSON has
+
+
 def read_money(text: str) -> tuple[float | None, str]:
     """Return amount and currency of a text that is a price and nothing else, as structured data has it; None for every other text.
 
     A number as programs write it is one: `1.299` is less than two there.
     """
     if _PLAIN.fullmatch(text.strip()):
-        return float(text), ""
+        number = float(text)
+        return (number if 0 <= number < _MOST else None), ""
     found = _MONEY.fullmatch(text)
     if found is None:
         return None, ""

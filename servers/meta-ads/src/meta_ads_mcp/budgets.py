@@ -51,6 +51,8 @@ def _needs_consent(before: int, after: int, currency: str) -> bool:
 def _since(node: str, before: int) -> tuple[float, int]:
     """Return what a raise is judged against, and since when: the budget as it was at the first change of a day, or as it is where that is less."""
     now = time.time()
+    for old in [one for one, (at, _) in _FIRST.items() if now - at >= _DAY]:
+        del _FIRST[old]
     at, first = _FIRST.get(node, (now, before))
     return (at, min(first, before)) if now - at < _DAY else (now, before)
 
@@ -123,13 +125,12 @@ async def change_budget(
         at, since = time.time(), after
     _FIRST[object_id] = (at, since)
     await graph.post(object_id, "", **{_OWN[kind]: after})
-    now = await graph.get(object_id, fields=f"{_OWN[kind]},effective_status")
-    return {
-        **told,
-        "after": written(stored(now.get(_OWN[kind]), _OWN[kind]), currency),
-        "changed": True,
-        "state": now.get("effective_status"),
-    }
+    try:
+        now = await graph.get(object_id, fields=f"{_OWN[kind]},effective_status")
+        seen = written(stored(now.get(_OWN[kind]), _OWN[kind]), currency)
+    except ToolError as error:  # the change was made; who tried again would make it twice
+        return {**told, "changed": True, "note": f"It was changed; how it is now could not be read: {error}"}
+    return {**told, "after": seen, "changed": True, "state": now.get("effective_status")}
 
 
 def _moment(text: str) -> datetime:

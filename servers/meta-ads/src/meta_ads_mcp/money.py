@@ -41,9 +41,7 @@ def stored(minor: Any, what: str) -> int:
         return 0
     text = str(minor).removesuffix(".0")
     if not text.removeprefix("-").isascii() or not text.removeprefix("-").isdecimal():
-        raise ToolError(
-            f"Meta gave {what} as {text[:20]!r}; expected minor units, a whole number.\nhint: nothing was changed; try again in a moment."
-        )
+        raise ToolError(f"Meta gave {what} as {text[:20]!r}; expected minor units, a whole number.")
     return int(text)
 
 

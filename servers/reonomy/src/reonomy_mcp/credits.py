@@ -7,6 +7,7 @@ import secrets
 import time
 from collections import deque
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Final
 
 from mcpfactory_runtime import Context, McpError, ToolError
@@ -29,8 +30,8 @@ _FORM: Final[dict[str, Any]] = {
 _unasked: deque[tuple[float, int]] = deque()
 """When details of how many properties were read without a question, by all callers of this process."""
 
-_open: dict[frozenset[str], str] = {}
-"""Properties that a question is open for, each with the code that its refusal names."""
+_open: dict[str, str] = {}
+"""Digests of the sets of properties that a question is open for, each with the code that its refusal names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,27 +98,28 @@ async def agreed(ctx: Context, ids: list[str], confirm: str) -> None:
     Raises:
         ToolError: the person does not agree, or has not been asked.
     """
-    key, now = frozenset(one.casefold() for one in ids), time.monotonic()
+    wanted, now = sorted({one.casefold() for one in ids}), time.monotonic()
+    key = sha256("\n".join(wanted).encode()).hexdigest()
     while _unasked and _unasked[0][0] <= now - _WINDOW:
         _unasked.popleft()
     before = sum(count for _, count in _unasked)
-    if key not in _open and before + len(key) <= _limit():
-        _unasked.append((now, len(key)))
+    if key not in _open and before + len(wanted) <= _limit():
+        _unasked.append((now, len(wanted)))
         return
     if key not in _open and len(_open) >= _ROOM:
         del _open[next(iter(_open))]
     code = _open.setdefault(key, secrets.token_hex(4))
-    many = f"{len(key)} {'more ' if before else ''}{'property' if len(key) == 1 else 'properties'}"
+    many = f"{len(wanted)} {'more ' if before else ''}{'property' if len(wanted) == 1 else 'properties'}"
     since = f"; {before} were read without a question within an hour" if before else ""
     await _consent(ctx, f"Read details of {many}, each of which is billed{since}", confirm == code, code, key)
     _unasked.clear()
 
 
-async def _consent(ctx: Context, what: str, confirmed: bool, code: str, key: frozenset[str]) -> None:
+async def _consent(ctx: Context, what: str, confirmed: bool, code: str, key: str) -> None:
     declared = ctx.client_capabilities.get("elicitation")
     if isinstance(declared, dict) and (not declared or "form" in declared):
         try:
-            answer = await ctx.elicit(f"{what}. Go ahead?", _FORM, key="read-details")
+            answer = await ctx.elicit(f"{what}. Go ahead?", _FORM, key=f"read-{key}")
             yes = answer.accepted and answer.content.get("go_ahead") is True
         except McpError:  # an answer that does not fit the form is no yes
             yes = False

@@ -48,6 +48,9 @@ class Sending:
 
 _unasked: deque[tuple[float, str]] = deque()  # when, and to whom, this process sent without a question
 _refused: dict[str, Sending] = {}  # the code that a refusal gave, and what it is for
+_asked: dict[
+    Sending, None
+] = {}  # what a question is open for: the tool is run again with the answer, which then decides
 _AGREED: ContextVar[bool] = ContextVar("_AGREED", default=False)
 
 
@@ -77,11 +80,19 @@ async def agree(ctx: Context, sending: Sending, confirm: str | None = None) -> N
     Raises:
         ToolError: nobody agreed.
     """
-    if _few(sending.people):
+    if sending not in _asked and _few(sending.people):
         return
     what = sending.sentence()
     if _can_ask(ctx):
-        await _ask(ctx, what)
+        _asked[sending] = None
+        if len(_asked) > _CODES:
+            del _asked[next(iter(_asked))]
+        try:
+            await _ask(ctx, what)
+        except ToolError:  # a no; a question that is still open ends the call by another exception
+            _asked.pop(sending, None)
+            raise
+        _asked.pop(sending, None)
     elif confirm is None:
         raise ToolError(
             f"Nothing was sent: a person must agree to this, and this client cannot ask. ({what})\n"

@@ -18,6 +18,10 @@ from mcpfactory_runtime.upstream.signature import AwsKeys
 __all__ = ["NO_CREDENTIALS", "Credentials", "choose_schemes", "collect", "credentials_for", "unset_variables"]
 
 _SHORTEST_SECRET: Final = 6  # characters; anything shorter would be found in ordinary text
+_NO_PASSWORDS: Final = frozenset(
+    {"api_token", "api-token", "apitoken", "password", "unused", "x-oauth-basic", "x-auth-token"}
+)
+"""Fixed words that APIs want in the place of a password where the user name is the key."""
 _NOTHING: Final[Mapping[str, Sequence[str]]] = {}
 _NEEDED: Final = {"oauth2": 1, "mutualTLS": 1, "awsSigV4": 2}
 """How many of the variables of a scheme have to be set, where it is not all."""
@@ -146,7 +150,9 @@ def collect(
                 pair = b64encode(":".join(values).encode()).decode("ascii")
                 headers.append(("Authorization", f"Basic {pair}"))
                 secrets.append(pair)
-                if len(values[1]) >= _SHORTEST_SECRET:  # else the user name is the key: `key:`, `key:x`
+                if (
+                    len(values[1]) >= _SHORTEST_SECRET and values[1] not in _NO_PASSWORDS
+                ):  # else the user name is the key
                     values = values[1:]
             case "bearer" | "oauth2":
                 token = values[0].removeprefix("Bearer ").strip()

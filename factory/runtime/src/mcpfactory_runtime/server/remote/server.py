@@ -115,12 +115,12 @@ class RemoteServer(Server):
         self._listed_at = 0.0
         self._tells = False
         """Whether it has told of a change of a list, so that it can be believed to tell of each."""
-        self._problem = ""
+        self._problem = self._reason = ""
 
     @property
     def problem(self) -> str:
         """Why it cannot be reached; "" while it can, or nothing is known of it yet."""
-        return "" if self.connected else self._problem
+        return "" if self.connected else self._reason
 
     @property
     def connected(self) -> bool:
@@ -241,7 +241,7 @@ class RemoteServer(Server):
         """Say in the log why the server cannot be reached, once and not at each try."""
         said = f"{type(error).__name__}: {error}"
         if said != self._problem:
-            self._problem = said
+            self._problem, self._reason = said, _first_words(error)
             log.warning("%s cannot be reached: %s", self.name, error)
 
     # -- what it has -----------------------------------------------------------------------------------------------
@@ -379,16 +379,20 @@ class RemoteServer(Server):
     def _unreachable(self, error: Exception) -> ToolError:
         """Return what a caller gets; the log has the rest, as that may quote what the process wrote to stderr."""
         log.warning("a call of %s failed: %s", self.name, error)
-        said = str(error).partition(";")[0].splitlines() or [type(error).__name__]
-        if isinstance(error, HttpError):
-            said = [f"HTTP status {error.status}"]
         hint = "it is tried again with the next call; what this call did until then is not known"
-        return ToolError(f"The server {self.name} cannot answer: {said[0]}\nhint: {hint}")
+        return ToolError(f"The server {self.name} cannot answer: {_first_words(error)}\nhint: {hint}")
 
     async def _complete(self, ref: Any, argument: Any, context: Any, ctx: Context) -> Completion | None:
         member = "name" if ref.type == "ref/prompt" else "uri"
         reference = {"type": ref.type, member: getattr(ref, member)}
         return await relayed_completion(self._pass_on, reference, argument, context, ctx)
+
+
+def _first_words(error: Exception) -> str:
+    """Return what clients may read of an error: no answer of the server, and nothing that its process wrote to stderr."""
+    if isinstance(error, HttpError):
+        return f"HTTP status {error.status}"
+    return next(iter(str(error).partition(";")[0].splitlines()), type(error).__name__)
 
 
 # kind → what tells its things apart, and the list that clients are told of
