@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from uv import find_uv_bin
 
 from benchmarks.peers import home
 
-__all__ = ["CLIENTS", "PYTHON_V1", "Node", "environment", "inspect", "node", "npm_package"]
+__all__ = ["CLIENTS", "PYTHON_V1", "Node", "environment", "inspect", "node", "npm_package", "source_of"]
 
 CLIENTS = Path(__file__).resolve().parent / "clients"
 PYTHON_V1 = "mcp==1.30.*"
@@ -57,6 +58,26 @@ def environment(name: str, requirements: Sequence[str], *, binary: str = "") -> 
         subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *only, *requirements], check=True)
         done.write_text(json.dumps(list(requirements)))
     return str(folder / "bin/python")
+
+
+def source_of(package: str, version: str) -> Path:
+    """The folder of a source distribution, unpacked; what is in no wheel, as examples are, is there. Fetched at first use.
+
+    Raises:
+        CalledProcessError: it cannot be had.
+    """
+    folder = home() / "public-sources"
+    unpacked = folder / f"{package}-{version}"
+    if not unpacked.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        own = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", package]
+        subprocess.run([*own, "--dest", str(folder), f"{package}=={version}"], check=True)
+        with tarfile.open(folder / f"{package}-{version}.tar.gz") as archive:
+            if hasattr(tarfile, "data_filter"):
+                archive.extractall(folder, filter="data")
+            else:  # Python 3.11.0 to 3.11.3; whose code this is runs here anyway
+                archive.extractall(folder)
+    return unpacked
 
 
 class Node(NamedTuple):

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
-import tarfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.peers import home
-from benchmarks.peers.outsiders import environment, node, npm_package
+from benchmarks.peers.outsiders import environment, node, npm_package, source_of
 from benchmarks.public_servers.table import Server
 
 __all__ = ["Start", "playground", "start"]
@@ -67,21 +65,7 @@ def _npm(server: Server) -> dict[str, str]:
 
 def _pypi(server: Server) -> dict[str, str]:
     python = environment(f"public-{server.name}", [f"{server.package}=={server.version}", *server.beside])
-    source = str(_source(server)) if any("{source}" in word for word in server.command) else ""
+    source = (
+        str(source_of(server.package, server.version)) if any("{source}" in word for word in server.command) else ""
+    )
     return {"python": python, "bin": str(Path(python).parent), "source": source}
-
-
-def _source(server: Server) -> Path:
-    """The source distribution of a server, unpacked; its examples are in no wheel."""
-    folder = home() / "public-sources"
-    unpacked = folder / f"{server.package}-{server.version}"
-    if not unpacked.is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
-        own = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", server.package]
-        subprocess.run([*own, "--dest", str(folder), f"{server.package}=={server.version}"], check=True)
-        with tarfile.open(folder / f"{server.package}-{server.version}.tar.gz") as archive:
-            if hasattr(tarfile, "data_filter"):
-                archive.extractall(folder, filter="data")
-            else:  # Python 3.11.0 to 3.11.3; whose code this is runs here anyway
-                archive.extractall(folder)
-    return unpacked
