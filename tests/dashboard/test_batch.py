@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Iterator
 from html import unescape
 from typing import Any
@@ -15,6 +17,7 @@ from mcpfactory_pipeline.base.ids import acting_as
 from mcpfactory_pipeline.dashboard.access import _MAX_TICKETS
 from mcpfactory_pipeline.dashboard.batch import BATCHED, chosen, confirmed, done_message
 from mcpfactory_pipeline.promotion import decision
+from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Answer, Browser, confirming
@@ -65,6 +68,25 @@ def test_what_is_marked_is_approved_by_one_confirmation_and_each_history_says_by
         assert happened(library, server) == [("approved", "Ada")]
         assert library.store.history(server)[-1]["reason"] == "read them"
     assert verify(library.workspace) == []
+
+
+def test_what_cannot_be_written_is_told_and_the_rest_goes_through(
+    library: Bench, acting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = Browser(acting).login("Ada")
+    form = confirming(check(ada, "approve", *marks(ada).values()).text)
+    transaction = Store.transaction
+
+    def full(store: Store, server: str, *, rehearsal: bool = False) -> Any:
+        if server == "bookshop" and not rehearsal:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return transaction(store, server, rehearsal=rehearsal)
+
+    monkeypatch.setattr(Store, "transaction", full)
+    answer = ada.post("/actions/approve/", form)
+    assert answer.status == 409
+    assert "No space left on device" in answer.text
+    assert [happened(library, server) for server in SERVERS] == [[("approved", "Ada")], [], [("approved", "Ada")]]
 
 
 def test_what_changed_since_the_check_is_asked_again_and_the_rest_goes_through(library: Bench, acting: str) -> None:

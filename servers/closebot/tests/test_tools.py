@@ -11,6 +11,8 @@ from mcpfactory_runtime.client import Client
 from starlette.responses import JSONResponse, Response
 from upstream import BOT, DRAFT, OTHER, SECRET, SOURCE, Model, ago, lead
 
+from closebot_mcp.secrets import hidden_text
+
 Run = Callable[..., Any]
 
 
@@ -280,6 +282,13 @@ def test_credentials_in_any_form_do_not_reach_a_model(with_server: Run) -> None:
                 assert SECRET not in json.dumps(result), (form, tool)
 
     with_server(work, {"MCPFACTORY_PROFILE": "power"})
+
+
+def test_what_a_lead_writes_is_read_in_one_pass() -> None:
+    for text in ("\\" * 300_000, '\\"' * 100_000):  # hours, where a run is read again from each of its characters
+        assert hidden_text(text) == text
+    nested = "\\" * 15
+    assert "abc123" not in hidden_text(f'{nested}"accessToken{nested}": {nested}"abc123{nested}"')
 
 
 def test_fields_of_leads_keep_their_names(with_server: Run) -> None:

@@ -102,6 +102,8 @@ class BatchRoutes:
                 told.append(self._acting.perform(actor, server, action, values).message)
             except PipelineError as error:  # the others go through all the same
                 told.append(error)
+            except OSError as error:  # a full disk, say: what was decided before it is told, too
+                told.append(PipelineError(f"{server}: it could not be written down: {error.strerror or error}"))
         return told
 
     def _item(

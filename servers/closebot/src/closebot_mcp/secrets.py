@@ -23,13 +23,13 @@ _NAMES: Final = frozenset(
 _KEY: Final = "key"  # a credential of a source; in a field of a lead, the name of the field
 _OF_FIELD: Final = frozenset({"value", "label", "fieldValue"})
 _NAMED: Final = "|".join("[_-]?".join(name) for name in sorted(_NAMES, key=len, reverse=True))
-# As text: a name, perhaps in quotes that are escaped as JSON within JSON is, and what is said of it.
+# As text: a name, perhaps in quotes that are escaped as JSON within JSON is, and what is said of it. The bound keeps it linear in a run of backslashes.
 _IN_TEXT: Final = re.compile(
-    rf"""(?i)(?<![A-Za-z0-9])(?P<lead>(?P<quote>\\*["']?)(?:{_NAMED})(?P=quote)\s*[:=]\s*(?:bearer\s+)?)"""
-    r"""(?P<value>\\*"[^"]*"?|'[^']*'?|\[[^\]]*\]?|\{[^{}]*\}?|[^\s"',;&}\]]+)"""
+    rf"""(?i)(?<![A-Za-z0-9])(?P<lead>(?P<quote>\\{{0,63}}["']?)(?:{_NAMED})(?P=quote)\s*[:=]\s*(?:bearer\s+)?)"""
+    r"""(?P<value>\\{0,63}"[^"]*"?|'[^']*'?|\[[^\]]*\]?|\{[^{}]*\}?|[^\s"',;&}\]]+)"""
 )
 _KEY_IN_TEXT: Final = re.compile(
-    r"""(?P<lead>(?P<quote>\\*")key(?P=quote)\s*:\s*)(?P<value>\\*"[^"]*"?|\[[^\]]*\]?|\{[^{}]*\}?)(?!\s*,\s*\\*"(?:value|label|fieldValue)\\*"\s*:)"""
+    r"""(?P<lead>(?P<quote>\\{0,63}")key(?P=quote)\s*:\s*)(?P<value>\\{0,63}"[^"]*"?|\[[^\]]*\]?|\{[^{}]*\}?)(?!\s*,\s*\\{0,63}"(?:value|label|fieldValue)\\{0,63}"\s*:)"""
 )
 
 

@@ -153,7 +153,10 @@ class Dispatcher:
             bucket.admit("calls")
         params = call.params
         name = params.get("name")
-        tool = self._registry.offered_tool(name)
+        registry = self._registry
+        tool = registry.tools.get(name) if type(name) is str else None
+        if registry.offers is not None and tool is not None and not registry.offers(tool):
+            tool = None
         if tool is None:
             raise McpError(INVALID_PARAMS, f"Unknown tool: {name!r}")
         arguments = params.get("arguments")
@@ -175,7 +178,10 @@ class Dispatcher:
         """
         params = call.params
         name, arguments = params.get("name"), params.get("arguments", {})
-        tool = self._registry.offered_tool(name)
+        registry = self._registry
+        tool = registry.tools.get(name) if type(name) is str else None
+        if registry.offers is not None and tool is not None and not registry.offers(tool):
+            tool = None
         if tool is None or tool.forwarder is None or type(arguments) is not dict:
             return None
         if tool.task is not None or "task" in params:

@@ -304,11 +304,6 @@ class Registry:
             return items
         return {name: tool for name, tool in items.items() if self.offers(tool)}
 
-    def offered_tool(self, name: Any) -> Tool | None:
-        """Return a tool that a client may call by its name; None when there is none."""
-        tool = self.tools.get(name) if type(name) is str else None
-        return tool if tool is None or self.offers is None or self.offers(tool) else None
-
     def tool(self, name: str) -> Tool | None:
         """Return a tool by its name, whether it is listed or not; None when there is none."""
         row = self.generated.get(name)

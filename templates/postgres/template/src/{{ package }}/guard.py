@@ -30,10 +30,11 @@ RUNS_TEXT: Final = frozenset(
 """Functions that run a text as SQL, in which nobody looks for what it calls."""
 
 _NAME: Final = r"[A-Za-z_\x80-\U0010ffff][\w$\x80-\U0010ffff]*"
-_IN_QUOTES: Final = r'(?="((?:[^"]|"")+)")'
+# As much of a quoted name as can count is read from each quotation mark, so that many of them cost no square of their number.
+_IN_QUOTES: Final = r'(?="((?:[^"]|""){1,130}))'
 # A comment may stand before and behind a name: then the name counts as called, and as one behind a dot.
 _CALLED: Final = re.compile(rf'({_NAME})"?\s*(?=\(|--|/\*)')
-_CALLED_IN_QUOTES: Final = re.compile(r'(?="((?:[^"]|"")+)"\s*(?:\(|--|/\*))')
+_CALLED_IN_QUOTES: Final = re.compile(r'(?="((?:[^"]|""){1,130})(?:"\s*(?:\(|--|/\*)|[^"]))')
 _DOT: Final = r"(?:\.|\*/|--[^\n\r]*[\n\r])\s*"
 _ATTRIBUTE: Final = re.compile(rf"{_DOT}({_NAME})")
 _ATTRIBUTE_IN_QUOTES: Final = re.compile(rf"{_DOT}{_IN_QUOTES}")

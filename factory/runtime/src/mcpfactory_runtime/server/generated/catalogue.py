@@ -51,7 +51,6 @@ class Catalogue:
         self._registry = registry
         self._rows = registry.generated
         registry.declares_tools = True
-        registry.offers = self.offers
         self._profiles: dict[str, frozenset[str]] = {}
         self._listed: list[str] = []
         self._search_model: Path | None = None
@@ -90,6 +89,7 @@ class Catalogue:
         if mode != _FULL and self._search_model is not None:
             _check_model(self._search_model)
         self.mode, self.profile, self.dialect = mode, profile, dialect
+        self._registry.offers = self._offers if profile == _READ_ONLY else None
         self._update_listed()
 
     def select_from_environment(self, environ: Mapping[str, str]) -> None:
@@ -155,9 +155,9 @@ class Catalogue:
             for name, wire in wires.items()
         }
 
-    def offers(self, tool: Tool) -> bool:
-        """Whether the profile has a tool of the registry: `read-only` has of the tools that are not generated those that only read, others have all."""
-        return self.profile != _READ_ONLY or tool.name in self._listed or _reads(tool)
+    def _offers(self, tool: Tool) -> bool:
+        """Whether `read-only` has a tool of the registry: of those that are not generated it has those that only read."""
+        return tool.name in self._listed or _reads(tool)
 
     def _includes(self, row: GeneratedTool) -> bool:
         if self.profile in self._profiles:

@@ -276,12 +276,13 @@ class RemoteServer(Server):
     def _list(self, kind: str, wires: list[Json]) -> bool:
         """Offer the things of one kind; what is as before stays the same object. Return whether something changed."""
         wanted: dict[str, Json] = {}
-        for wire in wires:
-            if isinstance(key := wire.get(_KINDS[kind][0]), str) and wanted.setdefault(key, wire) is not wire:
-                self._left_out(key, "another one of this name is listed before it")
+        keyed = [(key, wire) for wire in wires if isinstance(key := wire.get(_KINDS[kind][0]), str)]
+        repeated = [key for key, wire in keyed if wanted.setdefault(key, wire) is not wire]
         before, collection = self._items[kind], getattr(self.registry, kind)
         if [wire for wire, _ in before.values()] == list(wanted.values()):
             return False
+        for key in repeated:
+            self._left_out(key, "another one of this name is listed before it")
         for _, item in before.values():
             if item is not None and collection.get(key_of(item)) is item:
                 del collection[key_of(item)]
