@@ -13,6 +13,7 @@ from mcpfactory.spellings import COMMANDS, OPTIONS, present_spelling
 # What an option names, in whichever command it stands. A new option has its row here: look first whether the thing has a name.
 MEANINGS = {
     "--about": "a sentence about what is made",
+    "--again": "the stage from which on everything runs anew",
     "--against": "what to compare with",
     "--all": "all there are, instead of those named or near",
     "--allow-actions": "people may act in the dashboard",

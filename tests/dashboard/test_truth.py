@@ -1,18 +1,16 @@
-"""What is shown is so: histories that cannot be read, servers without an API document, holds, runs, logs to their first byte."""
+"""What is shown is so: histories that cannot be read, servers without an API document, holds, runs."""
 
 from __future__ import annotations
 
 import json
 import os
 from html import unescape
-from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.dashboard.app import create_app
-from mcpfactory_pipeline.dashboard.log import log_page
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.report import status_table
 from mcpfactory_pipeline.views.inbox import read_inbox
@@ -90,48 +88,3 @@ def test_the_text_of_status_shows_holds(library: Bench) -> None:
 def test_a_run_says_that_its_steps_are_not_all_that_was_asked_for(library: Bench, client: TestClient) -> None:
     page = shown(client, f"/runs/{library.run}/")
     assert "steps at 3 servers; whatever else was asked for was up to date" in page
-
-
-def test_a_log_is_there_to_its_first_byte_and_opens_at_the_line_that_is_wrong(
-    library: Bench, client: TestClient
-) -> None:
-    logs = library.workspace.artifacts / "atlas" / "logs"
-    logs.mkdir(parents=True)
-    lines = [f"line {number} of many, all of them of some length" for number in range(1, 4001)]
-    lines[2000] = "\x1b[31mValueError: the book is <gone>\x1b[0m"
-    (logs / "test.log").write_text("\n".join(lines) + "\n")
-    opened = told(client, "/servers/atlas/logs/test/")
-    assert opened["first_wrong"] == 2001
-    numbers = [line["number"] for line in opened["lines"]]
-    assert 2001 in numbers
-    assert len(numbers) < 2000
-    assert "ValueError: the book is <gone>" in [line["text"] for line in opened["lines"]]
-    every: list[str] = []
-    for number in range(1, opened["pager"]["pages"] + 1):
-        every += [line["text"] for line in told(client, f"/servers/atlas/logs/test/?page={number}")["lines"]]
-    assert [*every[:2000], *every[2001:]] == [*lines[:2000], *lines[2001:]]
-    found = told(client, "/servers/atlas/logs/test/?q=LINE+39")
-    assert (found["hits"], len(found["lines"])) == (111, 100)
-    assert "<gone>" not in client.get("/servers/atlas/logs/test/", headers={"Accept": "text/html"}).text
-
-
-def test_no_log_but_that_of_a_stage_of_a_server_is_shown(library: Bench, client: TestClient) -> None:
-    (library.root / "secret.log").write_text("secret")
-    for path in (
-        "/servers/atlas/logs/..%2f..%2f..%2f..%2fsecret/",
-        "/servers/atlas/logs/nothing/",
-        "/servers/none/logs/test/",
-    ):
-        answer = client.get(path)
-        assert answer.status_code == 404, path
-        assert "secret" not in answer.text.replace("..%2fsecret", "").replace("/secret", "")
-
-
-@pytest.mark.parametrize("data", [b"", b"\n", b"x" * 100_000, b"\xff\x00" * 20_000, b"a\r\nb"])
-def test_any_bytes_are_a_log(tmp_path: Path, data: bytes) -> None:
-    file = tmp_path / "test.log"
-    file.write_bytes(data)
-    first = log_page("w", "s", "test", file)
-    parts = [log_page("w", "s", "test", file, page=str(number)) for number in range(1, first.pager.pages + 1)]
-    assert sum(len(line.text) for part in parts for line in part.lines) <= len(data) + 1000
-    assert max(len(part.lines) for part in parts) < 20_000

@@ -144,6 +144,23 @@ def test_force_runs_everything_again(workspace, run):
     assert run("books", force=True).ran == 3
 
 
+def test_from_a_stage_runs_it_again_and_what_needs_it(workspace, run, recorder):
+    add_server(workspace.root, "books")
+    run("books")
+    assert run("books", again="test", reporter=recorder).servers == {"books": "passed"}
+    assert ran(recorder) == [("test", "passed"), ("staging", "passed")]
+    assert run("books").ran == 0, "once"
+
+
+def test_a_stage_that_failed_is_tried_again_from_there(workspace, run, recorder):
+    add_server(workspace.root, "books", outcome="failed")
+    run("books")
+    assert run("books", again="test", reporter=recorder).servers == {"books": "failed"}
+    assert ran(recorder) == [("test", "failed")]
+    with pytest.raises(NotFoundError, match="there is no stage 'tset'"):
+        run("books", again="tset")
+
+
 @pytest.mark.parametrize(
     "case",
     [

@@ -176,6 +176,7 @@ class Person:
     def in_view(self, text: str) -> bool:
         """Whether a text is on the screen without scrolling."""
         self.sees(text)
+        self.page.wait_for_load_state()  # before, the browser has not moved to what the address names
         box, size = self.page.get_by_text(text).filter(visible=True).first.bounding_box(), self.page.viewport_size
         return bool(box) and 0 <= box["y"] <= size["height"] - box["height"]
 

@@ -31,6 +31,7 @@ TASKS: Final = {
     "waive": DashboardTask("waives a rule until a day", decide.waive),
     "follow": DashboardTask("follows a run to its end", work.follow_run),
     "failed-log": DashboardTask("reads the log of what failed, at the line", work.failed_log),
+    "search-log": DashboardTask("finds a word in a long log", work.search_log),
     "run-again": DashboardTask("runs what failed again, once it is mended", work.run_again),
     "cancel": DashboardTask("cancels a run", work.cancel),
     "try": DashboardTask("tries a tool of a candidate", work.try_tool),

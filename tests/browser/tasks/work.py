@@ -7,7 +7,7 @@ import json
 from tests.browser.tasks.person import Person, Setting
 from tests.browser.tasks.workspace import TORN_TEST
 
-__all__ = ["cancel", "compare", "failed_log", "follow_run", "run_again", "try_tool"]
+__all__ = ["cancel", "compare", "failed_log", "follow_run", "run_again", "search_log", "try_tool"]
 
 
 def _begin_run(person: Person, server: str) -> None:
@@ -44,7 +44,27 @@ def failed_log(at: Setting) -> None:
     person.follow("torn", "torn", "failed")
     person.follow("Log of test, where it went wrong")
     assert person.in_view("assert 1 + 1 == 3"), "the line is not on the screen"
+    person.look.judge()
     assert at.shop.state("torn")["stages"]["test"]["outcome"] == "failed"
+
+
+def search_log(at: Setting) -> None:
+    """A word is looked for while it is typed, and leads to its place in the log."""
+    person = at.person()
+    person.open()
+    person.follow("torn", "torn", "failed")
+    person.follow("Log of test, where it went wrong")
+    person.sees("… 400 times")
+    loads = person.loads
+    person.fill("Search the log", "STEP 77 of")
+    person.sees("step 77 of the sum")
+    person.misses("assert 1 + 1 == 3")
+    assert person.loads == loads, "the page was loaded again"
+    person.look.judge()
+    number = next(word for word in person.region("Lines of the log").split() if word.isdecimal())
+    person.follow(number)
+    assert person.in_view("step 77 of the sum"), "the line is not on the screen"
+    person.sees("step 76 of the sum")
 
 
 def run_again(at: Setting) -> None:

@@ -30,7 +30,11 @@ _DOCUMENT = ROOT / "docs/examples/bookshop/openapi.yaml"
 _LIMIT = "        - {name: limit, in: query,"
 _OFFSET = "        - {name: offset, in: query, description: So many books are left out, schema: {type: integer, minimum: 0}}\n"
 TORN_TEST = "servers/torn/tests/test_torn.py"
-_TORN = 'def test_that_the_sum_is_right() -> None:\n    print("line of output\\n" * 400)\n    assert 1 + 1 == 3\n'
+# More lines stand before the one that fails than fit on a screen, and more behind it than fit on a page.
+_STEPS = "".join(f"    print('step {number} of the sum')\n" for number in range(150))
+_TORN = (
+    f"def test_that_the_sum_is_right() -> None:\n{_STEPS}    print('line of output\\n' * 400)\n    assert 1 + 1 == 3\n"
+)
 
 
 class Shop:

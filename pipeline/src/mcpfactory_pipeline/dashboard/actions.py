@@ -44,7 +44,7 @@ class ActionCall:
     server: str
     values: Mapping[str, str]
     dry_run: bool
-    start: Callable[[str, str, bool], str] = lambda _server, _until, _force: ""
+    start: Callable[[str, str, str, bool], str] = lambda _server, _until, _again, _force: ""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -172,13 +172,13 @@ def _decide_stage(function: Callable[..., Mapping[str, Any]], word: str) -> Call
 
 
 def _rerun(call: ActionCall) -> ActionResult:
-    until, force = call.values.get("until", ""), bool(call.values.get("force"))
-    steps = plan_servers(call.workspace, [call.server], until=until or None, force=force)
+    until, start, force = call.values.get("until", ""), call.values.get("again", ""), bool(call.values.get("force"))
+    steps = plan_servers(call.workspace, [call.server], until=until or None, again=start or None, force=force)
     due = [step for step in steps if step.verdict == "run"]
     if not call.dry_run:
         if not due:  # such a run leaves no trace, so it has no page to go to
             return ActionResult(f"nothing of {call.server} is due, so no run was begun")
-        return ActionResult(f"a run of {call.server} has begun", run=call.start(call.server, until, force))
+        return ActionResult(f"a run of {call.server} has begun", run=call.start(call.server, until, start, force))
     if not due:
         raise RefusedError(f"nothing of {call.server} is due", hint="tick below what is up to date, too")
     details = tuple(f"{step.stage}: {'; '.join(step.reasons) or step.verdict}" for step in steps)
@@ -288,6 +288,13 @@ ACTIONS: Final[dict[str, Action]] = {
             "Run",
             "Run what is due: generate, build, test, validate, promote to staging.",
             (
+                ActionField(
+                    "again",
+                    "Again from",
+                    "This stage and those that need it run even where they are up to date.",
+                    "choice",
+                    values=_stages,
+                ),
                 ActionField("until", "Stop after", "By default every stage.", "choice", values=_stages),
                 ActionField("force", "Also what is up to date", kind="flag"),
             ),

@@ -6,12 +6,12 @@ that resolves to 127.0.0.1 (DNS rebinding) would otherwise read the dashboard wi
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import Final
+from typing import BinaryIO, Final
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -29,6 +29,7 @@ from mcpfactory_pipeline.dashboard.batch_routes import BatchRoutes
 from mcpfactory_pipeline.dashboard.cancel_routes import CancelRoutes
 from mcpfactory_pipeline.dashboard.follow import Followers, watch_run, watch_workspace
 from mcpfactory_pipeline.dashboard.live import Snapshot
+from mcpfactory_pipeline.dashboard.log import opened_log, read_raw
 from mcpfactory_pipeline.dashboard.openapi import api_document
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
@@ -69,6 +70,7 @@ def create_app(
     deeds = (acting, BatchRoutes(acting), CancelRoutes(acting)) if acting else ()
     routes = [
         *(Route(page.path, _endpoint(page, reader, acting), name=page.name) for page in PAGES),
+        Route("/servers/{name}/logs/{stage}/raw", partial(_raw_log, reader), name="raw_log"),
         *(route for some in deeds for route in some.routes()),
         *(
             Route(f"/live{page.path}", _events(reader, followers, page), methods=["GET"])
@@ -178,6 +180,20 @@ def _host(header: str) -> str:
     """Return the name in a Host header, in lower case, without its port."""
     name, colon, port = header.strip().lower().rpartition(":")
     return name if colon and port.isdecimal() else header.strip().lower()
+
+
+async def _raw_log(reader: WorkspaceReader, request: Request) -> Response:
+    """Return all bytes of the log of a stage, a little at a time, as a file."""
+    facts = await run_in_threadpool(reader.log, request.path_params["name"], request.path_params["stage"])
+    stack = ExitStack()
+    stream = await run_in_threadpool(stack.enter_context, opened_log(facts))
+    headers = {"Content-Disposition": f'attachment; filename="{facts.server}-{facts.stage}.log"'}
+    return StreamingResponse(_closing(stack, stream), media_type="text/plain; charset=utf-8", headers=headers)
+
+
+def _closing(stack: ExitStack, stream: BinaryIO) -> Iterator[bytes]:
+    with stack:
+        yield from read_raw(stream)
 
 
 async def _api(acting: bool, request: Request) -> Response:

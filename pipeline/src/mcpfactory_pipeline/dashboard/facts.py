@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
@@ -12,7 +13,7 @@ from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import Event
 from mcpfactory_pipeline.views.inbox import InboxItem
 
-__all__ = ["RunFacts", "ServerDetail", "ServerFacts", "WorkspaceFacts"]
+__all__ = ["LogFacts", "RunFacts", "ServerDetail", "ServerFacts", "WorkspaceFacts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,4 +72,17 @@ class RunFacts:
     events: Mapping[str, Sequence[Event]]
     running: Mapping[str, str] = field(default_factory=dict)  # server → the stage that is at work now
     logs: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    going: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LogFacts:
+    """Where the log of a stage is, with the outcome and the run of the last time that it ran. `going` says that it is at work now."""
+
+    workspace: str
+    server: str
+    stage: str
+    file: Path
+    outcome: str = ""
+    run: str = ""
     going: bool = False

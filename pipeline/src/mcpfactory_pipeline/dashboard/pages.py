@@ -11,9 +11,9 @@ from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, BoardPage, board
 from mcpfactory_pipeline.dashboard.compare import ComparePage, StoredCandidate, compare_page, pairs
 from mcpfactory_pipeline.dashboard.decision import DecisionPage, decidable, decided_about, decision_page
 from mcpfactory_pipeline.dashboard.evaluation import EvaluatedPage, evaluated_page
-from mcpfactory_pipeline.dashboard.facts import ServerDetail
+from mcpfactory_pipeline.dashboard.facts import LogFacts, ServerDetail
 from mcpfactory_pipeline.dashboard.inbox import InboxPage, inbox
-from mcpfactory_pipeline.dashboard.log import LogPage, log_page
+from mcpfactory_pipeline.dashboard.log import LogPage, log_page, opened_log
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.rules import RulesPage, rules_page
 from mcpfactory_pipeline.dashboard.runs import RunPage, RunsPage, run_page, runs_of, runs_page
@@ -91,6 +91,12 @@ def decide_about(reader: WorkspaceReader, detail: ServerDetail, channel: str, ca
     return decision_page(detail, channel, before, after, candidate=chosen)
 
 
+def log_of_stage(facts: LogFacts, query: _Values) -> LogPage:
+    """Return the part of a log that a query asks for."""
+    with opened_log(facts) as stream:
+        return log_page(facts, stream, query=query.get("q", ""), start=query.get("from", ""), place=query.get("at", ""))
+
+
 def _runs(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
     found = {str(event["run"]) for events in reader.histories().values() for event in events if event.get("run")}
     yield from ({"run": run} for run in sorted(found))
@@ -151,13 +157,12 @@ PAGES: Final[tuple[Page, ...]] = (
     ),
     Page(
         "log", "/servers/{name}/logs/{stage}/", "Log", "All that a stage of a server printed when it ran last, a part at a time", LogPage,
-        lambda reader, path, query: log_page(
-            reader.workspace_name(), path["name"], path["stage"], reader.named_log(path["name"], path["stage"]),
-            query=query.get("q", ""), page=query.get("page", ""),
-        ),
+        lambda reader, path, query: log_of_stage(reader.log(path["name"], path["stage"]), query),
         (
             _NAME, PageParameter("stage", "The stage", within="path"),
-            PageParameter("q", "Only lines that contain it, wherever they are in the log"), _PAGE,
+            PageParameter("q", "Only lines that contain it, wherever they are in the log"),
+            PageParameter("from", "The byte from which on it is shown, or searched; `end` for the last part"),
+            PageParameter("at", "The byte at which a line begins: it is shown with what stands before it"),
         ),
         lambda _reader: iter(()),
     ),

@@ -24,7 +24,7 @@ from mcpfactory_pipeline.base.locks import active_runs, read_holder
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.dashboard.compare import StoredCandidate
-from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
+from mcpfactory_pipeline.dashboard.facts import LogFacts, RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.files import read_json, read_log, read_validation, wheel_manifest
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.stages import workspace_stages
@@ -180,8 +180,8 @@ class WorkspaceReader:
         """Where the log of a stage is: of its last run, or of the one that is under way."""
         return log_file(Workspace.find(self._root), server, stage)
 
-    def named_log(self, server: str, stage: str) -> Path:
-        """Return the same for names that come from an address.
+    def log(self, server: str, stage: str) -> LogFacts:
+        """Return where the log of a stage is, for names that come from an address, and how that stage stands.
 
         Raises:
             NotFoundError: for an unknown server or stage: no other file is looked at.
@@ -191,7 +191,18 @@ class WorkspaceReader:
         known = [one.name for one in workspace_stages(workspace)]
         if stage not in known:
             raise NotFoundError(f"there is no stage {stage!r}", hint=f"stages: {', '.join(known)}")
-        return log_file(workspace, server, stage)
+        events = [event for event in self.histories(server)[server] if event.get("stage") == stage and event.get("run")]
+        last: Event = events[-1] if events else {}
+        run = str(last.get("run", ""))
+        return LogFacts(
+            workspace.name,
+            server,
+            stage,
+            log_file(workspace, server, stage),
+            "interrupted" if last.get("event") == "stage.interrupted" else str(last.get("outcome") or ""),
+            run,
+            bool(run) and _at_work(Store(workspace), server, run) == stage,
+        )
 
     def digest(self) -> str:
         """Another text whenever a state, a history or who is at work has changed. Cheap: names, times and sizes of files."""

@@ -1,6 +1,6 @@
 """Runs that people begin from the dashboard: each is a process of its own, which ends in order when the dashboard ends.
 
-python -m mcpfactory_pipeline.dashboard.run_process ROOT SERVER RUN [--until STAGE] [--force]
+python -m mcpfactory_pipeline.dashboard.run_process ROOT SERVER RUN [--until STAGE] [--again STAGE] [--force]
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ class RunProcesses:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._guard = threading.Lock()
 
-    def start(self, server: str, until: str, force: bool) -> str:
+    def start(self, server: str, until: str, again: str, force: bool) -> str:
         """Begins a run for whoever acts; its id, once it is under way.
 
         Raises:
             StageError: when the run does not begin.
         """
         workspace, run = Workspace.find(self._root), new_id()
-        options = [*(["--until", until] if until else []), *(["--force"] if force else [])]
+        options = [word for name, stage in (("--until", until), ("--again", again)) if stage for word in (name, stage)]
+        options += ["--force"] if force else []
         command = [
             sys.executable,
             "-m",
@@ -130,11 +131,17 @@ def main() -> None:
     parser.add_argument("server")
     parser.add_argument("run")
     parser.add_argument("--until")
+    parser.add_argument("--again")
     parser.add_argument("--force", action="store_true")
     options = parser.parse_args()
     try:
         run_pipeline(
-            Workspace.find(options.root), [options.server], until=options.until, force=options.force, run_id=options.run
+            Workspace.find(options.root),
+            [options.server],
+            until=options.until,
+            again=options.again,
+            force=options.force,
+            run_id=options.run,
         )
     except PipelineError as error:  # people read the log
         sys.exit(f"error: {error}\nhint: {error.hint}")

@@ -28,7 +28,7 @@ from mcpfactory_pipeline.plan.plan import PlanStep, broken_step
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.names import name_clashes
 from mcpfactory_pipeline.run.runner import Runner, ServerResult, server_plan
-from mcpfactory_pipeline.stages import stages_until, workspace_stages
+from mcpfactory_pipeline.stages import stages_from, stages_until, workspace_stages
 from mcpfactory_pipeline.state.state import Event
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.broken import BrokenServer, contain, explain_broken
@@ -74,12 +74,14 @@ def plan_servers(
     names: Sequence[str] | None = None,
     *,
     until: str | None = None,
+    again: str | None = None,
     force: bool = False,
     stages: Sequence[Stage] | None = None,
 ) -> list[PlanStep]:
     """Return what a run would do: a step for each stage of each named server (of all, when none is named). Changes nothing.
 
-    `stages` takes the place of those of the workspace; each stands behind those that it needs. A server whose files cannot be
+    `force` also plans what is up to date, `again` of that only a stage and those that need it. `stages` takes the place of those of
+    the workspace; each stands behind those that it needs. A server whose files cannot be
     read has one step that says so.
 
     Raises:
@@ -87,13 +89,20 @@ def plan_servers(
         ConfigError: for a workspace that cannot be read.
     """
     stages = stages_until(stages or workspace_stages(workspace), until)
-    store, forced = Store(workspace), [stage.name for stage in stages] if force else []
+    store, forced = Store(workspace), _forced(stages, again, force)
     servers, broken = _survey(workspace, names)
     steps = [broken_step(one.name, one.message, one.hint) for one in broken]
     for server in servers:
         found = contain(server.name, partial(_plan_one, workspace, store, server, stages, forced))
         steps += [broken_step(found.name, found.message, found.hint)] if isinstance(found, BrokenServer) else found
     return steps
+
+
+def _forced(stages: Sequence[Stage], again: str | None, force: bool) -> tuple[str, ...]:
+    """Return the stages that run even when they are up to date, or have failed and nothing has changed since."""
+    if force:
+        return tuple(stage.name for stage in stages)
+    return stages_from(stages, again) if again else ()
 
 
 def _survey(workspace: Workspace, names: Sequence[str] | None) -> tuple[list[WorkspaceServer], list[BrokenServer]]:
@@ -114,6 +123,7 @@ def run_pipeline(
     names: Sequence[str] | None = None,
     *,
     until: str | None = None,
+    again: str | None = None,
     force: bool = False,
     jobs: int | None = None,
     reporter: Reporter | None = None,
@@ -124,7 +134,7 @@ def run_pipeline(
 ) -> RunOutcome:
     """Run what is due, several servers at a time (`jobs`, by default what the executor has room for), and record every result.
 
-    SIGINT and SIGTERM end it in order: running stages are recorded as interrupted, what had finished is kept. So does `stop`,
+    `force` also runs what is up to date, `again` of that only a stage and those that need it. SIGINT and SIGTERM end it in order: running stages are recorded as interrupted, what had finished is kept. So does `stop`,
     once another thread sets it. `stages` takes the place of the workspace's; `executor` is one, or what `make_executor` takes;
     what `[artifacts]` does not keep of the servers that ran is pruned in the end; `run_id` is of `new_id`, for whoever wants to follow the run. What goes wrong once stages run, or at one server, is an outcome.
 
@@ -134,6 +144,7 @@ def run_pipeline(
         StageError: `isolation = "required"`, and no level is to be had here.
     """
     stages = stages_until(stages or workspace_stages(workspace), until)
+    forced = _forced(stages, again, force)
     servers, broken = _survey(workspace, names)
     read_keep(workspace)  # before anything runs: a setting that cannot be used is said at once
     reporter, guard = reporter or NullReporter(), threading.Lock()
@@ -152,7 +163,7 @@ def run_pipeline(
     emit(RunStarted(tuple(server.name for server in servers), tuple(stage.name for stage in stages), level))
     try:
         with _interrupt_on_signals(), register_run(runner.store.locks, runner.run_id):
-            results = _run_all(runner, servers, force, slots, stop or threading.Event())
+            results = _run_all(runner, servers, forced, slots, stop or threading.Event())
             results += [_report_broken(runner, one) for one in broken]
         outcome = _outcome(runner, results, level)
         pruned = prune_by_policy(workspace, [result.server for result in results if result.ran])
@@ -202,11 +213,11 @@ def _runner(
 
 
 def _run_all(
-    runner: Runner, servers: Sequence[WorkspaceServer], force: bool, jobs: int, stop: threading.Event
+    runner: Runner, servers: Sequence[WorkspaceServer], forced: Sequence[str], jobs: int, stop: threading.Event
 ) -> list[ServerResult]:
     with ThreadPoolExecutor(max(1, min(jobs, len(servers) or 1)), thread_name_prefix="server") as pool:
         # each in a copy of the context, which says who acts
-        futures = {pool.submit(copy_context().run, runner.run, server, force=force): server for server in servers}
+        futures = {pool.submit(copy_context().run, runner.run, server, forced): server for server in servers}
         try:
             _wait_for(futures, stop)
         except KeyboardInterrupt:

@@ -93,10 +93,10 @@ class Runner:
     slots: threading.Semaphore
     width: int
 
-    def run(self, server: WorkspaceServer, *, force: bool = False) -> ServerResult:
-        """Run the stages of one server that are due. What goes wrong is reported and is its outcome; other servers go on."""
+    def run(self, server: WorkspaceServer, forced: Sequence[str] = ()) -> ServerResult:
+        """Run the stages of one server that are due, and those that are `forced`. What goes wrong is reported and is its outcome; other servers go on."""
         try:
-            if not force and (done := self._up_to_date(server)):
+            if not forced and (done := self._up_to_date(server)):
                 return done
             with run_lock(
                 self.store.locks,
@@ -106,7 +106,7 @@ class Runner:
                 stopped=self.stopped.is_set,
             ) as announce:
                 self._recover(server)
-                return self._steps(server, [stage.name for stage in self.stages] if force else [], announce)
+                return self._steps(server, list(forced), announce)
         except InterruptedError:
             return ServerResult(server.name, "interrupted")
         except PipelineError as error:

@@ -20,7 +20,17 @@ from mcpfactory_pipeline.stages.own import own_stages
 from mcpfactory_pipeline.workspace.waivers import read_waiver_policy
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
-__all__ = ["STAGES", "Artifact", "Built", "Stage", "StageInputs", "StageOutputs", "stages_until", "workspace_stages"]
+__all__ = [
+    "STAGES",
+    "Artifact",
+    "Built",
+    "Stage",
+    "StageInputs",
+    "StageOutputs",
+    "stages_from",
+    "stages_until",
+    "workspace_stages",
+]
 
 _CHANNEL: Final = "channel:"
 _BEFORE: Final[tuple[Stage, ...]] = (generate.STAGE, build.STAGE, test.STAGE, validate.STAGE)
@@ -143,3 +153,16 @@ def stages_until(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]
         raise NotFoundError(f"there is no stage {name!r}", hint=listed(name, by_name, "stages"))
     wanted = {name, *needed_stages(stages, name)}
     return tuple(stage for stage in stages if stage.name in wanted)
+
+
+def stages_from(stages: Sequence[Stage], name: str) -> tuple[str, ...]:
+    """Return the name of a stage and those of all that need it.
+
+    Raises:
+        NotFoundError: for an unknown stage.
+    """
+    if name not in {stage.name for stage in stages}:
+        raise NotFoundError(
+            f"there is no stage {name!r}", hint=listed(name, [stage.name for stage in stages], "stages")
+        )
+    return tuple(stage.name for stage in stages if stage.name == name or name in needed_stages(stages, stage.name))

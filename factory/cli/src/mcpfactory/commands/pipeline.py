@@ -25,6 +25,15 @@ app = typer.Typer(
 Until = Annotated[
     str, typer.Option("--until", metavar="STAGE", help="Stop after this stage.", autocompletion=complete.stages)
 ]
+Again = Annotated[
+    str,
+    typer.Option(
+        "--again",
+        metavar="STAGE",
+        help="Run this stage, and those that need it, even where they are up to date or have failed with what they read now.",
+        autocompletion=complete.stages,
+    ),
+]
 _SHOWN_FIELDS: Final = (
     "stage",
     "target",
@@ -45,10 +54,10 @@ def plan(names: Names = None, _all: All = False, until: Until = "", as_json: AsJ
     _plan(names, until, as_json)
 
 
-def _plan(names: list[str] | None, until: str, as_json: bool, *, force: bool = False) -> None:
+def _plan(names: list[str] | None, until: str, as_json: bool, *, again: str = "", force: bool = False) -> None:
     from mcpfactory_pipeline.run.run import plan_servers
 
-    steps = plan_servers(workspace_in(), names or None, until=until or None, force=force)
+    steps = plan_servers(workspace_in(), names or None, until=until or None, again=again or None, force=force)
     broken = any(step.verdict == "broken" for step in steps)
     if as_json:
         output.data([step.to_json() for step in steps])
@@ -76,6 +85,7 @@ def run(
     names: Names = None,
     _all: All = False,
     until: Until = "",
+    again: Again = "",
     force: Annotated[bool, typer.Option("--force", help="Run stages that are up to date, too.")] = False,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", min=0, help="Servers at a time; 0 means as many as cores and memory allow.")
@@ -94,7 +104,7 @@ def run(
 ) -> None:
     """Run what is due: generate, build, test, validate, promote to staging."""
     if dry_run:
-        _plan(names, until, as_json, force=force)
+        _plan(names, until, as_json, again=again, force=force)
         return
     from mcpfactory_pipeline.report import make_reporter
     from mcpfactory_pipeline.run.run import run_pipeline
@@ -105,6 +115,7 @@ def run(
         workspace,
         names or None,
         until=until or None,
+        again=again or None,
         force=force,
         jobs=jobs or None,
         reporter=reporter,
