@@ -3,34 +3,46 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_pipeline.declared.definition import read_tests
+from tests.cli.conftest import Shell
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Browser, confirming
 
 DOCUMENT = Path(__file__).parents[2] / "docs/examples/bookshop/openapi.yaml"
 
 
+def installed(bench: Bench, name: str, tools: list[dict[str, Any]] | None = None) -> None:
+    """Give a server a candidate whose interpreter finds it in its sources, and which listed these tools when it was validated."""
+    candidate = bench.built(name, "1.0.0")
+    folder = bench.workspace.artifacts / name / candidate
+    python = folder / "environments" / "validate" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    sources = shlex.quote(str(bench.root / "servers" / name / "src"))
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={sources} exec {shlex.quote(sys.executable)} "$@"\n')
+    python.chmod(0o755)
+    files = dict(bench.store.state(name).candidates[candidate].files)
+    (folder / "environments" / "validate" / "ready.json").write_text(json.dumps({"files": files}))
+    if tools is not None:
+        (folder / "validate").mkdir(exist_ok=True)
+        (folder / "validate" / "tools.json").write_text(json.dumps({"tools": tools}))
+
+
 @pytest.fixture
 def ada(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
     """A workspace with the bookshop, whose candidate's interpreter finds it in its sources."""
     create_server(bench.root / "servers", name="shop", source=DOCUMENT)
-    candidate = bench.built("shop", "1.0.0")
-    folder = bench.workspace.artifacts / "shop" / candidate
-    python = folder / "environments" / "validate" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    sources = shlex.quote(str(bench.root / "servers" / "shop" / "src"))
-    python.write_text(f'#!/bin/sh\nPYTHONPATH={sources} exec {shlex.quote(sys.executable)} "$@"\n')
-    python.chmod(0o755)
-    files = dict(bench.store.state("shop").candidates[candidate].files)
-    (folder / "environments" / "validate" / "ready.json").write_text(json.dumps({"files": files}))
+    installed(bench, "shop")
     monkeypatch.setenv("BOOKSHOP_CANARY", "a-secret-of-the-dashboard")
     with serving(bench.root, PEOPLE) as address:
         yield Browser(address).login("Ada")
@@ -97,3 +109,42 @@ def test_a_server_that_does_not_start_says_where_its_mistake_is(ada: Browser, be
     assert "servers/shop/src/shop_mcp/server.py:" in shown
     assert "ModuleNotFoundError: No module named 'fruit_of_nobody'" in shown
     assert "to [project] dependencies in servers/shop/pyproject.toml" in shown
+
+
+def test_what_was_tried_is_kept_as_a_link_a_test_and_a_command(ada: Browser, bench: Bench) -> None:
+    path = "/servers/shop/tools/get_book/try/"
+    isbn = "9780306406157"
+    shown = ada.post(path, {**confirming(ada.get(path).text), "arg.isbn": isbn}).text
+    link = unescape(re.findall(r'href="\./(\?raw=[^"]+)"', shown)[0])
+    again = ada.get(path + link).text
+    assert json.loads(unescape(re.findall(r"<textarea id=\"raw\"[^>]*>([^<]*)<", again)[0])) == {"isbn": isbn}
+    command = unescape(re.findall(r'aria-label="Command"><code>([^<]+)<', shown)[0])
+    assert shlex.split(command) == ["mcpfactory", "call", "shop", "get_book", "--args", json.dumps({"isbn": isbn})]
+
+    text = unescape(re.findall(r'aria-label="Declared test"><code>([^<]+)<', shown)[0])
+    folder = bench.root / "servers" / "shop"
+    (folder / "tests" / "tried.yaml").write_text(text)
+    (kept,) = read_tests(folder)
+    assert (kept.tool, kept.arguments, kept.status, kept.snapshot) == ("get_book", {"isbn": isbn}, "ok", True)
+    assert kept.upstream[0]["response"]["status"] == 200
+    run = Shell(bench.root)
+    assert run("test", "shop", "--update").code == 0
+    assert run("test", "shop").code == 0
+    (folder / "tests" / "tried.yaml").write_text(text.replace("title: value", "title: another"))
+    assert run("test", "shop").code == 1  # the API would answer otherwise than when it was tried
+
+
+def test_tools_without_an_api_document_are_tried_as_they_are(bench: Bench) -> None:
+    create_server(bench.root / "servers", name="notes", template="minimal")
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    installed(bench, "notes", [{"name": "measure_text", "inputSchema": schema}])
+    path = "/servers/notes/tools/measure_text/try/"
+    with serving(bench.root, PEOPLE) as address:
+        ada = Browser(address).login("Ada")
+        assert "tools/measure_text/try/" in ada.get("/servers/notes/tools/").text
+        page = ada.get(path).text
+        assert "What the tool does is done." in page
+        shown = unescape(ada.post(path, {**confirming(page), "arg.text": "one two three"}).text)
+    assert "an error" not in shown
+    assert "What the API was asked" not in shown
+    assert '"words": 3' in re.findall(r'aria-label="Result"><code>(.*?)</code>', shown, re.DOTALL)[0]

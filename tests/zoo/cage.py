@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from mcpfactory_pipeline.checks import ValidationTarget
 from mcpfactory_pipeline.checks.evidence import Listening, ServerProcess
@@ -118,3 +118,28 @@ class Keeper:
 
     async def __call__(self, _target: ValidationTarget, _environ: Mapping[str, str], purpose: str) -> Cage:
         return Cage(self._make(), purpose)
+
+
+class DrowsyKeeper(Keeper):
+    """Its animals are kept from answering in the first sessions, so many of them, as a machine under load keeps a server."""
+
+    def __init__(self, kind: type[Animal], handshakes: list[str], moderns: list[str], *, silent: int) -> None:
+        super().__init__(kind, handshakes, moderns)
+        self.silent = silent
+        self.patience: list[float] = []  # seconds that each of them was given
+
+    async def __call__(self, target: ValidationTarget, environ: Mapping[str, str], purpose: str) -> Cage:
+        cage = await super().__call__(target, environ, purpose)
+        if self.silent:
+            self.silent -= 1
+            cage.ask = self._unanswered(cage)  # type: ignore[method-assign] # of this one session
+        return cage
+
+    def _unanswered(self, cage: Cage) -> Callable[[Json, float], Awaitable[WireExchange]]:
+        async def ask(message: Json, patience: float) -> WireExchange:
+            self.patience.append(patience)
+            exchange = WireExchange(message, None, f"no answer within {patience:g} s")
+            cage.exchanges.append(exchange)
+            return exchange
+
+        return ask

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
-from mcpfactory_pipeline.checks import RULES, Report, ValidationTarget, validate
+from mcpfactory_pipeline.checks import RULES, Report, ValidationTarget, eras, interview, validate
 from mcpfactory_pipeline.checks.evaluate import evaluate
+from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_pipeline.checks.examine import observe
+from tests.zoo.cage import DrowsyKeeper
 from tests.zoo.visit import ANIMALS, ROOT, Visit, visit
 
 
@@ -131,3 +137,28 @@ def test_a_server_on_the_official_sdk_is_promotable_with_tolerated_deviations_on
 def test_an_animal_in_a_process_of_its_own_gets_the_report_that_it_gets_in_the_process_of_the_test(name: str) -> None:
     apart = visit(name, own_process=True).judged()
     assert apart.to_json() == examined(name).to_json()
+
+
+def _roused(name: str, silent: int) -> tuple[Evidence, Report, DrowsyKeeper]:
+    """What is seen of an animal that a loaded machine keeps silent in the first sessions."""
+    keeper = DrowsyKeeper(ANIMALS[name], list(eras.HANDSHAKES), list(eras.MODERNS), silent=silent)
+    target = ValidationTarget(command=("zoo",), environ={"ZOO_API_KEY": "key-of-the-zoo-1234"})
+    with patch.object(interview, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + sum(keeper.patience))):
+        evidence, secrets = asyncio.run(observe(target, connect=keeper))
+    return evidence, evaluate(evidence, RULES, target=name, secrets=secrets), keeper
+
+
+def test_a_server_that_is_silent_once_is_asked_once_more_and_nothing_is_held_against_it() -> None:
+    evidence, report, keeper = _roused("HealthyTitled", silent=1)
+    assert report.findings == (), report.to_text()
+    assert (evidence.eras, len(keeper.patience)) == ({"legacy", "modern"}, 1)
+    assert all(exchange.received is not None for exchange in evidence.handshakes.values())
+    assert [start.purpose for start in evidence.starts].count(f"session {eras.LATEST_HANDSHAKE}") == 1
+
+
+def test_silence_is_believed_the_second_time_and_the_time_for_the_rest_is_as_before() -> None:
+    evidence, _, keeper = _roused("HealthyTitled", silent=2)
+    assert evidence.eras == {"modern"}
+    first, second = keeper.patience
+    assert evidence.missing == {}
+    assert (second, evidence.handshakes[eras.LATEST_HANDSHAKE].problem) == (2 * first, f"no answer within {second:g} s")

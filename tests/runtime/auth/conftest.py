@@ -55,6 +55,12 @@ def books() -> Server:
         answer = await ctx.elicit("Sure?", {"type": "object", "properties": {"sure": {"type": "boolean"}}})
         return answer.action
 
+    @server.tool
+    async def pulp(ctx: Context, confirm: str = "") -> str:
+        """Pulp a book, once a person agrees."""
+        await ctx.consent("Pulp Emma", confirm=confirm)
+        return "pulped"
+
     return server
 
 

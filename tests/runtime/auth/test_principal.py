@@ -63,6 +63,22 @@ async def test_a_sealed_state_is_of_use_to_the_principal_it_was_given_to_and_to_
         assert done.json()["result"]["structuredContent"] == {"result": "decline"}
 
 
+async def test_a_code_that_agrees_is_of_use_to_the_principal_it_was_given_to_and_to_nobody_else() -> None:
+    async with protected() as at:
+
+        async def pulp(confirm: str, **who: str) -> str:
+            begun = await at.begin(at.issuer.signed(**who))
+            own = {"Mcp_Session_Id": begun.headers["mcp-session-id"], "Accept": "application/json"}
+            call = request("tools/call", {"name": "pulp", "arguments": {"confirm": confirm}})
+            text: str = (await at.post(call, at.issuer.signed(**who), **own)).json()["result"]["content"][0]["text"]
+            return text
+
+        code = (await pulp("")).rpartition('confirm="')[2].partition('"')[0]
+        assert "Nothing was done" in await pulp(code, **BOB)
+        assert await pulp(code) == "pulped"
+        assert "Nothing was done" in await pulp(code)
+
+
 async def test_without_authorization_there_is_no_principal() -> None:
     server = Server("open")
 

@@ -109,6 +109,24 @@ async def test_processes_that_share_a_store_share_the_key_and_what_was_used(monk
     assert Sealer(b"given", "shop").open(given.seal(ANSWERS, ["name"], now=0, **BOUND), now=0, **BOUND)
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("shared", ["folder", "store", ""])
+async def test_a_code_is_redeemed_once_by_whichever_process(shared: str, tmp_path: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("MCPFACTORY_STATE_KEY", "shared")
+    if shared == "folder":
+        monkeypatch.setenv("MCPFACTORY_STATE_DIR", str(tmp_path / "used"))
+    first, other = (Sealer.from_environment("shop") for _ in range(2))
+    if shared == "store":
+        store = MemoryStore()
+        await first.share(store)
+        await other.share(store)
+    code = first.code(now=0, **BOUND)
+    for changes in ({"principal": "bob"}, {"method": "prompts/get"}, {"params": {"name": "u"}}, {"now": 601}):
+        assert not await other.redeem(code, **{**BOUND, "now": 1, **changes})
+    assert await other.redeem(code, now=599, **BOUND)
+    assert not await (first if shared else other).redeem(code, now=599, **BOUND)
+
+
 def test_what_had_to_be_forgotten_counts_as_used(monkeypatch: Any) -> None:
     monkeypatch.setattr(sealing, "_MOST_USED", 2)
     used = UsedChallenges()

@@ -1,7 +1,7 @@
 """The questions put to a server, in which order and in how many sessions. Answers go into `Evidence`; nothing is evaluated here.
 
 Sessions, each a process of its own on stdio:
-1. the newest handshake revision: lists, probes, tool calls;
+1. the newest handshake revision: lists, probes, tool calls; begun once more where it met silence;
 2. every older handshake revision: only `initialize`;
 3. the per-request revision: discover, its probes, and all of 1 when the server knows no handshake;
 4. a revision that does not exist, then messages that no client sends (`questions.ODD`);
@@ -58,6 +58,7 @@ from mcpfactory_pipeline.checks.questions import (
     Seen,
     foreign_kinds,
     listening_filters,
+    newest_common,
 )
 from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.checks.values import arrival, tells_value
@@ -171,9 +172,21 @@ class Interview:
     # --- the sessions ---
 
     async def _newest_handshake(self) -> None:
+        """Silence is believed the second time: a loaded machine can keep a sound server silent once, whose rest would be misjudged."""
+        await self._first_session()
+        hello = self._handshakes.get(eras.LATEST_HANDSHAKE)
+        if hello is None or not hello.problem.startswith("no answer"):
+            return
+        self._deadline += 2 * self._start_patience
+        self._unanswered = 0
+        for seen in (self._starts, self._traffic, self._unasked):
+            seen.clear()
+        await self._first_session(2 * self._start_patience)
+
+    async def _first_session(self, patience: float = 0.0) -> None:
         revision = eras.LATEST_HANDSHAKE
         async with self._session(f"session {revision}") as conversation:
-            if conversation is None or not await self._initialize(conversation, revision):
+            if conversation is None or not await self._initialize(conversation, revision, patience):
                 return
             self._eras.add("legacy")
             await self._probe(conversation, "ping", {"jsonrpc": "2.0", "id": "a text", "method": "ping"})
@@ -248,7 +261,7 @@ class Interview:
             self._discover = await self._ask(
                 conversation, self._modern_message("server/discover"), self._start_patience
             )
-            if (common := _newest_common(self._discover)) and common != self._modern:
+            if (common := newest_common(self._discover)) and common != self._modern:
                 self._modern = common
                 self._discover = await self._ask(conversation, self._modern_message("server/discover"))
             result = self._discover.result
@@ -292,9 +305,9 @@ class Interview:
             malformed, alive = await conversation.send_raw(text, after, patience, wait=True)
             self._probes["malformed"], self._probes["after-malformed"] = malformed, alive
 
-    async def _initialize(self, conversation: Conversation, revision: str) -> bool:
+    async def _initialize(self, conversation: Conversation, revision: str, patience: float = 0.0) -> bool:
         message = self._handshake_message("initialize", eras.initialize_params(revision))
-        hello = await self._ask(conversation, message, self._start_patience)
+        hello = await self._ask(conversation, message, patience or self._start_patience)
         self._handshakes[revision] = hello
         if hello.result is None:
             return False
@@ -581,14 +594,3 @@ def _call_params(planned: PlannedCall, token: int) -> Json:
     """Return the params of a call; it asks for progress, as clients do."""
     asked = {"progressToken": f"mcpfactory-progress-{token}"}
     return {"name": planned.tool, "arguments": dict(planned.arguments), "_meta": asked}
-
-
-def _newest_common(discover: WireExchange) -> str:
-    """Return the newest per-request revision that the server says it supports and we know; "" when it names none."""
-    supported = (discover.result or {}).get("supportedVersions")
-    data = (discover.error or {}).get("data")
-    if supported is None and isinstance(
-        data, dict
-    ):  # of the error for a version that it does not have (basic/versioning)
-        supported = data.get("supported")
-    return max((name for name in eras.MODERNS if isinstance(supported, list) and name in supported), default="")

@@ -26,6 +26,7 @@ __all__ = [
     "WireQuestion",
     "foreign_kinds",
     "listening_filters",
+    "newest_common",
 ]
 
 NOTHING: Final = "mcpfactory_nothing"  # no server has a thing of this name
@@ -214,6 +215,17 @@ def listening_filters(capabilities: Any, lists: Mapping[str, Listing]) -> tuple[
         {"toolsListChanged": True, **({"resourceSubscriptions": [watched["uri"]]} if watched else {})},
         {"promptsListChanged": True},
     )
+
+
+def newest_common(discover: WireExchange) -> str:
+    """Return the newest per-request revision that the server says it supports and we know; "" when it names none."""
+    supported = (discover.result or {}).get("supportedVersions")
+    data = (discover.error or {}).get("data")
+    if supported is None and isinstance(
+        data, dict
+    ):  # of the error for a version that it does not have (basic/versioning)
+        supported = data.get("supported")
+    return max((name for name in eras.MODERNS if isinstance(supported, list) and name in supported), default="")
 
 
 NOTHING_TO_ASK: Final = "the server lists nothing that it could be asked about"

@@ -203,7 +203,8 @@ class ActionRoutes:
         session = self.session_or_login(request)
         if session is None:
             return RedirectResponse(login_path(request), 303)
-        return await self._trial_response(request, session, None, None)
+        given = {"raw": request.query_params["raw"]} if "raw" in request.query_params else None
+        return await self._trial_response(request, session, given, None)
 
     async def _try(self, request: Request) -> Response:
         session = self.require_session(request)

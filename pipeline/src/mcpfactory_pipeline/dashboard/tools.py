@@ -19,7 +19,11 @@ _TEXT: Final = 2_000  # characters of a description that are shown
 
 @dataclass(frozen=True, slots=True)
 class ToolView:
-    """One tool; `share` is its part of the largest tool's tokens, 0 to 100. The schemas are those of `tools/list`."""
+    """One tool; `share` is its part of the largest tool's tokens, 0 to 100. The schemas are those of `tools/list`.
+
+    `can_try` says whether the dashboard can call it: by an operation of the API document, or without a document as it is. Adopted servers
+    are started in ways of their own, and are not tried.
+    """
 
     name: str
     title: str
@@ -31,6 +35,7 @@ class ToolView:
     hints: tuple[str, ...]
     input: Mapping[str, Any]
     output: Mapping[str, Any]
+    can_try: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +65,9 @@ def tools_of(detail: ServerDetail) -> tuple[ToolView, ...]:
         named = [tool for tool in detail.contract if isinstance(tool.get("name"), str)]
         counted = [(tool, count_tokens(tool)) for tool in named]
         most = max((tokens for _, tokens in counted), default=0) or 1
+        own = bool(detail.facts.template)
         return tuple(
-            _tool({"name": tool["name"], "tokens": tokens, "arguments": _arguments(tool)}, tool, most)
+            _tool({"name": tool["name"], "tokens": tokens, "arguments": _arguments(tool)}, tool, most, own=own)
             for tool, tokens in counted
         )
     listed = [tool for tool in detail.report["tools"] if isinstance(tool, dict)]
@@ -77,7 +83,7 @@ def _arguments(tool: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {str(name): {} for name in names} if isinstance(names, dict) else {}
 
 
-def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], largest: int) -> ToolView:
+def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], largest: int, *, own: bool = False) -> ToolView:
     operation = tool.get("operation")
     return ToolView(
         name=str(tool.get("name", "")),
@@ -93,4 +99,5 @@ def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], largest: int) -> To
         hints=tuple(str(key) for key, value in (shown.get("annotations") or {}).items() if value is True),
         input=shown.get("inputSchema") or {},
         output=shown.get("outputSchema") or {},
+        can_try=own or isinstance(operation, dict),
     )

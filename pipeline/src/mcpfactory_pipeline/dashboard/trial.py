@@ -30,7 +30,8 @@ def lenient(case: Mapping[str, Any]) -> dict[str, Any]:
 async def _call(job: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was asked of the API and what the tool answered; `problem` where it came to no answer."""
     async with StubUpstream() as stub:
-        stub.expect(lenient(job["case"]))
+        if job["case"] is not None:
+            stub.expect(lenient(job["case"]))
         environ = {**job["environ"], **{name: f"{stub.base_url}{folder}" for name, folder in job["addresses"].items()}}
         result, problem = None, ""
         try:

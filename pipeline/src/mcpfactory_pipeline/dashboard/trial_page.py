@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StageError
 from mcpfactory_pipeline.build.environment import ready_python
 from mcpfactory_pipeline.channels.candidate import artifact_of
@@ -21,7 +24,7 @@ from mcpfactory_pipeline.checks.calls import api_variables, read_cases, required
 from mcpfactory_pipeline.dashboard.actions import FormInput
 from mcpfactory_pipeline.dashboard.candidates import Fact
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
-from mcpfactory_pipeline.dashboard.trial import CALL_TIMEOUT
+from mcpfactory_pipeline.dashboard.trial import CALL_TIMEOUT, lenient
 from mcpfactory_pipeline.dashboard.values import shorten
 from mcpfactory_pipeline.isolation.environ import clean_environ
 from mcpfactory_pipeline.launch.failure import package_command
@@ -46,24 +49,34 @@ class SentRequest:
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """What came of a call. `result` is the result as JSON text; `problem` says why there is none."""
+    """What came of a call. `result` is the result as JSON text; `problem` says why there is none.
+
+    `compact` are the arguments in one line, `test` is the call as a declared test, and `command` calls the same tool with the real API.
+    """
 
     arguments: str
+    compact: str
     requests: tuple[SentRequest, ...]
     result: str
     error: bool
     problem: str
+    test: str
+    command: str
 
 
 @dataclass(frozen=True, slots=True)
 class TrialPage:
-    """The page. `raw` are all arguments as JSON: what stands there counts instead of the single ones."""
+    """The page. `raw` are all arguments as JSON: what stands there counts instead of the single ones.
+
+    `stub` says whether a stand-in of the API answers; a server without an API document has none.
+    """
 
     workspace: str
     server: str
     tool: str
     about: str
     candidate: str
+    stub: bool
     inputs: tuple[FormInput, ...]
     raw: str
     problem: str
@@ -104,6 +117,7 @@ def trial_page(
         tool=tool,
         about=str(shown.get("description", ""))[:2000],
         candidate=str(detail.state.get("candidate") or ""),
+        stub=case is not None,
         inputs=inputs,
         raw=str(values.get("raw", "")),
         problem=problem,
@@ -157,23 +171,41 @@ def run_trial(workspace: Workspace, detail: ServerDetail, tool: str, arguments: 
                 "MCPFACTORY_PROFILE": "full",
                 "MCPFACTORY_DIALECT": "standard",
             },
-            "addresses": api_variables(server.folder).all_at(""),
+            "addresses": api_variables(server.folder).all_at("") if case else {},
             "case": case,
             "tool": tool,
             "arguments": arguments,
         }
         found = _run(job, home)
     result = found["result"]
+    error = bool((result or {}).get("isError"))
+    compact = _sendable(json.dumps(arguments, ensure_ascii=False))
     return TrialResult(
         arguments=_pretty(arguments),
+        compact=compact,
         requests=tuple(
             SentRequest(one["method"], one["target"], tuple(Fact(*pair) for pair in one["headers"]), one["body"])
             for one in found["requests"]
         ),
         result=_pretty(result) if result is not None else "",
-        error=bool((result or {}).get("isError")),
+        error=error,
         problem=str(found["problem"]),
+        test=_declared(tool, arguments, case, error=error) if result is not None else "",
+        command=shlex.join(["mcpfactory", "call", server.name, tool, "--args", compact]),
     )
+
+
+def _declared(tool: str, arguments: Mapping[str, Any], case: Mapping[str, Any] | None, *, error: bool) -> str:
+    """Return a call as a declared test: the same arguments, the same answer of the API, and a snapshot of what the tool makes of it."""
+    test = {
+        "name": f"{tool} as it was tried",
+        "tool": tool,
+        "arguments": dict(arguments),
+        **({"status": "error"} if error else {}),
+        "snapshot": True,
+        **({"upstream": [lenient(case)]} if case else {}),
+    }
+    return _sendable(yaml.safe_dump({"tests": [test]}, sort_keys=False, allow_unicode=True, width=120))
 
 
 def _run(job: Mapping[str, Any], home: Path) -> dict[str, Any]:
@@ -198,10 +230,19 @@ def _run(job: Mapping[str, Any], home: Path) -> dict[str, Any]:
     return found
 
 
-def _case_and_python(workspace: Workspace, server: WorkspaceServer, tool: str) -> tuple[Mapping[str, Any], Path]:
-    """Return the case of a tool, and the interpreter of the newest candidate. Raises `StageError` where either is missing."""
-    file = server.folder / "tests" / "_generated" / "cases.json"
-    cases = read_cases(file) if file.is_file() else []
+def _case_and_python(workspace: Workspace, server: WorkspaceServer, tool: str) -> tuple[Mapping[str, Any] | None, Path]:
+    """Return the case of a tool, None where no API document is, and the interpreter of the newest candidate.
+
+    Raises:
+        StageError: either is missing.
+    """
+    return _case(server, tool), _python(workspace, server)
+
+
+def _case(server: WorkspaceServer, tool: str) -> Mapping[str, Any] | None:
+    if server.source is None:
+        return None
+    cases = read_cases(server.cases) if server.cases.is_file() else []
     own = [case for case in cases if case.get("tool") == tool]
     if not own:
         raise StageError(
@@ -213,6 +254,10 @@ def _case_and_python(workspace: Workspace, server: WorkspaceServer, tool: str) -
             f"{tool} cannot be tried: its operation has a server of its own, which no stand-in takes the place of",
             hint=f"mcpfactory call {server.name} {tool} asks the real one",
         )
+    return own[0]
+
+
+def _python(workspace: Workspace, server: WorkspaceServer) -> Path:
     candidate = artifact_of(workspace, Store(workspace).state(server.name))
     python = ready_python(candidate) if candidate else None
     if python is None:
@@ -220,14 +265,14 @@ def _case_and_python(workspace: Workspace, server: WorkspaceServer, tool: str) -
             f"the newest candidate of {server.name} is not installed on this machine",
             hint=f"mcpfactory pipeline run {server.name} --until validate --force",
         )
-    return own[0], python
+    return python
 
 
 def _tool_of(detail: ServerDetail, tool: str) -> Mapping[str, Any]:
-    tools = [one for one in detail.manifest.get("tools", ()) if isinstance(one, dict)]
+    tools = [one for one in (*detail.manifest.get("tools", ()), *detail.contract) if isinstance(one, dict)]
     found = next((one for one in tools if one.get("name") == tool), None)
     if found is None:
-        raise NotFoundError(f"{detail.facts.name} has no generated tool {tool!r}", hint="its page of tools lists them")
+        raise NotFoundError(f"{detail.facts.name} has no tool {tool!r}", hint="its page of tools lists them")
     return found
 
 
@@ -271,5 +316,9 @@ def _read(schema: Any, text: str) -> Any:
 
 def _pretty(value: object) -> str:
     text = json.dumps(value, indent=2, ensure_ascii=False)
-    text = text.encode(errors="backslashreplace").decode()  # half a character, as JSON has it: no page could have it
-    return shorten(text, _TEXT)
+    return shorten(_sendable(text), _TEXT)
+
+
+def _sendable(text: str) -> str:
+    """Return text in which half a character is written as JSON has it: no page could have it."""
+    return text.encode(errors="backslashreplace").decode()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Coroutine, Generator, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.protocol.jsonrpc import RequestId
 from mcpfactory_runtime.protocol.peer import LOG_LEVELS, Peer
 from mcpfactory_runtime.revisions.projection import project
-from mcpfactory_runtime.server.errors import InputRequired
+from mcpfactory_runtime.server.errors import InputRequired, ToolError
 from mcpfactory_runtime.server.execution import call_other
 from mcpfactory_runtime.server.inputs import Elicit, Elicited, Question, Root, Roots, Sample, Sampled
 from mcpfactory_runtime.server.reading import fill_own, read_own
@@ -22,6 +22,7 @@ from mcpfactory_runtime.server.signature import Injected
 if TYPE_CHECKING:
     from mcpfactory_runtime.auth.tokens import Principal
     from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.server.consent import Consent
     from mcpfactory_runtime.server.host import Host, ReplyChannel, SessionChannel
     from mcpfactory_runtime.server.sealing import Opened
 
@@ -331,6 +332,65 @@ class Context(Injected):
         answer: list[Root] = await self._ask_one(Roots(), key)
         return answer
 
+    async def consent(
+        self,
+        what: str,
+        *bound_to: object,
+        confirm: str | None = None,
+        otherwise: str = "Nothing was done",
+        hint: str = "",
+        unless: Callable[[], bool] | None = None,
+    ) -> bool:
+        """Return when a person agrees to what costs or destroys: True; or False where `unless` says that nobody need be asked.
+
+        A client that cannot ask is refused with a code, and goes through when it repeats the call with that code once: a model cannot
+        make one up, and whether it has asked a person is left to it. With the per-request lifecycle the handler may be run again, see `ask`.
+
+        Args:
+            what: what will be done, as one sentence with names and amounts: what the person reads.
+            bound_to: what else the yes belongs to, such as ids and texts; anything JSON. Another sentence or value needs another yes.
+            confirm: the tool's argument for a code, "" where it was not given; None where the tool has no such argument.
+            otherwise: what is so without a yes, which begins the error: "Nothing was sent".
+            hint: what to do where the client cannot ask and the tool has no such argument.
+            unless: whether nobody need be asked. Not called once the question is answered: then the answer decides.
+
+        Raises:
+            ToolError: the person does not agree, or has not been asked.
+            McpError: INVALID_PARAMS for a bad requestState or inputResponses.
+        """
+        from mcpfactory_runtime.server.consent import Consent  # noqa: PLC0415 - only for handlers that ask for it
+
+        question = Consent(what, bound_to, otherwise)
+        modern, can_ask = self._call.peer.revision.modern, self._lacks(question) is None
+        if unless is not None and not (modern and can_ask and question.key in self._recorded()) and unless():
+            return False
+        if can_ask:
+            try:
+                agreed = (await self.ask(**{question.key: question}))[question.key].accepted
+            except McpError as error:
+                if modern and self.task_id is None:  # the request itself is wrong
+                    raise
+                raise ToolError(question.failed(error)) from None
+            if not agreed:
+                raise ToolError(question.declined())
+        elif confirm is None:
+            raise ToolError(question.refused(hint))
+        else:
+            await self._redeem(question, confirm)
+        return True
+
+    async def _redeem(self, question: Consent, code: str) -> None:
+        params = self._call.params
+        bound: dict[str, Any] = {
+            "principal": self._channel.principal,
+            "method": self._call.method,
+            "params": {"of": params.get("name", params.get("uri")), "consent": question.digest},
+            "now": time.time(),
+        }
+        sealer = self._server.sealer
+        if not await sealer.redeem(code, **bound):
+            raise ToolError(question.coded(sealer.code(**bound), code))
+
     async def ask(self, **questions: Question[Any]) -> dict[str, Any]:
         """Ask several things at once; the answers come back under the same names.
 
@@ -377,13 +437,18 @@ class Context(Injected):
         return question.read(await self._channel.request(question.method, params))
 
     def _check_capability(self, question: Question[Any]) -> None:
+        missing = self._lacks(question)
+        if missing is not None:
+            path = question.needs(self._call.peer.revision)
+            self._refuse(path, missing, ", which the client did not declare")
+
+    def _lacks(self, question: Question[Any]) -> Json | None:
+        """Return the capabilities object that the client would have to declare to be asked; None when it can be."""
         peer: Peer = self._call.peer
         missing = question.missing_capability(peer)
-        path = question.needs(peer.revision)
         if question.method not in peer.revision.client_requests:
-            missing = missing or {path[0]: {}}
-        if missing is not None:
-            self._refuse(path, missing, ", which the client did not declare")
+            missing = missing or {question.needs(peer.revision)[0]: {}}
+        return missing
 
     def require(self, *path: str) -> None:
         """Refuse the request unless the client declared a capability: `ctx.require("sampling", "tools")`.

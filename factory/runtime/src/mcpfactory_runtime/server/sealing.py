@@ -4,6 +4,8 @@ The client must not be able to change it, to use it for another request, for ano
 or for ever, nor to answer what it was not asked. So an HMAC covers the answers, the keys that are asked, a random
 challenge, the expiry and a digest of server, principal, method and parameters. It is not encrypted: it only holds what
 this client itself was asked and has answered.
+
+A code is the short form, for a client that cannot be asked: a person says yes by having the model repeat it.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import json
 import os
 import re
 import secrets
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b32decode, b32encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -23,14 +25,20 @@ from typing import Any, Final, NamedTuple
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
 from mcpfactory_runtime.store.base import Expected, SharedStore
 
-__all__ = ["LIFETIME", "Opened", "Sealer", "UsedChallenges"]
+__all__ = ["CODE_LIFETIME", "LIFETIME", "Opened", "Sealer", "UsedChallenges"]
 
 Json = dict[str, Any]
 
 LIFETIME: Final = 3600.0
 """Seconds that a user may take to answer."""
 
+CODE_LIFETIME: Final = 600.0
+"""Seconds that a code is good for."""
+
 _NOT_BOUND: Final = {"_meta", "inputResponses", "requestState"}  # differ between a request and its repetition
+_HEAD: Final = (
+    10  # bytes of a code: 5 for when it ends, in seconds since the epoch, and 5 random ones; 10 of an HMAC follow
+)
 _CHALLENGE: Final = re.compile(r"[0-9a-f]{32}")
 _EVER: Final = 10 * 365 * 86_400.0  # seconds that processes keep their common key in a store
 _MOST_USED: Final = 100_000  # challenges that one process remembers
@@ -161,20 +169,39 @@ class Sealer:
         Raises:
             McpError: INVALID_PARAMS when it happened before.
         """
-        if self._store is None:
-            first = self._used.add(opened.challenge, opened.expires, now)
-        else:
-            seconds = opened.expires - now + 1.0  # then it is refused for its age
-            expected = Expected("", None)
-            first = await self._store.write(
-                f"used/{opened.challenge}", [("", b"1")], seconds=seconds, expected=expected
-            )
-        if not first:
+        if not await self._first(opened.challenge, opened.expires, now):
             raise McpError(
                 INVALID_PARAMS,
                 "Invalid params: requestState was used already\nhint: send the request without requestState and "
                 "inputResponses, and answer what it asks",
             )
+
+    def code(self, *, principal: str, method: str, params: Json, now: float) -> str:
+        """Return a code of 32 letters and digits that stands for a request for a short time. Nothing is kept for it, each is another one."""
+        head = int(now + CODE_LIFETIME).to_bytes(5, "big") + secrets.token_bytes(5)
+        return b32encode(head + self._code_mac(head, principal, method, params)).decode().lower()
+
+    async def redeem(self, code: str, *, principal: str, method: str, params: Json, now: float) -> bool:
+        """Return whether a code is one of this server for this request, in time, and here for the first time."""
+        try:
+            raw = b32decode(code.strip().upper())
+        except ValueError:
+            return False
+        head, expires = raw[:_HEAD], int.from_bytes(raw[:5], "big")
+        if not hmac.compare_digest(raw[_HEAD:], self._code_mac(head, principal, method, params)) or expires < now:
+            return False
+        return await self._first(hashlib.sha256(raw).hexdigest()[:32], expires, now)
+
+    async def _first(self, challenge: str, expires: float, now: float) -> bool:
+        """Note that something is used, until it is refused for its age; return False where it was used before."""
+        if self._store is None:
+            return self._used.add(challenge, expires, now)
+        seconds = expires - now + 1.0
+        return await self._store.write(f"used/{challenge}", [("", b"1")], seconds=seconds, expected=Expected("", None))
+
+    def _code_mac(self, head: bytes, principal: str, method: str, params: Json) -> bytes:
+        bound = b"code\0" + head + self._digest(principal, method, params).encode()  # no state has a NUL
+        return hmac.new(self._key, bound, hashlib.sha256).digest()[:_HEAD]
 
     def _mac(self, payload: bytes) -> str:
         return urlsafe_b64encode(hmac.new(self._key, payload, hashlib.sha256).digest()).decode().rstrip("=")
