@@ -26,7 +26,7 @@ from benchmarks.exam.places import ROOT
 from benchmarks.features.model import PEERS
 from benchmarks.peers.outsiders import environment, source_of
 from mcpfactory_pipeline.base.errors import PipelineError
-from mcpfactory_pipeline.migration import compare_versions, migrate_source
+from mcpfactory_pipeline.migration import CallPermission, compare_versions, migrate_source
 
 __all__ = ["PAGE", "examine_example", "examples", "migration"]
 
@@ -91,7 +91,14 @@ def examine_example(root: Path, path: Path, python: str) -> MigratedFile:
         )
     try:
         alike = asyncio.run(
-            compare_versions(found.before, found.after, folder=path.parent, python=python, seconds=_PATIENCE)
+            compare_versions(
+                found.before,
+                found.after,
+                folder=path.parent,
+                python=python,
+                seconds=_PATIENCE,
+                permission=CallPermission(all_tools=True),  # of a copy, as examples are there to be tried
+            )
         )
     except PipelineError as error:
         told = str(error)

@@ -53,7 +53,11 @@ def test_what_is_no_server_is_refused(desk):
 
 def test_both_versions_are_compared(desk):
     (desk.folder / "server.py").write_text(WHOLE)
-    done = desk("migrate", "server.py", "--compare", "--json", "--timeout", str(PATIENCE))
+    seen = desk("migrate", "server.py", "--compare", "--timeout", str(PATIENCE))
+    assert seen.code == 0
+    assert "0 calls compared: they list the same; no call was made; nothing was shown of 1 tool" in seen.out
+    assert "unshown: size: it was not called, as it is not marked readOnlyHint" in seen.out
+    done = desk("migrate", "server.py", "--compare", "--all-tools", "--json", "--timeout", str(PATIENCE))
     assert done.code == 0
     assert (
         done.data["complete"],

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+from typing import Any
 
-from mcpfactory_pipeline.migration import compare_versions, migrate_source
+import pytest
+
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.migration import CallPermission, Likeness, Migration, compare_versions, migrate_source
 from mcpfactory_pipeline.migration.compare import ServerImage, compare_images
 from tests.patience import PATIENCE
 
+EVERY = CallPermission(all_tools=True)
 NOTES = '''\
 from mcp.server.mcpserver import Context, MCPServer
 
@@ -43,7 +49,9 @@ def summarise(style: str) -> str:
 def test_callers_see_the_same_and_what_is_broken_on_purpose_is_told(tmp_path):
     found = migrate_source(NOTES)
     assert found.complete
-    alike = asyncio.run(compare_versions(found.before, found.after, folder=tmp_path, seconds=PATIENCE))
+    alike = asyncio.run(
+        compare_versions(found.before, found.after, folder=tmp_path, seconds=PATIENCE, permission=EVERY)
+    )
     assert (alike.contract, alike.calls, alike.made) == ((), (), 18)
     assert {call.partition("(")[0] for call in alike.stricter} == {"add_note", "shout"}
     broken = (
@@ -52,7 +60,7 @@ def test_callers_see_the_same_and_what_is_broken_on_purpose_is_told(tmp_path):
         .replace("len(text)", "0")
         .replace("one, two", "one")
     )
-    noticed = asyncio.run(compare_versions(found.before, broken, folder=tmp_path, seconds=PATIENCE))
+    noticed = asyncio.run(compare_versions(found.before, broken, folder=tmp_path, seconds=PATIENCE, permission=EVERY))
     assert any("shout" in text for text in noticed.contract)
     assert {text.partition("(")[0].partition(":")[0] for text in noticed.calls} == {"add_note", "shout", "read notes"}
     assert list(tmp_path.iterdir()) == []
@@ -73,7 +81,7 @@ def test_a_server_in_a_package_that_reads_arguments_is_started_as_it_is_by_itsel
         "mcp = ", "import argparse\n\nfrom shop import NAME\n\nargparse.ArgumentParser().parse_args()\nmcp = "
     ).replace("text.upper()", "NAME + text")
     found = migrate_source(text)
-    alike = asyncio.run(compare_versions(found.before, found.after, folder=folder, seconds=PATIENCE))
+    alike = asyncio.run(compare_versions(found.before, found.after, folder=folder, seconds=PATIENCE, permission=EVERY))
     assert (alike.same, alike.made) == (True, 18)
 
 
@@ -105,3 +113,88 @@ def test_json_in_a_text_may_be_spelt_otherwise():
         for text in ('{"a": 1}', '{\n  "a": 1\n}')
     )
     assert compare_images(one, other).same
+
+
+KEPT = '''\
+from pathlib import Path
+
+from mcp.server.mcpserver import MCPServer
+from mcp.types import ToolAnnotations
+
+mcp = MCPServer("disk")
+HERE = Path(__file__).parent
+
+
+@mcp.tool(annotations=ToolAnnotations(read_only_hint=True))
+def size(text: str) -> int:
+    """Say how long a text is."""
+    return len(text)
+
+
+@mcp.tool()
+def wipe(name: str) -> str:
+    """Take a file away."""
+    with (HERE / "wiped").open("a") as log:
+        log.write(name + " ")
+    return f"{name} is gone"
+
+
+@mcp.tool()
+def forget() -> str:
+    """Forget everything."""
+    (HERE / "forgotten").touch()
+    return "gone"
+'''
+
+
+@pytest.fixture(scope="module")
+def disk() -> Migration:
+    found = migrate_source(KEPT)
+    assert found.complete
+    return found
+
+
+def _alike(found: Migration, folder: Path, **permission: Any) -> Likeness:
+    made = compare_versions(
+        found.before, found.after, folder=folder, seconds=PATIENCE, permission=CallPermission(**permission)
+    )
+    return asyncio.run(made)
+
+
+def test_only_tools_that_are_marked_as_reading_are_called_and_the_others_are_named(disk, tmp_path):
+    alike = _alike(disk, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert [one.partition(":")[0] for one in alike.unshown] == ["wipe", "forget"]
+    assert alike.made > 0
+    assert (alike.same, alike.verdict) == (
+        True,
+        "they list the same, and these answers are the same; nothing was shown of 2 tools",
+    )
+
+
+def test_a_tool_is_called_as_a_person_said_and_in_no_other_way(disk, tmp_path):
+    alike = _alike(disk, tmp_path, examples=({"tool": "wipe", "arguments": {"name": "mine"}},))
+    assert (tmp_path / "wiped").read_text() == "mine mine mine "
+    assert [one.partition(":")[0] for one in alike.unshown] == ["forget"]
+    with pytest.raises(ConfigError, match="of tools that the server does not list: nothing"):
+        _alike(disk, tmp_path, examples=({"tool": "nothing"},))
+
+
+def test_every_tool_is_called_when_a_person_says_so(disk, tmp_path):
+    alike = _alike(disk, tmp_path, all_tools=True)
+    assert (tmp_path / "forgotten").exists()
+    assert (alike.unshown, alike.verdict) == ((), "callers see the same")
+
+
+def test_a_tool_that_always_fails_or_answers_anew_each_time_is_not_shown_to_be_equal():
+    tools = ({"name": "keyed"}, {"name": "now"}, {"name": "fine"})
+    answers = {
+        "keyed({})": {"isError": True, "content": []},
+        "now({})": {"content": [{"type": "text", "text": "1"}]},
+        "fine({})": {"content": []},
+    }
+    again = {**answers, "now({})": {"content": [{"type": "text", "text": "2"}]}}
+    called = {f"{one['name']}({{}})": one["name"] for one in tools}
+    first, second = (ServerImage(tools, answers=one, called=called) for one in (answers, again))
+    alike = compare_images(first, first, second)
+    assert alike.unshown == ("keyed: no call of it succeeded", "now: it answers differently each time")

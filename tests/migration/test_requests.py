@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.migration.requests import UNKNOWN, plan_requests
+from mcpfactory_pipeline.migration.requests import UNKNOWN, CallPermission, plan_requests
 
 SCHEMA = {
     "type": "object",
@@ -17,7 +17,7 @@ SCHEMA = {
 
 def asked(**offers):
     given = {"tools": (), "resources": (), "templates": (), "prompts": (), **offers}
-    return {one.name: one for one in plan_requests(**given)}
+    return {one.name: one for one in plan_requests(**given, permission=CallPermission(all_tools=True))}
 
 
 def test_a_tool_is_called_with_right_and_wrong_arguments_and_one_that_it_does_not_have():

@@ -7,7 +7,7 @@ import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -15,7 +15,8 @@ from packaging.utils import canonicalize_name
 from mcpfactory_pipeline.adoption import pypi
 from mcpfactory_pipeline.adoption.proposal import Recognised, server_name
 from mcpfactory_pipeline.adoption.scan import environment_names, framework
-from mcpfactory_pipeline.adoption.sources import LOCKS
+from mcpfactory_pipeline.adoption.sources import LOCKS, WHEELS
+from mcpfactory_pipeline.adoption.wish import Wish
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
 from mcpfactory_pipeline.base.hashing import source_files
 from mcpfactory_pipeline.base.text import pluralize
@@ -28,10 +29,8 @@ _CODE: Final = (".py", ".js", ".mjs", ".cjs", ".ts")
 _NO_TESTS: Final = "no test specified"  # what `npm init` writes
 
 
-def recognise_project(
-    workspace: Workspace, place: Path, start: str, work: Path, *, name: str = "", copy: bool = False
-) -> Recognised:
-    """Return the project in a folder as it would be adopted: where it stands, or with `copy` below `servers/`.
+def recognise_project(workspace: Workspace, place: Path, wish: Wish, work: Path) -> Recognised:
+    """Return the project in a folder as it would be adopted: where it stands, or as a copy below `servers/`.
 
     Raises:
         ConfigError: it is no project, or does not say how it starts.
@@ -44,14 +43,15 @@ def recognise_project(
             hint="a program is adopted by --command 'PROGRAM …'; Python without a project needs a pyproject.toml",
         )
     files = without_ignored(place, source_files(place))
-    found = read(place, files, shlex.split(start), work)
+    wheels = wish.wheels or _wheels_beside(workspace, place)
+    found = read(wish.reading or place, files, shlex.split(wish.start), _Bench(work, wheels))
     inside = place.is_relative_to(workspace.root)
-    if not inside and not copy:
+    if not inside and not wish.copy:
         raise RefusedError(
             f"{place} is not in the workspace, so that nobody else has it",
             hint=f"--copy copies its {len(files)} files into the server's folder; or move it into the workspace",
         )
-    name = name or found.name
+    name = wish.name or found.name
     path = place.relative_to(workspace.root).as_posix() if inside else f"servers/{name}/source"
     copied = {} if inside else {f"source/{file}": place / file for file in files}
     code = (
@@ -69,7 +69,24 @@ def recognise_project(
     )
 
 
-def _python(place: Path, files: list[str], given: list[str], work: Path) -> Recognised:
+class _Bench(NamedTuple):
+    """A folder to work in, and one with wheels that no index has."""
+
+    work: Path
+    wheels: Path | None
+
+
+def _wheels_beside(workspace: Workspace, place: Path) -> Path | None:
+    """Return the folder with wheels of the server that was adopted from this folder; None where there is none."""
+    found = (
+        server.folder / WHEELS
+        for server in workspace.servers()
+        if server.adopted and server.adopted.folder(workspace.root) == place
+    )
+    return next((folder for folder in found if folder.is_dir()), None)
+
+
+def _python(place: Path, files: list[str], given: list[str], bench: _Bench) -> Recognised:
     try:
         data = tomllib.loads((place / "pyproject.toml").read_text(encoding="utf-8"))
         project: Mapping[str, Any] = data["project"]
@@ -86,7 +103,7 @@ def _python(place: Path, files: list[str], given: list[str], work: Path) -> Reco
     needs = [str(one) for one in project.get("dependencies", [])]
     scripts = list(project.get("scripts", {}))
     start = _start(given, scripts, name, _module(files))
-    lock = pypi.compile_lock(needs, (), work) if needs else ""
+    lock = pypi.compile_lock(needs, (), bench.work, wheels=bench.wheels) if needs else ""
     table: dict[str, Any] = {"start": start}
     found = [f"{name} {project.get('version', '')}, a Python project".replace(" ,", ","), *_written_with(_names(needs))]
     found += (
@@ -142,8 +159,8 @@ def _names(requirements: Iterable[str]) -> Iterator[str]:
             continue
 
 
-def _node(place: Path, files: list[str], given: list[str], work: Path) -> Recognised:
-    del work
+def _node(place: Path, files: list[str], given: list[str], bench: _Bench) -> Recognised:
+    del bench
     try:
         package: dict[str, Any] = json.loads((place / "package.json").read_bytes())
         name = str(package.get("name") or place.name)
@@ -196,7 +213,7 @@ def _written_with(names: Iterable[str]) -> tuple[str, ...]:
     return (f"written with {found}",) if found else ()
 
 
-_PROJECTS: Final[Mapping[str, Callable[[Path, list[str], list[str], Path], Recognised]]] = {
+_PROJECTS: Final[Mapping[str, Callable[[Path, list[str], list[str], _Bench], Recognised]]] = {
     "pyproject.toml": _python,
     "package.json": _node,
 }

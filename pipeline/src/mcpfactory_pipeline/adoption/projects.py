@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.adoption.npm import QUIET_NPM, run_npm
-from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
+from mcpfactory_pipeline.adoption.sources import LOCKS, WHEELS, Collected, Sources
 from mcpfactory_pipeline.build.frontend import copy_files
 from mcpfactory_pipeline.build.leaks import find_leaks, find_leaks_among, without_ignored
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, run_captured
@@ -37,6 +37,7 @@ def collect_python(sources: Sources) -> Collected:
     _refuse_leaks(find_leaks((wheel, sdist)))
     name, version = wheel_name(wheel.name), wheel_version(wheel.name)
     made = {wheel.name: wheel.read_bytes(), LOCKS["python"]: sources.lock("python")}
+    made |= {one.name: one.read_bytes() for one in sorted((sources.folder / WHEELS).glob("*.whl"))}
     return Collected(name, version, made, {"backend": backend_of(wheel)})
 
 

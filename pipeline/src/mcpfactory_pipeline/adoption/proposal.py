@@ -161,7 +161,8 @@ def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str
             if one.change != "same":
                 place = workspace.root / one.path
                 place.parent.mkdir(parents=True, exist_ok=True)
-                replace_file(place, one.after.encode())
+                mode = place.stat().st_mode & 0o777 if place.is_file() else None
+                replace_file(place, one.after.encode(), mode=mode)
                 written.append(one.path)
     except OSError as error:
         raise ConfigError(

@@ -130,8 +130,12 @@ def fetch_wheel(row: WheelAtIndex) -> bytes:
     return data
 
 
-def compile_lock(requirements: Sequence[str], constraints: Sequence[str], work: Path) -> str:
+def compile_lock(
+    requirements: Sequence[str], constraints: Sequence[str], work: Path, *, wheels: Path | None = None
+) -> str:
     """Return a lock of requirements and all that they depend on, for every platform: versions and hashes, and no address.
+
+    `wheels` is a folder of wheels that the index does not have.
 
     Raises:
         ProgramRefusedError: they cannot be met.
@@ -153,6 +157,7 @@ def compile_lock(requirements: Sequence[str], constraints: Sequence[str], work: 
         "--no-emit-find-links",
         "--python-version",
         python,
+        *(("--find-links", str(wheels.resolve())) if wheels else ()),
         "--constraints",
         str(bounds),
         "--output-file",

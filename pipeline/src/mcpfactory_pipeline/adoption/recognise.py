@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from configparser import ConfigParser
 from configparser import Error as ConfigParserError
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from email.parser import HeaderParser
 from pathlib import Path
 from typing import Any, Final
@@ -28,12 +28,13 @@ from mcpfactory_pipeline.adoption.project_files import recognise_project
 from mcpfactory_pipeline.adoption.proposal import Recognised, server_name
 from mcpfactory_pipeline.adoption.scan import environment_names, framework
 from mcpfactory_pipeline.adoption.sources import LOCKS
+from mcpfactory_pipeline.adoption.wish import Wish
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, RefusedError
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-__all__ = ["FORMS", "Wish", "recognise"]
+__all__ = ["FORMS", "recognise"]
 
 FORMS: Final = "FOLDER, pypi:NAME==VERSION, npm:NAME@VERSION, https://…, or --command 'PROGRAM …'"
 _PYPI: Final = re.compile(r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?:==(?P<version>[A-Za-z0-9.!+_-]+))?")
@@ -48,21 +49,6 @@ _FETCHERS: Final = {
 # Programs that run others: they are of the machine, and no part of a candidate.
 _INTERPRETERS: Final = re.compile(r"node|deno|bun|java|dotnet|ruby|php|perl|python(3(\.\d+)?)?|sh|bash")
 _LARGEST: Final = 1 << 21  # bytes of a file whose code is looked at
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What a person typed. `here` is the folder that paths count from; what is not given is recognised."""
-
-    what: str = ""
-    command: str = ""
-    name: str = ""
-    start: str = ""
-    test: str = ""
-    environment: tuple[str, ...] = ()
-    constraints: tuple[str, ...] = ()
-    copy: bool = False
-    here: Path = Path()
 
 
 def recognise(workspace: Workspace, wish: Wish) -> Recognised:
@@ -124,7 +110,7 @@ def _by_form(workspace: Workspace, wish: Wish) -> Callable[[Path], Recognised]:
         return forms[scheme]
     place = (wish.here / wish.what).resolve()
     if place.is_dir():
-        return lambda work: recognise_project(workspace, place, wish.start, work, name=wish.name, copy=wish.copy)
+        return lambda work: recognise_project(workspace, place, wish, work)
     if place.is_file():
         return lambda _work: _command(
             workspace, replace(wish, what="", command=shlex.join([wish.what, *_words(wish.start)]))

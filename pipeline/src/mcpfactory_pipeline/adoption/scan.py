@@ -19,6 +19,7 @@ _LARGEST: Final = 1 << 21  # bytes of one file that are looked at
 _FRAMEWORKS: Final = {
     "fastmcp": "FastMCP",
     "mcp": "the official SDK",
+    "mcpfactory-runtime": "the runtime",
     "@modelcontextprotocol/sdk": "the official SDK",
     "@modelcontextprotocol/server": "the official SDK",
 }

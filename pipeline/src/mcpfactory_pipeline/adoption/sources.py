@@ -10,10 +10,11 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.adopted import Adopted
 
-__all__ = ["LOCKS", "Collected", "Sources"]
+__all__ = ["LOCKS", "WHEELS", "Collected", "Sources"]
 
 # Files beside `mcpfactory.toml` that say which versions are taken, by what reads them.
 LOCKS: Final = {"python": "requirements.lock", "node": "package-lock.json", "url": "offers.json"}
+WHEELS: Final = "wheels"  # a folder there: wheels that a lock names, and no index has
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,11 @@ from mcpfactory_pipeline.workspace.adopted import Adopted
 
 __all__ = ["OwnTests", "run_own_tests", "test_requirements"]
 
+# Where pytest looks for its configuration, and what stands in a file that has one.
+_PYTEST_CONFIGS: Final = {
+    "pytest.toml": "", ".pytest.toml": "", "pytest.ini": "", ".pytest.ini": "", "pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]",
+    "setup.cfg": "[tool:pytest]",
+}  # fmt: skip
 _LARGEST: Final = 1 << 26  # bytes of a report
 
 
@@ -64,10 +69,20 @@ def run_own_tests(inputs: StageInputs, adopted: Adopted, candidate: Artifact) ->
 
 def _python_tools(bench: Path, candidate: Artifact, place: Path) -> Path:
     """Install what the tests of a Python project need beside its own wheel: its group or its extra for tests, else pytest."""
+    _keep_pytest_here(bench)
     make_environment(candidate.folder, tuple(candidate.files), place, log=True)
     python = programs(place) / "python"
     run_uv("pip", "install", "--quiet", "--only-binary", ":all:", *test_requirements(bench), cwd=bench, python=python)
     return programs(place)
+
+
+def _keep_pytest_here(bench: Path) -> None:
+    """Give a project that says nothing of pytest an empty configuration: pytest would look for one above, where it may not read."""
+    for name, mark in _PYTEST_CONFIGS.items():
+        file = bench / name
+        if file.is_file() and mark in file.read_text(encoding="utf-8", errors="replace"):
+            return
+    (bench / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
 
 
 def test_requirements(folder: Path) -> list[str]:

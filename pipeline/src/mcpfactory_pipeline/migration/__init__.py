@@ -6,5 +6,6 @@ what callers would notice; `host` is the program by which a file is served for t
 
 from mcpfactory_pipeline.migration.codemod import Migration, MigrationStep, migrate_source
 from mcpfactory_pipeline.migration.compare import Likeness, compare_versions
+from mcpfactory_pipeline.migration.requests import CallPermission
 
-__all__ = ["Likeness", "Migration", "MigrationStep", "compare_versions", "migrate_source"]
+__all__ = ["CallPermission", "Likeness", "Migration", "MigrationStep", "compare_versions", "migrate_source"]

@@ -8,30 +8,56 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.errors import ServerError
-from mcpfactory_pipeline.base.records import JsonRecord
+from mcpfactory_pipeline.base.errors import ConfigError, ServerError
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.channels.contract import Contract, compare
 from mcpfactory_pipeline.isolation.environ import clean_environ
-from mcpfactory_pipeline.migration.requests import plan_requests
+from mcpfactory_pipeline.migration.requests import ONLY_READING, CallPermission, plan_requests
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
 from mcpfactory_runtime.protocol.errors import McpError
 
-__all__ = ["Likeness", "ServerImage", "compare_images", "compare_versions", "observe_file"]
+__all__ = [
+    "MIGRATED",
+    "ORIGINAL",
+    "Likeness",
+    "Observer",
+    "ServerImage",
+    "compare_images",
+    "compare_observed",
+    "compare_versions",
+    "observe_command",
+    "observe_file",
+]
 
 HOST: Final = Path(__file__).with_name("host.py")
+ORIGINAL: Final = "the original"
+MIGRATED: Final = "the migrated server"
 _PREFIX: Final = re.compile(r"Error (executing|calling) tool '?[\w.-]+'?(: )?|Error (reading|rendering)[^:]*(: )?")
+
+
+@dataclass(frozen=True, slots=True)
+class Observer:
+    """How a version is looked at: what it is called in an error, seconds for its start with all calls, and what may be called.
+
+    `hint` is what to do where it cannot be asked.
+    """
+
+    about: str
+    seconds: float
+    permission: CallPermission
+    hint: str = "--python names the interpreter of its environment"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerImage:
     """What a server offers and answers: tools, resources, templates and prompts by name, and answers by the call that was made.
 
-    `strays` are names of calls with an argument that the tool does not have.
+    `strays` are names of calls with an argument that the tool does not have; `called` has the tool of each call.
     """
 
     tools: tuple[Mapping[str, Any], ...] = ()
@@ -39,15 +65,17 @@ class ServerImage:
     prompts: Mapping[str, Any] = field(default_factory=dict)
     answers: Mapping[str, Any] = field(default_factory=dict)
     strays: frozenset[str] = frozenset()
+    called: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness(JsonRecord):
+class Likeness:
     """How alike two versions are. `contract` are differences in what is offered, `calls` in what is answered, each as a sentence.
 
     `more` is what is offered besides, and breaks no call. `wording` are texts that differ where nothing else does: descriptions, titles, the
     words of errors. `stricter` are calls with an argument that the tool does not have, which only the first version takes. `unsteady` are
-    calls that the first version answers differently each time. `made` counts the calls.
+    calls that the first version answers differently each time. `unshown` are tools of which no call shows that they answer alike, each with
+    the reason: that nobody may see equality where nobody looked. `made` counts the calls.
     """
 
     contract: tuple[str, ...] = ()
@@ -56,16 +84,37 @@ class Likeness(JsonRecord):
     wording: tuple[str, ...] = ()
     stricter: tuple[str, ...] = ()
     unsteady: tuple[str, ...] = ()
+    unshown: tuple[str, ...] = ()
     made: int = 0
 
     @property
     def same(self) -> bool:
-        """Whether callers see the same, but for wording."""
+        """Whether callers see the same, but for wording, in what was compared."""
         return not self.contract and not self.calls
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**asdict(self), "verdict": self.verdict}
+
+    @property
+    def verdict(self) -> str:
+        """What was seen, in words: no more than that."""
+        if not self.same:
+            return "callers would notice"
+        if not self.unshown:
+            return "callers see the same"
+        alike = "they list the same" + (", and these answers are the same" if self.made else "; no call was made")
+        return f"{alike}; nothing was shown of {pluralize(len(self.unshown), 'tool')}"
 
 
 async def compare_versions(
-    before: str, after: str, *, folder: Path, python: str = sys.executable, seconds: float = 60.0
+    before: str,
+    after: str,
+    *,
+    folder: Path,
+    python: str = sys.executable,
+    seconds: float = 60.0,
+    permission: CallPermission = ONLY_READING,
 ) -> Likeness:
     """Return how alike two sources are, each served in a folder that has the files beside it. The first is asked twice.
 
@@ -75,17 +124,40 @@ async def compare_versions(
         folder: an absolute path; a file of each is there while it is served.
         python: the interpreter of the server's environment.
         seconds: for each start with all its calls.
+        permission: which tools may be called.
 
     Raises:
         ServerError: one of them does not start, or does not speak.
+        ConfigError: a call was given of a tool that the first one does not list.
     """
-    first = await observe_file(before, folder, "the original", python, seconds)
-    again = await observe_file(before, folder, "the original", python, seconds)
-    second = await observe_file(after, folder, "the migrated server", python, seconds)
-    return compare_images(first, second, again)
+    return await compare_observed(
+        lambda: observe_file(before, folder, python, Observer(ORIGINAL, seconds, permission)),
+        lambda: observe_file(after, folder, python, Observer(MIGRATED, seconds, permission)),
+        permission,
+    )
 
 
-async def observe_file(text: str, folder: Path, name: str, python: str, seconds: float) -> ServerImage:
+async def compare_observed(
+    before: Callable[[], Awaitable[ServerImage]],
+    after: Callable[[], Awaitable[ServerImage]],
+    permission: CallPermission,
+) -> Likeness:
+    """Return how alike two servers are that can be observed; the first is observed twice.
+
+    Raises:
+        ConfigError: a call was given of a tool that the first one does not list.
+    """
+    first = await before()
+    known = {str(tool["name"]) for tool in first.tools}
+    if strange := sorted({str(one["tool"]) for one in permission.examples} - known):
+        raise ConfigError(
+            f"there are calls of tools that the server does not list: {', '.join(strange[:5])}",
+            hint=f"it lists {', '.join(sorted(known)[:10])}",
+        )
+    return compare_images(first, await after(), await before())
+
+
+async def observe_file(text: str, folder: Path, python: str, observer: Observer) -> ServerImage:
     """Return what a source offers and answers, started as a file in that folder.
 
     Raises:
@@ -103,23 +175,28 @@ async def observe_file(text: str, folder: Path, name: str, python: str, seconds:
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         try:
-            async with asyncio.timeout(seconds):
-                async with Client.connect_stdio(
-                    [python, str(HOST), str(file)],
-                    env=environ,
-                    cwd=folder,
-                    inherit=False,
-                    mode="legacy",
-                    timeout=seconds,
-                ) as client:
-                    return await _image(client)
-        except (ConnectionLostError, ProtocolError, McpError, TimeoutError, OSError) as error:
-            told = " ".join(str(error).split())[-400:] or type(error).__name__
-            raise ServerError(
-                f"{name} could not be asked: {told}", hint="--python names the interpreter of its environment"
-            ) from error
+            return await observe_command([python, str(HOST), str(file)], folder, environ, observer)
         finally:
             file.unlink(missing_ok=True)
+
+
+async def observe_command(
+    command: Sequence[str], folder: Path, environ: Mapping[str, str], observer: Observer
+) -> ServerImage:
+    """Return what the server that a command starts in a folder offers and answers.
+
+    Raises:
+        ServerError: it does not start, or does not speak.
+    """
+    try:
+        async with asyncio.timeout(observer.seconds):
+            async with Client.connect_stdio(
+                list(command), env=dict(environ), cwd=folder, inherit=False, mode="legacy", timeout=observer.seconds
+            ) as client:
+                return await _image(client, observer.permission)
+    except (ConnectionLostError, ProtocolError, McpError, TimeoutError, OSError) as error:
+        told = " ".join(str(error).split())[-400:] or type(error).__name__
+        raise ServerError(f"{observer.about} could not be asked: {told}", hint=observer.hint) from error
 
 
 def _package_root(folder: Path) -> Path:
@@ -129,17 +206,18 @@ def _package_root(folder: Path) -> Path:
     return folder
 
 
-async def _image(client: Client) -> ServerImage:
+async def _image(client: Client, permission: CallPermission) -> ServerImage:
     offers = client.capabilities
     tools = await client.list_tools(keep_invalid=True) if "tools" in offers else []
     resources = await client.list_resources() if "resources" in offers else []
     templates = await client.list_resource_templates() if "resources" in offers else []
     prompts = await client.list_prompts() if "prompts" in offers else []
-    questions = plan_requests(tools, resources, templates, prompts)
+    questions = plan_requests(tools, resources, templates, prompts, permission)
     answers = {one.name: await _answer(client, one.method, dict(one.params)) for one in questions}
     strays = frozenset(one.name for one in questions if one.stray)
+    called = {one.name: one.tool for one in questions if one.tool}
     offered = {str(one.get("uri")): one for one in resources} | {str(one.get("uriTemplate")): one for one in templates}
-    return ServerImage(tuple(tools), offered, {str(one["name"]): one for one in prompts}, answers, strays)
+    return ServerImage(tuple(tools), offered, {str(one["name"]): one for one in prompts}, answers, strays, called)
 
 
 async def _answer(client: Client, method: str, params: dict[str, Any]) -> Any:
@@ -165,8 +243,28 @@ def compare_images(first: ServerImage, second: ServerImage, again: ServerImage |
         elif said := _differs(answer, second.answers[call]):
             (wording if said.startswith("the words") else calls).append(f"{call}: {said}")
     return Likeness(
-        tuple(contract), tuple(calls), tuple(more), tuple(wording), tuple(stricter), tuple(unsteady), len(first.answers)
+        tuple(contract),
+        tuple(calls),
+        tuple(more),
+        tuple(wording),
+        tuple(stricter),
+        tuple(unsteady),
+        tuple(_unshown(first, frozenset(unsteady))),
+        len(first.answers),
     )
+
+
+def _unshown(first: ServerImage, unsteady: frozenset[str]) -> Iterator[str]:
+    """Tools of which no call succeeded steadily, each with the reason."""
+    for name in (str(tool["name"]) for tool in first.tools):
+        made = {call: first.answers[call] for call, tool in first.called.items() if tool == name}
+        good = [call for call, answer in made.items() if not answer.get("isError")]
+        if not made:
+            yield f"{name}: it was not called, as it is not marked readOnlyHint and nobody gave calls of it"
+        elif not good:
+            yield f"{name}: no call of it succeeded"
+        elif not set(good) - unsteady:
+            yield f"{name}: it answers differently each time"
 
 
 def _contract(first: ServerImage, second: ServerImage) -> tuple[list[str], list[str], list[str]]:
@@ -212,7 +310,7 @@ def _differs(first: Any, second: Any) -> str:
     if one == other:
         return ""
     if first.get("structuredContent") is not None and first["structuredContent"] == second.get("structuredContent"):
-        return f"the words of the content differ: {_short(first)} and {_short(second)}"
+        return f"the words of the content differ: {_short(first.get('content'))} and {_short(second.get('content'))}"
     return f"{_short(first)} there and {_short(second)} here"
 
 
@@ -223,7 +321,9 @@ def _texts(answer: Any) -> list[str]:
 
 
 def _short(answer: Any) -> str:
-    return json.dumps(answer.get("structuredContent") or answer.get("content") or answer, ensure_ascii=False)[:160]
+    if isinstance(answer, dict):
+        answer = answer.get("structuredContent") or answer.get("content") or answer
+    return json.dumps(answer, ensure_ascii=False)[:160]
 
 
 def _plain(answer: Any) -> Any:

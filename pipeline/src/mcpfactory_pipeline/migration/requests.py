@@ -1,4 +1,7 @@
-"""What both versions of a server are asked, made from what the first one offers: right arguments and wrong ones. Pure."""
+"""What both versions of a server are asked, made from what the first one offers: right arguments and wrong ones. Pure.
+
+Tools are called that are marked `readOnlyHint`, and those for which a person gave calls; all others only when a person says so.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcpfactory_pipeline.checks.families.behaviour import hint
 from mcpfactory_pipeline.checks.samples import other_arguments, sample, sample_arguments, wrong_arguments
 
-__all__ = ["ComparedRequest", "plan_requests"]
+__all__ = ["ONLY_READING", "CallPermission", "ComparedRequest", "plan_requests"]
 
 UNKNOWN: Final = "mcpfactory_unknown"  # an argument that no tool has
 _VARIABLE: Final = re.compile(r"\{([?&]?)([^}]*)\}")
@@ -18,16 +22,41 @@ _PLAIN: Final = ("integer", "number", "boolean")
 
 
 @dataclass(frozen=True, slots=True)
+class CallPermission:
+    """Which tools may be called: those marked `readOnlyHint` always, with arguments that are made up.
+
+    `examples` are calls that a person gave (`tool`, `arguments`), of whatever tool. With `all_tools` every tool is called as those are
+    that only read.
+    """
+
+    examples: Sequence[Mapping[str, Any]] = ()
+    all_tools: bool = False
+
+    def guesses(self, tool: Mapping[str, Any]) -> bool:
+        """Whether a tool is called with arguments that are made up."""
+        return self.all_tools or hint(dict(tool), "readOnlyHint") is True
+
+    def given(self, name: str) -> list[dict[str, Any]]:
+        """Return the arguments that a person gave for a tool, call by call."""
+        return [dict(one.get("arguments") or {}) for one in self.examples if one["tool"] == name]
+
+
+ONLY_READING: Final = CallPermission()
+
+
+@dataclass(frozen=True, slots=True)
 class ComparedRequest:
     """A request that both versions are sent: a name for it, the method and its parameters.
 
-    `stray` says that it carries an argument that the tool does not have: the runtime refuses that on purpose.
+    `stray` says that it carries an argument that the tool does not have: the runtime refuses that on purpose. `tool` is the
+    name of the tool that it calls, "" for none.
     """
 
     name: str
     method: str
     params: Mapping[str, Any]
     stray: bool = False
+    tool: str = ""
 
 
 def plan_requests(
@@ -35,15 +64,17 @@ def plan_requests(
     resources: Sequence[Mapping[str, Any]],
     templates: Sequence[Mapping[str, Any]],
     prompts: Sequence[Mapping[str, Any]],
+    permission: CallPermission = ONLY_READING,
 ) -> list[ComparedRequest]:
-    """Return what is asked, none twice: every tool with several arguments, every resource, template and prompt."""
+    """Return what is asked, none twice: every tool that may be called with several arguments, every resource, template and prompt."""
     asked: dict[str, ComparedRequest] = {}
     for tool in tools:
-        for arguments, stray in _arguments(tool.get("inputSchema")):
-            name = f"{tool['name']}({json.dumps(arguments, sort_keys=True, ensure_ascii=False)})"
-            asked.setdefault(
-                name, ComparedRequest(name, "tools/call", {"name": tool["name"], "arguments": arguments}, stray)
-            )
+        called = str(tool["name"])
+        guesses = _arguments(tool.get("inputSchema")) if permission.guesses(tool) else ()
+        for arguments, stray in [*((one, False) for one in permission.given(called)), *guesses]:
+            name = f"{called}({json.dumps(arguments, sort_keys=True, ensure_ascii=False)})"
+            params = {"name": called, "arguments": arguments}
+            asked.setdefault(name, ComparedRequest(name, "tools/call", params, stray, called))
     uris = [str(one["uri"]) for one in resources]
     uris += [uri for one in templates for uri in _expanded(str(one["uriTemplate"]))]
     for uri in uris:

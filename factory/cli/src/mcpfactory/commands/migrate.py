@@ -1,22 +1,20 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mcpfactory import output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson
+from mcpfactory.migrated import call_permission, print_likeness, print_migration
+from mcpfactory.options import AllTools, AsJson, Calls
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.migration import Likeness, Migration
-
-_STYLES: Final = {"+": "good", "-": "bad", "@": "dim"}
+    from mcpfactory_pipeline.migration import CallPermission, Likeness, Migration
 
 
 def migrate(
@@ -38,13 +36,23 @@ def migrate(
             help="With --compare: the interpreter of the server's environment; by default the one that runs this.",
         ),
     ] = "",
+    calls: Calls = None,
+    all_tools: AllTools = False,
     timeout: Annotated[float, typer.Option(help="With --compare: seconds for each version.", min=0.1)] = 60.0,
     as_json: AsJson = False,
 ) -> None:
     """Bring a Python server to the runtime: a report by line, and a diff that is shown before it is written."""
     found = _migrated(path)
     alike = (
-        asyncio.run(_compared(found, path.resolve().parent, python or sys.executable, timeout))
+        asyncio.run(
+            _compared(
+                found,
+                path.resolve().parent,
+                python or sys.executable,
+                timeout,
+                call_permission(calls, all_tools=all_tools),
+            )
+        )
         if compare and found.moved
         else None
     )
@@ -80,10 +88,14 @@ def _migrated(path: Path) -> Migration:
     return found
 
 
-async def _compared(found: Migration, folder: Path, python: str, timeout: float) -> Likeness:
+async def _compared(
+    found: Migration, folder: Path, python: str, timeout: float, permission: CallPermission
+) -> Likeness:
     from mcpfactory_pipeline.migration import compare_versions
 
-    return await compare_versions(found.before, found.after, folder=folder, python=python, seconds=timeout)
+    return await compare_versions(
+        found.before, found.after, folder=folder, python=python, seconds=timeout, permission=permission
+    )
 
 
 def _data(found: Migration, alike: Likeness | None) -> dict[str, object]:
@@ -98,19 +110,9 @@ def _data(found: Migration, alike: Likeness | None) -> dict[str, object]:
 
 
 def _print(found: Migration, alike: Likeness | None, path: Path) -> None:
-    lines = difflib.unified_diff(found.before.splitlines(), found.after.splitlines(), str(path), str(path), lineterm="")
-    for line in lines:
-        output.line(output.styled(line, _STYLES[line[0]]) if line[:1] in _STYLES else line)
-    for title, steps in (("left to do by hand", found.left), ("left out", found.noted)):
-        if steps:
-            output.line(f"{title}:")
-        for step in steps:
-            output.line(f"  {path}:{step.line}  {step.what}: {step.says}")
+    print_migration(found, str(path))
     if alike is not None:
-        output.line(f"{alike.made} calls compared: {'callers see the same' if alike.same else 'callers would notice'}")
-        for name in ("contract", "calls", "more", "wording", "stricter", "unsteady"):
-            for text in getattr(alike, name):
-                output.line(f"  {name}: {text}")
+        print_likeness(alike)
 
 
 def _write(path: Path, found: Migration, *, partial: bool) -> None:
