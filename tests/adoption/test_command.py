@@ -45,7 +45,11 @@ def test_the_road_of_a_command_from_its_files_to_a_client_and_back(space):
     config = space.folder / "servers/greeter/mcpfactory.toml"
     config.write_text(config.read_text() + 'files = ["words.json"]\n')
     put(space.folder / "servers/greeter/tests", {"calls.json": '[{"tool": "greet", "arguments": {"name": "Ada"}}]'})
+    judged = space("validate", "greeter", "--json").data
+    assert not any(one["rule"].startswith("packaging.") for one in [*judged["findings"], *judged["not_checked"]])
+    assert "packaging.metadata" in judged["not_applicable"]
     done(space, "pipeline", "run", "greeter")
+    assert state(space, "greeter")["stages"]["validate"]["summary"]["score"] == judged["score"]
     first = state(space, "greeter")["candidate"]
     record = json.loads(next((space.folder / f"pipeline/artifacts/greeter/{first}").glob("*.mcp.json")).read_bytes())
     assert record["kind"] == "command"

@@ -57,6 +57,7 @@ def test_a_url_is_watched_and_another_offer_is_found(space, tmp_path):
         url = f"http://127.0.0.1:{port}/mcp"
         shown = done(space, "adopt", url, "--name", "remote", "--yes")
         assert "1 tool, 0 resources, 0 prompts" in shown
+        assert space("validate", "remote", "--json").data["tools"] == 1
         done(space, "pipeline", "run", "remote")
         found = state(space, "remote")
         assert found["channels"]["staging"]["version"] == "1.0.0"

@@ -44,7 +44,7 @@ def recognise_project(workspace: Workspace, place: Path, wish: Wish, work: Path)
         )
     files = without_ignored(place, source_files(place))
     wheels = wish.wheels or _wheels_beside(workspace, place)
-    found = read(wish.reading or place, files, shlex.split(wish.start), _Bench(work, wheels))
+    found = read(wish.reading or place, files, shlex.split(wish.start), _ReadingPlace(work, wheels))
     inside = place.is_relative_to(workspace.root)
     if not inside and not wish.copy:
         raise RefusedError(
@@ -69,7 +69,7 @@ def recognise_project(workspace: Workspace, place: Path, wish: Wish, work: Path)
     )
 
 
-class _Bench(NamedTuple):
+class _ReadingPlace(NamedTuple):
     """A folder to work in, and one with wheels that no index has."""
 
     work: Path
@@ -86,7 +86,7 @@ def _wheels_beside(workspace: Workspace, place: Path) -> Path | None:
     return next((folder for folder in found if folder.is_dir()), None)
 
 
-def _python(place: Path, files: list[str], given: list[str], bench: _Bench) -> Recognised:
+def _python(place: Path, files: list[str], given: list[str], bench: _ReadingPlace) -> Recognised:
     try:
         data = tomllib.loads((place / "pyproject.toml").read_text(encoding="utf-8"))
         project: Mapping[str, Any] = data["project"]
@@ -159,7 +159,7 @@ def _names(requirements: Iterable[str]) -> Iterator[str]:
             continue
 
 
-def _node(place: Path, files: list[str], given: list[str], bench: _Bench) -> Recognised:
+def _node(place: Path, files: list[str], given: list[str], bench: _ReadingPlace) -> Recognised:
     del bench
     try:
         package: dict[str, Any] = json.loads((place / "package.json").read_bytes())
@@ -213,7 +213,7 @@ def _written_with(names: Iterable[str]) -> tuple[str, ...]:
     return (f"written with {found}",) if found else ()
 
 
-_PROJECTS: Final[Mapping[str, Callable[[Path, list[str], list[str], _Bench], Recognised]]] = {
+_PROJECTS: Final[Mapping[str, Callable[[Path, list[str], list[str], _ReadingPlace], Recognised]]] = {
     "pyproject.toml": _python,
     "package.json": _node,
 }

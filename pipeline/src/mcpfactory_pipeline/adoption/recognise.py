@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from mcpfactory_pipeline.adoption import npm, pypi, remote
 from mcpfactory_pipeline.adoption.project_files import recognise_project
@@ -142,7 +143,7 @@ def _from_pypi(workspace: Workspace, text: str, wish: Wish, work: Path) -> Recog
     packages = len(re.findall(r"^\S+==", lock, re.M))
     found = (
         f"{name} {row.version} of the package index: {row.file}, {row.hash[:19]}…",
-        *_framework_words(needs),
+        *_framework_words([canonicalize_name(need.name) for need in needs]),
         f"{pluralize(packages, 'package')} in {LOCKS['python']}, each by its hash",
     )
     table = {"package": name, "version": row.version, "hash": row.hash, "start": start, "constraints": constraints}
@@ -153,7 +154,23 @@ def _from_pypi(workspace: Workspace, text: str, wish: Wish, work: Path) -> Recog
         {LOCKS["python"]: lock},
         names,
         (*found, f"starts by {shlex.join(start)}"),
+        tuple(_newer_than_known(needs, lock)),
     )
+
+
+def _newer_than_known(needs: Sequence[Requirement], lock: str) -> Iterator[str]:
+    """Notes about a framework that is locked in a later major version than the package names: its authors may never have seen that."""
+    for need in needs:
+        locked = re.search(rf"^{re.escape(canonicalize_name(need.name))}==([\w.!+-]+)", lock, re.M)
+        known = [Version(one.version) for one in need.specifier if one.operator in {">=", ">"}]
+        if (
+            framework([canonicalize_name(need.name)])
+            and locked
+            and known
+            and max(known).major < Version(locked[1]).major
+        ):
+            bound = f"{need.name}<{max(known).major + 1}"
+            yield f"it asks for {need.name}{need.specifier} and gets {locked[1]}: if it does not start with that, --constraint '{bound}'"
 
 
 def _wheel_programs(wheel: zipfile.ZipFile) -> list[str]:
@@ -166,15 +183,15 @@ def _wheel_programs(wheel: zipfile.ZipFile) -> list[str]:
         return []
 
 
-def _wheel_needs(wheel: zipfile.ZipFile) -> list[str]:
+def _wheel_needs(wheel: zipfile.ZipFile) -> list[Requirement]:
     found = HeaderParser().parsestr(_in_info(wheel, "METADATA")).get_all("Requires-Dist", [])
-    names: list[str] = []
+    needs: list[Requirement] = []
     for text in found:
         try:
-            names.append(canonicalize_name(Requirement(str(text)).name))
+            needs.append(Requirement(str(text)))
         except InvalidRequirement:
             continue
-    return names
+    return needs
 
 
 def _in_info(wheel: zipfile.ZipFile, name: str) -> str:

@@ -30,6 +30,7 @@ __all__ = [
 
 _EVIDENCE_LINES: Final = 12
 _FOLLOWS: Final = 5  # lines of what follows from a finding
+_NAMED: Final = 12  # rules that do not apply, before they are counted
 _LINE: Final = 400  # characters of one line of evidence
 _SHOWN_BY: Final = (
     "calls with arguments that work (--cases FILE), what its API needs (--env NAME=VALUE), "
@@ -220,7 +221,9 @@ class Report:
         if self.waivers:
             lines += ["", "waivers:", *(_waiver_line(one) for one in self.waivers)]
         if self.not_applicable:
-            lines += ["", f"not applicable: {', '.join(self.not_applicable)}"]
+            named = ", ".join(self.not_applicable)
+            count = len(self.not_applicable)
+            lines += ["", f"not applicable: {named if count <= _NAMED else f'{count} rules, which --json names'}"]
         return "\n".join(lines) + "\n"
 
     def _headline(self) -> str:

@@ -14,8 +14,9 @@ from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.launch.command import server_command, server_environ
 from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
+from mcpfactory_pipeline.workspace.adopted import Adopted
 from mcpfactory_pipeline.workspace.waivers import read_waiver_policy, read_waivers
-from mcpfactory_pipeline.workspace.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import CALLS, Workspace, WorkspaceServer
 
 __all__ = ["FULL_TOOL_SET", "validate_source", "with_locations"]
 
@@ -41,17 +42,33 @@ async def validate_source(
         ConfigError: for waivers that cannot be read, and as `server_command` does.
     """
     server = workspace.server(name)
-    target = ValidationTarget(
-        command=tuple(await asyncio.to_thread(server_command, server)),
-        environ=server_environ(server) | FULL_TOOL_SET,
-        cases=server.cases if server.cases.exists() else None,
-        package=server.folder,
+    target = replace(
+        await (_adopted_target(server, server.adopted) if server.adopted else _own_target(server)),
         api_timeout=api_timeout,
         limits={**cost_limits(read_channels(workspace)), **(limits or {})},
     )
     policy = read_waiver_policy(workspace.config.get("waivers", {}))
     report = await validate(target, timeout=timeout, waivers=read_waivers(server.folder), policy=policy)
     return with_locations(report, workspace.root, server.folder)
+
+
+async def _own_target(server: WorkspaceServer) -> ValidationTarget:
+    return ValidationTarget(
+        command=tuple(await asyncio.to_thread(server_command, server)),
+        environ=server_environ(server) | FULL_TOOL_SET,
+        cases=server.cases if server.cases.exists() else None,
+        package=server.folder,
+    )
+
+
+async def _adopted_target(server: WorkspaceServer, adopted: Adopted) -> ValidationTarget:
+    """One that others wrote is judged from outside, as its stage does: by calls that a person gave, and not by how it is packed."""
+    calls = server.folder / CALLS
+    examples = calls if calls.is_file() else None
+    if adopted.url:
+        return ValidationTarget(url=adopted.url, examples=examples)
+    command = tuple(await asyncio.to_thread(server_command, server))
+    return ValidationTarget(command=command, environ=server_environ(server), examples=examples)
 
 
 def with_locations(report: Report, root: Path, folder: Path) -> Report:

@@ -145,9 +145,9 @@ def compare_adoption(
     with tempfile.TemporaryDirectory(prefix="mcpfactory-compare-") as work:
         settings = isolation_settings(workspace.settings)
         wheel = next((source for path, source in found.copied.items() if path.startswith(f"{WHEELS}/")), None)
-        first = _Bench(Path(work, "before"), ORIGINAL, start, environ, settings)
+        first = _InstalledVersion(Path(work, "before"), ORIGINAL, start, environ, settings)
         first.install(adoption, None, None)
-        second = _Bench(Path(work, "after"), MIGRATED, start, environ, settings)
+        second = _InstalledVersion(Path(work, "after"), MIGRATED, start, environ, settings)
         second.install(adoption, adoption.migration, wheel)
         return asyncio.run(
             compare_observed(
@@ -157,7 +157,7 @@ def compare_adoption(
 
 
 @dataclass(frozen=True, slots=True)
-class _Bench:
+class _InstalledVersion:
     """One version: where it is built and installed, what it is called, how it starts, with which variables, and how it is kept apart."""
 
     place: Path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -36,6 +37,7 @@ __all__ = ["build", "generate", "test", "validate"]
 _READY: Final = "ready"  # in the folder of a candidate: where it is laid out for the stages
 _DUMMY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # for a variable that wants a secret; seen anywhere, it leaked
 _SHOWN: Final = 3
+_UNKNOWN_DEPENDENCY: Final = re.compile(r"\b(AttributeError|ImportError|ModuleNotFoundError|TypeError): ")
 _SAID: Final = 300  # characters of what a server said before it ended
 _FACTS: Final = ("tests", "passed", "failed", "skipped", "deselected", "tool_tests", "tools_run")
 
@@ -157,7 +159,7 @@ def validate(inputs: StageInputs) -> StageOutputs:
     if silent := next((one for one in report.findings if one.rule == "startup.starts"), None):
         end = last_lines(str((silent.evidence or {}).get("stderr", "")), limit=_SAID)
         said = f": {end}" if end else ""
-        message = f"it does not start: {silent.message}{said}; hint: correct start or [server] environment; validate.log has all of it"
+        message = f"it does not start: {silent.message}{said}; hint: {_start_hint(ready.record, end)}; validate.log has all of it"
     elif unseen:
         message += f"; not shown: {', '.join(unseen)} (calls that must work go into {CALLS})"
         summary["unseen"] = unseen
@@ -176,6 +178,16 @@ def _local_target(
     return sandbox.level.name, target(
         command=tuple(sandbox.command(ready.command)), cwd=empty, environ=environ, **about
     )
+
+
+def _start_hint(record: Record, said: str) -> str:
+    """Return what to do about a server that does not start: of a package that meets a dependency that it does not know, to name an older one."""
+    if record.kind == "pypi" and _UNKNOWN_DEPENDENCY.search(said):
+        return (
+            f"a dependency may be newer than it knows: mcpfactory adopt pypi:{record.name}=={record.version} --constraint"
+            " 'mcp<2', or whichever the error names"
+        )
+    return "correct start or [server] environment"
 
 
 def _changed(candidate: Artifact, record: Record) -> str:

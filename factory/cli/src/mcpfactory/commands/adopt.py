@@ -37,47 +37,52 @@ _Constraint = Annotated[
     ),
 ]
 
+_Form = Annotated[
+    str,
+    typer.Option(
+        "--as",
+        metavar="FORM",
+        help="runtime: a Python project written with FastMCP or the official SDK becomes one of the runtime, and both are compared.",
+    ),
+]
+_Unproven = Annotated[
+    bool,
+    typer.Option(
+        "--unproven", help="With --as runtime: write also what callers would notice, or nobody could compare."
+    ),
+]
+_Seconds = Annotated[float, typer.Option(help="With --as runtime: seconds for each version.", min=0.1)]
+_Copy = Annotated[
+    bool, typer.Option("--copy", help="Copy what stands outside of the workspace into the server's folder.")
+]
+_Variables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--variable",
+        metavar="NAME",
+        help="A variable that it reads, besides those that its code names; repeatable.",
+    ),
+]
+_Start = Annotated[
+    str,
+    typer.Option("--started-by", help="How it starts, or the arguments of its program, where that is not to be seen."),
+]
+
 
 def adopt(
     what: _What = "",
     command: Annotated[str, typer.Option(help="A command that starts any MCP server on stdio.")] = "",
     name: Annotated[str, typer.Option(help="Its name here; made from that of the package or the host.")] = "",
-    start: Annotated[
-        str,
-        typer.Option(
-            "--started-by", help="How it starts, or the arguments of its program, where that is not to be seen."
-        ),
-    ] = "",
+    start: _Start = "",
     test: Annotated[str, typer.Option(help="The command of its own tests, where that is not to be seen.")] = "",
-    env: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--variable",
-            metavar="NAME",
-            help="A variable that it reads, besides those that its code names; repeatable.",
-        ),
-    ] = None,
+    env: _Variables = None,
     constraint: _Constraint = None,
-    form: Annotated[
-        str,
-        typer.Option(
-            "--as",
-            metavar="FORM",
-            help="runtime: a Python project written with FastMCP or the official SDK becomes one of the runtime, and both are compared.",
-        ),
-    ] = "",
+    form: _Form = "",
     calls: Calls = None,
     all_tools: AllTools = False,
-    unproven: Annotated[
-        bool,
-        typer.Option(
-            "--unproven", help="With --as runtime: write also what callers would notice, or nobody could compare."
-        ),
-    ] = False,
-    timeout: Annotated[float, typer.Option(help="With --as runtime: seconds for each version.", min=0.1)] = 120.0,
-    copy: Annotated[
-        bool, typer.Option("--copy", help="Copy what stands outside of the workspace into the server's folder.")
-    ] = False,
+    unproven: _Unproven = False,
+    timeout: _Seconds = 120.0,
+    copy: _Copy = False,
     yes: Yes = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
