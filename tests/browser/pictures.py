@@ -59,6 +59,7 @@ def main() -> None:
     (FOLDER / "terminal.svg").write_text(terminal(), encoding="utf-8")
     with tempfile.TemporaryDirectory() as place, sync_playwright() as play:
         root = make(Path(place))
+        (FOLDER / "pipeline.svg").write_text(pipeline(root), encoding="utf-8")
         browser = play.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
         with dashboard(root) as url:
             browse(browser, url.rstrip("/"))
@@ -75,6 +76,14 @@ def browse(browser: Any, url: str) -> None:
             look.page.screenshot(path=str(FOLDER / f"{name}.png"))
             if look.complaints:
                 raise SystemExit("\n".join(look.complaints))
+
+
+def pipeline(root: Path) -> str:
+    """The picture of the pipeline of a workspace, as the command line draws it."""
+    done = run(("pipeline", "graph", "--format", "svg"), root, terminal=False)
+    if done.code:
+        raise SystemExit(f"mcpfactory pipeline graph ended with {done.code}")
+    return done.text
 
 
 def terminal() -> str:

@@ -172,10 +172,44 @@ def follow(browser: Any, url: str, root: Path, shots: Path) -> Told:
     )
 
 
+def graph(browser: Any, url: str, root: Path, shots: Path) -> Told:
+    """The picture: a candidate is reached by keys and leads to its decision; a run that begins in a terminal is seen in it, and its end."""
+    faults: list[str] = []
+    with looker(browser, url, **SHAPES["dark-wide"]) as look, looker(browser, url, **SHAPES["light-phone"]) as phone:
+        look.open(f"{url}/graph/")
+        chip = look.page.locator(".across .chip", has_text="bookshop").last
+        for _ in range(40):
+            look.page.keyboard.press("Tab")
+            if chip.evaluate("one => one === document.activeElement"):
+                break
+        look.picture(shots, "graph-focus-dark-wide")
+        look.page.keyboard.press("Enter")
+        look.page.wait_for_url("**/decide/production/")
+        look.open(f"{url}/graph/")
+        phone.open(f"{url}/servers/later/")
+        look.page.evaluate("window.same = true")  # gone when the page is loaded again
+        phone.page.evaluate("window.same = true")
+        with subprocess.Popen(
+            command("pipeline", "run", "later", "--until", "build", "--force"), cwd=root, stdout=subprocess.DEVNULL
+        ) as run:
+            look.page.wait_for_selector(".across .chip.busy", timeout=120_000)
+            phone.page.wait_for_selector(".down .stage.busy", timeout=120_000)
+            look.picture(shots, "graph-running-dark-wide")
+            phone.picture(shots, "graph-running-light-phone")
+            look.judge()
+            run.wait(300)
+        for one, what in ((look, ".across .chip.busy"), (phone, ".down .chip.busy")):
+            one.page.wait_for_selector(what, state="detached", timeout=60_000)
+            if not one.page.evaluate("window.same === true"):
+                faults.append(f"{one.page.url} was loaded again")
+            faults += one.complaints + one.violations
+    return "a candidate by keys; a run came and went in both pictures without a reload", faults
+
+
 def without_javascript(browser: Any, url: str, root: Path, _shots: Path) -> Told:
     """Inbox, board, server and run say the same with JavaScript off, and can be filtered and paged by requests."""
     run = next(path for kind, path in _paths(root) if kind == "server_run")
-    paths = ("/", "/board/", "/servers/bookshop/", run, run.rsplit("/", 2)[0] + "/")
+    paths = ("/", "/board/", "/graph/", "/servers/bookshop/", run, run.rsplit("/", 2)[0] + "/")
     faults: list[str] = []
     lines = 0
     with (
@@ -243,6 +277,7 @@ SCENES: dict[str, Callable[[Any, str, Path, Path], Told]] = {
     "act": act,
     "try": attempt,
     "follow": follow,
+    "graph": graph,
     "no-javascript": without_javascript,
     "export": exported,
 }

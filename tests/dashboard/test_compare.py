@@ -10,8 +10,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.dashboard.app import create_app
-from mcpfactory_pipeline.dashboard.charts import line
-from mcpfactory_pipeline.dashboard.trends import trends_page
 from tests.dashboard.conftest import EVIL, FINDING, Bench
 
 JSON = {"Accept": "application/json"}
@@ -71,51 +69,3 @@ def test_a_candidate_that_is_not_kept_is_not_found(bench: Bench, two: tuple[str,
     client = TestClient(create_app(bench.root), base_url="http://localhost", headers=JSON)
     for path in (f"{two[0]}/none", f"..%2f..%2f/{two[1]}"):
         assert client.get(f"/servers/atlas/compare/{path}/").status_code == 404
-
-
-def finished(day: int, run: str, **facts: Any) -> dict[str, Any]:
-    return {"event": "stage.finished", "at": f"2026-05-{day:02}T12:00:00Z", "run": run, "seconds": 2.0, **facts}
-
-
-def figures(page: Any) -> dict[str, tuple[float | None, ...]]:
-    return {series.name: series.values for series in page.series}
-
-
-def test_trends_of_a_server_have_a_point_for_each_run_with_what_was_known_then() -> None:
-    events = [
-        finished(1, "A", built={"facts": {"tools": 3, "tokens": 300}}),
-        finished(1, "A", summary={"score": 80}),
-        finished(2, "B", built={"facts": {"tools": 4, "tokens": 410}}),
-        {"event": "promoted", "at": "2026-05-03T12:00:00Z"},
-    ]
-    page = trends_page("zoo", {"atlas": events}, server="atlas")
-    assert figures(page) == {
-        "score": (80.0, 80.0), "duration": (4.0, 2.0), "tools": (3.0, 4.0), "tokens": (300.0, 410.0),
-    }  # fmt: skip
-
-
-def test_trends_of_a_workspace_take_all_servers_together_day_by_day() -> None:
-    histories = {
-        "a": [finished(1, "A", summary={"score": 80}, built={"facts": {"tools": 3}})],
-        "b": [finished(3, "B", summary={"score": 100}, built={"facts": {"tools": 5}})],
-    }
-    page = trends_page("zoo", histories)
-    assert page.at == ("2026-05-01", "2026-05-03")
-    assert figures(page) == {"score": (80.0, 90.0), "duration": (2.0, 2.0), "tools": (3.0, 8.0), "tokens": (None, None)}
-
-
-def test_a_line_goes_from_the_lowest_to_the_highest_and_leaves_a_gap_where_nothing_is_known() -> None:
-    drawn = line((10.0, None, 20.0))
-    assert drawn.path == "M0.0 120.0 M560.0 0.0"
-    assert [tick.text for tick in drawn.ticks] == ["10", "20"]
-    assert line((None, None)).dots == ()
-    assert line((5.0,)).path == "M0.0 120.0"
-
-
-def test_trends_are_drawn_and_told_as_a_table(library: Bench) -> None:
-    client = TestClient(create_app(library.root), base_url="http://localhost")
-    for path in ("/trends/", "/servers/atlas/trends/"):
-        page = client.get(path).text
-        assert '<svg class="chart"' in page
-        assert '<th scope="col" class="number">score</th>' in page
-    assert client.get("/servers/none/trends/").status_code == 404

@@ -13,7 +13,7 @@ from tests.house.pages import read_pages
 def test_every_picture_is_small_and_on_a_page(root):
     used = {(page.file.parent / target).resolve() for page in read_pages(root) for target, _ in page.links()}
     made = sorted(file.name for file in FOLDER.iterdir())
-    assert made == sorted(["terminal.svg", *(f"{name}.png" for name, *_ in PAGES), *DRAWN])
+    assert made == sorted(["pipeline.svg", "terminal.svg", *(f"{name}.png" for name, *_ in PAGES), *DRAWN])
     assert [name for name in made if (FOLDER / name).resolve() not in used] == []
     assert [name for name in made if (FOLDER / name).stat().st_size > 150_000] == []
 
@@ -33,6 +33,12 @@ def test_a_picture_of_a_terminal_needs_nothing_of_another_host():
     ):
         assert "mcpfactory" in picture
         assert elsewhere(picture) == set()
+
+
+def test_a_picture_of_the_pipeline_needs_nothing_of_another_host():
+    picture = (FOLDER / "pipeline.svg").read_text("utf-8")
+    assert "to approve" in picture
+    assert elsewhere(picture) == set()
 
 
 def test_what_a_picture_would_load_is_seen():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.views.graph import FORMATS, graph_of, layout
+from mcpfactory_pipeline.views.graph import FORMATS, graph_of
 from tests.pipeline.cheap import STAGES
 from tests.pipeline.space import configured
 
@@ -84,11 +84,17 @@ def test_mermaid_has_a_shape_for_each_kind_and_an_arrow_for_each_need(stages):
     assert text.count("-->") == 7
 
 
-def test_the_picture_is_well_formed_and_no_two_boxes_overlap(stages):
-    nodes = graph_of(stages, ROW)
-    root = ET.fromstring(FORMATS["svg"](nodes))
-    assert len(list(root.iter("{http://www.w3.org/2000/svg}rect"))) == len(nodes)
-    assert "<b>&" in "".join(root.itertext())
-    boxes = layout(nodes).boxes
-    assert len({(box.x, box.y) for box in boxes}) == len(boxes)
-    assert max(box.x + box.width for box in boxes) <= int(root.get("width"))
+def test_gates_and_soak_of_a_channel_stand_before_its_approvals_and_it():
+    policies = (
+        ChannelPolicy("staging", gates={"min_score": 80}),
+        ChannelPolicy("production", "staging", gates={"contract": 1}, soak=3600, approvals=1),
+    )
+    staged = [replace(stage, channel=policies[0]) if stage.channel else stage for stage in STAGES]
+    nodes = {node.name: node for node in graph_of(staged, None, policies)}
+    assert nodes["gates of staging"].needs == ("test",)
+    assert nodes["gates of staging"].note == "min score 80"
+    assert nodes["staging"].needs == ("gates of staging",)
+    assert nodes["gates of production"].note == "contract; 1 h in staging"
+    assert nodes["approval for production"].needs == ("gates of production",)
+    assert nodes["production"].needs == ("approval for production",)
+    assert [nodes[name].level for name in ("test", "gates of staging", "staging")] == [1, 2, 3]

@@ -41,6 +41,7 @@ from mcpfactory_pipeline.dashboard.values import to_json
 __all__ = ["create_app"]
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+_FOLLOWED: Final = frozenset({"inbox", "board", "graph", "server"})  # pages that follow every server
 _HEADERS: Final = {
     "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -108,7 +109,8 @@ def _endpoint(
     page: Page, reader: WorkspaceReader, acting: ActionRoutes | None
 ) -> Callable[[Request], Awaitable[Response]]:
     def answer(request: Request, visitor: Visitor | None) -> Response:
-        seen = reader.seen  # before the view is made: it is not older than this
+        # Before the view is made: it is not older than this. The page of one server asks nothing about many.
+        seen = reader.digest() if page.name == "server" else reader.seen
         view = page.view(reader, request.path_params, request.query_params)
         headers = {"Vary": "Accept"}
         if wants_json(request):
@@ -126,7 +128,7 @@ def _endpoint(
 
 def _live(page: Page, view: object, request: Request, links: Links, seen: str) -> str:
     """Return the path of the events that tell what changes in a page, from what it shows on; "" where nothing does."""
-    if page.name in {"inbox", "board"}:
+    if page.name in _FOLLOWED:
         return links.to("/live/", {"from": f"{Snapshot(seen).digest};"})
     if isinstance(view, RunPage) and view.going:
         return links.to(f"/live{request.url.path}", {"page": request.query_params.get("page", "")})

@@ -33,7 +33,7 @@ class ServerFacts:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFacts:
-    """The workspace's name, its servers, its channels with their policies, and when that was so; None where no clock counts.
+    """The workspace's name, its servers, its channels with their policies, its stages, and when that was so; None where no clock counts.
 
     `gone` is what waits where servers are no more.
     """
@@ -43,6 +43,7 @@ class WorkspaceFacts:
     channels: tuple[ChannelPolicy, ...] = ()
     now: datetime | None = None
     gone: tuple[InboxItem, ...] = ()
+    stages: tuple[Stage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

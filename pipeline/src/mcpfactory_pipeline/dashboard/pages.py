@@ -11,9 +11,11 @@ from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, BoardPage, board
 from mcpfactory_pipeline.dashboard.compare import ComparePage, StoredCandidate, compare_page, pairs
 from mcpfactory_pipeline.dashboard.decision import DecisionPage, decidable, decided_about, decision_page
 from mcpfactory_pipeline.dashboard.evaluation import EvaluatedPage, evaluated_page
-from mcpfactory_pipeline.dashboard.facts import LogFacts, ServerDetail
+from mcpfactory_pipeline.dashboard.facts import LogFacts, ServerDetail, WorkspaceFacts
+from mcpfactory_pipeline.dashboard.graph import GraphPage, graph_page
 from mcpfactory_pipeline.dashboard.inbox import InboxPage, inbox
 from mcpfactory_pipeline.dashboard.log import LogPage, log_page, opened_log
+from mcpfactory_pipeline.dashboard.place import PlacePage, place_keys, place_page
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.rules import RulesPage, rules_page
 from mcpfactory_pipeline.dashboard.runs import RunPage, RunsPage, run_page, runs_of, runs_page
@@ -22,6 +24,7 @@ from mcpfactory_pipeline.dashboard.statuses import STATUSES
 from mcpfactory_pipeline.dashboard.styleguide import StyleguidePage, styleguide_page
 from mcpfactory_pipeline.dashboard.tools import ToolsPage, tools_page
 from mcpfactory_pipeline.dashboard.trends import TrendsPage, trends_page
+from mcpfactory_pipeline.views.drawing import SIGNS
 from mcpfactory_pipeline.views.inbox import KINDS
 
 __all__ = ["PAGES", "Page", "PageParameter", "decide_about", "path_of"]
@@ -71,6 +74,10 @@ def _servers(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
     yield from ({"name": server.name} for server in reader.workspace().servers)
 
 
+def _places(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
+    yield from ({"place": key} for key in place_keys(reader.workspace()))
+
+
 def _compared(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
     for values in _servers(reader):
         for old, new in pairs(reader.server(values["name"]).state):
@@ -108,6 +115,17 @@ def _parts(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
             yield {"run": run, "name": name}
 
 
+def _trends(reader: WorkspaceReader, facts: WorkspaceFacts) -> TrendsPage:
+    channel = facts.channels[-1].name
+    return reader.from_histories(f"trends to {channel}", partial(trends_page, facts.name, channel=channel))
+
+
+def _trends_of(reader: WorkspaceReader, detail: ServerDetail) -> TrendsPage:
+    name = detail.facts.name
+    channel = detail.channels[-1].name
+    return trends_page(detail.facts.workspace, reader.histories(name), server=name, channel=channel)
+
+
 def _named(query: _Values, *names: str) -> dict[str, str]:
     return {name: query.get(name, "") for name in names}
 
@@ -138,6 +156,20 @@ PAGES: Final[tuple[Page, ...]] = (
             PageParameter("group", "Groups servers by this", values=tuple(GROUPS)),
             _PAGE,
         ),
+    ),
+    Page(
+        "graph", "/graph/", "Pipeline", "Stages, gates and channels as a picture, with the candidates where they are", GraphPage,
+        lambda reader, _path, query: graph_page(reader.workspace(), query=query.get("q", "")),
+        (_QUERY,),
+    ),
+    Page(
+        "place", "/graph/{place}/", "Place", "The servers at one place of the picture: a stage, the gates before a channel, a channel", PlacePage,
+        lambda reader, path, query: place_page(reader.workspace(), path["place"], **_named(query, "status", "page")),
+        (
+            PageParameter("place", "The place, by its name with - for spaces", within="path"),
+            PageParameter("status", "Only servers that stand there in this way", values=tuple(SIGNS)), _PAGE,
+        ),
+        _places,
     ),
     Page(
         "server", "/servers/{name}/", "Server", "Everything about one server", ServerPage,
@@ -184,10 +216,8 @@ PAGES: Final[tuple[Page, ...]] = (
     ),
     Page(
         "server_trends", "/servers/{name}/trends/", "Trends of a server",
-        "Score, duration, tools and tokens of one server, run by run", TrendsPage,
-        lambda reader, path, _query: trends_page(
-            reader.workspace_name(), reader.histories(reader.server(path["name"]).facts.name), server=path["name"]
-        ),
+        "Score, duration, flakiness, tools, tokens, lead time and failures of one server, run by run", TrendsPage,
+        lambda reader, path, _query: _trends_of(reader, reader.server(path["name"])),
         (_NAME,), _servers,
     ),
     Page(
@@ -208,8 +238,9 @@ PAGES: Final[tuple[Page, ...]] = (
         (_RUN, _NAME), _parts,
     ),
     Page(
-        "trends", "/trends/", "Trends", "Score, duration, tools and tokens of all servers together, day by day", TrendsPage,
-        lambda reader, _path, _query: reader.from_histories("trends", partial(trends_page, reader.workspace_name())),
+        "trends", "/trends/", "Trends",
+        "Score, duration, flakiness, tools, tokens, lead time and failures of all servers together, day by day", TrendsPage,
+        lambda reader, _path, _query: _trends(reader, reader.workspace()),
     ),
     Page(
         "rules", "/rules/", "Rules", "What each rule of the validation demands, and where that comes from", RulesPage,

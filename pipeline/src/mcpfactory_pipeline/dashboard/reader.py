@@ -50,7 +50,7 @@ _IGNORED: Final = frozenset(
 )
 _SOAK_STEP: Final = 60  # seconds after which soak time is looked at again
 # Fields of events that the pages about many servers do not show.
-_LARGE_FIELDS: Final = frozenset({"inputs", "fingerprint", "artifacts", "made_from"})
+_LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,12 @@ class WorkspaceReader:
             servers = tuple(self._server(workspace, inbox, name) for name in names)
             self._entries = {name: self._entries[name] for name in names if name in self._entries}
         facts = WorkspaceFacts(
-            workspace.name, servers, inbox.channels, inbox.now if self._live else None, tuple(gone_items(workspace))
+            workspace.name,
+            servers,
+            inbox.channels,
+            inbox.now if self._live else None,
+            tuple(gone_items(workspace)),
+            inbox.stages,
         )
         self._last, self.seen = (time.monotonic(), facts), seen
         return facts

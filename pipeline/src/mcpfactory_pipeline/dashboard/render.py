@@ -11,18 +11,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Final
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 import jinja2
 
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
 from mcpfactory_pipeline.dashboard.batch import mark_of
 from mcpfactory_pipeline.dashboard.board import GROUPS
-from mcpfactory_pipeline.dashboard.charts import gantt, line
+from mcpfactory_pipeline.dashboard.charts import figure, gantt, lanes, line, time_axis
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.runs import RunPage
 from mcpfactory_pipeline.dashboard.statuses import STATUSES
 from mcpfactory_pipeline.dashboard.values import shorten
+from mcpfactory_pipeline.views.drawing import PICTURE_STYLE, SIGNS, draw
+from mcpfactory_pipeline.views.places import candidate_anchor
 
 __all__ = [
     "ASSETS",
@@ -61,8 +63,14 @@ _templates.globals |= {
     "ACTIONS": ACTIONS,
     "next_action": next_action,
     "mark_of": mark_of,
+    "figure": figure,
     "gantt": gantt,
+    "lanes": lanes,
     "line": line,
+    "time_axis": time_axis,
+    "draw": draw,
+    "candidate_anchor": candidate_anchor,
+    "SIGNS": SIGNS,
     "pretty": _pretty,
     "policy": POLICY,
     "STATUSES": STATUSES,
@@ -100,6 +108,14 @@ class Links:
             return f"{target}{page_folder(page)}index.html"
         wanted = {key: value for key, value in (query or {}).items() if value} | ({"page": page} if page > 1 else {})
         return (target or "./") + (f"?{urlencode(wanted)}" if wanted else "")
+
+    def to_part(self, target: str) -> str:
+        """Return the link to a path with a query or a part (`/board/?q=x`, `/servers/x/#now`)."""
+        path, _, part = target.partition("#")
+        path, _, query = path.partition("?")
+        if part and path == self.path:
+            return f"#{part}"
+        return self.to(path, dict(parse_qsl(query))) + (f"#{part}" if part else "")
 
     def asset(self, name: str) -> str:
         """Return the link to one of `ASSETS`."""
@@ -154,4 +170,5 @@ def render_problem(title: str, message: str, hint: str, path: str) -> str:
 
 def asset(name: str) -> bytes:
     """Return the bytes of one of `ASSETS`."""
-    return (_PACKAGE / "assets" / name).read_bytes()
+    content = (_PACKAGE / "assets" / name).read_bytes()
+    return content + PICTURE_STYLE.encode() if name == "style.css" else content

@@ -20,7 +20,7 @@ from mcpfactory_pipeline.dashboard.values import shorten
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.state.state import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
-from mcpfactory_pipeline.views.graph import GraphLayout, graph_of, layout
+from mcpfactory_pipeline.views.places import GraphPlace, server_places
 from mcpfactory_pipeline.workspace.coverage import operation_name
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
     "server_page",
 ]
 
-_HISTORY: Final = 50  # events shown; the file has all
+_HISTORY: Final = 45  # events shown; the file has all
 _TOOLS: Final = 40  # tools shown; their own page has all
 _LEFT_OUT: Final = 40  # operations shown
 _TEXT: Final = 240  # characters of one text among many
@@ -63,7 +63,10 @@ class StageView:
 
 @dataclass(frozen=True, slots=True)
 class ChannelView:
-    """Where one channel stands: what it offers since when, what it asks for, who holds it, what waits, and which version is next, "" for none."""
+    """Where one channel stands: what it offers since when, what it asks for, who holds it, what waits, and which candidate is next, "" for none.
+
+    `earlier` says that it offered another one before, to which it can be rolled back.
+    """
 
     name: str
     version: str
@@ -74,6 +77,8 @@ class ChannelView:
     waits: str
     command: str
     next: str
+    next_candidate: str
+    earlier: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +167,7 @@ class ServerPage:
     retired: str
     waiting: tuple[Fact, ...]
     stages: tuple[StageView, ...]
-    graph: GraphLayout | None
+    graph: tuple[GraphPlace, ...]
     channels: tuple[ChannelView, ...]
     published: tuple[PublishedView, ...]
     verdict: ValidationSummary
@@ -198,7 +203,7 @@ def server_page(detail: ServerDetail) -> ServerPage:
         retired=decided_by(row["retired"]) if row.get("retired") else "",
         waiting=tuple(Fact(item.message, item.command) for item in facts.items),
         stages=tuple(_stage(cell, row["stages"][cell.stage], detail.history) for cell in cells),
-        graph=layout(graph_of(detail.stages, row, detail.channels)) if detail.stages else None,
+        graph=server_places(row, facts.items, detail.stages, detail.channels),
         channels=tuple(_channels(detail)),
         published=tuple(_published(detail)),
         verdict=_verdict(detail.validation),
@@ -285,6 +290,8 @@ def _channels(detail: ServerDetail) -> Iterator[ChannelView]:
             waits=shorten(due[0].message, _TEXT) if due else "",
             command=due[0].command if due else "",
             next=_next(detail, name) if name in known else "",
+            next_candidate=decided_about(detail, name) if name in known and name in decidable(detail) else "",
+            earlier=bool(detail.state.get("channels", {}).get(name, {}).get("before")),
         )
 
 

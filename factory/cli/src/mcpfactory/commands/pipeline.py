@@ -205,18 +205,30 @@ def graph(
         ),
     ] = "",
     form: Annotated[
-        str, typer.Option("--format", "-f", help="How the graph is written: text, svg, json or mermaid.")
+        str,
+        typer.Option(
+            "--format",
+            "-f",
+            help="How the graph is written: text, svg (a picture, with the candidates in it), json or mermaid.",
+        ),
     ] = "text",
 ) -> None:
-    """Draw the stages of this workspace: what needs what, where people decide, and where one server stands."""
+    """Draw the stages of this workspace: what needs what, where people decide, and where one server stands.
+
+    As svg also where the candidates are: those of one server, or of all of them, which are counted where they are many.
+    """
     from mcpfactory_pipeline.plan.policy import read_channels
     from mcpfactory_pipeline.stages import workspace_stages
     from mcpfactory_pipeline.views.graph import FORMATS, graph_of
+    from mcpfactory_pipeline.views.picture import read_picture
     from mcpfactory_pipeline.views.status import status as read_status
 
-    if form not in FORMATS:
-        output.fail(f"there is no format {form!r}", f"formats: {', '.join(FORMATS)}", Exit.USAGE)
+    if form not in (*FORMATS, "svg"):
+        output.fail(f"there is no format {form!r}", f"formats: {', '.join((*FORMATS, 'svg'))}", Exit.USAGE)
     workspace = workspace_in()
+    if form == "svg":
+        output.document(read_picture(workspace, name))
+        return
     row = read_status(workspace, [name])[0] if name else None
     output.document(FORMATS[form](graph_of(workspace_stages(workspace), row, read_channels(workspace))))
 

@@ -28,7 +28,23 @@ document.addEventListener("DOMContentLoaded", () => {
 function refresh() {
   const form = document.querySelector("form.filter");
   if (form) form.dispatchEvent(new Event("refresh"));
+  else if (document.querySelector("[data-live=now]")) reread();
   else location.reload(); // a page without a list: nothing waits, or there is no server yet
+}
+
+// The parts of a page without a list, as they are now; one at a time, and once more where something changed meanwhile.
+let reading = false;
+let again = false;
+async function reread() {
+  again = reading;
+  if (reading) return;
+  reading = true;
+  try {
+    const answer = await fetch(location.pathname + location.search, { headers: { Accept: "text/html" } });
+    if (!answer.ok) { location.reload(); return; }
+    renew(new DOMParser().parseFromString(await answer.text(), "text/html"));
+  } catch { /* the stream of events says that the dashboard does not answer */ } finally { reading = false; }
+  if (again) reread();
 }
 
 function tail(step) {

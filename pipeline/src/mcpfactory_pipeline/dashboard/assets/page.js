@@ -87,7 +87,7 @@ function replaceContent(old, fresh) {
   const label = at.getAttribute("aria-label");
   const same = [...old.querySelectorAll("a, summary, button, input, [tabindex]")].find(
     (one) => one.localName === at.localName && one.getAttribute("href") === href && one.getAttribute("aria-label") === label
-      && one.value === at.value,
+      && one.value === at.value && one.getClientRects().length,
   );
   same?.focus({ preventScroll: true });
 }

@@ -1,0 +1,329 @@
+"""The graph as a picture: places in, one SVG out, for pages, for files and for the docs. Pure.
+
+In a page the colours are the variables of its style sheet, and chips are links; a picture that stands alone brings both themes
+with it. A status is sign, word and colour together, and what a place is is said by sign and edge.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+from mcpfactory_pipeline.base.text import pluralize, truncate
+from mcpfactory_pipeline.views.places import GraphPlace, PlaceChip
+
+__all__ = ["DARK", "LIGHT", "PICTURE_STYLE", "SIGNS", "draw", "to_svg"]
+
+_Link = Callable[[str], str]
+
+# What is said of each status: word, tone, and the sign of `_SHAPES`. The dashboard says the same of those that it has.
+SIGNS: Final[Mapping[str, tuple[str, str, str]]] = {
+    "running": ("running", "busy", "play"),
+    "failed": ("failed", "bad", "cross"),
+    "errored": ("errored", "bad", "alert"),
+    "interrupted": ("interrupted", "warn", "pause"),
+    "inconclusive": ("inconclusive", "warn", "question"),
+    "gate": ("gate closed", "warn", "lock"),
+    "held": ("held", "warn", "lock"),
+    "approval": ("to approve", "warn", "hand"),
+    "waiting": ("waiting", "warn", "hand"),
+    "blocked": ("blocked", "none", "dash"),
+    "ready": ("ready", "good", "play"),
+    "stale": ("stale", "warn", "redo"),
+    "run": ("will run", "warn", "redo"),
+    "never": ("not run", "none", "dash"),
+    "passed": ("passed", "good", "check"),
+    "offered": ("offered", "good", "check"),
+}
+_KINDS: Final[Mapping[str, str]] = {"approval": "hand", "gates": "lock"}
+_SHAPES: Final[Mapping[str, str]] = {
+    "check": "M3 8.5l3.2 3.2L13 4.8",
+    "cross": "M4 4l8 8M12 4l-8 8",
+    "alert": "M8 2.5L14.3 13H1.7zM8 6.5v3M8 11.2v.3",
+    "pause": "M5.5 3.5v9M10.5 3.5v9",
+    "question": "M5.5 6a2.5 2.5 0 1 1 3.6 2.2C8.3 8.6 8 9 8 9.8M8 12.2v.3",
+    "play": "M5 3.5v9L12.5 8z",
+    "redo": "M13 8a5 5 0 1 1-1.6-3.7M13 2.5v3h-3",
+    "dash": "M4 8h8",
+    "lock": "M4 7.5h8v6H4zM5.5 7.5V5a2.5 2.5 0 0 1 5 0v2.5",
+    "hand": "M8 2.5a2.5 2.5 0 1 1 0 5 2.5 2.5 0 1 1 0-5M3 13.5c0-3 2-4.5 5-4.5s5 1.5 5 4.5",
+}
+
+# The colours of assets/style.css, for pictures that stand alone.
+LIGHT: Final[Mapping[str, str]] = {
+    "ground": "#f6f7f9", "card": "#ffffff", "ink": "#171a1f", "quiet": "#565d6b", "line": "#dfe3e9", "link": "#1f56b8",
+    "good": "#14643a", "bad": "#a3151f", "bad-ground": "#fde7e8", "warn": "#7a4a00", "busy": "#1f56b8", "busy-ground": "#e4edfb",
+    "none": "#565d6b",
+}  # fmt: skip
+DARK: Final[Mapping[str, str]] = {
+    "ground": "#101216", "card": "#181b21", "ink": "#e8eaee", "quiet": "#a2a9b6", "line": "#2d323c", "link": "#8ab4ff",
+    "good": "#7fdba6", "bad": "#ff9a9f", "bad-ground": "#401a1d", "warn": "#f3c26b", "busy": "#9dc0ff", "busy-ground": "#182a4a",
+    "none": "#a2a9b6",
+}  # fmt: skip
+
+
+def _style(colour: Callable[[str], str]) -> str:
+    """Return the rules of the picture with colours by name."""
+    ink, quiet, line, card = (colour(name) for name in ("ink", "quiet", "line", "card"))
+    rules = [
+        f".flow text{{fill:{ink};font-size:12px}}",
+        f".flow .name{{font-size:13px;font-weight:600}}.flow .said{{fill:{quiet}}}",
+        f".flow .ground{{fill:{colour('ground')}}}",
+        f".flow .way{{fill:none;stroke:{quiet};stroke-width:1.25}}",
+        f".flow .card{{fill:{card};stroke:{line};stroke-width:1.25}}.flow .channel>.card{{stroke:{quiet};stroke-width:2}}",
+        f".flow .chip rect{{fill:{colour('ground')};stroke:{line}}}",
+        f".flow .sign{{fill:none;stroke:{quiet};stroke-width:1.6;stroke-linecap:round;stroke-linejoin:round}}",
+        f".flow .busy>.card,.flow .chip.busy rect{{stroke:{colour('busy')};stroke-width:2.5}}.flow .chip.busy rect{{fill:{colour('busy-ground')}}}",
+        f".flow .bad>.card,.flow .chip.bad rect{{stroke:{colour('bad')}}}.flow .chip.bad rect{{fill:{colour('bad-ground')}}}",
+        f".flow .chip.warn rect{{stroke:{colour('warn')}}}",
+        f".flow .chip.warn .said{{fill:{colour('warn')}}}.flow .chip.bad .said{{fill:{colour('bad')}}}.flow .chip.busy .said{{fill:{colour('busy')}}}",
+    ]
+    rules += [
+        f".flow .{tone}>.said{{fill:{colour(tone)}}}.flow .{tone}>.sign,.flow .chip.{tone} .sign{{stroke:{colour(tone)}}}"
+        for tone in ("bad", "warn", "busy")
+    ]
+    return "\n".join(rules)
+
+
+PICTURE_STYLE: Final = (
+    "\n/* The picture of the graph: mcpfactory_pipeline.views.drawing */\n"
+    + _style(lambda name: f"var(--{name})")
+    + "\n.flow a:hover rect{stroke:var(--link)}.flow a:hover .name{text-decoration:underline}"
+    + ".flow a:focus-visible{outline:2px solid var(--link);outline-offset:1px}\n"
+)
+
+_EDGE: Final = 16  # around everything; ways that turn have room there
+_WIDTH: Final = 160  # of a card, across
+_COLUMN: Final = 192
+_COLUMNS: Final = 7  # in a line: as many as a page has room for
+_NARROW: Final = 320  # of everything, down: a phone has 390 pixels, of which margins take some
+_LANE: Final = 11
+_GUTTER: Final = 4
+_GAP: Final = 20  # between cards that stand above each other
+_HEAD: Final = 46
+_CHIP: Final = 26
+_CHIP_GAP: Final = 4
+_PAD: Final = 8
+_TITLE: Final = 200  # characters of what is said when pointed at
+_LETTERS: Final = {"name": 7.8}  # pixels of a letter, rather too many
+_LETTER: Final = 6.2
+
+
+@dataclass(frozen=True, slots=True)
+class _Card:
+    """Where one place is drawn."""
+
+    place: GraphPlace
+    x: int
+    y: int
+    width: int
+
+    @property
+    def height(self) -> int:
+        return _height(self.place)
+
+    @property
+    def middle(self) -> int:
+        """Where ways begin and end: at the height of the name."""
+        return self.y + _HEAD // 2
+
+
+def draw(
+    places: Sequence[GraphPlace], *, title: str, link: _Link | None = None, down: bool = False, extra: str = ""
+) -> str:
+    """Return the picture as one SVG element, from left to right, or from top to bottom with `down`.
+
+    `link` turns a path of the dashboard into a link; without it nothing leads anywhere, and the whole is one image. `extra` are
+    attributes and children that stand at the beginning.
+    """
+    cards, ways, width, height = _down(places) if down else _across(places)
+    opening = f'<svg class="flow" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    body = "".join(f'<path class="way" d="{way}"/>' for way in ways)
+    shapes = "".join(_drawn(card, link) for card in cards)
+    name = escape(title)
+    if link is None:
+        said = escape("\n".join(_sentence(place) for place in places))
+        return f'{opening} role="img"{extra}><title>{name}</title><desc>{said}</desc>{body}{shapes}</svg>'
+    return (
+        f'{opening} role="group" aria-label="{name}"{extra}><g aria-hidden="true">{body}</g>'
+        f'<g role="list" aria-label="{name}">{shapes}</g></svg>'
+    )
+
+
+def to_svg(places: Sequence[GraphPlace], title: str) -> str:
+    """Return the picture as a file that stands for itself, in the light or the dark theme of whoever looks at it."""
+    style = f"{_style(LIGHT.__getitem__)}\n@media (prefers-color-scheme:dark){{\n{_style(DARK.__getitem__)}\n}}"
+    fonts = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif"
+    svg = draw(places, title=title, extra=f' xmlns="http://www.w3.org/2000/svg" font-family="{fonts}"')
+    ground = '<rect class="ground" width="100%" height="100%" rx="8"/>'
+    return svg.replace("</desc>", f"</desc><style>\n{style}\n</style>{ground}", 1) + "\n"
+
+
+def _height(place: GraphPlace) -> int:
+    chips = len(place.chips)
+    return _HEAD + (chips * (_CHIP + _CHIP_GAP) - _CHIP_GAP + _PAD if chips else 0)
+
+
+def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, int]:
+    """Return cards, ways, width and height: a column for each level, in as many lines as are needed; rows are as high as their highest card."""
+    levels = 1 + max((place.node.level for place in places), default=0)
+    columns = -(-levels // -(-levels // _COLUMNS))
+    used: Counter[int] = Counter()
+    rows: dict[str, tuple[int, int]] = {}  # by place: its line, and its row in that
+    heights: dict[tuple[int, int], int] = {}
+    for place in places:
+        level = place.node.level
+        row = rows[place.node.name] = (level // columns, used[level])
+        heights[row] = max(heights.get(row, 0), _height(place))
+        used[level] += 1
+    tops, y = {}, _EDGE
+    for row in sorted(heights):
+        tops[row] = y
+        y += heights[row] + _GAP
+    bottoms = {line: tops[line, row] + heights[line, row] + _GAP // 2 for line, row in sorted(heights)}
+    cards = {
+        place.node.name: _Card(place, _EDGE + place.node.level % columns * _COLUMN, tops[rows[place.node.name]], _WIDTH)
+        for place in places
+    }
+    ways = []
+    for place in places:
+        end = place.node
+        for need in end.needs:
+            start = cards[need].place.node
+            row = rows[need]
+            below = tops[row] + heights[row] + _GAP // 2 if row[0] == rows[end.name][0] else bottoms[row[0]]
+            near = end.level == start.level + 1 and row[0] == rows[end.name][0]
+            ways.append(_way(cards[need], cards[end.name], None if near else below))
+    return list(cards.values()), ways, 2 * _EDGE + (columns - 1) * _COLUMN + _WIDTH, y - _GAP // 2
+
+
+def _way(start: _Card, end: _Card, below: int | None) -> str:
+    """Return a way to the next column; one that leads further turns below its row, at the height of `below`."""
+    turn = end.x - (_COLUMN - _WIDTH) // 2
+    over = "" if below is None else f"H{start.x + start.width + 8}V{below}"
+    return f"M{start.x + start.width} {start.middle}{over}H{max(turn, 2)}V{end.middle}H{end.x}m-5 -4l5 4l-5 4"
+
+
+def _down(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, int]:
+    """Return the same with all cards below each other; what is not needed by the next one is led past it on the left."""
+    order = {place.node.name: number for number, place in enumerate(places)}
+    last: dict[str, int] = {}
+    for place in places:
+        for need in place.node.needs:
+            if order[place.node.name] > order[need] + 1:
+                last[need] = order[place.node.name]
+    lanes = _lanes({order[name]: end for name, end in last.items()})
+    left, y = _GUTTER + (max(lanes.values(), default=-1) + 1) * _LANE, _GUTTER
+    cards = []
+    for place in places:
+        cards.append(_Card(place, left, y, _NARROW - left - _GUTTER))
+        y += _height(place) + _GAP
+    ways = []
+    for place in places:
+        end = cards[order[place.node.name]]
+        for need in place.node.needs:
+            start = cards[order[need]]
+            if order[place.node.name] == order[need] + 1:
+                ways.append(f"M{start.x + 24} {start.y + start.height}V{end.y}m-4 -5l4 5l4 -5")
+            else:
+                lane = left - (lanes[order[need]] + 1) * _LANE
+                ways.append(f"M{start.x} {start.middle}H{lane}V{end.middle}H{end.x}m-5 -4l5 4l-5 4")
+    return cards, ways, _NARROW, y - _GAP + _GUTTER
+
+
+def _lanes(spans: Mapping[int, int]) -> dict[int, int]:
+    """Return a lane for each span, by its beginning: the nearest that no other is in."""
+    ends: list[int] = []
+    lanes = {}
+    for start, end in sorted(spans.items()):
+        lane = next((number for number, until in enumerate(ends) if until < start), len(ends))
+        ends[lane : lane + 1] = [end]
+        lanes[start] = lane
+    return lanes
+
+
+def _tone(place: GraphPlace) -> str:
+    """Return the tone of a place: what runs there now, or what it found itself."""
+    if any(chip.status == "running" for chip in place.chips):
+        return "busy"
+    return SIGNS[place.node.status][1] if place.node.status in SIGNS else "none"
+
+
+def _said(place: GraphPlace) -> str:
+    """Return the line below the name."""
+    node = place.node
+    word = SIGNS[node.status][0] if node.status in SIGNS else node.status
+    if place.path:
+        word = pluralize(place.number, "server") if place.number else "no server"
+    return " · ".join(filter(None, (word, node.note if node.kind in {"gates", "approval"} and not node.status else "")))
+
+
+def _drawn(card: _Card, link: _Link | None) -> str:
+    place, node = card.place, card.place.node
+    radius = 14 if node.kind == "approval" else 6
+    kind = _KINDS.get(node.kind, "")
+    sign = SIGNS[node.status][2] if node.status in SIGNS else ""
+    room = card.width - 20 - (19 if kind else 0)
+    fits = len(node.name) * _LETTERS["name"] <= room  # else the channel that follows says the rest
+    short = node.name if fits or node.kind != "approval" else node.name.partition(" for ")[0]
+    name = _text(card.x + 10 + (19 if kind else 0), card.y + 19, "name", short, room)
+    if place.path and link:
+        name = f'<a href="{escape(link(place.path))}"><title>{escape(f"{node.name}: {_said(place)}")}</title>{name}</a>'
+    parts = [
+        f'<g class="{node.kind} {_tone(place)}"{" role=" + chr(34) + "listitem" + chr(34) if link else ""}>',
+        f"<title>{escape(truncate(_sentence(place), _TITLE))}</title>" if not place.path else "",
+        f'<rect class="card" x="{card.x}" y="{card.y}" width="{card.width}" height="{card.height}" rx="{radius}"/>',
+        _sign(kind, card.x + 9, card.y + 7),
+        name,
+        _sign(sign, card.x + 9, card.y + 25),
+        _text(
+            card.x + 10 + (17 if sign else 0), card.y + 36, "said", _said(place), card.width - 20 - (17 if sign else 0)
+        ),
+    ]
+    y = card.y + _HEAD
+    for chip in place.chips:
+        parts.append(_chip(chip, card.x + _PAD, y, card.width - 2 * _PAD, link))
+        y += _CHIP + _CHIP_GAP
+    return "".join([*parts, "</g>"])
+
+
+def _chip(chip: PlaceChip, x: int, y: int, width: int, link: _Link | None) -> str:
+    word, tone, sign = SIGNS[chip.status]
+    room = width - 30 - int(len(word) * _LETTER)
+    short = room >= len(chip.label) * _LETTER  # else the sign says it, and the text that is read out
+    inner = (
+        f'<rect x="{x}" y="{y}" width="{width}" height="{_CHIP}" rx="{_CHIP // 2}"/>{_sign(sign, x + 7, y + 5)}'
+        + _text(x + 26, y + 17, "label", chip.label, room if short else width - 34)
+        + (
+            f'<text class="said" x="{x + width - 10}" y="{y + 17}" text-anchor="end">{escape(word)}</text>'
+            if short
+            else ""
+        )
+    )
+    about = f"<title>{escape(truncate(f'{chip.label}, {word}: {chip.about}', _TITLE))}</title>"
+    if link is None or not chip.path:
+        return f'<g class="chip {tone}">{about}{inner}</g>'
+    return f'<a class="chip {tone}" href="{escape(link(chip.path))}">{about}{inner}</a>'
+
+
+def _sign(name: str, x: int, y: int) -> str:
+    return f'<path class="sign" transform="translate({x} {y})" d="{_SHAPES[name]}"/>' if name else ""
+
+
+def _text(x: int, y: int, kind: str, text: str, room: int) -> str:
+    if not text:
+        return ""
+    shown = truncate(text, max(3, int(room / _LETTERS.get(kind, _LETTER))))
+    return f'<text class="{kind}" x="{x}" y="{y}">{escape(shown)}</text>'
+
+
+def _sentence(place: GraphPlace) -> str:
+    """Return what a place says, in words."""
+    node = place.node
+    said = f"{node.name}: {_said(place)}" if _said(place) else node.name
+    note = f" – {node.note}" if node.note and node.note not in said else ""
+    there = "; ".join(f"{chip.label}, {SIGNS[chip.status][0]}" for chip in place.chips)
+    return said + note + (f" ({there})" if there else "")

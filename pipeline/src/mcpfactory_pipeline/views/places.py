@@ -1,0 +1,245 @@
+"""Where candidates are in the graph: at the stage that comes next, before the gates of a channel, in what a channel offers. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcpfactory_pipeline.plan.policy import ChannelPolicy
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.views.graph import GraphNode, approval_name, gates_name, graph_of
+from mcpfactory_pipeline.views.inbox import InboxItem
+
+__all__ = [
+    "MANY",
+    "GraphPlace",
+    "PlaceChip",
+    "Stand",
+    "candidate_anchor",
+    "place_key",
+    "server_places",
+    "stands_of",
+    "workspace_places",
+]
+
+MANY: Final = 30  # servers, above which they are counted
+_CHIPS: Final = 8  # of one place, before the rest is counted
+
+# How a server can stand at a place, the first one first.
+_ORDER: Final = (
+    "running", "failed", "errored", "interrupted", "inconclusive", "gate", "held", "approval", "waiting", "ready", "stale", "never", "offered",
+)  # fmt: skip
+_NO_QUESTION: Final = frozenset(
+    {"hold", "stale", "never", "failed"}
+)  # items about a channel that ask nothing of a candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """One server at one place: with which candidate ("" before it is built), how it is there, and where the dashboard decides about it."""
+
+    place: str
+    server: str
+    candidate: str
+    version: str
+    status: str
+    about: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceChip:
+    """What is drawn at a place: a candidate, or how many servers. `path` leads to it on the dashboard; `about` says all of it."""
+
+    label: str
+    status: str
+    about: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPlace:
+    """A place with what is there. `number` counts the servers there, `path` leads to the list of them, "" where there is none."""
+
+    node: GraphNode
+    chips: tuple[PlaceChip, ...] = ()
+    number: int = 0
+    path: str = ""
+
+
+def candidate_anchor(candidate: str) -> str:
+    """Return what the page of a server calls the part about a candidate."""
+    return f"candidate-{candidate}"
+
+
+def place_key(name: str) -> str:
+    """Return what a place of the graph is called in addresses."""
+    return name.replace(" ", "-")
+
+
+def stands_of(
+    row: Mapping[str, Any],
+    items: Iterable[InboxItem],
+    stages: Sequence[Stage],
+    channels: Sequence[ChannelPolicy],
+) -> tuple[Stand, ...]:
+    """Return every place at which a server stands, from its `status_row` and what waits of it; none where it is retired or broken."""
+    if row.get("retired") or row.get("problem") or not stages:
+        return ()
+    nodes = {node.name for node in graph_of(stages, None, channels)}
+    about = {item.about: item for item in items if item.kind not in _NO_QUESTION}
+    failed = {item.about: item.message for item in items if item.kind == "failed"}
+    found = [
+        *_front(row, stages, nodes),
+        *_before_channels(row, about, channels, nodes),
+        *_offered(row, failed, channels, nodes),
+    ]
+    return tuple(found)
+
+
+def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> Iterator[Stand]:
+    """Yield the stage that is at work, or the first that is not done: there the newest candidate is, or what becomes one."""
+    cells, server = row.get("stages", {}), str(row["server"])
+    name = row.get("running") or next(
+        (name for name, cell in cells.items() if (cell["outcome"], cell["verdict"]) != ("passed", "up-to-date")), None
+    )
+    stage = next((stage for stage in stages if stage.name == name), None)
+    if stage is None or (stage.awaits and row.get("running") != name):  # what waits before a channel is told there
+        return
+    names = [one.name for one in stages]
+    builders = [names.index(one.name) for one in stages if "candidate" in one.writes]
+    built = all(names.index(stage.name) > place for place in builders) and bool(row.get("candidate"))
+    candidate, version = (str(row["candidate"]), str(row["version"])) if built else ("", "")
+    cell = cells.get(stage.name, {})
+    status = "running" if row.get("running") == name else _front_status(cell, approval=bool(stage.approval))
+    gates = gates_name(stage.channel.name) if stage.channel else ""
+    place = gates if status == "gate" and gates in nodes else stage.name
+    words = str(cell.get("message", "")) if status in {"failed", "errored", "interrupted", "inconclusive"} else ""
+    words = words or ("at work now" if status == "running" else "; ".join(map(str, cell.get("reasons", ()))))
+    path = f"/servers/{server}/" + (f"#{candidate_anchor(candidate)}" if candidate else "")
+    yield Stand(place, server, candidate, version, status, words, path)
+
+
+def _front_status(cell: Mapping[str, Any], *, approval: bool) -> str:
+    verdict, outcome = cell.get("verdict"), cell.get("outcome")
+    if outcome not in {None, "passed"}:
+        return str(outcome)
+    if verdict == "held":
+        return "held"
+    if approval and verdict == "waiting":
+        return "approval"
+    if verdict == "waiting":
+        return "waiting"
+    if verdict == "blocked":
+        return "gate"
+    return "never" if outcome is None else "stale"
+
+
+def _before_channels(
+    row: Mapping[str, Any], about: Mapping[str, InboxItem], channels: Sequence[ChannelPolicy], nodes: set[str]
+) -> Iterator[Stand]:
+    """Yield the candidates that the channel before offers, and that wait for a gate, for people or for time."""
+    offers, server = row.get("channels", {}), str(row["server"])
+    for channel in channels:
+        next_up, there = offers.get(channel.source or ""), offers.get(channel.name)
+        if next_up is None or (there and there["candidate"] == next_up["candidate"]):
+            continue
+        item = about.get(channel.name)
+        if item is None and (not channel.soak or channel.source in row.get("holds", {})):
+            continue
+        status = item.kind if item and item.kind in {"gate", "approval", "ready"} else "waiting"
+        first, second = gates_name(channel.name), approval_name(channel.name)
+        wanted = (second, first) if status in {"approval", "ready"} else (first, second)
+        place = next((name for name in wanted if name in nodes), "")
+        if place:
+            words = item.message if item else f"waits until it was long enough in {channel.source}"
+            path = f"/servers/{server}/decide/{channel.name}/"
+            yield Stand(place, server, next_up["candidate"], next_up["version"], status, words, path)
+
+
+def _offered(
+    row: Mapping[str, Any], failed: Mapping[str, str], channels: Sequence[ChannelPolicy], nodes: set[str]
+) -> Iterator[Stand]:
+    """Yield what channels offer. It leads to the decision about the next channel, where one is due, else to the candidate."""
+    offers, server, holds = row.get("channels", {}), str(row["server"]), row.get("holds", {})
+    for name, offer in offers.items():
+        if name not in nodes:
+            continue
+        follows = (one.name for one in channels if one.source == name)
+        due = next((to for to in follows if offers.get(to, {}).get("candidate") != offer["candidate"]), "")
+        path = f"/servers/{server}/" + (f"decide/{due}/" if due else f"#{candidate_anchor(offer['candidate'])}")
+        hold = holds.get(name)
+        status = "held" if hold else "failed" if name in failed else "offered"
+        held = f"held by {hold['actor']}" + (f": {hold['reason']}" if hold.get("reason") else "") if hold else ""
+        words = held or failed.get(name, "") or f"{name} offers it"
+        yield Stand(name, server, offer["candidate"], offer["version"], status, words, path)
+
+
+def server_places(
+    row: Mapping[str, Any],
+    items: Iterable[InboxItem],
+    stages: Sequence[Stage],
+    channels: Sequence[ChannelPolicy],
+) -> tuple[GraphPlace, ...]:
+    """Return the graph as it is for one server: each stage with its status, each candidate where it is."""
+    stands = stands_of(row, items, stages, channels)
+    return tuple(
+        GraphPlace(node, tuple(_chip(one, one.version or "next") for one in here), len(here))
+        for node in graph_of(stages, row, channels)
+        for here in [[one for one in stands if one.place == node.name]]
+    )
+
+
+def workspace_places(nodes: Sequence[GraphNode], stands: Iterable[Stand], servers: int) -> tuple[GraphPlace, ...]:
+    """Return the graph with so many servers: each a chip of its own, or, above `MANY`, how many stand at each place in each way."""
+    return _counted_places(nodes, stands) if servers > MANY else _named_places(nodes, stands)
+
+
+def _named_places(nodes: Sequence[GraphNode], stands: Iterable[Stand]) -> tuple[GraphPlace, ...]:
+    there = _by_place(stands)
+    return tuple(
+        GraphPlace(node, tuple(_named(node, there.get(node.name, []))), len(there.get(node.name, [])), _list(node))
+        for node in nodes
+    )
+
+
+def _named(node: GraphNode, stands: Sequence[Stand]) -> Iterator[PlaceChip]:
+    shown = stands if len(stands) <= _CHIPS else stands[: _CHIPS - 1]
+    for one in shown:
+        yield _chip(one, f"{one.server} {one.version}".strip())
+    if rest := stands[len(shown) :]:
+        yield PlaceChip(f"{len(rest)} more", rest[0].status, f"{len(rest)} more servers at {node.name}", _list(node))
+
+
+def _counted_places(nodes: Sequence[GraphNode], stands: Iterable[Stand]) -> tuple[GraphPlace, ...]:
+    there = _by_place(stands)
+    return tuple(
+        GraphPlace(
+            node,
+            tuple(
+                PlaceChip(f"{number:,}", status, f"servers at {node.name}", f"{_list(node)}?status={status}")
+                for status, number in Counter(one.status for one in there.get(node.name, [])).items()
+            ),
+            len(there.get(node.name, [])),
+            _list(node),
+        )
+        for node in nodes
+    )
+
+
+def _by_place(stands: Iterable[Stand]) -> dict[str, list[Stand]]:
+    there: dict[str, list[Stand]] = {}
+    for one in sorted(stands, key=lambda one: (_ORDER.index(one.status), one.server)):
+        there.setdefault(one.place, []).append(one)
+    return there
+
+
+def _list(node: GraphNode) -> str:
+    """Return the path of the list of servers at a place."""
+    return f"/graph/{place_key(node.name)}/"
+
+
+def _chip(one: Stand, label: str) -> PlaceChip:
+    return PlaceChip(label, one.status, f"{one.server} {one.version}".strip() + f": {one.about}", one.path)

@@ -1,0 +1,163 @@
+"""The picture of the pipeline on the pages: chips lead to decisions, numbers to lists, and all of it without JavaScript."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from mcpfactory_pipeline.base.locks import run_lock
+from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.dashboard.export import export
+from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
+from mcpfactory_pipeline.dashboard.graph import graph_page
+from mcpfactory_pipeline.dashboard.pages import PAGES
+from mcpfactory_pipeline.dashboard.place import place_page
+from mcpfactory_pipeline.dashboard.render import Links, asset, render
+from mcpfactory_pipeline.plan.policy import DEFAULT
+from mcpfactory_pipeline.stages import STAGES
+from tests.cli.capture import run
+from tests.dashboard.conftest import Bench
+from tests.dashboard.test_size import LIMIT, NAME, TEXT
+
+HTML = {"Accept": "text/html"}
+
+
+@pytest.fixture
+def client(library: Bench) -> TestClient:
+    return TestClient(create_app(library.root), base_url="http://127.0.0.1", headers=HTML)
+
+
+def chips(page: str) -> dict[str, str]:
+    """The chips of the wide picture of a page: where each leads, by what is read out for it."""
+    wide = page.partition('class="wide graph across"')[2].partition("</svg>")[0]
+    found = re.findall(r'<a class="chip[^"]*" href="([^"]*)"><title>([^:<]*)', wide)
+    return {unescape(title): unescape(href) for href, title in found}
+
+
+def test_the_picture_of_the_workspace_has_every_candidate_where_it_is(client: TestClient) -> None:
+    assert chips(client.get("/graph/").text) == {
+        "bookshop 1.2.0, offered": "../servers/bookshop/decide/production/",
+        "bookshop 1.2.0, to approve": "../servers/bookshop/decide/production/",
+        "atlas 0.3.0, failed": "../servers/atlas/#candidate-0.3.0-0123456789ab",
+        "weather, stale": "../servers/weather/",
+        "zebra, not run": "../servers/zebra/",
+    }
+
+
+def test_names_of_places_lead_to_lists_of_the_servers_there(client: TestClient) -> None:
+    page = client.get("/graph/?q=book").text
+    assert set(chips(page)) == {"bookshop 1.2.0, offered", "bookshop 1.2.0, to approve"}
+    assert "1 of 4 servers shown" in page
+    assert 'href="../graph/approval-for-production/"' in page
+    rows = client.get("/graph/approval-for-production/", headers={"Accept": "application/json"}).json()
+    assert [(row["server"], row["status"], row["path"]) for row in rows["rows"]] == [
+        ("bookshop", "approval", "/servers/bookshop/decide/production/")
+    ]
+    assert "Nobody is here" in client.get("/graph/production/").text
+    unknown = client.get("/graph/nowhere/")
+    assert unknown.status_code == 404
+    assert "places: generate, build" in unknown.text
+
+
+def test_the_page_of_a_server_has_the_same_picture_of_it_alone(client: TestClient) -> None:
+    page = client.get("/servers/bookshop/").text
+    decide = "../../servers/bookshop/decide/production/"
+    assert chips(page) == {"1.2.0, offered": decide, "1.2.0, to approve": decide}
+    assert page.count('<svg class="flow"') == 2
+    failed = client.get("/servers/atlas/").text
+    assert chips(failed) == {"0.3.0, failed": "#candidate-0.3.0-0123456789ab"}
+    assert 'id="candidate-0.3.0-0123456789ab"' in failed
+
+
+def test_a_candidate_is_decided_about_and_rolled_back_from_where_chips_lead(library: Bench) -> None:
+    candidate = "1.2.0-0123456789ab"
+    with library.store.transaction("bookshop") as transaction:
+        facts = {"channel": "staging", "version": "1.2.0", "reason": ""}
+        transaction.append("promoted", **{**facts, "candidate": "older"})
+        transaction.append("promoted", **{**facts, "candidate": candidate})
+    app = create_app(library.root, people={"Ada": "a-token-of-a-test-of-the-picture"})
+    with TestClient(app, base_url="http://127.0.0.1", headers=HTML) as client:
+        page = client.get("/servers/bookshop/").text
+        assert "Decide about production" in page
+        assert "Roll staging back" not in page
+        client.post(
+            "/login/", data={"token": "a-token-of-a-test-of-the-picture"}, headers={"Origin": "http://127.0.0.1"}
+        )
+        back = 'href="../../servers/bookshop/actions/rollback/?channel=staging">Roll staging back'
+        assert back in client.get("/servers/bookshop/").text
+
+
+def test_what_runs_now_is_marked_and_the_pages_follow_it(library: Bench, client: TestClient) -> None:
+    for path in ("/graph/", "/servers/zebra/"):
+        page = client.get(path).text
+        assert 'id="live"' in page
+        assert "busy" not in page.partition('<svg class="flow"')[2].partition("</svg>")[0]
+    locks = library.store.locks
+    with run_lock(locks, "zebra", "R", waiting=lambda _holder: None, stopped=lambda: False) as announce:
+        announce("generate")
+        for path, label in (("/graph/", "zebra, running"), ("/servers/zebra/", "next, running")):
+            page = client.get(path).text
+            assert label in chips(page)
+            assert '<g class="stage busy"' in page
+        assert "1 at work now" in client.get("/graph/").text
+
+
+def test_every_part_that_the_picture_changes_with_is_renewed(client: TestClient) -> None:
+    assert re.findall(r'data-live="(\w+)"', client.get("/servers/bookshop/").text) == [
+        "heading", "now", "findings", "candidates", "history",
+    ]  # fmt: skip
+    assert re.findall(r'data-live="(\w+)"', client.get("/graph/").text) == ["heading", "results"]
+
+
+def big(number: int) -> WorkspaceFacts:
+    done = {"outcome": "passed", "verdict": "up-to-date", "reasons": [], "message": ""}
+    failed = {**done, "outcome": "failed", "verdict": "blocked", "message": TEXT}
+    servers = []
+    for count in range(number):
+        stages = {stage.name: done for stage in STAGES} | ({"test": failed} if count % 10 == 0 else {})
+        name = f"{NAME}{count:04}"
+        row = {"server": name, "version": "1.0", "candidate": "c", "stages": stages, "running": None, "holds": {},
+               "channels": {"staging": {"candidate": "c", "version": "1.0"}}}  # fmt: skip
+        servers.append(ServerFacts("big", name, row))
+    return WorkspaceFacts("big", tuple(servers), DEFAULT, stages=STAGES)
+
+
+@pytest.mark.parametrize("number", [30, 1000])
+def test_the_pages_are_small_however_many_servers_there_are(number: int) -> None:
+    facts, pages = big(number), {page.name: page for page in PAGES}
+    views = {"/graph/": graph_page(facts), "/graph/test/": place_page(facts, "test")}
+    for path, view in views.items():
+        page = pages["graph" if path == "/graph/" else "place"]
+        for static in (False, True):
+            html = render(page, view, Links(path, static=static))
+            assert len(html.encode()) < LIMIT, path
+    counted = chips(render(pages["graph"], views["/graph/"], Links("/graph/")))
+    if number == 1000:
+        assert counted == {
+            "100, failed": "../graph/test/?status=failed",
+            "1,000, offered": "../graph/staging/?status=offered",
+        }
+    only = place_page(facts, "test", status="failed", page="2")
+    assert only.total == number // 10
+    assert {row.status for row in only.rows} == {"failed"}
+
+
+def test_the_export_and_the_command_line_have_the_picture_too(library: Bench, tmp_path: Path) -> None:
+    export(library.root, tmp_path / "site")
+    page = (tmp_path / "site/graph/index.html").read_text()
+    assert chips(page)["bookshop 1.2.0, to approve"] == "../servers/bookshop/decide/production/index.html"
+    assert chips(page)["atlas 0.3.0, failed"] == "../servers/atlas/index.html#candidate-0.3.0-0123456789ab"
+    assert (tmp_path / "site/graph/approval-for-production/index.html").is_file()
+    assert ".flow .card" in (tmp_path / "site/assets/style.css").read_text()
+    assert b".flow" not in asset("page.js")
+    whole = run(("pipeline", "graph", "--format", "svg"), library.root, terminal=False)
+    assert "bookshop 1.2.0, to approve" in whole.text
+    assert "zebra, not run" in whole.text
+    one = run(("pipeline", "graph", "bookshop", "--format", "svg"), library.root, terminal=False)
+    assert "approval for production: 1 approval (1.2.0, to approve)" in one.text
+    assert "zebra" not in one.text
+    assert run(("pipeline", "graph", "--format", "pdf"), library.root, terminal=False).code == 2
