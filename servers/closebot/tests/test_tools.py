@@ -227,6 +227,25 @@ def test_attaching_a_bot_so_that_it_answers_asks_a_person(with_server: Run, swit
     assert f"Attach the bot {DRAFT} to {OTHER}, where it answers real leads at once" in asked[1]
 
 
+def test_the_plain_tool_that_publishes_asks_a_person_too(with_server: Run) -> None:
+    asked: list[str] = []
+    full = {"MCPFACTORY_PROFILE": "full"}
+
+    async def against(client: Client, model: Model) -> None:
+        assert "Nothing was done" in await refused(client, "publish_bot", id=DRAFT)
+        assert changes(model) == []
+
+    async def agreed(client: Client, model: Model) -> None:
+        assert not (await client.call_tool("publish_bot", {"id": DRAFT})).get("isError")
+        assert changes(model) == [("POST", f"/bot/{DRAFT}/publish")]
+
+    with_server(against, full)
+    with_server(against, full, elicitation=answering(False, asked))
+    with_server(agreed, full, elicitation=answering(True, asked))
+    assert len(asked) == 2
+    assert f"Publish the draft of the bot {DRAFT}: it will talk with real leads" in asked[1]
+
+
 def test_attaching_a_bot_that_stays_off_and_switching_off_ask_nobody(with_server: Run) -> None:
     async def work(client: Client, model: Model) -> None:
         given = {"id": DRAFT, "sourceId": OTHER, "channels": ["SMS"], "tags": [], "enabled": False}
@@ -284,9 +303,66 @@ def test_credentials_in_any_form_do_not_reach_a_model(with_server: Run) -> None:
     with_server(work, {"MCPFACTORY_PROFILE": "power"})
 
 
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (f"bad crmAccessToken: {SECRET}", "bad crmAccessToken: (hidden)"),
+        (f"?a=1&key={SECRET}&b=2", "?a=1&key=(hidden)&b=2"),
+        (f"X-CB-KEY: {SECRET}", "X-CB-KEY: (hidden)"),
+        (f"key: {SECRET}; next", "key: (hidden); next"),
+        (f"LOGIN_PASSWORD={SECRET}, next", "LOGIN_PASSWORD=(hidden), next"),
+        (f"Authorization: Basic {SECRET}\nnext", "Authorization: (hidden)\nnext"),
+        (f'Authorization: Digest username="x", response="{SECRET}"\nnext', "Authorization: (hidden)\nnext"),
+        (f"authorization: Custom-1 {SECRET}", "authorization: (hidden)"),
+        (f"token: Token {SECRET} next", "token: (hidden) next"),
+        (f'"password": "a\\"{SECRET}", "x": 1', '"password": "(hidden)", "x": 1'),
+        (r'"password": "a\\", "x": 1', '"password": "(hidden)", "x": 1'),
+        (f'"hookSecret": [["a"], ["{SECRET}"]] next', '"hookSecret": "(hidden)" next'),
+        (f'"secret": {{"a": {{"b": "}}"}}, "c": "{SECRET}"}} next', '"secret": "(hidden)" next'),
+        (f'"secret": "cut off {SECRET}', '"secret": "(hidden)"'),
+        (f'"secret": ["cut off", "{SECRET}', '"secret": "(hidden)"'),
+        (f'said "accessToken: {SECRET}"', 'said "accessToken: (hidden)"'),
+        (rf'in "{{\"apiKey\": \"a\\\"{SECRET}\", \"x\": 1}}"', r'in "{\"apiKey\": \"(hidden)\", \"x\": 1}"'),
+    ],
+)
+def test_what_a_text_says_after_the_name_of_a_credential_is_hidden(text: str, left: str) -> None:
+    assert hidden_text(text) == left
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"crmAccessToken": SECRET},
+        {"hookSecret": {"a": [SECRET]}},
+        {"headers": [{"name": "Authorization", "value": f"Basic {SECRET}"}]},
+        {"serviceAccountKey": SECRET},
+        {"nested": json.dumps({"a": json.dumps({"DB_PASSWORD": SECRET})})},
+    ],
+)
+def test_members_are_hidden_by_the_endings_of_their_names(value: dict[str, Any]) -> None:
+    shown = json.loads(hidden_text(json.dumps(value)))
+    assert SECRET not in json.dumps(shown)
+    assert shown.keys() == value.keys()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({"nextPageToken": "abc", "totalTokens": 5, "primaryKey": "id", "hasToken": True, "token": None}),
+        "a monkey: banana, turkey=1, tokens: 500",
+        'broken {"token": null, "key": "email", "value": "ana@example.com"',
+    ],
+)
+def test_what_only_sounds_like_a_credential_stays(text: str) -> None:
+    assert hidden_text(text) == text
+
+
 def test_what_a_lead_writes_is_read_in_one_pass() -> None:
     for text in ("\\" * 300_000, '\\"' * 100_000):  # hours, where a run is read again from each of its characters
         assert hidden_text(text) == text
+    many = 100_000
+    for text in ("a-" * many, 'token:"' * many, "token:[" * many, 'token:"' + "\\" * many, "token:{" + '\\\\"' * many):
+        hidden_text(text)
     nested = "\\" * 15
     assert "abc123" not in hidden_text(f'{nested}"accessToken{nested}": {nested}"abc123{nested}"')
 

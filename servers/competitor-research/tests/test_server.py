@@ -252,13 +252,15 @@ def test_history_is_deleted_only_with_consent(tools: Tools, acme: Site) -> None:
 
     def answering(action: str, delete: bool) -> dict[str, Any]:
         async def answer(*_: Any) -> dict[str, Any]:
-            return {"action": action, "content": {"delete": delete}} if action == "accept" else {"action": action}
+            return {"action": action, "content": {"go_ahead": delete}} if action == "accept" else {"action": action}
 
         return {"elicitation": answer}
 
-    assert "confirm=true" in tools.calls(stop)[0]["content"][0]["text"]
+    refusal = tools.calls(stop)[0]["content"][0]["text"]
+    assert refusal.startswith("Nothing was deleted, and all is watched as before: a person must agree")
+    code = refusal.partition('confirm="')[2].partition('"')[0]
     for action, delete in (("decline", False), ("cancel", False), ("accept", False)):
-        for confirm in (False, True):  # what the person says counts more than what a model says of them
+        for confirm in ("", code):  # what the person says counts more than what a model says of them
             call = (stop[0], {**stop[1], "confirm": confirm})
             assert tools.calls(call, **answering(action, delete))[0].get("isError"), (action, confirm)
     assert len(tools("list_watched")["pages"]) == 1
@@ -273,7 +275,11 @@ def test_what_was_seen_stays_when_watching_ends(tools: Tools, acme: Site) -> Non
     tools("stop_watching", competitor="Acme", url=f"{acme.url}/pricing")
     assert len(tools("list_changes")) == 1
     tools("watch_competitor", competitor="Acme", url=f"{acme.url}/pricing", pages=0)
-    tools("stop_watching", competitor="Acme", forget_history=True, confirm=True)
+    for guess in ("", "true", "yes"):
+        refusal = tools.error("stop_watching", competitor="Acme", forget_history=True, confirm=guess)
+    code = refusal.partition('confirm="')[2].partition('"')[0]
+    assert len(tools("list_changes")) == 1
+    tools("stop_watching", competitor="Acme", forget_history=True, confirm=code)
     assert tools("list_changes") == []
 
 

@@ -49,20 +49,37 @@ def test_a_form_that_is_sent_unticked_is_no_consent(bench: Any, ids: Any) -> Non
     assert bench.writes() == []
 
 
-def test_a_client_that_cannot_ask_needs_the_sentence(bench: Any, ids: Any) -> None:
+def code_of(text: str) -> str:
+    """The code that a refusal gives for `confirm`."""
+    return text.split('confirm="')[1].partition('"')[0]
+
+
+def test_a_client_that_cannot_ask_needs_a_code(bench: Any, ids: Any) -> None:
     text = bench.refused("change_budget", object_id=ids.SALE, amount=80)
-    sentence = text.split('confirm="')[1].rstrip('"')
+    assert text.startswith("Nothing was changed: a person must agree to this first")
+    sentence = text.split("(", 1)[1].partition(")\nhint")[0]
     assert "50.00 EUR to 80.00 EUR" in sentence
     assert bench.writes() == []
-    for guess in ("yes", "true", sentence.replace("80", "90")):
+    for guess in ("yes", "true", sentence, code_of(bench.refused("change_budget", object_id=ids.SALE, amount=90))):
         bench.refused("change_budget", object_id=ids.SALE, amount=80, confirm=guess)
     assert bench.writes() == []
-    assert bench.done("change_budget", object_id=ids.SALE, amount=80, confirm=sentence)["changed"]
+    assert bench.done("change_budget", object_id=ids.SALE, amount=80, confirm=code_of(text))["changed"]
+    bench.done("change_budget", object_id=ids.SALE, amount=50)
+    bench.refused("change_budget", object_id=ids.SALE, amount=80, confirm=code_of(text))  # it serves once
+
+
+def test_a_yes_is_for_the_objects_of_its_question(bench: Any, ids: Any) -> None:
+    """Names need not tell objects apart."""
+    bench.meta.objects[ids.AD_B]["name"] = bench.meta.objects[ids.AD_A]["name"]
+    code = code_of(bench.refused("set_status", kind="ad", ids=[ids.AD_A], status="ARCHIVED"))
+    bench.refused("set_status", kind="ad", ids=[ids.AD_B], status="ARCHIVED", confirm=code)
+    assert bench.done("set_status", kind="ad", ids=[ids.AD_A], status="ARCHIVED", confirm=code)["changed"] == 1
+    assert bench.meta.objects[ids.AD_B]["status"] == "ACTIVE"
 
 
 def test_a_client_that_asks_does_not_let_the_model_agree(bench: Any, ids: Any) -> None:
-    sentence = bench.refused("change_budget", object_id=ids.SALE, amount=80).split('confirm="')[1].rstrip('"')
-    bench.refused("change_budget", object_id=ids.SALE, amount=80, confirm=sentence, agree=False)
+    code = code_of(bench.refused("change_budget", object_id=ids.SALE, amount=80))
+    bench.refused("change_budget", object_id=ids.SALE, amount=80, confirm=code, agree=False)
     assert bench.writes() == []
 
 
@@ -171,5 +188,7 @@ def test_archiving_and_deleting_ask(bench: Any, ids: Any) -> None:
 
 def test_ids_are_one_to_fifty(bench: Any) -> None:
     assert "one to 50" in bench.refused("set_status", kind="ad", ids=[], status="PAUSED")
-    assert "one to 50" in bench.refused("set_status", kind="ad", ids=[str(one) for one in range(51)], status="PAUSED")
+    assert "one to 50" in bench.refused(
+        "set_status", kind="ad", ids=[str(one) for one in range(1, 52)], status="PAUSED"
+    )
     assert "Nothing was changed" in bench.refused("set_status", kind="ad", ids=["1"], status="PAUSED")

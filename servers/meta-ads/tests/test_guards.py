@@ -24,7 +24,7 @@ def test_an_object_of_another_kind_is_neither_deleted_nor_switched(bench: Any, i
     assert [one for one in bench.meta.seen if one.method == "DELETE"] == []
 
 
-@pytest.mark.parametrize("node", ["act_1234567890", "me", "search", "../act_1", ""])
+@pytest.mark.parametrize("node", ["act_1234567890", "me", "search", "../act_1", "", "0", "012", "1" * 31, "١"])
 def test_only_ids_of_digits_are_sent(bench: Any, node: str) -> None:
     bench.refused("delete_object", kind="campaign", object_id=node, agree=True)
     bench.refused("set_status", kind="campaign", ids=[node], status="PAUSED")
@@ -38,6 +38,17 @@ def test_an_object_that_does_not_say_its_kind_is_not_deleted(bench: Any, ids: An
 
 
 # --- budgets ---
+
+
+@pytest.mark.parametrize("variable", ["META_ADS_CONFIRM_PERCENT", "META_ADS_CONFIRM_AMOUNT"])
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999", "much"])
+def test_a_limit_that_is_no_finite_number_is_an_error(
+    bench: Any, ids: Any, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    text = bench.refused("change_budget", object_id=ids.SALE, amount=600)
+    assert f"{variable} is '{value}'" in text
+    assert bench.writes() == []
 
 
 def test_small_raises_add_up_to_a_question(bench: Any, ids: Any) -> None:

@@ -215,3 +215,37 @@ def test_a_workflow_that_is_not_active_is_changed_without_a_question(with_server
         await told(client, "change_node", id="1001", node="Shop", disabled=True)
 
     with_server(work, person=None)
+
+
+def test_what_was_changed_while_it_was_off_asks_before_it_runs(with_server: Run) -> None:
+    questions: list[str] = []
+    answers = [{"action": "decline"}, {"action": "accept", "content": {"go_ahead": True}}]
+
+    def person(params: dict[str, Any]) -> dict[str, Any]:
+        questions.append(params["message"])
+        return answers.pop(0)
+
+    async def work(client: Client, model: Model) -> None:
+        await told(client, "deactivate_workflow", id="1000")
+        await told(client, "change_node", id="1000", node="Shop", disabled=True)
+        await told(client, "change_node", id="1000", node="Sheet", disabled=True)
+        assert "Nothing was changed: the person did not agree" in await refused(client, "activate_workflow", id="1000")
+        assert not model.workflows["1000"]["active"]
+        await told(client, "activate_workflow", id="1000")
+        assert model.workflows["1000"]["active"]
+        await told(client, "deactivate_workflow", id="1000")
+        await told(client, "activate_workflow", id="1000")  # nothing new
+
+    with_server(work, person=person)
+    assert len(questions) == 2
+    assert "Activate the workflow Order import (1000): Shop changed; Sheet changed" in questions[0]
+
+    async def nobody(client: Client, model: Model) -> None:
+        await told(client, "deactivate_workflow", id="1000")
+        await told(client, "change_node", id="1000", node="Shop", disabled=True)
+        said = await refused(client, "activate_workflow", id="1000")
+        assert "N8N_WITHOUT_QUESTIONS" in said
+        assert not model.workflows["1000"]["active"]
+        await told(client, "activate_workflow", id="1001")
+
+    with_server(nobody, person=None)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections import deque
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.testing import connect
 from starlette.responses import JSONResponse
 from upstream import HELD, Model, building, ident
 
@@ -33,7 +35,7 @@ async def called(client: Client, tool: str, **arguments: Any) -> tuple[bool, str
 
 def code_of(text: str) -> str:
     """Return the code that a refusal names."""
-    found = re.search(r'confirm="([0-9a-f]+)"', text)
+    found = re.search(r'confirm="([0-9a-z]+)"', text)
     assert found, text
     return found[1]
 
@@ -102,7 +104,7 @@ def test_small_calls_add_up_to_a_question(with_server: Run) -> None:
         assert (wrong, model.billed) == (False, 50)
         wrong, text, _ = await called(client, "comparable_sales", ids=idents(51, 100))
         assert (wrong, model.billed) == (True, 50)
-        assert "50 more" in text
+        assert "details of 50 properties, each of which is billed" in text
         at = {"street": "7 Main St", "city": "New York", "state": "NY"}
         wrong, text, _ = await called(client, "look_up_address", **at)
         assert (wrong, model.billed) == (True, 50)
@@ -163,16 +165,96 @@ def test_whoever_can_be_asked_is_asked_whatever_confirm_says(
     with_server(work, elicitation=elicit, mode=mode)
 
 
-def test_a_yes_is_for_the_properties_of_its_question_and_for_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(credits, "_unasked", deque())
-    monkeypatch.setattr(credits, "_open", {})
-    keys: list[str] = []
+def test_what_reonomys_own_tools_read_is_counted_and_asked_for_too(with_server: Run) -> None:
+    async def work(client: Client, model: Model) -> None:
+        model.limits = {}
+        model.properties = {one["id"]: one for one in map(building, range(1, 201))}
+        wrong, text, _ = await called(client, "get_many_properties", property_ids=idents(1, 49), detail_type=["basic"])
+        assert (wrong, model.billed) == (False, 49), text
+        one = {"property_id": ident(60), "detail_type": ["basic"]}
+        assert not (await called(client, "get_property", **one))[0]
+        for tool, given in (
+            ("get_property", one),
+            ("get_many_properties", {"property_ids": idents(61, 62), "detail_type": ["basic"]}),
+            ("who_owns", {"ids": idents(61, 61)}),
+        ):
+            wrong, text, _ = await called(client, tool, **given)
+            assert (wrong, model.billed) == (True, 50)
+            assert "Nothing was read: a person must agree" in text
+        assert "take who_owns" in (await called(client, "get_property", **one))[1]
 
-    async def elicit(_: str, __: Any, *, key: str) -> Any:
-        keys.append(key)
-        return SimpleNamespace(accepted=True, content={"go_ahead": True})
+    with_server(work)
 
-    ctx: Any = SimpleNamespace(client_capabilities={"elicitation": {}}, elicit=elicit)
-    for ids in (["a"] * 2 + [f"p{n}" for n in range(60)], [f"p{n}" for n in range(400)], [f"P{n}" for n in range(400)]):
-        asyncio.run(credits.agreed(ctx, ids, ""))
-    assert keys[0] != keys[1] == keys[2]
+
+def test_a_person_agrees_to_what_reonomys_own_tools_read(with_server: Run) -> None:
+    asked: list[str] = []
+
+    def elicit(params: dict[str, Any]) -> dict[str, Any]:
+        asked.append(params["message"])
+        return {"action": "accept", "content": {"go_ahead": True}}
+
+    async def work(client: Client, model: Model) -> None:
+        model.limits = {}
+        model.properties = {one["id"]: one for one in map(building, range(1, 201))}
+        await called(client, "get_many_properties", property_ids=idents(1, 51), detail_type=["basic"])
+        await called(client, "find_properties", state="NY", most=60)
+        assert (len(asked), model.billed) == (2, 111)
+
+    with_server(work, elicitation=elicit)
+
+
+def test_an_id_in_other_letters_is_the_same_property(with_server: Run) -> None:
+    async def work(client: Client, model: Model) -> None:
+        model.limits = {}
+        model.properties = {one["id"]: one for one in map(building, range(1, 201))}
+        ids = [*idents(10, 15), *(one.upper() for one in idents(10, 15))]
+        assert len(set(ids)) > 6
+        wrong, text, found = await called(client, "who_owns", ids=ids)
+        assert (wrong, model.billed) == (False, 6), text
+        assert (found["unread"], found["note"]) == ([], "")
+        first = idents(101, 160)
+        _, text, _ = await called(client, "who_owns", ids=first)
+        wrong, _, _ = await called(client, "who_owns", ids=[one.upper() for one in first], confirm=code_of(text))
+        assert (wrong, model.billed) == (False, 66)
+
+    with_server(work)
+
+
+@pytest.mark.parametrize("given", ["abc", "-1", "5.5", "٥"])
+def test_a_setting_that_is_no_number_is_an_error(with_server: Run, given: str) -> None:
+    async def work(client: Client, model: Model) -> None:
+        for tool, arguments in (
+            ("who_owns", {"ids": idents(1, 1)}),
+            ("get_property", {"property_id": ident(1), "detail_type": ["basic"]}),
+        ):
+            wrong, text, _ = await called(client, tool, **arguments)
+            assert wrong
+            assert "REONOMY_ASK_ABOVE is" in text
+            assert "hint:" in text
+        assert model.billed == 0
+
+    with_server(work, {"REONOMY_ASK_ABOVE": given})
+
+
+@pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])
+def test_a_no_is_a_no_though_the_hour_is_over_when_it_comes(monkeypatch: pytest.MonkeyPatch, revision: str) -> None:
+    monkeypatch.setenv(credits.ASK_ABOVE, "1")
+    monkeypatch.setattr(credits, "_unasked", deque([(time.monotonic(), 1)]))
+    server = Server("one")
+
+    @server.tool
+    async def read(ctx: Context) -> str:
+        """Read one property."""
+        await credits.agreed(ctx, ["a"], None)
+        return "read"
+
+    def elicit(_: Any) -> dict[str, Any]:
+        credits._unasked.clear()  # the hour is over
+        return {"action": "decline"}
+
+    async def work() -> None:
+        async with connect(server, revision, elicitation=elicit) as client:
+            assert "did not agree" in (await called(client, "read"))[1]
+            assert (await called(client, "read"))[1] == "read"  # a new call, below the limit
+
+    asyncio.run(work())

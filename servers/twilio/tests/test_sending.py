@@ -6,13 +6,12 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from mcpfactory_runtime import ToolError
+from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.server.errors import InputRequired
+from mcpfactory_runtime.testing import connect
 from starlette.responses import JSONResponse, Response
 from upstream import ACCOUNT, SILENCE, SUBACCOUNT, Model, problem, sid
 
@@ -73,7 +72,7 @@ def test_a_person_is_asked_before_many_are_written_to(with_server: Run) -> None:
         assert (await told(client, "send_to_many", to=MANY, body="Hello", **SENDER))["taken"] == 7
         assert sorted(sent(model)) == sorted(MANY)
 
-    with_server(work, elicitation=answering({"send": True}, asked))
+    with_server(work, elicitation=answering({"go_ahead": True}, asked))
     (question,) = asked
     assert "Send 7 texts of 1 segment each from +15017122661 to +15558670000, +15558670001, +15558670002" in question
     assert "and 4 more: 'Hello'" in question
@@ -81,7 +80,7 @@ def test_a_person_is_asked_before_many_are_written_to(with_server: Run) -> None:
 
 @pytest.mark.parametrize(
     ("action", "content"),
-    [("decline", None), ("cancel", None), ("accept", {"send": False}), ("accept", {})],
+    [("decline", None), ("cancel", None), ("accept", {"go_ahead": False}), ("accept", {})],
 )
 def test_what_is_no_yes_sends_nothing(with_server: Run, action: str, content: Any) -> None:
     async def work(client: Client, model: Model) -> None:
@@ -95,7 +94,7 @@ async def refused_with_code(client: Client, **arguments: Any) -> str:
     """Return the code that a refusal gives for `confirm`."""
     said = await refused(client, "send_to_many", **arguments, **SENDER)
     assert "Send 7 texts of 1 segment each from +15017122661" in said
-    return said.rpartition("confirm: ")[2].strip("'")
+    return said.rpartition('confirm="')[2].partition('"')[0]
 
 
 def test_a_client_that_can_ask_is_asked_whatever_confirm_says(with_server: Run) -> None:
@@ -106,7 +105,7 @@ def test_a_client_that_can_ask_is_asked_whatever_confirm_says(with_server: Run) 
             await refused(client, "send_to_many", to=MANY, body="Hello", confirm=confirm, **SENDER)
         assert (len(asked), sent(model)) == (3, [])
 
-    with_server(work, elicitation=answering({"send": False}, asked))
+    with_server(work, elicitation=answering({"go_ahead": False}, asked))
 
 
 def test_where_nobody_can_be_asked_a_code_agrees_to_one_text_to_these_people_once(with_server: Run) -> None:
@@ -151,9 +150,9 @@ def test_a_person_is_asked_for_a_single_message_too_and_what_they_agree_to_does_
         await told(client, "send_to_many", to=MANY[:5], body="Hello", **SENDER)
         assert (len(asked), len(sent(model))) == (2, 12)
 
-    with_server(always, {"TWILIO_ASK_ABOVE": "0"}, elicitation=answering({"send": True}, asked))
+    with_server(always, {"TWILIO_ASK_ABOVE": "0"}, elicitation=answering({"go_ahead": True}, asked))
     assert f"Send 1 text of 1 segment each from MG{'0' * 32} to +15558670000: 'Hello'" in asked[0]
-    with_server(after, elicitation=answering({"send": True}, asked))
+    with_server(after, elicitation=answering({"go_ahead": True}, asked))
 
 
 def test_the_number_above_which_is_asked_is_the_owners(with_server: Run) -> None:
@@ -188,9 +187,11 @@ def test_a_setting_that_is_no_number_is_an_error(with_server: Run, given: str) -
         (JSONResponse(None, 201), "without the sid"),
         (JSONResponse({"status": "queued"}, 201), "without the sid"),
         (problem(500, 20500, "Internal Server Error"), "500"),
+        (problem(408, 20408, "Request Timeout"), "408"),
+        (problem(499, 20499, "Client Closed Request"), "499"),
         (SILENCE, "did not answer"),
     ],
-    ids=["empty", "html", "list", "null", "no sid", "500", "silence"],
+    ids=["empty", "html", "list", "null", "no sid", "500", "408", "499", "silence"],
 )
 def test_one_answer_that_nobody_can_read_leaves_the_others(with_server: Run, answer: Response, says: str) -> None:
     async def work(client: Client, model: Model) -> None:
@@ -207,7 +208,16 @@ def test_one_answer_that_nobody_can_read_leaves_the_others(with_server: Run, ans
     with_server(work, {"TWILIO_TIMEOUT": "2"})
 
 
-@pytest.mark.parametrize("answer", [problem(500, 20500, "Internal Server Error"), SILENCE], ids=["500", "silence"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        problem(500, 20500, "Internal Server Error"),
+        problem(408, 20408, "Request Timeout"),
+        problem(499, 20499, "Client Closed Request"),
+        SILENCE,
+    ],
+    ids=["500", "408", "499", "silence"],
+)
 def test_a_single_message_or_call_without_an_answer_may_have_been_made(with_server: Run, answer: Response) -> None:
     async def work(client: Client, model: Model) -> None:
         model.instead("POST", ".json", answer)
@@ -356,24 +366,26 @@ def test_an_unknown_code_is_told_in_twilios_words_with_a_link() -> None:
     assert explained(99999, "Odd") == ("Odd", "see https://www.twilio.com/docs/api/errors/99999")
 
 
-async def _no(*_: Any) -> None:
-    raise ToolError("The person did not agree.")
-
-
-def test_a_no_is_a_no_though_the_window_is_over_when_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])
+def test_a_no_is_a_no_though_the_window_is_over_when_it_comes(monkeypatch: pytest.MonkeyPatch, revision: str) -> None:
     monkeypatch.setenv(consent.ASK_ABOVE, "1")
     monkeypatch.setattr(consent, "_unasked", deque([(time.monotonic(), MANY[0])]))
-    ctx: Any = SimpleNamespace(client_capabilities={"elicitation": {}})
-    sending = consent.Sending("+15017122661", (MANY[1],), "Hello")
+    server = Server("one")
 
-    async def open_question(*_: Any) -> None:
-        raise InputRequired({})  # ends the call; the tool is run again with the answer
+    @server.tool
+    async def send(ctx: Context) -> str:
+        """Send one text."""
+        await consent.agree(ctx, consent.Sending("+15017122661", (MANY[1],), "Hello"))
+        return "sent"
 
-    monkeypatch.setattr(consent, "_ask", open_question)
-    with pytest.raises(InputRequired):
-        asyncio.run(consent.agree(ctx, sending))
-    consent._unasked.clear()
-    monkeypatch.setattr(consent, "_ask", _no)
-    with pytest.raises(ToolError, match="did not agree"):
-        asyncio.run(consent.agree(ctx, sending))
-    asyncio.run(consent.agree(ctx, sending))  # a new call, below the limit
+    def elicit(_: Any) -> dict[str, Any]:
+        consent._unasked.clear()  # the ten minutes are over
+        return {"action": "decline"}
+
+    async def work() -> None:
+        async with connect(server, revision, elicitation=elicit) as client:
+            assert "Nothing was sent: the person did not agree" in await refused(client, "send")
+            result = await client.call_tool("send")  # a new call, below the limit
+            assert result["content"][0]["text"] == "sent"
+
+    asyncio.run(work())

@@ -83,7 +83,7 @@ async def switch_bot(botId: str, sourceId: str, on: bool, ctx: Context) -> Place
         names = ", ".join(f"{one.get('name')} ({one.get('id')})" for one in members(bot, "sources")) or "no source"
         raise ToolError(f"The bot is not attached to {sourceId}; it is to {names}.\nhint: attach_source attaches it")
     if on:
-        await ask(ctx, f"Let the bot {bot.get('name')} answer real leads in {attached.get('name')}")
+        await ask(ctx, f"Let the bot {bot.get('name')} answer real leads in {attached.get('name')}", botId, sourceId)
     kept: dict[str, Any] = {"channels": channels(attached), "tags": attached.get("tags") or []}
     if attached.get("personaNameOverride"):
         kept["personaNameOverride"] = attached["personaNameOverride"]

@@ -6,20 +6,15 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from mcpfactory_runtime import Context, McpError, ToolCall, ToolError
+from mcpfactory_runtime import Context, ToolCall
 
 from .answers import members, record, text
 
 __all__ = ["WITHOUT_QUESTIONS", "ask", "asked", "delete_for_good", "permitted", "publish_draft"]
 
 WITHOUT_QUESTIONS: Final = "CLOSEBOT_WITHOUT_QUESTIONS"
-_FORM: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {"go_ahead": {"type": "boolean", "title": "Go ahead", "default": False}},
-    "required": ["go_ahead"],
-}
 _THINGS: Final = {  # the tool that looks a thing up, its argument, the member with the name, and the tool that deletes it
     "bot": ("get_bot", "id", "name", "delete_bot", "with its flow and all versions"),
     "persona": ("get_persona", "id", "personaName", "delete_persona", "which bots cannot use any more"),
@@ -37,8 +32,9 @@ async def publish_draft(botId: str, ctx: Context) -> str:
     bot = record(await ctx.call("get_bot", id=botId), "get_bot", "id")
     places = [text(one, "name") for one in members(bot, "sources") if one.get("enabled")]
     where = ", ".join(places) or "no source, for it is switched on in none"
-    await ask(ctx, f"Publish the draft of the bot {bot.get('name')}: it will talk with real leads in {where}")
-    await ctx.call("publish_bot", id=botId)
+    await ask(ctx, f"Publish the draft of the bot {bot.get('name')}: it will talk with real leads in {where}", botId)
+    with permitted():
+        await ctx.call("publish_bot", id=botId)
     return f"{bot.get('name')} is published."
 
 
@@ -52,7 +48,7 @@ async def delete_for_good(kind: Literal["bot", "persona", "lead", "file"], id: s
     look, argument, member, delete, with_it = _THINGS[kind]
     found = record(await ctx.call(look, **{argument: id}), look)
     name = f"{found.get(member) or '(no name)'} ({id})"
-    await ask(ctx, f"Delete the {kind} {name} {with_it}, for good")
+    await ask(ctx, f"Delete the {kind} {name} {with_it}, for good", kind, id)
     await ctx.call(delete, **{argument: id})
     return f"The {kind} {name} is deleted."
 
@@ -62,7 +58,7 @@ _permitted: ContextVar[bool] = ContextVar("_permitted", default=False)
 
 @contextmanager
 def permitted() -> Iterator[None]:
-    """Let `attach_source` go within: the tool that calls it has asked."""
+    """Let `attach_source` and `publish_bot` go within: the tool that calls them has asked."""
     token = _permitted.set(True)
     try:
         yield
@@ -71,7 +67,7 @@ def permitted() -> Iterator[None]:
 
 
 async def asked(call: ToolCall) -> None:
-    """Let a person agree before a bot writes to leads: where it is attached, unless it stays off, and when it begins to follow up.
+    """Let a person agree before a bot writes to leads: where it is attached, unless it stays off, when it begins to follow up, and as it is published.
 
     Raises:
         ToolError: nobody agreed.
@@ -82,26 +78,24 @@ async def asked(call: ToolCall) -> None:
     if call.name == "attach_source" and given.get("enabled") is not False and not _permitted.get():
         what = f"Attach the bot {given['id']} to {given['sourceId']}, where it answers real leads at once"
         await ask(call.context, what)
+    if call.name == "publish_bot" and not _permitted.get():
+        await ask(
+            call.context,
+            f"Publish the draft of the bot {given['id']}: it will talk with real leads where it is switched on",
+        )
 
 
-async def ask(ctx: Context, what: str) -> None:
+async def ask(ctx: Context, what: str, *bound_to: str) -> None:
     """Return when a person agrees to what will happen, or when the server's owner has taken that upon themselves.
+
+    Args:
+        ctx: of the call.
+        what: what will happen, as one sentence.
+        bound_to: ids that the yes belongs to, besides those that the sentence has.
 
     Raises:
         ToolError: the person does not agree, or the client cannot ask one.
     """
-    if os.environ.get(WITHOUT_QUESTIONS) == "1":
-        return
-    declared = ctx.client_capabilities.get("elicitation")
-    if not isinstance(declared, dict) or (declared and "form" not in declared):
-        raise ToolError(
-            f"Nothing was done: a person must agree to this, and this client cannot ask one. ({what})\n"
-            f"hint: do it at app.closebot.com, or the server's owner sets {WITHOUT_QUESTIONS}=1"
-        )
-    try:
-        answer = await ctx.elicit(f"{what}. Go ahead?", _FORM, key=what)
-    except McpError as error:
-        raise ToolError(f"Nothing was done: the person could not be asked ({error}). ({what})") from None
-    content = answer.content if isinstance(answer.content, dict) else {}
-    if not (answer.accepted and content.get("go_ahead") is True):
-        raise ToolError(f"Nothing was done: the person did not agree. ({what})")
+    if os.environ.get(WITHOUT_QUESTIONS) != "1":
+        hint = f"do it at app.closebot.com, or the server's owner sets {WITHOUT_QUESTIONS}=1"
+        await ctx.consent(what, *bound_to, hint=hint)

@@ -12,25 +12,32 @@ from mcpfactory_runtime import ToolCall, ToolResult
 __all__ = ["hidden_text", "without_secrets"]
 
 _HIDDEN: Final = "(hidden)"
-_NAMES: Final = frozenset(
-    {
-        *("accesstoken", "refreshtoken", "authtoken", "apitoken", "bearertoken", "idtoken", "token", "authorization"),
-        *("apikey", "xapikey", "secret", "apisecret", "clientsecret", "webhooksecret", "signingsecret", "secretkey"),
-        *("privatekey", "password", "credential", "credentials", "stripecustomerid"),
-    }
-)
-"""Names of members in small letters, without `_` and `-`."""
+# Names are compared in small letters, without what stands between their words.
+_ENDINGS: Final = ("token", "secret", "password", "passwd", "passphrase", "authorization", "credential", "credentials")
+_KEYS: Final = tuple(
+    f"{word}key"
+    for word in ("api", "access", "secret", "private", "signing", "encryption", "auth", "client", "shared", "master", "service", "account", "cb", "source", "crm", "app", "webhook",
+                 "integration", "session", "license")
+)  # fmt: skip
+_NAMES: Final = frozenset({"stripecustomerid", "cookie", "setcookie", "jwt", "pwd"})
+_NO_SECRETS: Final = ("pagetoken", "nexttoken", "continuationtoken", "cancellationtoken")  # they lead to the next page
 _KEY: Final = "key"  # a credential of a source; in a field of a lead, the name of the field
 _OF_FIELD: Final = frozenset({"value", "label", "fieldValue"})
-_NAMED: Final = "|".join("[_-]?".join(name) for name in sorted(_NAMES, key=len, reverse=True))
-# As text: a name, perhaps in quotes that are escaped as JSON within JSON is, and what is said of it. The bound keeps it linear in a run of backslashes.
-_IN_TEXT: Final = re.compile(
-    rf"""(?i)(?<![A-Za-z0-9])(?P<lead>(?P<quote>\\{{0,63}}["']?)(?:{_NAMED})(?P=quote)\s*[:=]\s*(?:bearer\s+)?)"""
-    r"""(?P<value>\\{0,63}"[^"]*"?|'[^']*'?|\[[^\]]*\]?|\{[^{}]*\}?|[^\s"',;&}\]]+)"""
+_NAMING: Final = ("name", "key", "header")  # members that say what a `value` beside them is
+_BETWEEN: Final = re.compile(r"[^a-z0-9]+")
+
+# As text: a name, perhaps in quotes that are escaped as JSON within JSON is, and `:` or `=`. The bounds keep it linear in runs of one character.
+_NAMED: Final = re.compile(
+    r"""(?:(?P<quote>\\{0,63}["'])|(?<![A-Za-z0-9_.\-]))(?P<name>[A-Za-z0-9_.\-]++)(?(quote)(?P=quote))\s{0,20}[:=]>?\s{0,20}"""
 )
-_KEY_IN_TEXT: Final = re.compile(
-    r"""(?P<lead>(?P<quote>\\{0,63}")key(?P=quote)\s*:\s*)(?P<value>\\{0,63}"[^"]*"?|\[[^\]]*\]?|\{[^{}]*\}?)(?!\s*,\s*\\{0,63}"(?:value|label|fieldValue)\\{0,63}"\s*:)"""
-)
+_QUOTE: Final = re.compile(r"""(?P<escape>\\{0,63})(?P<mark>["'])""")
+_RUN: Final = re.compile(r"""(?<!\\)(?P<escape>\\*+)["']""")
+_BRACKET: Final = re.compile(r"[\[\]{}]|(?<!\\)(?P<quote>\\*+\")")
+_SCHEMES: Final = "bearer|basic|token|digest|apikey|key|hmac|negotiate"
+_WORD: Final = re.compile(rf"""(?i:(?:{_SCHEMES})\s+)?[^\s"',;&)\]}}]+""")
+_LINE: Final = re.compile(r"[^\r\n]+")
+_BESIDE: Final = re.compile(r"""\s{0,20},\s{0,20}\\{0,63}"(?:value|label|fieldValue)\\{0,63}"\s{0,20}:""")
+_SAYS_NOTHING: Final = frozenset({"null", "None", "true", "false", "True", "False"})  # but whether there is one
 
 
 def without_secrets(call: ToolCall, result: ToolResult) -> ToolResult:
@@ -52,12 +59,59 @@ def hidden_text(text: str) -> str:
         else:
             shown = _hidden(value)
             return text if shown == value else json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
-    return _KEY_IN_TEXT.sub(_replaced, _IN_TEXT.sub(_replaced, text))
+    pieces, done = [], 0
+    while named := _NAMED.search(text, done):
+        start = end = named.end()
+        name = _plain(named["name"])
+        if _is_credential(name) or name == _KEY:
+            end = _end_of_value(text, start, name)
+            if name == _KEY and _BESIDE.match(text, end):
+                end = start
+        pieces.append(text[done:start])
+        if end > start and text[start:end] not in _SAYS_NOTHING:
+            quote = _QUOTE.match(text, start)
+            around = quote[0] if quote else named["quote"] if text[start] in "[{" and named["quote"] else ""
+            pieces.append(f"{around}{_HIDDEN}{around}")
+        else:
+            end = start
+        done = end
+    return "".join([*pieces, text[done:]])
 
 
-def _replaced(found: re.Match[str]) -> str:
-    quote = "'" if found["value"].startswith("'") else found["quote"]
-    return f"{found['lead']}{quote}{_HIDDEN}{quote}"
+def _end_of_value(text: str, start: int, name: str) -> int:
+    """Return where a value ends: at its closing quote or bracket, at the end of the line behind `Authorization`, else with the word."""
+    if quote := _QUOTE.match(text, start):
+        return _end_of_string(text, quote.end(), quote["mark"], len(quote["escape"]))
+    if text[start : start + 1] in ("[", "{"):
+        return _end_of_brackets(text, start)
+    found = (_LINE if name.endswith("authorization") else _WORD).match(text, start)
+    return found.end() if found else start
+
+
+def _end_of_string(text: str, start: int, mark: str, escapes: int) -> int:
+    """Return where a string ends whose quote has so many backslashes before it; the end of the text where it is cut off.
+
+    Within JSON within JSON a quote has 1, 3, 7 … backslashes; one that belongs to the string has more of them, and so has a backslash at its end.
+    """
+    for run in _RUN.finditer(text, start):
+        count = len(run["escape"])
+        if run[0][-1] == mark and (count < escapes or (count - escapes) % (2 * (escapes + 1)) == 0):
+            return run.end()
+    return len(text)
+
+
+def _end_of_brackets(text: str, start: int) -> int:
+    """Return where what begins with a bracket ends, with all that is in it; the end of the text where it is cut off."""
+    depth, place = 0, start
+    while found := _BRACKET.search(text, place):
+        place = found.end()
+        if found["quote"]:
+            place = _end_of_string(text, place, '"', len(found["quote"]) - 1)
+            continue
+        depth += 1 if found[0] in "[{" else -1
+        if depth == 0:
+            return place
+    return len(text)
 
 
 def _hidden(value: Any) -> Any:
@@ -71,5 +125,17 @@ def _hidden(value: Any) -> Any:
 def _is_secret(name: str, of: Mapping[str, Any]) -> bool:
     if of[name] is None or isinstance(of[name], bool):  # whether there is one
         return False
-    plain = name.lower().replace("_", "").replace("-", "")
-    return plain in _NAMES or (plain == _KEY and not _OF_FIELD & of.keys())
+    plain = _plain(name)
+    if plain == "value":
+        return any(isinstance(of.get(one), str) and _is_credential(_plain(of[one])) for one in _NAMING)
+    return _is_credential(plain) or (plain == _KEY and not _OF_FIELD & of.keys())
+
+
+def _is_credential(plain: str) -> bool:
+    if plain.endswith(_NO_SECRETS):
+        return False
+    return plain in _NAMES or plain.endswith((*_ENDINGS, *_KEYS))
+
+
+def _plain(name: str) -> str:
+    return _BETWEEN.sub("", name.lower())

@@ -32,7 +32,7 @@ _EXPLAINED: Final = {
 
 server.after()(without_secrets)
 server.before()(figures.check_times)
-server.before("attach_source", "update_bot")(consent.asked)
+server.before("attach_source", "publish_bot", "update_bot")(consent.asked)
 
 server.tool(annotations=_READS)(bots.bots_overview)
 server.tool(annotations=_CHANGES)(bots.switch_bot)

@@ -6,6 +6,7 @@ import os
 import time
 from datetime import UTC, datetime
 from decimal import Decimal
+from math import isfinite, nan
 from typing import Annotated, Any, Final, Literal
 
 from mcpfactory_runtime import Context, ToolError
@@ -13,7 +14,6 @@ from pydantic import Field
 
 from . import graph
 from .accounts import currency_of
-from .consent import consent
 from .money import change, digits, minor_units, stored, written
 
 __all__ = ["change_budget", "plan_budget_increase"]
@@ -30,15 +30,18 @@ def _limit(variable: str, default: float) -> float:
     """Return a number that the person who runs the server set.
 
     Raises:
-        ToolError: it is no number.
+        ToolError: it is no finite number: with `nan` no raise would be above the limit.
     """
     text = os.environ.get(variable, "").strip()
     try:
-        return float(text) if text else default
+        number = float(text) if text else default
     except ValueError:
+        number = nan
+    if not isfinite(number):
         raise ToolError(
             f"{variable} is {text[:20]!r}.\nhint: the person who runs this server sets a number, such as 20."
-        ) from None
+        )
+    return number
 
 
 def _needs_consent(before: int, after: int, currency: str) -> bool:
@@ -95,7 +98,7 @@ async def change_budget(
         float | None, Field(gt=-100, le=1000, description="Instead of amount: raise by so many percent; -10 lowers.")
     ] = None,
     confirm: Annotated[
-        str, Field(description="Only after this tool asked for it: the sentence that the person agreed to.")
+        str, Field(description="Only after this tool gave it: the code, once the person agreed to what it says.")
     ] = "",
 ) -> dict[str, Any]:
     """Raise or lower the daily or lifetime budget of a campaign or ad set; shows before and after in the currency.
@@ -121,7 +124,7 @@ async def change_budget(
     at, since = _since(object_id, before)
     if _needs_consent(since, after, currency):
         more = f" Within a day it was {written(since, currency)} ({change(since, after)})." if since != before else ""
-        await consent(ctx, what + more, confirm)
+        await ctx.consent(what + more, object_id, kind, before, after, confirm=confirm, otherwise="Nothing was changed")
         at, since = time.time(), after
     _FIRST[object_id] = (at, since)
     await graph.post(object_id, "", **{_OWN[kind]: after})
@@ -160,7 +163,7 @@ async def plan_budget_increase(
     end: Annotated[str, Field(description="End, likewise.")],
     ctx: Context,
     confirm: Annotated[
-        str, Field(description="Only after this tool asked for it: the sentence that the person agreed to.")
+        str, Field(description="Only after this tool gave it: the code, once the person agreed to what it says.")
     ] = "",
 ) -> dict[str, Any]:
     """Plan a higher daily budget of a campaign for some days of high demand, such as Black Friday. A person must agree."""
@@ -189,7 +192,7 @@ async def plan_budget_increase(
     what = (
         f"The daily budget of {node.get('name')} goes from {told['before']} to {told['during']} from {start} to {end}."
     )
-    await consent(ctx, what, confirm)
+    await ctx.consent(what, campaign_id, before, added, confirm=confirm, otherwise="Nothing was planned")
     made = await graph.post(
         campaign_id,
         "budget_schedules",

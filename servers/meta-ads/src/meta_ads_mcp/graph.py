@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 Json = dict[str, Any]
-NodeId = Annotated[str, PydanticField(pattern=r"^[0-9]{1,30}$")]
+NodeId = Annotated[str, PydanticField(pattern=r"^[1-9][0-9]{0,29}$")]
 """The id of a campaign, ad set or ad; those of accounts begin with act_."""
 
 USAGE: Final = Usage()

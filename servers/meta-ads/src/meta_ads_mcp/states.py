@@ -9,7 +9,6 @@ from pydantic import Field
 
 from . import graph
 from .accounts import currency_of
-from .consent import consent
 from .errors import GraphError, explain, next_step
 from .metrics import number
 from .money import stored, written
@@ -93,7 +92,7 @@ async def set_status(
     ],
     ctx: Context,
     confirm: Annotated[
-        str, Field(description="Only after this tool asked for it: the sentence that the person agreed to.")
+        str, Field(description="Only after this tool gave it: the code, once the person agreed to what it says.")
     ] = "",
 ) -> dict[str, Any]:
     """Pause, resume or archive up to fifty campaigns, ad sets or ads at once; shows the state before and after of each.
@@ -106,7 +105,8 @@ async def set_status(
     found, failed = await _read(wanted, kind)
     changing = [one for one in found if one.get("status") != status]
     if changing and status != "PAUSED":
-        await consent(ctx, await _question(changing, kind, status), confirm)
+        what, which = await _question(changing, kind, status), sorted(str(one["id"]) for one in changing)
+        await ctx.consent(what, status, which, confirm=confirm, otherwise="Nothing was changed")
     answers = await graph.batch([graph.request("POST", str(one["id"]), status=status) for one in changing])
     refused = {
         str(one["id"]): said for one, said in zip(changing, answers, strict=True) if isinstance(said, GraphError)
@@ -127,7 +127,7 @@ async def delete_object(
     object_id: Annotated[graph.NodeId, Field(description="The campaign, ad set or ad.")],
     ctx: Context,
     confirm: Annotated[
-        str, Field(description="Only after this tool asked for it: the sentence that the person agreed to.")
+        str, Field(description="Only after this tool gave it: the code, once the person agreed to what it says.")
     ] = "",
 ) -> dict[str, Any]:
     """Delete a campaign, ad set or ad with all that is in it. It cannot be undone, so a person must agree; pausing is often enough."""
@@ -139,10 +139,11 @@ async def delete_object(
     currency = await currency_of(str(node.get("account_id", "")))
     spent = f"{number(rows[0].get('spend')):,.2f} {currency}"
     inside = {"campaign": " with its ad sets and ads", "ad_set": " with its ads", "ad": ""}[kind]
-    await consent(
-        ctx,
+    await ctx.consent(
         f"Delete the {_WORDS[kind][0]} {node.get('name')} ({object_id}){inside} for good; it has spent {spent}.",
-        confirm,
+        object_id,
+        confirm=confirm,
+        otherwise="Nothing was deleted",
     )
     await graph.delete(object_id)
     return {"deleted": object_id, "name": node.get("name"), "had_spent": spent}

@@ -1,4 +1,4 @@
-"""Asking a person before a workflow that runs is changed."""
+"""Asking a person before a workflow that runs is changed, or one that was changed runs."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcpfactory_runtime import Context, ToolError
+from mcpfactory_runtime import Context, ToolCall
 
 from .answers import members
 
-__all__ = ["WITHOUT_QUESTIONS", "ask_first"]
+__all__ = ["WITHOUT_QUESTIONS", "ask_again", "ask_first"]
 
 WITHOUT_QUESTIONS: Final = "N8N_WITHOUT_QUESTIONS"
-_FORM: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {"go_ahead": {"type": "boolean", "title": "Go ahead", "default": False}},
-    "required": ["go_ahead"],
-}
+_KEPT: Final = 1000  # workflows whose changes are remembered
+_changed_while_off: dict[str, str] = {}
+"""By the id of a workflow: its name, and what was changed of it without a question, since it was not active."""
 
 
 async def ask_first(ctx: Context, workflow: Mapping[str, Any], after: Mapping[str, Any]) -> None:
@@ -26,9 +24,28 @@ async def ask_first(ctx: Context, workflow: Mapping[str, Any], after: Mapping[st
     Raises:
         ToolError: the person does not agree, or the client cannot ask one.
     """
-    if workflow.get("active") and os.environ.get(WITHOUT_QUESTIONS) != "1":
-        name = f"active workflow {workflow.get('name')} ({workflow['id']})"
-        await _ask(ctx, f"Change the {name}: {_difference(workflow, after)}")
+    if os.environ.get(WITHOUT_QUESTIONS) == "1":
+        return
+    name, change = f"{workflow.get('name')} ({workflow['id']})", _difference(workflow, after)
+    if workflow.get("active"):
+        await _ask(ctx, f"Change the active workflow {name}: {change}", after)
+        return
+    before = _changed_while_off.pop(workflow["id"], "")
+    _changed_while_off[workflow["id"]] = f"{before}; {change}" if before else f"{name}: {change}"
+    if len(_changed_while_off) > _KEPT:
+        del _changed_while_off[next(iter(_changed_while_off))]
+
+
+async def ask_again(call: ToolCall) -> None:
+    """Ask before a workflow is activated that was changed here while it was not active: nobody has agreed to that yet.
+
+    Raises:
+        ToolError: the person does not agree, or the client cannot ask one.
+    """
+    id = call.arguments["id"]
+    if (change := _changed_while_off.get(id)) and os.environ.get(WITHOUT_QUESTIONS) != "1":
+        await _ask(call.context, f"Activate the workflow {change}", id)
+        _changed_while_off.pop(id, None)
 
 
 def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
@@ -48,13 +65,10 @@ def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     return "; ".join(said) or "the nodes stay as they are"
 
 
-async def _ask(ctx: Context, what: str) -> None:
-    declared = ctx.client_capabilities.get("elicitation")  # {} means forms, as in revisions that know nothing else
-    if not isinstance(declared, dict) or (declared and "form" not in declared):
-        raise ToolError(
-            f"Nothing was changed: a person must agree to this, and this client cannot ask one. ({what})\n"
-            f"hint: do it in n8n; a workflow that is deactivated first may be changed; or the server's owner sets {WITHOUT_QUESTIONS}=1"
-        )
-    answer = await ctx.elicit(f"{what}. Go ahead?", _FORM, key=what)
-    if not (answer.accepted and answer.content.get("go_ahead") is True):
-        raise ToolError(f"Nothing was changed: the person did not agree. ({what})")
+async def _ask(ctx: Context, what: str, *bound_to: Any) -> None:
+    await ctx.consent(
+        what,
+        *bound_to,
+        otherwise="Nothing was changed",
+        hint=f"do it in n8n; or the server's owner sets {WITHOUT_QUESTIONS}=1",
+    )

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mcpfactory_runtime import Server, ToolError, ToolRequest
 
-from . import __version__, tools
+from . import __version__, consent, tools
 
 HERE: Final = Path(__file__).parent
 PAGE: Final = "ui://n8n/workflow"
@@ -24,6 +24,7 @@ server = Server(
     ),
 )
 server.mount_manifest(HERE / "_generated")
+server.before("activate_workflow")(consent.ask_again)
 
 
 @server.tool_middleware

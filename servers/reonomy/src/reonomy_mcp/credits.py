@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 import os
-import secrets
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
-from mcpfactory_runtime import Context, McpError, ToolError
+from mcpfactory_runtime import Context, ToolCall, ToolError
 
 from .answers import Row, properties_of
 
-__all__ = ["ASK_ABOVE", "Read", "agreed", "details"]
+__all__ = ["ASK_ABOVE", "Read", "agreed", "asked", "details", "permitted"]
 
 ASK_ABOVE: Final = "REONOMY_ASK_ABOVE"
 _ASK_ABOVE: Final = 50  # properties whose details are read without a question
 _WINDOW: Final = 3600.0  # seconds in which they are counted
 _AT_ONCE: Final = 250
-_ROOM: Final = 1000  # questions that may be open
-_FORM: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {"go_ahead": {"type": "boolean", "title": "Go ahead", "default": False}},
-    "required": ["go_ahead"],
-}
 
 _unasked: deque[tuple[float, int]] = deque()
 """When details of how many properties were read without a question, by all callers of this process."""
 
-_open: dict[str, str] = {}
-"""Digests of the sets of properties that a question is open for, each with the code that its refusal names."""
+_permitted: ContextVar[bool] = ContextVar("_permitted", default=False)
+
+
+@contextmanager
+def permitted() -> Iterator[None]:
+    """Let tools of Reonomy's own read details within: these properties were counted, or a person has agreed."""
+    token = _permitted.set(True)
+    try:
+        yield
+    finally:
+        _permitted.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +67,15 @@ async def details(ctx: Context, ids: list[str], types: list[str], confirm: str) 
     Raises:
         ToolError: the person does not agree, or has not been asked; or nothing could be read.
     """
-    ids = list(dict.fromkeys(ids))
+    ids = list(dict.fromkeys(one.casefold() for one in ids))
     await agreed(ctx, ids, confirm)
     rows: list[Row] = []
     failure = ""
     for first in range(0, len(ids), _AT_ONCE):
         part = ids[first : first + _AT_ONCE]
         try:
-            rows += properties_of(await ctx.call("get_many_properties", property_ids=part, detail_type=types))
+            with permitted():
+                rows += properties_of(await ctx.call("get_many_properties", property_ids=part, detail_type=types))
         except ToolError as error:
             if not rows:
                 raise
@@ -89,52 +94,66 @@ def _note(unread: int, of: int, failure: str) -> str:
     return f"{unread} of {of} properties were not read.{why}{again if failure else ''}"
 
 
-async def agreed(ctx: Context, ids: list[str], confirm: str) -> None:
-    """Return when details of these properties may be read: they are few, or a person agreed.
-
-    What was read without a question is counted for an hour, so that many small calls are one large one. An open question stays one when
-    the count falls: of a handler that is run again with the person's answer, the answer decides.
+async def asked(call: ToolCall) -> None:
+    """Count what Reonomy's own tools read together with what ours read, and let a person agree above the number.
 
     Raises:
-        ToolError: the person does not agree, or has not been asked.
+        ToolError: the person does not agree, or cannot be asked.
     """
-    wanted, now = sorted({one.casefold() for one in ids}), time.monotonic()
-    key = sha256("\n".join(wanted).encode()).hexdigest()
+    if not _permitted.get():
+        given = call.arguments
+        await agreed(call.context, given["property_ids"] if "property_ids" in given else [given["property_id"]], None)
+
+
+async def agreed(ctx: Context, ids: list[str], confirm: str | None) -> None:
+    """Return when details of these properties may be read: they are few, or a person agreed.
+
+    What was read without a question is counted for an hour, so that many small calls are one large one; after a yes the count begins anew.
+
+    Args:
+        ctx: of the call.
+        ids: of the properties.
+        confirm: the code that the caller gave; None where the tool has no such argument.
+
+    Raises:
+        ToolError: the person does not agree, or has not been asked; or the owner's setting is no number.
+    """
+    wanted, limit = sorted({one.casefold() for one in ids}), _limit()
+    many = f"{len(wanted)} {'property' if len(wanted) == 1 else 'properties'}"
+    if await ctx.consent(
+        f"Read details of {many}, each of which is billed",
+        *wanted,
+        confirm=confirm,
+        otherwise="Nothing was read",
+        hint="ask for fewer, wait an hour, or take who_owns, comparable_sales or maturing_mortgages, whose refusal gives a code for confirm",
+        unless=lambda: _few(len(wanted), limit),
+    ):
+        _unasked.clear()
+
+
+def _few(count: int, limit: int) -> bool:
+    """Count properties that are read without a question, if they may be."""
+    now = time.monotonic()
     while _unasked and _unasked[0][0] <= now - _WINDOW:
         _unasked.popleft()
-    before = sum(count for _, count in _unasked)
-    if key not in _open and before + len(wanted) <= _limit():
-        _unasked.append((now, len(wanted)))
-        return
-    if key not in _open and len(_open) >= _ROOM:
-        del _open[next(iter(_open))]
-    code = _open.setdefault(key, secrets.token_hex(4))
-    many = f"{len(wanted)} {'more ' if before else ''}{'property' if len(wanted) == 1 else 'properties'}"
-    since = f"; {before} were read without a question within an hour" if before else ""
-    await _consent(ctx, f"Read details of {many}, each of which is billed{since}", confirm == code, code, key)
-    _unasked.clear()
-
-
-async def _consent(ctx: Context, what: str, confirmed: bool, code: str, key: str) -> None:
-    declared = ctx.client_capabilities.get("elicitation")
-    if isinstance(declared, dict) and (not declared or "form" in declared):
-        try:
-            answer = await ctx.elicit(f"{what}. Go ahead?", _FORM, key=f"read-{key}")
-            yes = answer.accepted and answer.content.get("go_ahead") is True
-        except McpError:  # an answer that does not fit the form is no yes
-            yes = False
-        _open.pop(key, None)
-        if not yes:
-            raise ToolError(f"Nothing was read: the person did not agree. ({what})")
-    elif confirmed:
-        _open.pop(key, None)
-    else:
-        raise ToolError(
-            f"Nothing was read yet; a person must agree to this first: {what}\n"
-            f'hint: ask for fewer, or ask the person; when they agree, call again for the same properties with confirm="{code}"'
-        )
+    if sum(before for _, before in _unasked) + count > limit:
+        return False
+    _unasked.append((now, count))
+    return True
 
 
 def _limit() -> int:
-    given = os.environ.get(ASK_ABOVE, "")
-    return int(given) if given.isdigit() else _ASK_ABOVE
+    """Return details of how many properties may be read without a question.
+
+    Raises:
+        ToolError: the owner's setting is no such number.
+    """
+    given = os.environ.get(ASK_ABOVE, "").strip()
+    if not given:
+        return _ASK_ABOVE
+    if not (given.isascii() and given.isdigit()):
+        raise ToolError(
+            f"Nothing was read: {ASK_ABOVE} is {given[:20]!r}, which is no number of properties.\n"
+            "hint: the person who runs this server sets it to 0 (always ask) or more, or leaves it out"
+        )
+    return int(given)

@@ -12,7 +12,7 @@ from mcpfactory_runtime import Context, ToolError
 from pydantic import Field
 
 from .answers import Row, day, items, months_later, number, objects, property_of
-from .credits import agreed, details
+from .credits import agreed, details, permitted
 
 __all__ = ["comparable_sales", "find_properties", "look_up_address", "maturing_mortgages", "who_owns"]
 
@@ -137,7 +137,7 @@ async def find_properties(
         soldSince: last sold on this day or later.
         detailTypes: what is wanted besides basic details.
         most: so many are shown.
-        confirm: where nobody can be asked, the code that the refusal names, once a person has agreed to it.
+        confirm: where nobody can be asked, the code that the refusal gave, once a person has agreed to it.
     """
     settings: dict[str, Any] = {"locations": [_place(state, city)]}
     if assetCategory:
@@ -175,7 +175,7 @@ async def look_up_address(
         state: in two letters.
         zip: the ZIP code.
         detailTypes: what is wanted; basic details, sales, mortgages and the reported owner by default.
-        confirm: where nobody can be asked, the code that the refusal names, once a person has agreed to it.
+        confirm: where nobody can be asked, the code that the refusal gave, once a person has agreed to it.
     """
     asked = {"address_line_1": street, "address_city": city, "address_state": state, "address_postal": zip}
     found = await ctx.call("find_address", **{name: value for name, value in asked.items() if value})
@@ -185,7 +185,8 @@ async def look_up_address(
     first, *others = fits
     await agreed(ctx, [first["id"]], confirm)
     types = detailTypes or ["basic", "sales", "mortgages", "reported_owner"]
-    row = property_of(await ctx.call("get_property", property_id=first["id"], detail_type=types))
+    with permitted():
+        row = property_of(await ctx.call("get_property", property_id=first["id"], detail_type=types))
     note = f"{len(fits)} properties fit this address, and the first is here. get_property reads another one, which is billed."
     return AtAddress(len(fits), [row], others, note if others else "")
 
@@ -198,7 +199,7 @@ async def comparable_sales(
     Args:
         ids: of the properties, such as search_properties gives.
         months: only sales of so many calendar months.
-        confirm: where nobody can be asked, the code that the refusal names, once a person has agreed to it.
+        confirm: where nobody can be asked, the code that the refusal gave, once a person has agreed to it.
     """
     since = months_later(datetime.now(UTC).date(), -months)
     read = await details(ctx, ids, ["basic", "sales"], confirm)
@@ -223,7 +224,7 @@ async def who_owns(ctx: Context, ids: Ids, confirm: str = "") -> Owners:
 
     Args:
         ids: of the properties.
-        confirm: where nobody can be asked, the code that the refusal names, once a person has agreed to it.
+        confirm: where nobody can be asked, the code that the refusal gave, once a person has agreed to it.
     """
     owned: dict[str, list[str]] = defaultdict(list)
     read = await details(ctx, ids, ["basic", "reported_owner"], confirm)
@@ -243,7 +244,7 @@ async def maturing_mortgages(
     Args:
         ids: of the properties.
         months: within so many calendar months.
-        confirm: where nobody can be asked, the code that the refusal names, once a person has agreed to it.
+        confirm: where nobody can be asked, the code that the refusal gave, once a person has agreed to it.
     """
     today = datetime.now(UTC).date()
     until = months_later(today, months)

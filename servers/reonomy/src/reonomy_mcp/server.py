@@ -7,7 +7,7 @@ from typing import Final
 
 from mcpfactory_runtime import Server
 
-from . import __version__, properties
+from . import __version__, credits, properties
 from .rates import keep_pace, note_end
 
 server = Server(
@@ -21,6 +21,7 @@ server = Server(
     ),
 )
 server.mount_manifest(Path(__file__).parent / "_generated")
+server.before("get_property", "get_many_properties")(credits.asked)
 server.before()(keep_pace)
 server.after()(note_end)
 

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from mcpfactory_runtime import ToolError
 
-__all__ = ["number", "retry_after", "rows", "status_of", "text"]
+__all__ = ["is_refusal", "number", "retry_after", "rows", "status_of", "text"]
 
 _FAILED: Final = re.compile(r"[A-Z]+ \S+ failed: (\d{3})\b")
+_GAVE_UP: Final = frozenset({408, 499})
 _WAIT: Final = re.compile(r"^Retry-After: (\d{1,5}) seconds$", re.MULTILINE)
 
 
@@ -45,6 +46,14 @@ def status_of(error: str) -> int:
     """Return the HTTP status by which a request failed; 0 where there was no answer, or one that nobody can read."""
     found = _FAILED.match(error)
     return int(found[1]) if found else 0
+
+
+def is_refusal(error: str) -> bool:
+    """Return whether a request failed so that it was surely not carried out.
+
+    408 and 499 say that somebody gave up waiting, here or in between: Twilio may have done it all the same.
+    """
+    return 400 <= (status := status_of(error)) < 500 and status not in _GAVE_UP
 
 
 def retry_after(error: str, default: float = 1.0) -> float:

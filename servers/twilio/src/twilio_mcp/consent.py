@@ -1,4 +1,4 @@
-"""Asking a person before many are written to: how many may be without a question, the question, and agreement where a client cannot ask."""
+"""Asking a person before many are written to: how many may be without a question, and what the question says."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from secrets import token_hex
-from typing import Any, Final
+from dataclasses import astuple, dataclass
+from typing import Final
 
-from mcpfactory_runtime import Context, McpError, ToolError
+from mcpfactory_runtime import Context, ToolError
 
 from .segments import segments
 
@@ -21,8 +20,6 @@ __all__ = ["ASK_ABOVE", "Sending", "agree", "agreed", "is_agreed"]
 ASK_ABOVE: Final = "TWILIO_ASK_ABOVE"
 _ASK_ABOVE: Final = 5  # people who are written to without a question
 _WINDOW: Final = 600.0  # seconds in which they are counted together
-_CODES: Final = 100  # refusals whose codes are remembered
-_FORM: Final = {"type": "object", "properties": {"send": {"type": "boolean", "title": "Send"}}, "required": ["send"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +44,6 @@ class Sending:
 
 
 _unasked: deque[tuple[float, str]] = deque()  # when, and to whom, this process sent without a question
-_refused: dict[str, Sending] = {}  # the code that a refusal gave, and what it is for
-_asked: dict[
-    Sending, None
-] = {}  # what a question is open for: the tool is run again with the answer, which then decides
 _AGREED: ContextVar[bool] = ContextVar("_AGREED", default=False)
 
 
@@ -80,35 +73,14 @@ async def agree(ctx: Context, sending: Sending, confirm: str | None = None) -> N
     Raises:
         ToolError: nobody agreed.
     """
-    if sending not in _asked and _few(sending.people):
-        return
-    what = sending.sentence()
-    if _can_ask(ctx):
-        _asked[sending] = None
-        if len(_asked) > _CODES:
-            del _asked[next(iter(_asked))]
-        try:
-            await _ask(ctx, what)
-        except ToolError:  # a no; a question that is still open ends the call by another exception
-            _asked.pop(sending, None)
-            raise
-        _asked.pop(sending, None)
-    elif confirm is None:
-        raise ToolError(
-            f"Nothing was sent: a person must agree to this, and this client cannot ask. ({what})\n"
-            "hint: take send_to_many, whose refusal gives a code for confirm, or wait ten minutes"
-        )
-    elif _refused.get(confirm.strip()) == sending:
-        del _refused[confirm.strip()]  # it serves once
-    else:
-        code = token_hex(4)
-        _refused[code] = sending
-        if len(_refused) > _CODES:
-            del _refused[next(iter(_refused))]
-        raise ToolError(
-            f"Nothing was sent: a person must agree to this, and this client cannot ask. ({what})\n"
-            f"hint: show them sender, people and text; once they agree, call again with the same and confirm: {code!r}"
-        )
+    await ctx.consent(
+        f"{sending.sentence()}. Each segment is billed.",
+        *astuple(sending),
+        confirm=confirm,
+        otherwise="Nothing was sent",
+        hint="take send_to_many, whose refusal gives a code for confirm, or wait ten minutes",
+        unless=lambda: _few(sending.people),
+    )
 
 
 def _few(people: tuple[str, ...]) -> bool:
@@ -137,20 +109,3 @@ def _limit() -> int:
             "hint: the person who runs this server sets it to 0 (always ask) or more, or leaves it out"
         )
     return int(given)
-
-
-def _can_ask(ctx: Context) -> bool:
-    declared = ctx.client_capabilities.get("elicitation")
-    return isinstance(declared, dict) and (not declared or "form" in declared)
-
-
-async def _ask(ctx: Context, what: str) -> None:
-    try:
-        answer = await ctx.elicit(f"{what}. Each segment is billed. Go ahead?", _FORM, key=what)
-    except McpError as error:
-        raise ToolError(f"Nothing was sent: the person could not be asked ({error}).") from None
-    content: Any = answer.content
-    if not answer.accepted:
-        raise ToolError("The person did not agree. Nothing was sent.")
-    if not (isinstance(content, dict) and content.get("send") is True):
-        raise ToolError("The answer was accepted without `send` being true, which is no agreement. Nothing was sent.")

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 from mcpfactory_runtime import Context, McpError, ToolError
 from pydantic import Field
 
-from .answers import retry_after, status_of, text
+from .answers import is_refusal, retry_after, status_of, text
 from .consent import Sending, agree, agreed
 from .segments import segments
 
@@ -149,6 +149,6 @@ class _Round:
         status, problem = status_of(said), " ".join(said.splitlines())
         if status in (401, 429):
             self._stopped = f"Not tried, since Twilio refused another one by {status}: {problem}"
-        if 400 <= status < 500:
+        if is_refusal(said):
             return Sent(number, "refused", problem=problem)
         return Sent(number, "unknown", problem=problem if _UNSURE in problem else f"{problem} {_UNSURE}")

@@ -12,7 +12,7 @@ from mcpfactory_runtime.upstream import UNSET
 
 from . import __version__, delivery, reach, sending
 from ._generated import api
-from .answers import status_of
+from .answers import is_refusal
 from .consent import Sending, agree, is_agreed
 
 server = Server(
@@ -119,7 +119,7 @@ async def unsure(call: ToolRequest, call_next: Any) -> dict[str, Any]:
         result: dict[str, Any] = await call_next(call)
     except ToolError as error:
         said = str(error)
-        if _POSTED.match(said) and not 400 <= status_of(said) < 500 and "no connection to" not in said:
+        if _POSTED.match(said) and not is_refusal(said) and "no connection to" not in said:
             first = said.partition("\nhint:")[0]
             raise ToolError(
                 f"{first}\nIt may have been sent: look with {_WHERE[call.name]} before you send it again."

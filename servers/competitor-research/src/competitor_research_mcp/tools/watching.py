@@ -128,8 +128,11 @@ async def stop_watching(
     ] = "",
     forget_history: Annotated[bool, Field(description="delete the snapshots and changes, too, for ever")] = False,
     confirm: Annotated[
-        bool, Field(description="the person has agreed to forget_history; counts only where the client cannot ask them")
-    ] = False,
+        str,
+        Field(
+            description="only where nobody can be asked: the code that the refusal gave, once a person has agreed to what it says"
+        ),
+    ] = "",
 ) -> WatchList:
     """Take a competitor, or one of its pages, off the watch list. What was seen stays unless forget_history says otherwise."""
     desk = desk_of(ctx)
@@ -137,10 +140,12 @@ async def stop_watching(
     if not watches:
         raise ToolError(f"{url} is not watched for {competitor}.\nhint: list_watched shows the addresses")
     if forget_history:
-        await _agreed(
-            ctx,
-            confirm,
-            f"Delete all snapshots and changes of {len(watches)} pages of {competitor}? They cannot be brought back.",
+        pages = f"{len(watches)} page{'s' * (len(watches) != 1)}"
+        await ctx.consent(
+            f"Delete all snapshots and changes of {pages} of {competitor}, which cannot be brought back",
+            *sorted(watch.url for watch in watches),
+            confirm=confirm,
+            otherwise="Nothing was deleted, and all is watched as before",
         )
     for watch in watches:
         desk.store.unwatch(watch.url, forget=forget_history)
@@ -248,27 +253,6 @@ def _list(desk: Desk, watches: list[Watch]) -> WatchList:
         )
     note = "" if desk.store.lasting else _FLEETING
     return WatchList(pages=pages, note=note or ("" if pages else "Nothing is watched."))
-
-
-async def _agreed(ctx: Context, confirm: bool, question: str) -> None:
-    """Ask the person; where the client cannot, believe the caller that they agreed.
-
-    Raises:
-        ToolError: they did not agree, or the client cannot ask and the caller does not say that they did.
-    """
-    declared = ctx.client_capabilities.get("elicitation")  # {} means forms, as in revisions that know nothing else
-    if not isinstance(declared, dict) or (declared and "form" not in declared):
-        if not confirm:
-            raise ToolError(f"{question}\nhint: ask the person, then call again with confirm=true")
-        return
-    schema = {
-        "type": "object",
-        "properties": {"delete": {"type": "boolean", "title": "Delete for ever"}},
-        "required": ["delete"],
-    }
-    answer = await ctx.elicit(question, schema)
-    if not answer.accepted or answer.content.get("delete") is not True:
-        raise ToolError("The person did not agree; nothing was deleted, and all is watched as before.")
 
 
 READING: Final = (list_watched, list_changes, competitor_report)
