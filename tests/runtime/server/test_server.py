@@ -160,6 +160,22 @@ def test_the_command_line_says_what_it_takes() -> None:
     assert subprocess.run([*run, "--nonsense"], capture_output=True, check=False).returncode == 2
 
 
+@pytest.mark.parametrize(
+    ("missing", "says"),
+    [("uvicorn", "hint: pip install 'mcpfactory-runtime[http]'"), ("mcpfactory_runtime.transports.http.run", "")],
+)
+def test_what_http_needs_is_named_where_it_is_not_installed(missing: str, says: str) -> None:
+    program = (
+        f"import sys; sys.modules[{missing!r}] = None\n"
+        "from mcpfactory_runtime import Server\n"
+        "Server('demo').run(['--http', '--port', '0'])"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert ran.returncode == (2 if says else 1)
+    assert ("Traceback" in ran.stderr) == (not says)
+    assert says in ran.stderr
+
+
 def test_one_import_of_the_package_loads_none_of_its_modules() -> None:
     program = "import sys, mcpfactory_runtime; print(sorted(n for n in sys.modules if n.startswith('mcpfactory_')))"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout

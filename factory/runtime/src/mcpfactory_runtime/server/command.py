@@ -128,6 +128,10 @@ def _serve_http(server: Runnable, parser: ArgumentParser, options: Namespace) ->
         )
     try:
         server.run_http(options.host, options.port, workers=options.workers, store=options.store, **authorization)
+    except ModuleNotFoundError as error:
+        if error.name != "uvicorn":  # what a server's own code lacks
+            raise
+        parser.error("--http needs uvicorn, which is not installed\nhint: pip install 'mcpfactory-runtime[http]'")
     except StoreError as error:
         parser.error(str(error))
     except OSError as error:  # an address that is in use, say
