@@ -11,6 +11,7 @@
   python -m benchmarks names               what names of tools keep of what documents say (see benchmarks/names.py)
   python -m benchmarks agreement           whether servers take what their listed schemas say (see benchmarks/agreement.py)
   python -m benchmarks state               what status and inbox cost after 100,000 events, and with 1,000 servers (see benchmarks/state.py)
+  python -m benchmarks dashboard           how soon each page of the dashboard comes with 1,000 servers (see benchmarks/dashboard.py)
   python -m benchmarks staging             which API documents arrive in staging (see benchmarks/staging)
   python -m benchmarks libraries           what libraries would cost a server's start and calls (see benchmarks/libraries.py)
   python -m benchmarks search              how well search mode finds (see benchmarks/search.py)
@@ -26,7 +27,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Final
 
-from benchmarks import agreement, instructions, libraries, names, report, search, soak, state
+from benchmarks import agreement, dashboard, instructions, libraries, names, report, search, soak, state
 from benchmarks.effects import __main__ as effects
 from benchmarks.house import __main__ as house
 from benchmarks.peers import PEERS, prepare
@@ -37,6 +38,7 @@ Samples = dict[str, dict[str, list[float]]]
 
 _COMMANDS: Final[dict[str, Callable[[list[str]], int | None]]] = {
     "agreement": agreement.main,
+    "dashboard": dashboard.main,
     "effects": effects.main,
     "house": house.main,
     "libraries": libraries.main,

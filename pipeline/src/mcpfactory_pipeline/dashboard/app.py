@@ -103,6 +103,9 @@ async def _lifespan(reader: WorkspaceReader, acting: ActionRoutes | None, _app: 
 def _read_ahead(reader: WorkspaceReader) -> None:
     with suppress(PipelineError):  # the first page says it
         reader.workspace()
+        reader.forget()
+        reader.workspace()  # from the second look on, changes are heard of
+        reader.histories()  # for the pages about runs
 
 
 def _endpoint(

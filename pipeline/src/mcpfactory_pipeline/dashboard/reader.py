@@ -26,6 +26,7 @@ from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.dashboard.compare import StoredCandidate
 from mcpfactory_pipeline.dashboard.facts import LogFacts, RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.files import read_json, read_log, read_validation, wheel_manifest
+from mcpfactory_pipeline.dashboard.watching import FileWatch
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState
@@ -48,6 +49,8 @@ _SUFFIXES: Final = (".json", ".jsonl", ".running")  # a lock that is only held s
 _IGNORED: Final = frozenset(
     {".git", ".venv", "__pycache__", "node_modules", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
 )
+_MANY: Final = 50  # servers from which on changes are heard of: fewer are looked at as soon
+_LOOK_AGAIN: Final = 60.0  # seconds after which all files are looked at although nothing was heard of them
 _SOAK_STEP: Final = 60  # seconds after which soak time is looked at again
 # Fields of events that the pages about many servers do not show.
 _LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})
@@ -64,10 +67,13 @@ class WorkspaceReader:
     """The workspace around `root`. Raises `WorkspaceError` where there is none, at every question.
 
     What was looked at less than `age` seconds ago is not looked at again for a page about many servers. Without `live`
-    no answer says how long something has waited: then equal workspaces give equal answers.
+    no answer says how long something has waited: then equal workspaces give equal answers. From `many` servers on the files of
+    one are looked at again when the kernel has told of a change, and for safety now and then.
     """
 
-    def __init__(self, root: Path, *, age: float = 0.0, live: bool = True, clock: Clock = utc_now) -> None:
+    def __init__(
+        self, root: Path, *, age: float = 0.0, live: bool = True, clock: Clock = utc_now, many: int = _MANY
+    ) -> None:
         self._root, self._age, self._live, self._clock = root, age, live, clock
         self._last: tuple[float, WorkspaceFacts] | None = None
         self._entries: dict[str, _CachedServer] = {}
@@ -75,6 +81,7 @@ class WorkspaceReader:
         self._made: dict[str, tuple[object, object]] = {}
         self._settings: tuple[object, ...] = ()
         self._owners: Owners = lambda _server: ()
+        self._many, self._watch, self._checked = many, FileWatch(root), time.monotonic()
         self._guard = threading.Lock()  # requests come from several threads
         self.seen = ""  # the `digest` that the last answer about many servers is not older than
 
@@ -90,6 +97,7 @@ class WorkspaceReader:
         workspace, inbox = self._open()
         names = workspace.names()
         with self._guard:
+            self._watch.hear()
             servers = tuple(self._server(workspace, inbox, name) for name in names)
             self._entries = {name: self._entries[name] for name in names if name in self._entries}
         facts = WorkspaceFacts(
@@ -101,6 +109,9 @@ class WorkspaceReader:
             inbox.stages,
         )
         self._last, self.seen = (time.monotonic(), facts), seen
+        if time.monotonic() - self._checked > _LOOK_AGAIN:
+            self._checked = time.monotonic()
+            threading.Thread(target=self.look_again, daemon=True).start()
         return facts
 
     def server(self, name: str) -> ServerDetail:
@@ -113,6 +124,7 @@ class WorkspaceReader:
         if name not in self._entries:  # it comes from an address: no folder is looked through that is no server's
             _refuse_unknown(workspace, name)
         with self._guard:
+            self._watch.hear()
             facts = self._server(workspace, inbox, name)
         if facts.row.get("problem"):
             return ServerDetail(facts, inbox.channels)
@@ -213,6 +225,14 @@ class WorkspaceReader:
         """Another text whenever a state, a history or who is at work has changed. Cheap: names, times and sizes of files."""
         return _workspace_digest(Workspace.find(self._root).pipeline)
 
+    def look_again(self) -> None:
+        """Look at the files of all servers that are known, whatever was heard of them: what has changed is read the next time."""
+        for name in list(self._entries):
+            with self._guard:  # for one at a time, so that nobody waits for all
+                known = self._entries.get(name)
+                if known is not None and known.stamps != _stamps(known.paths):
+                    del self._entries[name]
+
     def forget(self) -> None:
         """Make the next answer about many servers one of that moment, whatever `age` says."""
         self._last = None
@@ -253,7 +273,7 @@ class WorkspaceReader:
 
     def _server(self, workspace: Workspace, inbox: InboxReader, name: str) -> ServerFacts:
         known = self._entries.get(name)
-        if known is not None and known.stamps == _stamps(known.paths):
+        if known is not None and self._is_as_it_was(workspace, name, known):
             return known.facts
         # What was read is not older than its stamp: a file that changed meanwhile is read again the next time.
         places = tuple(_own_files(workspace, inbox.store, name))
@@ -280,6 +300,19 @@ class WorkspaceReader:
             watched = tuple(map(str, _watched(workspace, server, state)))
             self._entries[name] = _CachedServer((*places, *watched), (*before, *_stamps(watched)), facts)
         return facts
+
+    def _is_as_it_was(self, workspace: Workspace, name: str, known: _CachedServer) -> bool:
+        if self._watch.unchanged(name, known):
+            return True
+        # Listen first: what changes after the look is heard.
+        heard = len(self._entries) >= self._many and self._watch.cover(
+            name, known.paths, f"{workspace.root}/servers/{name}"
+        )
+        if known.stamps != _stamps(known.paths):
+            return False
+        if heard:
+            self._watch.settle(name, known)
+        return True
 
     def _history(self, store: Store, name: str) -> list[Event]:
         now = _stamps([str(store.history_file(name))])
