@@ -95,6 +95,13 @@ def started(space, entry) -> str:
     return asyncio.run(ask())
 
 
+def test_update_says_how_what_is_newest_is_adopted(space):
+    put(space.folder / "tools/greeter", node_files())
+    adopted(space, "--yes")
+    found = space("update", "greeter")
+    assert (found.code, "mcpfactory adopt --command 'node greeter.js' --name greeter takes" in found.err) == (4, True)
+
+
 def test_a_server_that_does_not_start_says_why_and_goes_nowhere(space):
     put(space.folder / "tools/greeter", node_files())
     adopted(space, "--yes")  # the words are not among its files

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 
 import pytest
 
@@ -14,6 +15,8 @@ pytestmark = pytest.mark.xdist_group("adopted_as_runtime")
 PROJECT = """[project]
 name = "acme-notes"
 version = "0.3.0"
+description = "Notes."
+readme = "README.md"
 requires-python = ">=3.11"
 dependencies = ["mcp>=2,<3"]
 scripts = { acme-notes = "acme_notes:main" }
@@ -24,6 +27,8 @@ build-backend = "hatchling.build"
 """
 SERVER = '''\
 """Notes."""
+
+import os
 
 from mcp.server.mcpserver import MCPServer
 from mcp.types import ToolAnnotations
@@ -46,6 +51,7 @@ def add_note(text: str) -> int:
 
 
 def main() -> None:
+    os.environ.get("NOTES_TOKEN")
     mcp.run()
 '''
 TEST = 'from acme_notes import search\n\n\ndef test_search():\n    assert search("on") == ["one"]\n'
@@ -60,7 +66,12 @@ def desk(space):
 
 
 def project(desk, server: str = SERVER):
-    files = {"pyproject.toml": PROJECT, "src/acme_notes/__init__.py": server, "tests/test_notes.py": TEST}
+    files = {
+        "pyproject.toml": PROJECT,
+        "README.md": "# Notes\n",
+        "src/acme_notes/__init__.py": server,
+        "tests/test_notes.py": TEST,
+    }
     return put(desk.folder / "apps/notes", files)
 
 
@@ -92,6 +103,23 @@ def test_it_is_shown_first_then_compared_written_tested_and_started(desk):
     assert json.loads(done(desk, "call", "acme-notes", "search", "--arg", "text=on")) == ["one"]
     assert "is adopted as it is already" in done(desk, "adopt", "apps/notes", "--yes")
     assert adopt(desk, "--yes").code == 4
+    _is_published_as_what_was_checked(desk)
+
+
+def _is_published_as_what_was_checked(desk):
+    done(desk, "pipeline", "run", "acme-notes")
+    done(desk, "pipeline", "approve", "acme-notes", "--channel", "production")
+    done(desk, "pipeline", "promote", "acme-notes", "--channel", "production")
+    done(desk, "publish", "acme-notes", "--target", "pypi", "--target", "oci", "--target", "sbom", "--check")
+    done(desk, "publish", "acme-notes", "--target", "mcpb")
+    candidate = desk.folder / "pipeline/artifacts/acme-notes" / state(desk, "acme-notes")["candidate"]
+    with zipfile.ZipFile(next(candidate.glob("publish/mcpb/*.mcpb"))) as bundle:
+        names = {name.removeprefix("wheels/") for name in bundle.namelist() if name.startswith("wheels/")}
+        assert [name.split("-")[0] for name in sorted(names)] == ["acme_notes", "mcpfactory_runtime"]
+        assert all(bundle.read(f"wheels/{name}") == (candidate / name).read_bytes() for name in names)
+        manifest = json.loads(bundle.read("manifest.json"))
+    assert {tool["name"] for tool in manifest["tools"]} == {"search", "add_note"}
+    assert list(manifest["user_config"]) == ["notes_token"]
 
 
 def test_what_callers_would_notice_is_not_written_unless_somebody_says_so(desk):

@@ -29,7 +29,7 @@ from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.plan.policy import describe_decision, find_channel, read_channels
 from mcpfactory_pipeline.promotion.soundness import require_sound
 from mcpfactory_pipeline.publish.leaks import find_published_leaks
-from mcpfactory_pipeline.publish.release import CandidateRelease, read_release
+from mcpfactory_pipeline.publish.release import CandidateRelease, read_adopted_release, read_release
 from mcpfactory_pipeline.publish.table import TARGETS, targets_named
 from mcpfactory_pipeline.publish.target import PublishEvidence, PublishTarget, TargetSettings
 from mcpfactory_pipeline.state.store import Store
@@ -40,6 +40,7 @@ __all__ = ["MODES", "PublishOutcome", "find_release", "publish", "target_setting
 Mode = Literal["send", "dry-run", "check"]
 MODES: Final = ("send", "dry-run", "check")
 _PATIENCE: Final = 900.0  # seconds that a publish waits for another one of the same server
+_PACKED: Final = "python"  # the kind of adopted server whose candidate is a wheel that was built here
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,8 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
         RefusedError: `verify` would refuse the server.
         StateError: the candidate's bytes are not on this machine.
     """
-    if (adopted := workspace.server(server).adopted) is not None:
+    adopted = workspace.server(server).adopted
+    if adopted is not None and adopted.kind != _PACKED:
         whose = KINDS[adopted.kind].upstream or "its own project, by its own tools"
         raise PublishError(
             f"{server} was adopted: what runs is published by {whose}",
@@ -160,6 +162,8 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
         hint = f"mcpfactory pipeline restore {server} --candidate {artifact.id}"
         raise StateError(f"candidate {artifact.id} of {server} cannot be published: {error}", hint=hint) from error
     known = stored_contract(artifact.folder)
+    if adopted is not None:
+        return read_adopted_release(server, channel, artifact, known.tools if known else ())
     # The runtime that the channel offers with it; what lies on this machine besides may be of sources that changed since.
     runtime = offered_wheel(channels_folder(workspace), channel, RUNTIME) or runtime_wheel(
         workspace.artifacts, build=False

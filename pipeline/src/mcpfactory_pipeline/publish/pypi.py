@@ -64,7 +64,7 @@ def check(release: CandidateRelease, _settings: TargetSettings) -> Sequence[Targ
 
 def _packages(release: CandidateRelease) -> Iterator[TargetProblem]:
     again = f"mcpfactory pipeline run {release.server} --force, and promote what it makes"
-    if release.sdist is None:
+    if release.sdist is None and not release.adopted:
         yield TargetProblem(
             "pypi/sdist", "the candidate has no source distribution: an older mcpfactory built it", again
         )

@@ -9,7 +9,7 @@ import tarfile
 import tomllib
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PathDistribution
 from pathlib import Path
 from typing import Any, Final
@@ -18,15 +18,17 @@ from packaging.utils import canonicalize_name
 
 from mcpfactory_codegen.servers.keys import SERVER_FIELDS
 from mcpfactory_codegen.text import unknown_field
+from mcpfactory_pipeline.adoption.record import read_record
 from mcpfactory_pipeline.base.errors import ConfigError, StateError
 from mcpfactory_pipeline.base.hashing import hash_record
+from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.channel import read_verified
 from mcpfactory_pipeline.channels.contract import wheel_manifest
 from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_runtime.addresses import describe_private
 from mcpfactory_runtime.upstream.settings import server_setting
 
-__all__ = ["CandidateRelease", "Metadata", "Variable", "read_release"]
+__all__ = ["CandidateRelease", "Metadata", "Variable", "read_adopted_release", "read_release"]
 
 _LARGEST: Final = 50_000_000  # bytes of one file in a package that are read
 _API: Final = re.compile(r"(?:.*/)?_generated/api\.py")
@@ -79,7 +81,8 @@ class CandidateRelease:
     `hashes` are name → `sha256:…`; `files` name → bytes; `digest` is the hash of both. `config` is the `mcpfactory.toml` in the
     source distribution, `{}` without one; `server` its name in the workspace; `title`, `instructions` and `tools` are those of
     the generated manifest, or as little as is known without one. `companions` are wheels that it needs and that no public
-    index need have: the runtime's, where that is used from its sources.
+    index need have: the runtime's, where that is used from its sources. `adopted` says that it is a project that others wrote: its candidate is what
+    runs, without a source distribution.
     """
 
     server: str
@@ -95,6 +98,7 @@ class CandidateRelease:
     tools: tuple[Mapping[str, Any], ...] = ()
     variables: tuple[Variable, ...] = ()
     companions: Mapping[str, bytes] = field(default_factory=dict)
+    adopted: bool = False
 
     @property
     def wheel(self) -> str:
@@ -169,6 +173,23 @@ def read_release(
         variables=tuple(_variables(server, code, config)),
         companions={file.name: file.read_bytes() for file in companions},
     )
+
+
+def read_adopted_release(
+    server: str, channel: str, artifact: Artifact, kept_tools: tuple[Mapping[str, Any], ...] = ()
+) -> CandidateRelease:
+    """Return the release of a project that was adopted: its own wheel, with the variables that its record names.
+
+    Raises as `read_release`.
+    """
+    record = read_record(artifact.folder, artifact.files)
+    wheels = {name for name in artifact.files if name.endswith(".whl")}
+    own = {name: artifact.files[name] for name in wheels if wheel_name(name) == record.name}
+    others = tuple(artifact.folder / name for name in sorted(wheels - own.keys()))
+    config = {"server": {"environment": list(record.environment)}}
+    found = read_release(server, channel, replace(artifact, files=own), kept_tools, others)
+    variables = tuple(_variables(server, ast.Module([], []), config))
+    return replace(found, config=config, variables=variables, adopted=True)
 
 
 def _all_tools(

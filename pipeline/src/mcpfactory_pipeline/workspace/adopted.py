@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -66,6 +67,13 @@ class Adopted:
         if self.package:
             return f"{self.kind}:{self.package}{'==' if self.kind == 'pypi' else '@'}{self.version}"
         return self.url or self.path or " ".join(self.start)
+
+    @property
+    def again(self) -> str:
+        """What `mcpfactory adopt` is given to take what is newest; for a command, in the folder of its files."""
+        if self.package:
+            return f"{self.kind}:{self.package}"
+        return f"--command {shlex.quote(shlex.join(self.start))}" if self.kind == "command" else self.origin
 
     def folder(self, root: Path) -> Path | None:
         """Return the folder of its own files; None for what has none in the workspace."""

@@ -61,7 +61,7 @@ def update(
     if server.adopted is not None:
         output.fail(
             f"{name} was adopted ({server.adopted.origin}): it has neither a document nor a template of ours",
-            f"mcpfactory adopt {server.adopted.origin.partition('==')[0]} --name {name} takes what is newest",
+            f"mcpfactory adopt {server.adopted.again} --name {name} takes what is newest",
             Exit.BAD_INPUT,
         )
     make = partial(
