@@ -176,12 +176,14 @@ class _Whom:
         return not whose or not names or person_key(whose) in map(person_key, names)
 
 
+_WORD: Final = re.compile(r"[\w-]+")
 _NAMED: Final = re.compile(r"\b\d[\w.+-]* \([\w.-]+\)(?: for)? ?")  # a version and its candidate
 
 
 def _cause(message: str, server: str) -> str:
     """Return why something waits, without what is of this server alone: its name, its version, its candidate."""
-    named = re.sub(rf"(?<![\w-]){re.escape(server)}(?![\w-])", "…", _NAMED.sub("", message))
+    # One pattern for all servers: to make one of each name costs more than all else of the page.
+    named = _WORD.sub(lambda word: "…" if word.group() == server else word.group(), _NAMED.sub("", message))
     return shorten(named.strip(" ;:"), _TEXT)
 
 
