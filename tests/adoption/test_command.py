@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from mcpfactory_pipeline.plan import fingerprint
 from tests.adoption.conftest import done, put, state
 from tests.adoption.peers import node_files
 
@@ -93,6 +94,17 @@ def started(space, entry) -> str:
             return (await client.call_tool("greet", {"name": "Ada"}))["content"][0]["text"]
 
     return asyncio.run(ask())
+
+
+def test_a_newer_runtime_makes_no_adopted_server_stale(space, monkeypatch):
+    put(space.folder / "tools/greeter", node_files())
+    adopted(space, "--yes")
+    done(space, "pipeline", "run", "greeter", "--until", "test")
+    known = fingerprint.part_version
+    monkeypatch.setattr(
+        fingerprint, "part_version", lambda name, *parts: "9" if name == "mcpfactory-runtime" else known(name, *parts)
+    )
+    assert "nothing to do" in done(space, "pipeline", "run", "greeter", "--until", "test")
 
 
 def test_update_says_how_what_is_newest_is_adopted(space):

@@ -163,7 +163,8 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "checks": _checks,
     "template": lambda subject: template_version(subject.server.template, subject.server.folder),
     "codegen": lambda _subject: part_version("mcpfactory-codegen"),
-    "runtime": lambda _subject: part_version("mcpfactory-runtime"),
+    # What others wrote runs on no runtime of ours; a project that became one of it has its wheel among its own files.
+    "runtime": lambda subject: ABSENT if subject.server.adopted else part_version("mcpfactory-runtime"),
     "rules": lambda _subject: part_version("mcpfactory-pipeline", "checks"),
     "python": lambda _subject: python_version(),
 }
