@@ -293,7 +293,7 @@ def _drawn(card: _Card, link: _Link | None) -> str:
 def _chip(chip: PlaceChip, x: int, y: int, width: int, link: _Link | None) -> str:
     word, tone, sign = SIGNS[chip.status]
     room = width - 30 - int(len(word) * _LETTER)
-    short = room >= len(chip.label) * _LETTER  # else the sign says it, and the text that is read out
+    short = room >= 6 + len(chip.label) * _LETTER  # else the sign says it, and the text that is read out
     inner = (
         f'<rect x="{x}" y="{y}" width="{width}" height="{_CHIP}" rx="{_CHIP // 2}"/>{_sign(sign, x + 7, y + 5)}'
         + _text(x + 26, y + 17, "label", chip.label, room if short else width - 34)
