@@ -201,6 +201,16 @@ def test_nothing_overlaps_and_all_is_inside_and_no_way_leads_through_a_card(
             assert crossed(way.get("d", ""), cards, width, height) == []
 
 
+def test_ways_of_different_beginnings_that_pass_cards_have_lanes_of_their_own() -> None:
+    lanes = []
+    for way in re.findall(r'class="way" d="M(\d+) (\d+)H(\d+)V(\d+)', draw_of(WIDE, down=True)):
+        _, start, lane, end = map(int, way)
+        lanes.append((lane, start, end))
+    assert len({lane for lane, _, _ in lanes}) == 2
+    for (lane, start, end), (other, start2, end2) in combinations(lanes, 2):
+        assert lane != other or start == start2 or end <= start2 or end2 <= start
+
+
 def crossed(way: str, cards: list[tuple[int, int, int, int]], width: int, height: int) -> list[object]:
     """The cards whose inside a way leads through; its last part, the point of the arrow, is left out."""
     x, y, points = 0, 0, []
