@@ -258,7 +258,9 @@ def exported(browser: Any, _url: str, _root: Path, shots: Path) -> Told:
         while waiting:
             look.open(waiting.pop())
             look.judge()
-            for href in look.page.eval_on_selector_all("a[href]", "all => all.map((one) => one.href)"):
+            for href in look.page.eval_on_selector_all(
+                "a[href]", "all => all.map((one) => new URL(one.getAttribute('href'), location.href).href)"
+            ):
                 target = href.partition("#")[0]
                 if not target.startswith(inside) or not (folder / target.removeprefix(inside)).is_file():
                     faults.append(f"{look.page.url}: {href} leads to no file of the folder")
