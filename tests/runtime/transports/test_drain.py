@@ -6,7 +6,7 @@ import json
 import signal
 import socket
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -181,4 +181,25 @@ def test_a_handler_that_outlives_the_drain_does_not_keep_the_process(tmp_path: P
         gate.wait()
         web.process.terminate()
         assert web.process.wait(PATIENCE) == 0
-        assert waiting.exception(PATIENCE) is not None or waiting.result().status_code == 500
+        assert waiting.result(PATIENCE).json()["error"]["code"] == INTERNAL_ERROR
+
+
+@pytest.mark.parametrize("lifecycle", ["session", "per request"])
+def test_a_request_that_the_end_cuts_off_leaves_no_traceback_and_gets_an_error_where_it_can(
+    tmp_path: Path, gate: Gate, lifecycle: str
+) -> None:
+    program = (
+        "import mcpfactory_runtime.transports.http.serve as serve; serve.DRAIN = 0\n"
+        "from tests.runtime.transports.gated import server; server.run()"
+    )
+    with serving(tmp_path, command=[sys.executable, "-c", program]) as web, ThreadPoolExecutor() as threads:
+        headers = web.begin() if lifecycle == "session" else None
+        waiting = threads.submit(web.call, "hold", {"gate": gate.path}, headers)
+        gate.wait()
+        web.process.terminate()
+        wait([waiting], PATIENCE)
+        gate.open("late")
+        assert web.process.wait(PATIENCE) == 0
+        assert "Traceback" not in web.told
+        answer = waiting.result()
+        assert (answer.status_code, answer.json()["error"]["code"]) == (200, INTERNAL_ERROR)

@@ -22,7 +22,7 @@ from mcpfactory_runtime.revisions import SUPPORTED, Revision
 from mcpfactory_runtime.revisions.projection import RESULT_TYPES, project, project_tool_result
 from mcpfactory_runtime.server.completion import read_completion, read_request
 from mcpfactory_runtime.server.context import Context
-from mcpfactory_runtime.server.errors import InputRequired, ToolError
+from mcpfactory_runtime.server.errors import InputRequired, ToolError, interrupts, words_of
 from mcpfactory_runtime.server.execution import run_tool
 from mcpfactory_runtime.server.forwarding import Done, Forward
 from mcpfactory_runtime.server.lists import page
@@ -281,13 +281,15 @@ class Dispatcher:
             context = bound[context_name] = self._context(call, channel)
         try:
             return await (record.handler(**bound) if record.is_async else in_thread(record.handler, bound))
-        except McpError:
+        except (McpError, asyncio.CancelledError):
             raise
         except ToolError as error:
-            raise McpError(INTERNAL_ERROR, str(error)) from None
+            raise McpError(INTERNAL_ERROR, words_of(error)) from None
         except InputRequired as asked:
             return _asking(context, asked)
-        except (Exception, SystemExit):
+        except BaseException as error:
+            if interrupts(error):
+                raise
             log.exception("%s failed", call.method)
             raise McpError(INTERNAL_ERROR, "Internal error; the server's log says more") from None
         finally:

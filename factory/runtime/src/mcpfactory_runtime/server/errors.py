@@ -1,10 +1,15 @@
-"""What a handler raises for the model to see, and what ends a handler that has to ask first."""
+"""What a handler raises for the model to see, what ends a handler that has to ask first, and what is no failure of a handler."""
 
 from __future__ import annotations
 
+import logging
+import signal
+import threading
 from typing import Any
 
-__all__ = ["InputRequired", "ToolError"]
+__all__ = ["InputRequired", "ToolError", "interrupts", "words_of"]
+
+log = logging.getLogger("mcpfactory_runtime")
 
 
 class ToolError(Exception):
@@ -25,3 +30,23 @@ class InputRequired(BaseException):
     def __init__(self, requests: dict[str, dict[str, Any]]) -> None:
         super().__init__(", ".join(requests))
         self.requests = requests
+
+
+def interrupts(error: BaseException) -> bool:
+    """Whether an exception is a person's Ctrl-C and not a handler's own: it ends the process.
+
+    Where the event loop or a server takes the signal, none arrives as an exception, so one that a handler raises is its failure.
+    """
+    if not isinstance(error, KeyboardInterrupt) or threading.current_thread() is not threading.main_thread():
+        return False
+    return signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def words_of(error: BaseException) -> str:
+    """Return the text of an exception, with a question mark for what JSON cannot hold; the name of its class where it has none, or none can be made."""
+    try:
+        text = str(error)
+    except BaseException:
+        log.exception("the text of a %s cannot be made", type(error).__name__)
+        text = ""
+    return text.encode(errors="replace").decode() or type(error).__name__

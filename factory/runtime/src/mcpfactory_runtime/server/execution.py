@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.server.audience import READ_BY_CODE
-from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.server.errors import InputRequired, ToolError, interrupts, words_of
 from mcpfactory_runtime.server.inline import run_inline
 from mcpfactory_runtime.server.signature import ArgumentsError, Injected
 from mcpfactory_runtime.server.threads import begin_in_thread, in_thread
@@ -51,16 +51,18 @@ async def run_tool(
         if around is not None:
             return await around(tool, arguments, make_context(), run_handler)
         return await run_handler(tool, arguments, make_context)
-    except McpError:
+    except (McpError, InputRequired, asyncio.CancelledError):
         raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - told to the model, and the log
+    except BaseException as error:  # told to the model, and the log: whatever a handler raises is an answer
+        if interrupts(error):
+            raise
         return _failure(tool, error)
 
 
 def _failure(tool: Tool, error: BaseException) -> Json:
-    """Return the result that tells the model of a failure: in its words where they are for the model, else in the log."""
+    """Return the result that tells the model of a failure: in its words where they are for the model, else in the log. Never raises."""
     if isinstance(error, ToolError | ArgumentsError):
-        return {"content": [{"type": "text", "text": str(error) or type(error).__name__}], "isError": True}
+        return {"content": [{"type": "text", "text": words_of(error)}], "isError": True}
     log.error("tool %s failed", tool.name, exc_info=error)
     text = f"The tool {tool.name} failed because of an internal error; the server's log says more."
     return {"content": [{"type": "text", "text": text}], "isError": True}
@@ -102,11 +104,11 @@ class ThreadForwarder:
             outcome = self._tool.convert(value)
         except McpError as said:
             outcome = said
-        except (Exception, SystemExit) as raised:  # noqa: BLE001 - told to the model, and the log
-            outcome = _failure(self._tool, raised)
-        except BaseException:
+        except asyncio.CancelledError:
             log.exception("tool %s was ended", self._tool.name)
             outcome = McpError(INTERNAL_ERROR, "The handler was cancelled")
+        except BaseException as raised:  # noqa: BLE001 - told to the model, and the log
+            outcome = _failure(self._tool, raised)
         forward.answer(outcome)
 
 

@@ -19,6 +19,7 @@ from mcpfactory_runtime.protocol.framing import Oversize
 from mcpfactory_runtime.protocol.jsonrpc import RequestId
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
 from mcpfactory_runtime.revisions import Revision
+from mcpfactory_runtime.server.errors import interrupts
 from mcpfactory_runtime.server.subscriptions import UPDATED
 
 if TYPE_CHECKING:
@@ -144,6 +145,9 @@ class Session:
             if self.connection.in_flight.get(call.id) is not call:  # the client cancelled it; nothing is answered
                 raise
             answer = McpError(INTERNAL_ERROR, "The handler was cancelled")
+        except GeneratorExit:  # of what the handler waited for: it closes every coroutine that waits below this one
+            log.error("%s failed: GeneratorExit", call.method)
+            answer = McpError(INTERNAL_ERROR, "Internal error")
         finally:
             self._tasks.pop(
                 call, None
@@ -154,7 +158,7 @@ class Session:
     def _reply(self, call: Call, outcome: Json | bytes | McpError) -> None:
         try:
             data = self.connection.answer(call, outcome)
-        except ValueError:
+        except Exception:  # mostly a ValueError; a value that others change meanwhile raises other ones
             log.exception("the result of %s has no JSON form", call.method)
             data = self.connection.answer(call, McpError(INTERNAL_ERROR, "Internal error: the result has no JSON form"))
         batch = self._batches.pop(call, None) if self._batches else None
@@ -337,6 +341,12 @@ async def answer_or_error(call: Call, outcome: Awaitable[Json]) -> Json | McpErr
         return await outcome
     except McpError as error:
         return error
-    except Exception:
+    except asyncio.CancelledError:
+        raise
+    except (
+        BaseException
+    ) as error:  # whatever else middleware or a handler raises is an answer: nobody may wait for ever
+        if interrupts(error):
+            raise
         log.exception("%s failed", call.method)
         return McpError(INTERNAL_ERROR, "Internal error")

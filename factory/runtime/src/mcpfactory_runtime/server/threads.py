@@ -9,6 +9,7 @@ thread has nothing more to do, and looks by itself every millisecond while calls
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 from collections import deque
@@ -23,6 +24,8 @@ __all__ = ["MOST", "ThreadOutcome", "begin_in_thread", "busy", "in_thread"]
 MOST: Final = 40  # handlers that run at a time; the next ones wait, as in AnyIO and Starlette
 _STUCK: Final = 0.001  # seconds without a handler begun after which another thread joins
 _REST: Final = 30.0  # seconds without work after which a thread ends
+
+log = logging.getLogger("mcpfactory_runtime")
 
 
 def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio.Future[Any]:
@@ -120,8 +123,8 @@ class _Work:
         error: BaseException | None = None
         try:
             value = self.context.run(self.handler, **self.arguments)
-        except StopIteration as stop:  # which no future can hold
-            error = RuntimeError("the handler raised StopIteration")
+        except (StopIteration, GeneratorExit) as stop:  # which no future can hold, and no coroutine wait for
+            error = RuntimeError(f"the handler raised {type(stop).__name__}")
             error.__cause__ = stop
         except BaseException as raised:  # noqa: BLE001 - all of it belongs to whoever waits
             error = raised
@@ -160,10 +163,13 @@ class _Arrivals:
             future, value, error = self._done.popleft()
             if future.done():  # cancelled meanwhile
                 continue
-            if error is None:
-                future.set_result(value)
-            else:
-                future.set_exception(error)
+            try:
+                if error is None:
+                    future.set_result(value)
+                else:
+                    future.set_exception(error)
+            except BaseException:  # the next ones are other clients'
+                log.exception("what a handler returned could not be taken")
 
 
 class _Workers:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.auth import Authorization
 from mcpfactory_runtime.protocol import jsonrpc
+from mcpfactory_runtime.protocol.connection import Refusal
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
 from mcpfactory_runtime.protocol.http import (
     LOOPBACK,
@@ -32,13 +33,14 @@ from mcpfactory_runtime.protocol.http import (
 from mcpfactory_runtime.protocol.param_headers import Mirrored, find_mirrored
 from mcpfactory_runtime.transports.http.cors import exposing, granted_origin, is_preflight, send_preflight
 from mcpfactory_runtime.transports.http.event_store import Journal, session_key
-from mcpfactory_runtime.transports.http.exchange import Exchange
+from mcpfactory_runtime.transports.http.exchange import CUT_OFF, Exchange
 from mcpfactory_runtime.transports.http.gate import create_gate
 from mcpfactory_runtime.transports.http.life import Life
 from mcpfactory_runtime.transports.http.probes import METRICS, PROBES, Probes, kept_metrics
 from mcpfactory_runtime.transports.http.session import HttpSession
 from mcpfactory_runtime.transports.http.sharing import create_sharing
 from mcpfactory_runtime.transports.http.sse import SseEndpoints, session_in
+from mcpfactory_runtime.transports.http.stream import Stream
 from mcpfactory_runtime.transports.http.wire import (
     AsgiRequest,
     Page,
@@ -386,7 +388,13 @@ class HttpApp:
         elif type(chosen) is InSession:
             session = self._sessions[chosen.session]
             session.principal = principal  # the same one, perhaps with other scopes
-            await send_answer(session.post(chosen.message, AsgiRequest(scope)), receive, send, streamed=streamed)
+            answer = session.post(chosen.message, AsgiRequest(scope))
+            try:
+                await send_answer(answer, receive, send, streamed=streamed)
+            except asyncio.CancelledError:
+                if not self._server.closing.is_set():
+                    raise
+                await _cut_off(answer, chosen.message, send)
         elif type(chosen) is Rejection:
             await reject(send, chosen)
         elif type(chosen) is Accepted:
@@ -505,6 +513,15 @@ def _place(scope: Scope) -> tuple[str, str]:
     """Return the path of a request below where the application is mounted, as it is and without a slash at its end."""
     path: str = scope["path"].removeprefix(scope.get("root_path", ""))
     return path, path.rstrip("/")
+
+
+async def _cut_off(answer: Stream | Refusal | None, message: Any, send: Send) -> None:
+    """End the response to a request that took longer than the end of the server waits; by an error, if none of it was sent."""
+    task = asyncio.current_task()
+    assert task is not None
+    task.uncancel()
+    if isinstance(answer, Stream) and answer.untouched:
+        await send_json(send, 200, jsonrpc.encode(jsonrpc.error_message(jsonrpc.usable_id(message), CUT_OFF)))
 
 
 def _least_missed(sessions: Collection[HttpSession], now: float) -> HttpSession:

@@ -7,6 +7,7 @@ end. A client that goes away cancels the handler (basic/patterns/cancellation).
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,10 +23,13 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host, HttpRequest
     from mcpfactory_runtime.server.rates import Allowance
 
-__all__ = ["Exchange"]
+__all__ = ["CUT_OFF", "Exchange"]
 
 Json = dict[str, Any]
 
+log = logging.getLogger("mcpfactory_runtime")
+
+CUT_OFF: Final = McpError(INTERNAL_ERROR, "The server ended before the request did. hint: send it again")
 _WATCH_AFTER: Final = 0.02  # seconds; most calls have ended by then and need nobody to watch for a disconnect
 
 
@@ -61,6 +65,7 @@ class Exchange:
         self._writer: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._gone = False
+        self._answering = False
 
     async def run(self) -> None:
         """Answer the request."""
@@ -70,9 +75,11 @@ class Exchange:
         try:
             await self._respond(await self._outcome())
         except asyncio.CancelledError:
-            if not self._gone:
+            if not self._gone and (self._answering or not self._server.closing.is_set()):
                 raise
             task.uncancel()
+            if not self._gone:  # it took longer than the end of the server waits
+                await self._respond(CUT_OFF)
         finally:
             timer.cancel()
             if self._watcher is not None:
@@ -89,9 +96,16 @@ class Exchange:
             return error
         if isinstance(outcome, dict | bytes):
             return outcome
-        return await answer_or_error(self._call, outcome)
+        try:
+            return await answer_or_error(self._call, outcome)
+        except asyncio.CancelledError:
+            assert self._task is not None
+            if self._task.cancelling():
+                raise
+            return McpError(INTERNAL_ERROR, "The handler was cancelled")  # by itself: nobody cancelled the request
 
     async def _respond(self, outcome: Json | bytes | McpError) -> None:
+        self._answering = True
         status = 200
         try:
             if isinstance(outcome, McpError):
@@ -99,7 +113,8 @@ class Exchange:
                 data = jsonrpc.encode(jsonrpc.error_message(self._call.id, outcome))
             else:
                 data = jsonrpc.result_message(self._call.id, outcome)
-        except ValueError:
+        except Exception:  # mostly a ValueError; a value that others change meanwhile raises other ones
+            log.exception("the result of %s has no JSON form", self._call.method)
             error = McpError(INTERNAL_ERROR, "Internal error: the result has no JSON form")
             data = jsonrpc.encode(jsonrpc.error_message(self._call.id, error))
         if self._stream is None:

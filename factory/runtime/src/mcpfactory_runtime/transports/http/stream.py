@@ -107,6 +107,11 @@ class Stream:
         return self._count
 
     @property
+    def untouched(self) -> bool:
+        """Whether nothing of it can have been sent yet."""
+        return not self.closed and not self._followers
+
+    @property
     def single(self) -> bytes | None:
         """The message of a stream that ended with its first one: it can travel as plain JSON."""
         return self._events[0][1] if self.closed and self._count == 1 and not self.detached else None
