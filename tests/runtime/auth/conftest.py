@@ -50,6 +50,11 @@ def books() -> Server:
         return "burnt"
 
     @server.tool
+    async def pass_on(ctx: Context, tool: str = "write") -> str:
+        """Call another tool, such as write."""
+        return str(await ctx.call(tool))
+
+    @server.tool
     async def ask(ctx: Context) -> str:
         """Ask the user."""
         answer = await ctx.elicit("Sure?", {"type": "object", "properties": {"sure": {"type": "boolean"}}})

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.auth.scopes import expand, missing, read_granted, union
 from mcpfactory_runtime.revisions import REVISIONS
+from mcpfactory_runtime.testing import connect
 from tests.runtime.auth.conftest import Protected, books, challenge, listen, protected, request, serving
 from tests.runtime.requirements import requirement
 
@@ -130,6 +131,32 @@ async def test_scopes_of_tools_hold_in_sessions_of_every_revision(revision: str)
         assert "written" in allowed.text
 
 
+@requirement("tools.access-control")
+@pytest.mark.anyio
+async def test_a_tool_that_another_one_calls_needs_its_scopes_of_whoever_calls() -> None:
+    async with protected() as at:
+        own = await session(at, at.issuer.signed())
+        call = request("tools/call", {"name": "pass_on", "arguments": {}})
+        for refused in (
+            await at.call("pass_on", at.issuer.signed()),
+            await at.post(call, at.issuer.signed(), Accept="application/json", **own),
+        ):
+            assert refused.status_code == 200
+            assert refused.json()["result"]["isError"] is True
+            assert "The access token lacks: books:write" in refused.text
+            assert "written" not in refused.text
+        allowed = await at.call("pass_on", at.issuer.signed(scope="books:write"))
+        assert "written" in allowed.text
+        burn = await at.call("pass_on", at.issuer.signed(scope="books:write"), arguments={"tool": "burn"})
+        assert "The access token lacks: books:burn" in burn.text
+
+
+@pytest.mark.anyio
+async def test_scopes_of_a_tool_that_another_one_calls_are_not_checked_where_there_is_no_token() -> None:
+    async with connect(books()) as client:
+        assert "written" in str(await client.call_tool("pass_on"))
+
+
 @requirement("auth.every-request")
 @pytest.mark.anyio
 async def test_a_batch_cannot_hide_a_call_and_is_told_what_all_its_calls_need() -> None:
@@ -150,4 +177,7 @@ async def test_tools_with_scopes_are_closed_where_nobody_checks() -> None:
         refused = await open_server.call("write")
         assert refused.status_code == 403
         assert "books:write" in refused.text
+        passed_on = (await open_server.call("pass_on")).json()["result"]
+        assert passed_on["isError"] is True
+        assert "needs the scopes books:write, and this server has no authorization" in passed_on["content"][0]["text"]
         assert (await open_server.modern("tools/list")).status_code == 200

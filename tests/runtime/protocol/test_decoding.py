@@ -53,6 +53,23 @@ def test_what_cannot_be_read_says_why(coding: str, body: bytes, words: str) -> N
         decoded(body, coding)
 
 
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [("gzip", gzip.compress(TEXT, mtime=0)), ("deflate", zlib.compress(TEXT)), ("deflate", raw_deflate(TEXT))],
+    ids=["gzip", "zlib", "raw deflate"],
+)
+@pytest.mark.parametrize("lost", [1, 9, 5000])
+def test_a_body_that_breaks_off_is_not_taken_for_a_whole_one(coding: str, body: bytes, lost: int) -> None:
+    assert lost < len(body)
+    with pytest.raises(httpx.DecodingError, match="breaks off"):
+        decoded(body[:-lost], coding)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_no_body_at_all_may_name_a_coding(coding: str) -> None:
+    assert decoded(b"", coding) == b""
+
+
 def test_a_reader_that_stops_has_kept_little() -> None:
     bomb = gzip.compress(bytes(300_000_000), 9)
     response = httpx.Response(200, headers={"content-encoding": "gzip"}, stream=httpx.ByteStream(bomb))

@@ -297,6 +297,19 @@ async def test_an_exchange_that_breaks_off_is_told(answer: bytes) -> None:
         assert "broke off" in await refused(upstream.send(GET, {}))
 
 
+@pytest.mark.parametrize("kind", ["application/json", "text/plain", "application/x-ndjson"])
+async def test_a_compressed_answer_whose_end_only_the_connection_tells_is_no_success_with_a_part(kind: str) -> None:
+    whole = gzip.compress("\n".join(str(number) for number in range(1000, 3000)).encode())
+
+    async def broken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n"
+        writer.write(head.encode() + whole[: len(whole) // 2])
+
+    async with raw(broken) as url, Upstream("", environ={"MCPFACTORY_BASE_URL": url}, retry_wait=0) as upstream:
+        assert "broke off (a body that breaks off before the end of its gzip)" in await refused(upstream.send(GET, {}))
+
+
 async def test_a_damaged_encoding_is_told() -> None:
     response = {"content_type": "text/plain", "body": "not gzip", "headers": {"Content-Encoding": "gzip"}}
     async with api(case(response)) as (_, upstream):

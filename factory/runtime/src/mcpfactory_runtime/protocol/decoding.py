@@ -28,7 +28,7 @@ class BodyDecoder:
         httpx.DecodingError: for more than one coding, for one that was not asked for, and for a body that is not in it.
     """
 
-    __slots__ = ("_coding", "_head", "_inflate")
+    __slots__ = ("_begun", "_coding", "_head", "_inflate")
 
     def __init__(self, content_encoding: str) -> None:
         codings = [one.strip().lower() for one in content_encoding.split(",")]
@@ -36,6 +36,7 @@ class BodyDecoder:
         if len(codings) > 1:
             raise _broken(f"{len(codings)} content codings, one inside the other")
         self._coding = codings[0] if codings else ""
+        self._begun = False  # answers to HEAD, and some without content, name a coding and have no body
         if self._coding and self._coding not in _WINDOWS:
             raise _broken(f"the content coding {self._coding}, which was not asked for")
         self._inflate = zlib.decompressobj(_WINDOWS[self._coding]) if self._coding else None
@@ -48,6 +49,7 @@ class BodyDecoder:
         if self._inflate is None:
             yield data
             return
+        self._begun = self._begun or bool(data)
         if self._head is not None:
             data = self._head + data
             self._head = data if len(data) < _HEADER else None
@@ -62,8 +64,17 @@ class BodyDecoder:
             data = self._inflate.unconsumed_tail
 
     def rest(self) -> bytes:
-        """Return what is left at the end of the body."""
-        return self._inflate.flush() if self._inflate is not None else b""
+        """Return what is left at the end of the body.
+
+        Raises:
+            httpx.DecodingError: the body broke off: a connection that closes may be all that ends it, and what came is a part.
+        """
+        if self._inflate is None:
+            return b""
+        rest = self._inflate.flush()
+        if not self._inflate.eof and self._begun:
+            raise _broken(f"a body that breaks off before the end of its {self._coding}")
+        return rest
 
     def _decompressed(self, data: bytes) -> bytes:
         assert self._inflate is not None

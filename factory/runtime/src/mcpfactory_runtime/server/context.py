@@ -271,9 +271,11 @@ class Context(Injected):
         """Call another tool of this server: return its structured content, or its text when it has none.
 
         Raises:
-            ToolError: the tool failed, with its own words; or there is no such tool.
+            ToolError: the tool failed, with its own words; there is no such tool; or the access token lacks its scopes.
         """
-        return await call_other(self.server.registry, tool, arguments, self)
+        return await call_other(
+            self.server.registry, tool, arguments, self, None if self._origin.private else self._origin.principal
+        )
 
     async def read_resource(self, uri: str) -> list[Json]:
         """Return the contents of a resource of this server, as a client would get them.

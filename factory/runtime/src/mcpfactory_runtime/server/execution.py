@@ -154,20 +154,25 @@ def _record_tool(file: Path, name: str) -> None:
         stream.write(json.dumps(name).encode() + b"\n")
 
 
-async def call_other(registry: Registry, name: str, arguments: Json, context: Injected) -> Any:
+async def call_other(
+    registry: Registry, name: str, arguments: Json, context: Injected, principal: str | None = None
+) -> Any:
     """Return the structured content of another tool's answer, or its text when it has none; all of it, however long.
 
     The other tool is one of the same server, generated or not, listed or not: what only serves a workflow need not be
-    shown to a model (leave it out of the profile). Its schema checks the arguments, its hooks run, its defaults hold.
+    shown to a model (leave it out of the profile). Its schema checks the arguments, its hooks run, its defaults hold, and over
+    HTTP it needs its scopes of whoever calls: `principal`, which is None where nobody checks scopes.
 
     Raises:
-        ToolError: the tool failed, with its own words; or there is no such tool.
+        ToolError: the tool failed, with its own words; there is no such tool; or the access token lacks its scopes.
         McpError: the tool itself raised it.
         InputRequired: the tool has to ask first (a BaseException).
     """
     tool = registry.tool(name)
     if tool is None:
         raise ToolError(f"There is no tool {name!r} in this server.")
+    if principal is not None:
+        _check_scopes(tool, arguments, principal)
     token = READ_BY_CODE.set(True)
     try:
         result = await run_tool(tool, arguments, lambda: context, registry.around)
@@ -177,3 +182,22 @@ async def call_other(registry: Registry, name: str, arguments: Json, context: In
     if result.get("isError"):
         raise ToolError("\n".join(texts))
     return result["structuredContent"] if result.get("structuredContent") is not None else "\n".join(texts)
+
+
+def _check_scopes(tool: Tool, arguments: Json, principal: str) -> None:
+    """Hold a call by another tool to what the gate asks of calls by clients (`transports/http/gate.py`).
+
+    Raises:
+        ToolError: the caller's access token lacks scopes, or there is none.
+    """
+    target = None if tool.resolve_target is None else tool.resolve_target(arguments)
+    needed = (*tool.scopes, *(() if target is None else target.scopes))
+    lacking = set(needed) - getattr(principal, "scopes", frozenset())
+    if not lacking:
+        return
+    if not principal:
+        raise ToolError(
+            f"Tool {tool.name!r} needs the scopes {', '.join(dict.fromkeys(needed))}, and this server has no authorization.\n"
+            "hint: give http_app or run_http auth=, or set MCPFACTORY_AUTH_*"
+        )
+    raise ToolError(f"The access token lacks: {' '.join(one for one in dict.fromkeys(needed) if one in lacking)}")
