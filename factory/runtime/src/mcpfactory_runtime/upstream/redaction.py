@@ -7,22 +7,25 @@ import re
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from html.entities import codepoint2name
 from typing import Any, Final
+from urllib.parse import quote
 
 from mcpfactory_runtime.server.results import ToolResult
+from mcpfactory_runtime.upstream.escapes import layers, needless
 
 __all__ = ["REDACTED", "Redaction", "remember_secrets", "seen_secrets"]
 
 REDACTED: Final = "[redacted]"
 _SHORTEST_CODE: Final = 8  # characters of base64 that are no accident
+_LONG_WORD: Final = 4  # letters and digits in a row that few texts have
+_MOST_WORDS: Final = 4  # shorter ones that few texts have together
 
 
 class Redaction:
     """Takes some secrets out of texts, in every spelling that an answer may give them.
 
-    That is each character as it is, as an escape of JSON, of a URL, or of HTML; the whole in base64 (within other bytes too), or
-    in hexadecimal digits.
+    That is as they are, with characters escaped as in URLs, HTML, JSON, Python, C or mail, also one within the other; and the whole
+    in base64 (within other bytes too, also as JSON escapes it), in hexadecimal digits, or in UTF-16.
 
     Args:
         secrets: what nobody should see, longest first.
@@ -35,19 +38,23 @@ class Redaction:
         self._raw = [secret.encode() for secret in secrets]
 
     def content(self, content: bytes) -> bytes:
-        """Return a body without the secrets as they are: what is no text has no other spelling."""
+        """Return a body without the secrets as they are, in UTF-8 and UTF-16: what is no text has no other spelling."""
         for secret in self._raw:
             content = content.replace(secret, REDACTED.encode())
+        if self._secrets and b"\0" in content:
+            for wide in (one for secret in self._secrets for one in _wide(secret)):
+                content = content.replace(wide, REDACTED.encode())
         return content
 
     def text(self, text: str) -> str:
         """Return a text without the secrets."""
         if not self._secrets:
             return text
-        found, plain = _pattern(self._secrets)
-        if not any(one in text for one in plain) and not any(one in text for one in _ESCAPES):
-            return text
-        return found.sub(REDACTED, text)
+        known = _spellings(self._secrets)
+        for words in known.words:
+            if words[0] in text and all(word in text for word in words):
+                return known.taken_out(text)
+        return known.taken_out(text) if "\0" in text or needless(text) else text
 
     def headers(self, headers: dict[str, str]) -> dict[str, str]:
         """Return the headers with values without the secrets."""
@@ -92,36 +99,89 @@ def seen_secrets() -> Redaction:
     return Redaction(sorted(_seen.copy(), key=len, reverse=True))
 
 
-_ESCAPES: Final = ("%", "\\u", "\\/", "&")  # a text without them has a secret in one of few spellings, or not at all
+class _Spellings:
+    """What is looked for.
+
+    Args:
+        secrets: longest first.
+
+    Attributes:
+        words: what a text has that has one of the secrets, unless letters are escaped: all words of one of these groups. No escape changes them.
+    """
+
+    __slots__ = ("_inside", "_pattern", "words")
+
+    def __init__(self, secrets: tuple[str, ...]) -> None:
+        forms = [form for secret in secrets for form in _forms(secret)]
+        codes = [code for form in forms for code, _ in _base64(form)]
+        digits = [digits for secret in secrets for digits in _hexadecimal(secret)]
+        self.words = tuple(dict.fromkeys([*(_words(one) for one in (*secrets, *codes)), *((one,) for one in digits)]))
+        plain = [_words(one.decode(errors="replace")) for secret in secrets for one in _unescaped(secret)]
+        self._inside = [[word.encode() for word in words] for words in {*self.words, *plain, ("\0",)}]
+        self._pattern = re.compile(b"|".join(one for secret in secrets for one in _patterns(secret)))
+
+    def taken_out(self, text: str) -> str:
+        """Return a text without what is found in it, or in it without its escapes."""
+        data = text.encode(errors="surrogatepass")
+        places = sorted(
+            layer.place(*found.span())
+            for layer in layers(data)
+            if any(all(word in layer.data for word in words) for words in self._inside)
+            for found in self._pattern.finditer(layer.data)
+        )
+        if not places:
+            return text
+        pieces, end = [], 0
+        for begin, until in places:
+            if begin >= end:
+                pieces += [data[end:begin], REDACTED.encode()]
+            end = max(end, until)
+        return b"".join((*pieces, data[end:])).decode(errors="surrogatepass")
 
 
-@lru_cache(maxsize=32)
-def _pattern(secrets: tuple[str, ...]) -> tuple[re.Pattern[str], list[str]]:
-    """Return all spellings as one regular expression, and those that hold no escape, which are found faster."""
-    spellings = [spelling for secret in secrets for spelling in _spellings(secret)]
-    return re.compile("|".join(spellings)), [plain for secret in secrets for plain in _plain(secret)]
+_spellings: Final = lru_cache(maxsize=32)(_Spellings)
+_WORDS: Final = re.compile("[0-9A-Za-z]+")
 
 
-def _plain(secret: str) -> Iterator[str]:
-    yield from {
-        secret,
-        secret.replace(" ", "+"),
-        json.dumps(secret)[1:-1],
-        json.dumps(secret, ensure_ascii=False)[1:-1],
-    }
-    for code, _ in _base64(secret):
-        yield from {code, code.replace("+", "-").replace("/", "_")}
-    yield from (secret.encode().hex(), secret.encode().hex().upper())
+def _words(text: str) -> tuple[str, ...]:
+    """Return the longest word of a text, which stays as it is however the text is escaped; several, where all are short."""
+    words = sorted(_WORDS.findall(text), key=len, reverse=True) or [""]
+    return tuple(words[: 1 if len(words[0]) >= _LONG_WORD else _MOST_WORDS])
 
 
-def _spellings(secret: str) -> Iterator[str]:
-    """Yield the spellings of a secret as regular expressions."""
-    yield "".join(map(_character, secret))
-    for code, last in _base64(secret):
-        # What ends with the secret has one more character with bits of it, and padding after that.
-        end = f"(?:{re.escape(last)}(?:=|%3[Dd]){{1,2}})?" if last else ""
-        yield "".join(_OTHER_ALPHABET.get(one, one) for one in code) + end
-    yield f"(?i:{secret.encode().hex()})"
+def _forms(secret: str) -> Iterator[str]:
+    """Yield a secret as others encode it: itself, and as it stands in JSON and in URLs."""
+    json_forms = [json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]]
+    php_forms = [form.replace("/", "\\/") for form in json_forms]
+    yield from dict.fromkeys([secret, *json_forms, *php_forms, quote(secret), quote(secret, safe="")])
+
+
+def _patterns(secret: str) -> Iterator[bytes]:
+    """Yield what a secret looks like where nothing is escaped, as regular expressions."""
+    yield from (re.escape(form) for form in dict.fromkeys([*_unescaped(secret), secret.replace(" ", "+").encode()]))
+    for form in _forms(secret):
+        for code, last in _base64(form):
+            # What ends with the secret has one more character with bits of it, and padding after that.
+            end = f"(?:{re.escape(last)}={{1,2}})?" if last else ""
+            yield ("".join(_OTHER_ALPHABET.get(one, one) for one in code) + end).encode()
+    yield b"(?i:" + b"[ :,-]?".join(b"%02x" % byte for byte in secret.encode()) + b")"
+    yield from map(re.escape, _wide(secret))
+
+
+def _unescaped(secret: str) -> Iterator[bytes]:
+    """Yield a secret; and what is left of one that looks escaped itself, where all escapes are undone."""
+    *_, last = layers(secret.encode())
+    yield from (secret.encode(), *([last.data] if len(last.data) >= _SHORTEST_CODE else []))
+
+
+def _wide(secret: str) -> tuple[bytes, bytes]:
+    return secret.encode("utf-16-le"), secret.encode("utf-16-be")
+
+
+def _hexadecimal(secret: str) -> Iterator[str]:
+    data = secret.encode()
+    for digits in (data.hex(), data.hex(" "), data.hex(":")):
+        yield from (digits, digits.upper())
 
 
 def _base64(secret: str) -> Iterator[tuple[str, str]]:
@@ -138,23 +198,4 @@ def _base64(secret: str) -> Iterator[tuple[str, str]]:
             yield own, code[-1] if shared else ""
 
 
-_OTHER_ALPHABET: Final = {"+": "(?:[+-]|%2[Bb])", "/": r"(?:\\?/|_|%2[Ff])"}  # as in URLs
-
-
-def _character(one: str) -> str:
-    """Return the spellings of one character: itself, and escapes of URLs, of JSON and of HTML, by number and by name."""
-    percent = "".join(f"%{byte:02x}" for byte in one.encode())
-    unicode = "".join(rf"\\u{unit:04x}" for unit in _utf16(one))
-    entity = rf"&\#(?:0*{ord(one)}|x0*{ord(one):x});"
-    ways = [re.escape(one), f"(?i:{percent}|{unicode}|{entity})"]
-    if name := codepoint2name.get(ord(one)):
-        ways.append(f"&{name};")
-    if (escaped := json.dumps(one)[1:-1]) != one:
-        ways.append(re.escape(escaped))
-    ways += {"/": [r"\\/"], " ": [r"\+"]}.get(one, [])
-    return f"(?:{'|'.join(ways)})"
-
-
-def _utf16(one: str) -> list[int]:
-    data = one.encode("utf-16-be", "surrogatepass")
-    return [int.from_bytes(data[at : at + 2]) for at in range(0, len(data), 2)]
+_OTHER_ALPHABET: Final = {"+": "[+-]", "/": "[/_]"}  # as in URLs
