@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from mcpfactory_runtime.client.streams import StdioChannel
-from mcpfactory_runtime.transports.stdio import _PipeWriter
+from mcpfactory_runtime.transports.stdio import _open_writer, _PipeWriter
 
 pytestmark = pytest.mark.anyio
 
@@ -72,3 +74,24 @@ async def test_a_client_writes_its_first_message_at_once_and_the_others_of_the_r
     await asyncio.sleep(0)
     await channel.send(4, {})
     assert pipe.writes[2:] == [b"4\n"]
+
+
+async def test_a_thread_writes_nothing_between_the_parts_of_what_the_client_has_not_read() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    writer = await _open_writer(writing, asyncio.Event())
+    first = b"x" * 1_000_000  # more than a pipe holds
+    writer.send(first)
+    got = os.read(reading, 65_536)  # now there is room
+    writer.hold(b"second")
+    assert isinstance(writer, _PipeWriter)
+    assert not await asyncio.to_thread(writer.write_held)
+    while len(got) < len(first) + 1 + len(b"second\n"):
+        await asyncio.sleep(0)  # the event loop writes what it has
+        with suppress(BlockingIOError):
+            got += os.read(reading, 65_536)
+    assert got == first + b"\nsecond\n"
+    writer.hold(b"third")
+    assert writer.write_held()
+    assert os.read(reading, 100) == b"third\n"
+    os.close(reading)

@@ -23,7 +23,7 @@ from mcpfactory_runtime.revisions.projection import RESULT_TYPES, project, proje
 from mcpfactory_runtime.server.completion import read_completion, read_request
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import InputRequired, ToolError, interrupts, words_of
-from mcpfactory_runtime.server.execution import run_tool
+from mcpfactory_runtime.server.execution import ThreadForwarder, run_tool
 from mcpfactory_runtime.server.forwarding import Done, Forward
 from mcpfactory_runtime.server.lists import page
 from mcpfactory_runtime.server.middleware.layers import Layer, Layers, through
@@ -176,6 +176,29 @@ class Dispatcher:
         Raises:
             McpError: the call is refused.
         """
+        tool = self._tool_that_sends(call)
+        if tool is None:
+            return None
+        forward = self._forward(tool, call, channel, done)
+        assert tool.forwarder is not None
+        tool.forwarder.send(forward)
+        return forward
+
+    def direct(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
+        """Return a tool call whose `run` answers it, in whatever thread, where it needs nothing but its handler; None: it is to be handled.
+
+        Raises:
+            McpError: the call is refused.
+        """
+        tool = self._tool_that_sends(call)
+        if tool is None or type(tool.forwarder) is not ThreadForwarder:
+            return None
+        forward = self._forward(tool, call, channel, done)
+        forward.run = partial(tool.forwarder.run, forward)
+        return forward
+
+    def _tool_that_sends(self, call: Call) -> Tool | None:
+        """Return the tool that a call is sent on to; None where it is to be handled."""
         params = call.params
         name, arguments = params.get("name"), params.get("arguments", {})
         registry = self._registry
@@ -186,21 +209,22 @@ class Dispatcher:
             return None
         if tool.task is not None or "task" in params:
             return None
-        if self._layers.requests or self._registry.around is not None or not tool.forwarder.ready(call):
+        if self._layers.requests or registry.around is not None or not tool.forwarder.ready(call):
             return None
+        return tool
+
+    def _forward(self, tool: Tool, call: Call, channel: ReplyChannel, done: Done) -> Forward:
         bucket = channel.allowance.calls
         if bucket is not None:
             bucket.admit("calls")
-        forward = Forward(
+        return Forward(
             call,
-            arguments,
+            call.params.get("arguments", {}),
             channel.http,
             make_context=partial(self._context, call, channel),
             finish=partial(self._forwarded, tool, channel),
             done=done,
         )
-        tool.forwarder.send(forward)
-        return forward
 
     def _forwarded(
         self, tool: Tool, channel: ReplyChannel, forward: Forward, result: Json | None

@@ -95,21 +95,34 @@ class ThreadForwarder:
             return
         forward.withdraw = begin_in_thread(tool.handler, bound, partial(self._take, forward)).cancel
 
+    def run(self, forward: Forward) -> Json | McpError:
+        """Call the handler here and now, and return what came of it. Never raises."""
+        handler = self._tool.handler
+        assert handler is not None
+        value: Any = None
+        error: BaseException | None = None
+        try:
+            value = handler(**self._tool.bind(forward.arguments))
+        except BaseException as raised:  # noqa: BLE001 - told to the model, and the log
+            error = raised
+        return self._outcome(value, error)
+
     def _take(self, forward: Forward, value: Any, error: BaseException | None) -> None:
         """Answer with what came of it. Never raises."""
-        outcome: Json | McpError
+        forward.answer(self._outcome(value, error))
+
+    def _outcome(self, value: Any, error: BaseException | None) -> Json | McpError:
         try:
             if error is not None:
                 raise error
-            outcome = self._tool.convert(value)
+            return self._tool.convert(value)
         except McpError as said:
-            outcome = said
+            return said
         except asyncio.CancelledError:
             log.exception("tool %s was ended", self._tool.name)
-            outcome = McpError(INTERNAL_ERROR, "The handler was cancelled")
+            return McpError(INTERNAL_ERROR, "The handler was cancelled")
         except BaseException as raised:  # noqa: BLE001 - told to the model, and the log
-            outcome = _failure(self._tool, raised)
-        forward.answer(outcome)
+            return _failure(self._tool, raised)
 
 
 def run_through(registry: Registry, tool: Tool, arguments: Json, context: Injected) -> Awaitable[Json]:

@@ -36,12 +36,14 @@ class Forward:
         done: takes the answer.
 
     Attributes:
+        done: takes the answer.
         withdraw: tells the other side that nobody waits for the call any more; set by who sent it.
+        run: returns the result of the tool, or the error; set where the thread that asks may run it.
     """
 
     __slots__ = (
-        *("arguments", "call", "http", "withdraw"),
-        *("_cancelled", "_context", "_done", "_finish", "_make_context"),
+        *("arguments", "call", "done", "http", "run", "withdraw"),
+        *("_cancelled", "_context", "_finish", "_make_context"),
     )
 
     def __init__(
@@ -58,11 +60,12 @@ class Forward:
         self.arguments = arguments
         self.http = http
         self.withdraw: Callable[[], None] | None = None
+        self.run: Callable[[], Json | McpError] = _nothing
         self._make_context = make_context
         self._context: Any = None
         self._cancelled = False
         self._finish = finish
-        self._done = done
+        self.done = done
 
     @property
     def context(self) -> Any:
@@ -81,13 +84,17 @@ class Forward:
         except Exception:
             log.exception("%s failed", self.call.method)
             outcome = McpError(INTERNAL_ERROR, "Internal error")
-        self._done(self.call, outcome)
+        self.done(self.call, outcome)
 
     def cancel(self) -> None:
         """Withdraw the call: the client cancelled it, or has left."""
         self._cancelled = True
         if self.withdraw is not None:
             self.withdraw()
+
+
+def _nothing() -> Json:
+    raise RuntimeError("this call is run elsewhere")
 
 
 class Forwarder(Protocol):

@@ -111,6 +111,13 @@ class Host(Protocol):
             McpError: the error to send.
         """
 
+    def direct(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
+        """Return a tool call that any thread may run, where it can be; None: it is to be handled.
+
+        Raises:
+            McpError: the error to send.
+        """
+
     # -- what handlers change while the server runs ----------------------------------------------------------------
 
     @overload

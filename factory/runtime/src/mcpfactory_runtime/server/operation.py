@@ -36,6 +36,9 @@ class _Answering(Protocol):
     def forward(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
         """Send a tool call on without a task; None: it is to be handled."""
 
+    def direct(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
+        """Return a tool call that any thread may run; None: it is to be handled."""
+
 
 class Operated:
     """A server as it is seen from outside (docs/how-to/observe.md)."""

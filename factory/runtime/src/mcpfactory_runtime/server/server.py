@@ -510,12 +510,12 @@ class Server(Operated, Composed):
         return (self._observed or self._dispatcher).handle(call, channel)
 
     def forward(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
-        """Send a tool call on, where its tool can, and give its answer to `done`; None: it is to be handled.
-
-        Raises:
-            McpError: the error to send.
-        """
+        """Send a tool call on, where its tool can, and give its answer to `done`; None: it is to be handled. Raises the error to send."""
         return None if self._observed else self._dispatcher.forward(call, channel, done)
+
+    def direct(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
+        """As `forward`, for a call that any thread may run."""
+        return None if self._observed else self._dispatcher.direct(call, channel, done)
 
     @asynccontextmanager
     async def running(self, *, alone: bool = True) -> AsyncIterator[None]:

@@ -63,17 +63,23 @@ class Session:
 
     # -- in ------------------------------------------------------------------------------------------------------
 
-    def feed(self, data: bytes | Oversize) -> None:
-        """Take one message, or the news that one was too long to be read."""
+    def feed(self, data: bytes | Oversize, take: Callable[[Event], None] | None = None) -> None:
+        """Take one message, or the news that one was too long to be read, and do what it asks for.
+
+        Args:
+            data: the message.
+            take: gets what it means, in the place of `handle`.
+        """
+        take = take or self.handle
         try:
             if isinstance(data, Oversize):
                 limit = self._server.max_message_size
                 raise McpError(INVALID_REQUEST, f"Message larger than {limit} bytes")
             message = jsonrpc.decode(data)
         except McpError as error:
-            self._handle_event(self.connection.undecodable(error))
+            take(self.connection.undecodable(error))
         else:
-            self._handle_event(self.connection.receive(message))
+            take(self.connection.receive(message))
 
     def channel_of(self, call: Call) -> ReplyChannel:
         """Return the way back for a request's notifications."""
@@ -86,7 +92,8 @@ class Session:
     def on_cancelled(self, call: Call) -> None:
         """Release what belongs to a cancelled request, which will not be answered."""
 
-    def _handle_event(self, event: Event) -> None:
+    def handle(self, event: Event) -> None:
+        """Do what a message asks for."""
         if type(event) is Call:
             self._start(event)
         elif type(event) is Answer:
@@ -131,6 +138,34 @@ class Session:
             task = _start_task(self._finish(call, outcome), self._loop)
             if not task.done():
                 self._tasks[call] = task
+
+    # -- calls that the thread answers which has the stream (transports/direct.py) ----------------------------------
+
+    @property
+    def has_direct(self) -> bool:
+        """Whether there are tools whose calls may be direct."""
+        return self._server.registry.forwards
+
+    @property
+    def alone(self) -> bool:
+        """Whether nothing but the request that came last is in flight."""
+        return not self._tasks and not self._forwards and len(self.connection.in_flight) <= 1
+
+    def direct(self, call: Call) -> Forward | None:
+        """Return a tool call to be run by the thread that asks; None: it is to be handled."""
+        try:
+            return self._server.direct(call, self, self._answer_directly)
+        except McpError:  # which handling it says again
+            return None
+
+    def adopt(self, forward: Forward) -> None:
+        """Take a call that a thread is running: it is answered like one that was sent on."""
+        forward.done = self._forwarded
+        self._forwards[forward.call] = forward
+
+    def _answer_directly(self, call: Call, outcome: Json | McpError | Awaitable[Json]) -> None:
+        assert isinstance(outcome, dict | McpError)
+        self._reply(call, outcome)
 
     def _end_forward(self, call: Call) -> Forward | None:
         forward = self._forwards.pop(call, None)
@@ -192,7 +227,7 @@ class Session:
                 reply.add(jsonrpc.encode(message))
         for event in batch.events:
             if type(event) is not Refusal:
-                self._handle_event(event)
+                self.handle(event)
 
     def _batch_sender(self) -> Callable[[bytes], None]:
         return self._send

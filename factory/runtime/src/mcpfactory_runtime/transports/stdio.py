@@ -14,6 +14,7 @@ import stat
 import sys
 import threading
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol.connection import Call
@@ -21,6 +22,7 @@ from mcpfactory_runtime.protocol.framing import LineReader
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import Session
 from mcpfactory_runtime.server.threads import busy
+from mcpfactory_runtime.transports.direct import DirectCalls, working
 from mcpfactory_runtime.transports.http.stream import DROP_AT, DROPPABLE
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ async def serve_stdio(server: Host) -> None:
 
 def _exit_if_busy() -> None:
     """End the process if `def` handlers still run in worker threads, which cannot be stopped and would be waited for."""
-    if busy():
+    if busy() or working():
         with suppress(OSError, ValueError):
             sys.stderr.flush()
         os._exit(0)
@@ -91,11 +93,16 @@ async def _serve(server: Host, incoming: int, outgoing: int, stop: asyncio.Event
     async with server.running():
         session = _StdioSession(server, writer)
         reader = _StdinReader(session, server.max_message_size, ended)
-        writer.throttles(await _open_reader(incoming, reader))
+        source = await _open_reader(incoming, reader)
+        writer.throttles(source)
+        if source is not None and isinstance(writer, _PipeWriter):
+            reader.direct = DirectCalls(session, reader.lines, incoming, writer, partial(source.hold, "direct"))
         closed, stopping = asyncio.ensure_future(ended.wait()), asyncio.ensure_future(stop.wait())
         idle: asyncio.Task[None] | None = None
         try:
             await asyncio.wait((closed, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if reader.direct is not None:
+                await reader.direct.stop()
             if not closed.done():
                 session.refuse_requests(questions=True)
                 server.closing.set()
@@ -105,6 +112,8 @@ async def _serve(server: Host, incoming: int, outgoing: int, stop: asyncio.Event
             for waiting in (closed, stopping, idle):
                 if waiting is not None:
                     waiting.cancel()
+            if reader.direct is not None:
+                await reader.direct.stop()
             await session.close(_GRACE)
             await writer.drain(_GRACE)
 
@@ -117,9 +126,12 @@ class _StdioSession(Session):
     def __init__(self, server: Host, writer: _StdoutWriter) -> None:
         super().__init__(server, writer.send)
         self._writer = writer
+        self._thread = threading.get_ident()
 
     def deliver(self, call: Call, data: bytes) -> None:
-        if self.connection.in_flight:
+        if threading.get_ident() != self._thread:  # the one that has the stream, see DirectCalls
+            self._writer.hold(data)
+        elif self.connection.in_flight:
             self._writer.send_soon(data)
         else:
             self._writer.send(data)
@@ -132,29 +144,53 @@ class _StdioSession(Session):
 class _StdinReader(asyncio.Protocol):
     """Passes the lines of the input to the session."""
 
+    direct: DirectCalls | None = None
+    """Who answers calls of `def` tools where a thread can read the input."""
+
     def __init__(self, session: Session, max_size: int, ended: asyncio.Event) -> None:
-        self._lines = LineReader(max_size)
+        self.lines = LineReader(max_size)
         self._session = session
         self._ended = ended
 
     def data_received(self, data: bytes) -> None:
-        for line in self._lines.feed(data):
+        if self.direct is not None:
+            self.direct.feed(data)
+            return
+        for line in self.lines.feed(data):
             self._session.feed(line)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        rest = self._lines.rest()
+        rest = self.lines.rest()
         if rest:
             self._session.feed(rest)
         self._ended.set()
 
 
-async def _open_reader(descriptor: int, reader: _StdinReader) -> asyncio.ReadTransport | None:
+class _Source:
+    """The event loop's reading of the input, which is paused while somebody holds it."""
+
+    def __init__(self, transport: asyncio.ReadTransport) -> None:
+        self._transport = transport
+        self._holders: set[str] = set()
+
+    def hold(self, who: str, held: bool) -> None:
+        """Pause the reading for somebody, or no longer."""
+        if held:
+            self._holders.add(who)
+            self._transport.pause_reading()
+        else:
+            self._holders.discard(who)
+            if not self._holders:
+                self._transport.resume_reading()
+
+
+async def _open_reader(descriptor: int, reader: _StdinReader) -> _Source | None:
     """Read by the event loop where it can (pipes, sockets), by a thread elsewhere (files, terminals, Windows)."""
     loop = asyncio.get_running_loop()
     mode = os.fstat(descriptor).st_mode
     if (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and sys.platform != "win32":
         transport, _ = await loop.connect_read_pipe(lambda: reader, os.fdopen(descriptor, "rb", buffering=0))
-        return transport
+        return _Source(transport)
 
     def read() -> None:
         while True:
@@ -182,8 +218,8 @@ class _StdoutWriter:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
-    def throttles(self, reader: asyncio.ReadTransport | None) -> None:
-        """Read from the client by `reader` only while it reads, too."""
+    def throttles(self, source: _Source | None) -> None:
+        """Read from the client by `source` only while it reads, too."""
 
     def send(self, data: bytes) -> None:
         """Write one message and its line break."""
@@ -193,6 +229,10 @@ class _StdoutWriter:
 
     def send_soon(self, data: bytes) -> None:
         """The same, where more may follow in this round of the event loop, and go in one write."""
+        self.send(data)
+
+    def hold(self, data: bytes) -> None:
+        """Take a message that is written soon."""
         self.send(data)
 
     async def drain(self, seconds: float) -> None:
@@ -205,16 +245,18 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
     def __init__(self, descriptor: int, ended: asyncio.Event) -> None:
         super().__init__(descriptor)
         self._ended = ended
+        self._loop = asyncio.get_running_loop()
         self._transport: asyncio.WriteTransport | None = None
-        self._reader: asyncio.ReadTransport | None = None
-        self._held: list[bytes] = []  # messages of this round of the event loop
+        self._source: _Source | None = None
+        self._lock = threading.Lock()  # of what follows, and of every write that begins
+        self._held: list[bytes] = []  # messages of this round of the event loop, or of a thread
 
     @property
     def unread(self) -> int:  # type: ignore[override] # - an attribute of those that block instead
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
-    def throttles(self, reader: asyncio.ReadTransport | None) -> None:
-        self._reader = reader
+    def throttles(self, source: _Source | None) -> None:
+        self._source = source
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.WriteTransport)
@@ -222,19 +264,20 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
         self._transport = transport
 
     def pause_writing(self) -> None:
-        if self._reader is not None:
-            self._reader.pause_reading()
+        if self._source is not None:
+            self._source.hold("writer", True)
 
     def resume_writing(self) -> None:
-        if self._reader is not None:
-            self._reader.resume_reading()
+        if self._source is not None:
+            self._source.hold("writer", False)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._transport = None
+        with self._lock:
+            self._transport = None
         self._ended.set()
 
     def send(self, data: bytes) -> None:
-        self._held.append(data)
+        self.hold(data)
         self._flush()
 
     def send_soon(self, data: bytes) -> None:
@@ -242,21 +285,47 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
             self.send(data)
             return
         if not self._held:
-            asyncio.get_running_loop().call_soon(self._flush)
-        self._held.append(data)
+            self._loop.call_soon(self._flush)
+        self.hold(data)
+
+    def hold(self, data: bytes) -> None:
+        """Take a message that is written soon. Any thread."""
+        with self._lock:
+            self._held.append(data)
+
+    def write_held(self) -> bool:
+        """Write what is held, from any thread; return False where the event loop has to, since the client does not read."""
+        with self._lock:
+            if self._transport is None:
+                self._held = []
+                return False
+            if not self._held:
+                return True
+            data = b"\n".join([*self._held, b""])
+            written = 0
+            if not self._transport.get_write_buffer_size():
+                with suppress(OSError):  # what is wrong, the transport finds out
+                    written = os.write(self._descriptor, data)
+            self._held = [data[written:-1]] if written < len(data) else []
+            if not self._held:
+                return True
+        with suppress(RuntimeError):  # the loop is closed; nobody waits
+            self._loop.call_soon_threadsafe(self._flush)
+        return False
 
     def _flush(self) -> None:
-        held, self._held = self._held, []
-        if self._transport is None or not held:
-            return
-        if self._transport.get_write_buffer_size() > _END_AT:
+        with self._lock:
+            held, self._held = self._held, []
+            if self._transport is None or not held:
+                return
+            if self._transport.get_write_buffer_size() <= _END_AT:
+                held.append(b"")
+                self._transport.write(b"\n".join(held))
+                return
             sys.stderr.write(f"error: the client has left {_END_AT} bytes unread; the connection ends\n")
             self._transport.abort()
             self._transport = None
-            self._ended.set()
-            return
-        held.append(b"")
-        self._transport.write(b"\n".join(held))
+        self._ended.set()
 
     async def drain(self, seconds: float) -> None:
         self._flush()

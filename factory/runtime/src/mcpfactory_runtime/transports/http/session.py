@@ -79,7 +79,7 @@ class HttpSession(Session):
             return self._refused(message, event)
         stream = self._open_stream(event) if _expects_answer(event) else None
         self._current, self._request = stream, request
-        self._handle_event(event)
+        self.handle(event)
         self._current = self._request = None
         if self._journal is not None and self.connection.peer is not None:
             self._journal.save(self._state())

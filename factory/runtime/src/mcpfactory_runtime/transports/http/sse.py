@@ -41,7 +41,7 @@ class SseSession(Session):
     def post(self, message: Any, request: AsgiRequest) -> None:
         """Take one decoded message."""
         self._request = request
-        self._handle_event(self.connection.receive(message))
+        self.handle(self.connection.receive(message))
 
     def channel_of(self, call: Call) -> ReplyChannel:
         """Return the session, with the POST that brought the request."""

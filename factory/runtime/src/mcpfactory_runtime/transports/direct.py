@@ -1,0 +1,290 @@
+"""Calls of `def` tools that one thread reads, runs and answers, as long as nothing else is going on.
+
+Between a client that waits and an event loop, a thread for the handler is two more wake-ups, each dearer than the whole call. So while
+the only messages are calls of `def` tools, the thread that runs their handlers reads the input and writes the output as well. A handler
+that does not end at once, any other message, and the end give the stream back to the event loop, which goes on as if it had never been
+elsewhere: such a call is one in a worker thread then, like any other.
+
+One side has the stream at a time, and only that side touches the session: the event loop, or the thread but while its handler runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import select
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Final, Protocol
+
+from mcpfactory_runtime.protocol.connection import Call
+from mcpfactory_runtime.protocol.methods import CALL_TOOL
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.protocol.connection import Event
+    from mcpfactory_runtime.protocol.framing import LineReader, Oversize
+    from mcpfactory_runtime.server.forwarding import Forward
+    from mcpfactory_runtime.server.session import Session
+
+__all__ = ["DirectCalls", "DirectWriter", "working"]
+
+_LOOK: Final = (
+    0.001  # seconds between two looks of the event loop, which takes the stream when a handler was there at both
+)
+_QUIET: Final = 100  # looks of the event loop without a call after which it no longer looks
+_STREAK: Final = 3  # calls of tools in a row after which the thread gets the stream, if it can answer the last one
+_PATIENCE: Final = 32  # calls after one that it could not answer for which that is not asked
+_LONGEST_STREAK: Final = 4096  # the same where handlers were not done at once, twice as many each time
+_GOOD: Final = 1000  # calls that were done at once after which a handler that is not counts as the first
+_CHUNK: Final = 256 * 1024
+_TOGETHER: Final = 32  # answers of one write, at most
+
+log = logging.getLogger("mcpfactory_runtime")
+
+
+class DirectWriter(Protocol):
+    """Where answers go."""
+
+    def hold(self, data: bytes) -> None:
+        """Take a message that is written soon. The thread's."""
+
+    def write_held(self) -> bool:
+        """Write all that is held now; return False where the client does not read, and the event loop has to. The thread's."""
+
+
+class DirectCalls:
+    """The thread, and who has the stream.
+
+    Args:
+        session: of the stream.
+        lines: makes lines of what is read.
+        descriptor: of the input, which does not block.
+        writer: of the output.
+        give: pauses (True) or resumes (False) the event loop's reading.
+    """
+
+    def __init__(
+        self, session: Session, lines: LineReader, descriptor: int, writer: DirectWriter, give: Callable[[bool], None]
+    ) -> None:
+        self._session = session
+        self._lines = lines
+        self._descriptor = descriptor
+        self._writer = writer
+        self._give = give
+        self._loop = asyncio.get_running_loop()
+        self._context = copy_context()
+        self._pending: deque[bytes | Oversize] = deque()  # lines that were read; of the side that has the stream
+        self._thread: threading.Thread | None = None
+        self._gate = threading.Semaphore(0)
+        self._first: Forward | None = None  # what the thread begins with when it is let through the gate; None: it ends
+        self._wake = -1, -1  # a pipe that ends the thread's wait for input
+        self._parked = True  # the thread waits at its gate
+        self._back = asyncio.Event()  # the event loop has the stream
+        self._back.set()
+        self._event: Event | None = None  # what the thread read last
+        self._held = 0  # answers that wait to be written together
+        self._streak = 0  # calls of tools, one after the other
+        self._needed = _STREAK
+        # What follows is changed with the lock held.
+        self._lock = threading.Lock()
+        self._led = False  # the thread has the stream
+        self._ended = False  # it never gets it again
+        self._running: Forward | None = None  # what it runs
+        self._begun = 0  # handlers, ever
+        self._began = 0  # of these when it got the stream last
+        self._seen = 0  # of these when the event loop looked last
+        self._quiet = 0  # looks since the last one
+        self._watched = False  # the event loop looks
+
+    # -- the event loop's side -----------------------------------------------------------------------------------
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes that the event loop read."""
+        self._pending.extend(self._lines.feed(data))
+        self._handle_pending()
+
+    def _handle_pending(self) -> None:
+        feed, pending = self._session.feed, self._pending
+        while pending and self._back.is_set():
+            feed(pending.popleft(), self._handle)
+
+    def _handle(self, event: Event) -> None:
+        if type(event) is Call and event.method == CALL_TOOL:
+            self._streak += 1
+            if self._streak >= self._needed and self._parked and self._begin(event):
+                return
+        else:
+            self._streak = 0
+        self._session.handle(event)
+
+    def _begin(self, call: Call) -> bool:
+        """Give the stream to the thread, if it can answer this call, and nothing else is in flight."""
+        session = self._session
+        if not self._ended and session.alone and session.has_direct:
+            forward = session.direct(call)
+            if forward is not None:
+                self._lead(forward)
+                return True
+        self._streak = -_PATIENCE
+        return False
+
+    def _lead(self, forward: Forward) -> None:
+        self._give(True)
+        self._back.clear()
+        self._parked = False
+        self._first = forward
+        with self._lock:
+            self._led = True
+            self._began = self._begun
+        if self._thread is None:
+            self._wake = os.pipe()
+            self._thread = threading.Thread(target=self._run, name="stdio", daemon=True)
+            self._thread.start()
+        self._gate.release()
+
+    def _watch(self) -> None:
+        """See whether the handler that runs is the one of the last look, and take the stream if so."""
+        with self._lock:
+            stuck = self._running if self._led and self._begun == self._seen else None
+            self._quiet = self._quiet + 1 if self._begun == self._seen else 0
+            self._seen = self._begun
+            if stuck is not None:
+                self._led = False
+            self._watched = self._led and self._quiet < _QUIET
+        if stuck is not None:
+            self._take(stuck)
+        elif self._watched:
+            self._loop.call_later(_LOOK, self._watch)
+
+    def _take(self, forward: Forward) -> None:
+        """Go on without the thread, whose handler becomes one of a worker thread."""
+        good = self._begun - self._began >= _GOOD
+        self._needed = 2 * _STREAK if good else min(2 * self._needed, _LONGEST_STREAK)
+        _WORKING.add(self)
+        self._session.adopt(forward)
+        self._resume(None)
+
+    def _resume(self, event: Event | None) -> None:
+        """Have the stream again; `event` is what the thread could not answer."""
+        self._streak = 0
+        self._back.set()
+        self._writer.write_held()
+        if event is not None:
+            self._session.handle(event)
+        self._handle_pending()
+        if self._back.is_set():
+            self._give(False)
+
+    async def stop(self) -> None:
+        """Take the stream for ever. The thread ends; of a handler that still runs, the session waits for the answer."""
+        with self._lock:
+            self._ended = True
+            stuck = self._running if self._led else None
+            self._led = self._led and stuck is None
+        if stuck is not None:
+            self._take(stuck)
+        elif not self._back.is_set():
+            os.write(self._wake[1], b"\0")
+            await self._back.wait()
+        self._gate.release()
+
+    def _park(self) -> None:
+        self._parked = True
+
+    # -- the thread's side -----------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLIN)
+        poll.register(self._wake[0], select.POLLIN)
+        self._context.run(self._turns, poll)
+        for descriptor in self._wake:
+            os.close(descriptor)
+
+    def _turns(self, poll: select.poll) -> None:
+        while self._gate.acquire() and (forward := self._first) is not None:
+            self._first = None
+            while forward is not None:
+                forward = self._next(poll) if self._answer(forward) else None
+            _WORKING.discard(self)
+            self._tell(self._park)
+
+    def _tell(self, function: Callable[..., object], *arguments: object) -> None:
+        """Have the event loop call something."""
+        with suppress(RuntimeError):  # it is closed; nobody waits
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+    def _answer(self, forward: Forward) -> bool:
+        """Run a call and answer it. Returns False where the event loop took the stream meanwhile."""
+        with self._lock:
+            self._running = forward
+            self._begun += 1
+            watched, self._watched = self._watched, True
+        if not watched:
+            self._tell(self._watch)
+        outcome = copy_context().run(forward.run)
+        with self._lock:
+            self._running = None
+            led = self._led
+        if not led:
+            self._tell(forward.answer, outcome)
+            return False
+        forward.answer(outcome)
+        self._held += 1
+        if self._pending and self._held < _TOGETHER:
+            return True
+        self._held = 0
+        if self._writer.write_held():
+            return True
+        self._leave(None)
+        return False
+
+    def _next(self, poll: select.poll) -> Forward | None:
+        """Return the next call that the thread can answer; None: the event loop has the stream."""
+        while not self._pending:
+            if not self._read(poll):
+                self._leave(None)
+                return None
+        self._session.feed(self._pending.popleft(), self._note)
+        event = self._event
+        if type(event) is Call and event.method == CALL_TOOL and not self._ended:
+            forward = self._session.direct(event)
+            if forward is not None:
+                return forward
+        self._leave(event)
+        return None
+
+    def _note(self, event: Event) -> None:
+        self._event = event
+
+    def _read(self, poll: select.poll) -> bool:
+        """Wait for input. Returns False where there is none any more, or somebody else wants to read it."""
+        poll.poll()
+        if self._ended:
+            return False
+        try:
+            data = os.read(self._descriptor, _CHUNK)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        self._pending.extend(self._lines.feed(data))
+        return bool(data)
+
+    def _leave(self, event: Event | None) -> None:
+        """Give the stream to the event loop, with what it has to answer."""
+        with self._lock:
+            self._led = False
+        self._tell(self._resume, event)
+
+
+def working() -> bool:
+    """Whether a handler is running in such a thread whose stream the event loop took."""
+    return bool(_WORKING)
+
+
+_WORKING: Final[set[DirectCalls]] = set()
