@@ -77,12 +77,17 @@ def evaluation(only: str = "") -> Outcome:
     print("bookshop", "gate", "because", sep="\t")
     for title, open_, _, words in states:
         print(title, "open" if open_ else "closed", words, sep="\t", flush=True)
-    fooled = [row for row in rows if row["list"] != "own" and row["share"] >= _own(rows, row["server"])["share"]]
+    fooled = [row for row in rows if row["list"] != "own" and _is_fooled(row, _own(rows, row["server"]))]
     right = all(open_ is wanted for _, open_, wanted, _ in states)
     figure = "; ".join(f"{row['server']} {row['passed']} {row['interval']}" for row in rows if row["list"] == "own")
     return judged(
         f"{figure}; gate {'as it should be' if right else 'wrong'} in {len(states)} states", good=right and not fooled
     )
+
+
+def _is_fooled(row: dict[str, Any], own: dict[str, Any]) -> bool:
+    """Whether a list with wrong words does as well as the server's own; one with right descriptions at wrong names may, and no better."""
+    return bool(row["share"] > own["share"] if row["list"] == "renamed" else row["share"] >= own["share"])
 
 
 def _own(rows: list[dict[str, Any]], server: str) -> dict[str, Any]:
