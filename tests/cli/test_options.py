@@ -16,6 +16,7 @@ MEANINGS = {
     "--again": "the stage from which on everything runs anew",
     "--against": "what to compare with",
     "--all": "all there are, instead of those named or near",
+    "--all-tools": "tools that destroy are called, too",
     "--allow-actions": "people may act in the dashboard",
     "--allow-calls": "tools may be called though nothing marks them as harmless",
     "--answer": "an answer to a question of a template",
@@ -150,6 +151,9 @@ MEANINGS = {
     "--version": "the version of mcpfactory",
     "--workspace": "the workspace",
     "--yes": "ask nothing",
+    "--as": "what an adopted project becomes",
+    "--calls": "calls that a person gave",
+    "--unproven": "what nobody could show to be equal is written",
 }
 
 # These say in each command what exactly they do there; all others have one text wherever they stand.
