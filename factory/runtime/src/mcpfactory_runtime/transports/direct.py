@@ -208,8 +208,12 @@ class DirectCalls:
     def _turns(self, poll: select.poll) -> None:
         while self._gate.acquire() and (forward := self._first) is not None:
             self._first = None
-            while forward is not None:
-                forward = self._next(poll) if self._answer(forward) else None
+            try:
+                while forward is not None:
+                    forward = self._next(poll) if self._answer(forward) else None
+            except Exception:  # a fault of ours: the event loop goes on
+                log.exception("a call could not be answered where it was read")
+                self._leave(None)
             _WORKING.discard(self)
             self._tell(self._park)
 
