@@ -213,6 +213,12 @@ def test_a_body_of_another_type_is_refused() -> None:
     ("host", "origin", "allowed"),
     [
         ("localhost:8000", None, True),
+        ("localhost:", None, True),
+        ("127.0.0.1:1@evil.example", None, False),
+        ("localhost:abc", None, False),
+        ("localhost:80:80", None, False),
+        ("[::1]:abc", None, False),
+        ("[::1]:1@evil.example", None, False),
         ("127.0.0.1", None, True),
         ("[::1]:8000", None, True),
         ("LOCALHOST", None, True),

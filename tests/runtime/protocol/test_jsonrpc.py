@@ -65,12 +65,25 @@ def test_messages_pass(message: Any) -> None:
 
 @requirement("message.not-json", "message.utf-8")
 @pytest.mark.parametrize(
-    "data", [b"", b"{", b"nonsense", b'{"a": NaN}', b'"\\ud800"', b"\xff\xfe", b"{} {}", b"[" * 500]
+    "data", [b"", b"{", b"nonsense", b'{"a": NaN}', b'{"a": "\\ud800', b"\xff\xfe", b"{} {}", b"[" * 500]
 )
 def test_bytes_that_are_no_json_text_are_parse_errors(data: bytes) -> None:
     with pytest.raises(McpError) as refused:
         jsonrpc.decode(data)
     assert refused.value.code == PARSE_ERROR
+
+
+@pytest.mark.parametrize("data", ['"\\ud800"', b'"\\uDFff"', bytearray(b'"\\ud800"'), memoryview(b'"\\udc00"')])
+def test_half_a_surrogate_pair_which_the_grammar_of_json_permits_becomes_the_replacement_character(data: Any) -> None:
+    assert jsonrpc.decode(data) == "\ufffd"
+
+
+def test_a_circle_and_what_is_too_deep_have_no_json_form_and_end() -> None:
+    circle: list[Any] = ["\ud800"]
+    circle.append(circle)
+    for value, words in ((circle, "serializ"), (object(), "serializ")):
+        with pytest.raises(ValueError, match=words):
+            jsonrpc.encode(value)
 
 
 @given(st.binary(max_size=200))

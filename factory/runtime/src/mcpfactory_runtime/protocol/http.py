@@ -235,9 +235,13 @@ def _refuse(error: McpError, request_id: Any, revision: Revision, status: int | 
     return Rejection(http_status(error.code) if status is None else status, message)
 
 
+_PORT: Final = re.compile("(?::[0-9]{0,5})?")
+
+
 def _host_name(host: str) -> str:
     """Return the host without port, in lower case; IPv6 addresses keep their brackets, and what is no host stays as it is."""
     if host.startswith("["):
         address, bracket, port = host.partition("]")
-        return (host if port and not port.startswith(":") else address + bracket).lower()
-    return host.partition(":")[0].lower()
+        return (address + bracket if _PORT.fullmatch(port) else host).lower()
+    name, colon, port = host.partition(":")
+    return (name if _PORT.fullmatch(colon + port) else host).lower()

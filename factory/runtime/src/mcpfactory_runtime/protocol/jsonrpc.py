@@ -5,6 +5,8 @@ Decoding is one call, encoding is one call; in between messages are plain dicts.
 
 from __future__ import annotations
 
+import operator
+import re
 from typing import Any, Final, TypeGuard
 
 from pydantic_core import from_json, to_json
@@ -16,6 +18,7 @@ __all__ = [
     "RequestId",
     "check",
     "decode",
+    "encodable",
     "encode",
     "error_message",
     "error_of",
@@ -33,25 +36,64 @@ MISSING: Final[Any] = object()
 """Stands for the id of a message that has none (null is something else)."""
 
 
+_DEEPEST: Final = 255  # levels of what pydantic-core encodes
+_ESCAPES: Final = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+
+
 def decode(data: bytes | bytearray | memoryview | str) -> Any:
-    """Return the JSON value in `data`.
+    """Return the JSON value in `data`. Half a surrogate pair, which RFC 8259 lets texts name, becomes U+FFFD.
 
     Raises:
-        McpError: PARSE_ERROR when `data` is not one UTF-8 JSON text (NaN, Infinity and lone surrogates are not JSON).
+        McpError: PARSE_ERROR when `data` is not one UTF-8 JSON text (NaN and Infinity are not JSON).
     """
     try:
         return from_json(data if isinstance(data, (bytes, bytearray, str)) else bytes(data), allow_inf_nan=False)
     except ValueError as error:
+        whole = _without_halves(data.encode(errors="replace") if isinstance(data, str) else bytes(data))
+        if whole is not None:
+            return decode(whole)
         raise McpError(PARSE_ERROR, f"Parse error: {error}") from None
 
 
+def _without_halves(data: bytes) -> bytes | None:
+    """Return a JSON text with U+FFFD in the place of escapes of lone surrogates; None where it has none."""
+    replaced = _ESCAPES.sub(lambda match: rb"\ufffd" if match["lone"] else match[0], data)
+    return None if replaced == data else replaced
+
+
 def encode(message: Any) -> bytes:
-    """One JSON text without line breaks. Infinities and NaN become null, bytes base64.
+    """One JSON text without line breaks. Infinities and NaN become null, bytes base64, lone surrogates a question mark.
 
     Raises:
         ValueError: something in `message` has no JSON form.
     """
-    return to_json(message, inf_nan_mode="null", bytes_mode="base64")
+    try:
+        return to_json(message, inf_nan_mode="null", bytes_mode="base64")
+    except ValueError:
+        whole = encodable(message)
+        if whole is message:
+            raise
+        return to_json(whole, inf_nan_mode="null", bytes_mode="base64")
+
+
+def encodable(value: Any, depth: int = 0) -> Any:
+    """Return a value with a question mark in the place of each lone surrogate in its texts; the value itself where there are none."""
+    if isinstance(value, str):
+        whole = value.encode(errors="replace").decode()
+        return value if whole == value else whole
+    if depth > _DEEPEST:  # nothing of that depth is encoded, and a circle has no end
+        return value
+    if isinstance(value, dict):
+        pairs = [(encodable(name), encodable(one, depth + 1)) for name, one in value.items()]
+        same = all(pair[0] is name and pair[1] is value[name] for pair, name in zip(pairs, value, strict=True))
+        return value if same else dict(pairs)
+    if isinstance(value, list | tuple):
+        items = [encodable(one, depth + 1) for one in value]
+        return value if all(map(operator.is_, items, value)) else items
+    return value
 
 
 def is_request_id(value: Any) -> TypeGuard[RequestId]:
@@ -121,7 +163,11 @@ def result_message(request_id: RequestId, result: Json | bytes) -> bytes:
     """Return the encoded response to a request. A result that is already encoded is put in as it is."""
     if isinstance(result, bytes):
         return b'{"jsonrpc":"2.0","id":' + to_json(request_id) + b',"result":' + result + b"}"
-    return to_json({"jsonrpc": "2.0", "id": request_id, "result": result}, inf_nan_mode="null", bytes_mode="base64")
+    message = {"jsonrpc": "2.0", "id": request_id, "result": result}
+    try:
+        return to_json(message, inf_nan_mode="null", bytes_mode="base64")
+    except ValueError:
+        return encode(message)
 
 
 def error_message(request_id: Any, error: McpError, *, null_id: bool = True) -> Json:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Unpack
 
-from mcpfactory_runtime.server.registry import Registry, Tool
+from mcpfactory_runtime.server.registry import Registry, Tool, check_tool_name
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.mounting import Mounted
@@ -55,10 +55,16 @@ class Composed:
             prefix: tools and prompts are called `prefix_name`; "" leaves their names. URIs stay as they are.
 
         Raises:
-            ValueError: a name, URI or path is taken, and nothing was mounted; or the part is this server, or has it as a part.
+            TypeError: the part is no server.
+            ValueError: a name, URI or path is taken, or the prefix makes names that no tool can have, and nothing was mounted;
+                or the part is this server, or has it as a part.
         """
         from mcpfactory_runtime.server.mounting import Mounted  # noqa: PLC0415 - most servers have no parts
 
+        if isinstance(part, str):
+            raise TypeError(f"{part!r} is no server\nhint: mount(server, {part!r})")
+        if prefix:
+            check_tool_name(f"{prefix}_")
         if self in _all_parts(part):
             raise ValueError(f"{part.name} cannot be a part of itself")
         mounted = Mounted(self.registry, part, prefix, self._transformed)
@@ -106,7 +112,8 @@ class Composed:
         tool = self.registry.tools.get(name)
         if tool is None:
             if not self.may_have(name):
-                raise KeyError(f"there is no tool {name!r}")
+                known = ", ".join(self.registry.tools) or "none is registered yet, so transform it later"
+                raise KeyError(f"there is no tool {name!r}; tools: {known}")
             check_options(name, **options)
             self._transforms.append(change)
             return

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import asynccontextmanager
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import Any
 
-__all__ = ["around", "decorated"]
+__all__ = ["around", "decorated", "surrounding"]
 
 
 def around(add: Callable[[Iterable[str], Any], None], given: tuple[Any, ...]) -> Any:
@@ -35,3 +37,18 @@ def decorated(register: Callable[[Any], Any], given: Any, options: dict[str, Any
     elif given is not None:
         raise TypeError(f'{given!r} is no function and no name\nhint: @server.{what}, or @server.{what}("name")')
     return register
+
+
+def surrounding(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a lifespan as a function that makes a context manager.
+
+    Raises:
+        TypeError: it makes none.
+    """
+    if isasyncgenfunction(function):
+        return asynccontextmanager(function)
+    wrong = iscoroutinefunction(function) or isgeneratorfunction(function)
+    if wrong or not callable(function):
+        name = getattr(function, "__name__", repr(function))
+        raise TypeError(f"the lifespan {name} is no async generator\nhint: async def {name}(server): … yield state …")
+    return function

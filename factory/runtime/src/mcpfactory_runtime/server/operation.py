@@ -81,8 +81,11 @@ class Operated:
             public: it is for everybody; otherwise only for who may call the server.
 
         Raises:
+            TypeError: there is no path, as in `@server.route` alone.
             ValueError: the path or a method is none, is the server's own, or is taken.
         """
+        if not isinstance(path, str):
+            raise TypeError('a route needs a path\nhint: @server.route("/hooks/{name}", methods=["POST"])')
 
         def register(function: Function) -> Function:
             self.routes.add(HttpRoute(path, frozenset(method.upper() for method in methods), function, public))

@@ -9,10 +9,11 @@ from __future__ import annotations
 import inspect
 from base64 import b64encode
 from collections.abc import Callable, Sequence
-from typing import Any, get_args, get_origin
+from typing import Any, Final, get_args, get_origin
 
 from pydantic_core import PydanticSerializationError, SchemaValidator, to_json
 
+from mcpfactory_runtime.protocol.jsonrpc import encodable
 from mcpfactory_runtime.server.results import Content, ToolResult, content_blocks
 from mcpfactory_runtime.server.schema.annotations import builtin_schema
 
@@ -20,6 +21,8 @@ __all__ = ["Converter", "free_result", "read_output"]
 
 Json = dict[str, Any]
 Converter = Callable[[Any], Json]
+
+_OF_ANYTHING: Final = (list, list[Any])
 
 
 def read_output(annotation: Any, structured: bool | None) -> tuple[Converter, Json | None]:
@@ -49,7 +52,8 @@ def read_output(annotation: Any, structured: bool | None) -> tuple[Converter, Js
         validate, schema = models.output_schema(annotation)
     if schema.get("type") == "object":
         return _object_converter(validate), schema
-    return _wrapping_converter(validate), _wrapped(schema)
+    convert = _wrapping_converter(validate)
+    return _mixed_converter(convert) if annotation in _OF_ANYTHING else convert, _wrapped(schema)
 
 
 def free_result(value: Any) -> Json:
@@ -88,6 +92,8 @@ def _json_text(value: Any) -> str:
     try:
         return to_json(value, inf_nan_mode="null", bytes_mode="base64").decode()
     except PydanticSerializationError as error:
+        if (whole := encodable(value)) is not value:
+            return _json_text(whole)
         raise TypeError(
             f"a {type(value).__name__} was returned that has no JSON form: {error}\n"
             "hint: return a dict, a dataclass, a pydantic model or text; content blocks need no annotation, or one that names them, "
@@ -99,7 +105,10 @@ def _object_converter(plain: Callable[[Any], Any]) -> Converter:
     def convert(value: Any) -> Json:
         if isinstance(value, ToolResult):
             return value.to_dict()
-        data = plain(value)
+        try:
+            data = plain(value)
+        except ValueError as error:
+            data = _plain_without_halves(plain, value, error)
         return {
             "content": [{"type": "text", "text": _json_text(data)}],
             "structuredContent": data,
@@ -112,11 +121,34 @@ def _wrapping_converter(plain: Callable[[Any], Any]) -> Converter:
     def convert(value: Any) -> Json:
         if isinstance(value, ToolResult):
             return value.to_dict()
-        data = plain(value)
+        try:
+            data = plain(value)
+        except ValueError as error:
+            data = _plain_without_halves(plain, value, error)
         text = data if type(data) is str else _json_text(data)
         return {"content": [{"type": "text", "text": text}], "structuredContent": {"result": data}}
 
     return convert
+
+
+def _plain_without_halves(plain: Callable[[Any], Any], value: Any, error: ValueError) -> Any:
+    """Return what could not be made plain because of lone surrogates in its texts; raises the error where it has none."""
+    whole = encodable(value)
+    if whole is value:
+        raise error
+    return plain(whole)
+
+
+def _mixed_converter(convert: Converter) -> Converter:
+    """Return a converter for lists that may hold content, too: that is content, and the rest is data as well."""
+
+    def convert_mixed(value: Any) -> Json:
+        if isinstance(value, list | tuple) and any(isinstance(one, Content) for one in value):
+            data = [one for one in value if not isinstance(one, Content)]
+            return {**free_result(value), "structuredContent": convert(data)["structuredContent"]}
+        return convert(value)
+
+    return convert_mixed
 
 
 def _wrapped(schema: Json) -> Json:

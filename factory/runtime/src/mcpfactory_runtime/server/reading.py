@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
+from mcpfactory_runtime.protocol.jsonrpc import encode
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.registry import Prompt, Registry, Resource
@@ -111,7 +112,7 @@ def read_contents(value: Any, uri: str, mime_type: str | None, revision: Revisio
         return [value.contents()]
     if isinstance(value, list | tuple) and value and all(isinstance(x, EmbeddedText | EmbeddedBlob) for x in value):
         return [item.contents() for item in value]
-    text = to_json(value, inf_nan_mode="null", bytes_mode="base64").decode()
+    text = encode(value).decode()
     return [EmbeddedText(uri, text, mime_type or "application/json").contents()]
 
 
@@ -155,5 +156,28 @@ def _message(item: Any) -> Json:
     if isinstance(item, Message):
         return item.to_dict()
     if isinstance(item, dict) and "role" in item:
-        return item
+        content = item.get("content")
+        block = content_blocks(content)[0] if isinstance(content, str) else content
+        if item["role"] not in ("user", "assistant") or not _is_block(block):
+            raise TypeError(f"a prompt returned {_told(item)}, which is no message\nhint: {_A_MESSAGE}")
+        return {**item, "content": block}
+    if not (isinstance(item, str | Content) or _is_block(item)):
+        raise TypeError(f"a prompt returned {_told(item)}, which is neither text nor content\nhint: {_A_MESSAGE}")
     return {"role": "user", "content": content_blocks(item)[0]}
+
+
+_A_MESSAGE: Final = (
+    'return text, content, Message(text, "assistant"), {"role": "user", "content": text}, or a list of these'
+)
+
+
+def _is_block(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("type"), str)
+
+
+def _told(value: Any) -> str:
+    return (
+        f"an object with {', '.join(map(repr, value)) or 'nothing'}"
+        if isinstance(value, dict)
+        else type(value).__name__
+    )

@@ -79,6 +79,8 @@ class ToolOptions(PromptOptions, total=False):
     timeout: float | None
 
 
+_COMPLETED: Final = 3  # what a completion handler may be given: reference, argument, context
+_HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.{}-]*:|\{")  # RFC 3986 §3.1; or a variable in its place
 _SIGNS: Final = str.maketrans("_-.", "xxx")
 
@@ -154,8 +156,12 @@ class Tool:
         """Return a tool from a function's name, signature and docstring; see `Server.tool` for the keywords."""
         handler = with_dependencies(handler)
         signature = read_signature(handler)
-        convert, schema = read_output(returned(signature.returns), structured)
         wire = _described(_tool_name(handler, name), signature, title, description)
+        try:
+            convert, schema = read_output(returned(signature.returns), structured)
+        except TypeError as error:
+            raise TypeError(f"tool {wire['name']}: {error}") from error
+        _check_hints(wire["name"], annotations or {})
         wire["inputSchema"] = dict(input_schema) if input_schema is not None else signature.schema
         for given in (input_schema, output_schema):
             if given is not None:
@@ -260,6 +266,11 @@ class Completer:
     def __init__(self, handler: Handler) -> None:
         self.handler = handler = with_dependencies(handler)
         self.names, self.context = names_and_context(handler)
+        if len(self.names) > _COMPLETED:
+            raise TypeError(
+                f"completion takes up to {_COMPLETED} values, and the Context, not {', '.join(self.names)}\n"
+                "hint: def complete(ref, argument, context)"
+            )
         self.is_async = is_async(handler)
 
 
@@ -339,8 +350,9 @@ class Registry:
             ValueError: the key is taken.
         """
         if key in collection:
+            other = "URI" if isinstance(item, Resource) else "name="
             raise ValueError(
-                f"{type(item).__name__.lower()} {key!r} exists already\nhint: give one of them another name="
+                f"{type(item).__name__.lower()} {key!r} exists already\nhint: give one of them another {other}"
             )
         collection[key] = item
         self.version += 1
@@ -479,6 +491,19 @@ def _as_it_is(result: Json) -> Json:
     return result
 
 
+def _check_hints(tool: str, annotations: Mapping[str, Any]) -> None:
+    """See that annotations are such as clients know.
+
+    Raises:
+        TypeError: one is unknown, or a hint is neither true nor false.
+    """
+    if unknown := sorted(annotations.keys() - {"title", *_HINTS}):
+        raise TypeError(f"tool {tool}: no annotation is called {', '.join(unknown)}\nhint: title, {', '.join(_HINTS)}")
+    for name in _HINTS:
+        if not isinstance(annotations.get(name), bool | None):
+            raise TypeError(f"tool {tool}: {name} cannot be {annotations[name]!r}\nhint: True or False")
+
+
 def _check_running(tool: Tool) -> None:
     """See that a tool can run in the way that its author says.
 
@@ -490,7 +515,7 @@ def _check_running(tool: Tool) -> None:
         hint = "`async def` runs on the event loop anyway"
         raise TypeError(f"tool {tool.name}: inline=True is for `def` functions without dependencies\nhint: {hint}")
     if tool.timeout is not None:
-        if not tool.timeout > 0:
+        if isinstance(tool.timeout, bool) or not isinstance(tool.timeout, int | float) or not tool.timeout > 0:
             raise ValueError(f"tool {tool.name}: timeout cannot be {tool.timeout!r}\nhint: seconds, more than 0")
         if tool.inline:
             raise TypeError(

@@ -32,10 +32,22 @@ def _without_none(block: Json) -> Json:
 def _base64(data: bytes | str) -> str:
     """Bytes as base64 text; text is taken to be base64 already."""
     if isinstance(data, str):
-        return data
+        return _checked_base64(data)
     from binascii import b2a_base64  # noqa: PLC0415 - most servers never send binary content
 
     return b2a_base64(data, newline=False).decode("ascii")
+
+
+def _checked_base64(data: str) -> str:
+    from binascii import a2b_base64  # noqa: PLC0415 - most servers never send binary content
+
+    try:
+        a2b_base64(data.encode("ascii"), strict_mode=True)
+    except ValueError as error:  # also what is not ASCII
+        raise ValueError(
+            f"text that is no base64: {error}\nhint: give bytes, which are encoded here, or path="
+        ) from None
+    return data
 
 
 class Content:

@@ -7,17 +7,17 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from inspect import isasyncgenfunction
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from mcpfactory_runtime.protocol.framing import DEFAULT_MAX_SIZE
 from mcpfactory_runtime.revisions import APPS
 from mcpfactory_runtime.server.composition import Composed
-from mcpfactory_runtime.server.decorators import around, decorated
+from mcpfactory_runtime.server.decorators import around, decorated, surrounding
 from mcpfactory_runtime.server.dispatch import Dispatcher
 from mcpfactory_runtime.server.execution import ThreadForwarder
 from mcpfactory_runtime.server.extensions.extensions import Extensions
+from mcpfactory_runtime.server.identity import check_identity
 from mcpfactory_runtime.server.middleware.layers import Layers
 from mcpfactory_runtime.server.operation import Operated
 from mcpfactory_runtime.server.rates import VARIABLE, Rates
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["Server"]
 
 Json = dict[str, Any]
-Meta = Mapping[str, Any] | None
 Icons = Sequence[Mapping[str, Any]] | None
 Function = TypeVar("Function", bound=Callable[..., Any])
 RatesOption = Rates | Mapping[str, str | None] | None
@@ -92,8 +91,7 @@ class Server(Operated, Composed):
             raise ValueError("page_size must be at least 1\nhint: None puts everything on one page")
         Operated.__init__(self)
         Composed.__init__(self)
-        self.name = name
-        self.version = version
+        self.name, self.version = check_identity(name, version)
         self.instructions = instructions
         self.page_size = page_size
         self.max_message_size = max_message_size
@@ -179,6 +177,8 @@ class Server(Operated, Composed):
 
     def add_tool(self, tool: Tool) -> None:
         """Add a tool that was built otherwise; connected clients are notified."""
+        if not isinstance(tool, Tool):
+            raise TypeError(f"add_tool takes a Tool, not {tool!r}\nhint: server.tool(function)")
         self.registry.add(self.registry.tools, tool.name, tool)
         if tool.forwarder is None and ThreadForwarder.fits(tool):
             tool.forwarder, self.registry.forwards = ThreadForwarder(tool), True
@@ -289,7 +289,7 @@ class Server(Operated, Composed):
 
         It is entered once per process; what it yields is `ctx.state`. As decorator it returns the function.
         """
-        self._lifespan = asynccontextmanager(function) if isasyncgenfunction(function) else function
+        self._lifespan = surrounding(function)
         return function
 
     # -- generated tools -----------------------------------------------------------------------------------------
@@ -580,8 +580,10 @@ class Server(Operated, Composed):
 
         Raises:
             OSError: the address cannot be listened on.
-            ValueError: an option is wrong.
+            ValueError: the transport is none, or an option is wrong.
         """
+        if transport not in ("stdio", "http"):
+            raise ValueError(f"there is no transport {transport!r}\nhint: 'stdio' or 'http'")
         if transport == "stdio":
             from mcpfactory_runtime.transports.stdio import serve_stdio  # noqa: PLC0415 - transports are chosen at run time
 

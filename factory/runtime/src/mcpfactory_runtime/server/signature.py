@@ -8,7 +8,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
-from functools import wraps
+from copy import deepcopy
+from functools import partial, wraps
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from pydantic_core import SchemaValidator, ValidationError
@@ -121,11 +122,19 @@ def read_signature(handler: Handler) -> Signature:
     for parameter in inspect.signature(handler).parameters.values():
         annotation = hints.get(parameter.name, Any)
         if takes_context(annotation):
+            if context is not None:
+                raise TypeError(
+                    f"{_name(handler)}: {context} and {parameter.name} both take the Context\nhint: one is enough"
+                )
             context = parameter.name
         else:
             _refuse_kind(handler, parameter)
             parameters[parameter.name] = (annotation, parameter.default, parameter.default is parameter.empty)
     schema, validator, defaults = _arguments(handler, parameters)
+    _refuse_defaults(handler, parameters, validator)
+    for name, (_, default, _required) in parameters.items():
+        if isinstance(default, list | dict | set):
+            defaults.setdefault(name, partial(deepcopy, default))  # no call sees what another one did to it
     told = {name: _told(annotation) for name, (annotation, *_) in parameters.items()}
     for name, sentence in (*((name, text) for name, text in told.items() if text), *sentences.items()):
         if name in schema["properties"]:
@@ -188,7 +197,14 @@ def returned(annotation: Any) -> Any:
 
 
 def awaited(handler: Handler) -> Handler:
-    """Return the handler, and for an async generator a function that gives the list of what it yields."""
+    """Return the handler, and for a generator, async or not, a function that gives the list of what it yields."""
+    if inspect.isgeneratorfunction(handler):
+
+        @wraps(handler)
+        def gathered(*arguments: Any, **named: Any) -> list[Any]:
+            return list(handler(*arguments, **named))
+
+        return gathered
     if not inspect.isasyncgenfunction(handler):
         return handler
 
@@ -270,6 +286,28 @@ def _finish(schema: Json, parameters: dict[str, tuple[Any, Any, bool]]) -> None:
     for name, (_, default, required) in parameters.items():
         if not required and isinstance(default, str | int | float | bool | None | list | dict):
             schema["properties"].get(name, {}).setdefault("default", default)
+
+
+_OTHER_TYPE: Final = re.compile(r"(?:int|float|bool|string|list|dict)_(?:type|parsing|from_float)|literal_error")
+
+
+def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, bool]], validator: Any) -> None:
+    """See that plain defaults are of the types of their parameters. Values that only a constraint excludes may say "none given".
+
+    Raises:
+        TypeError: one is not.
+    """
+    plain = {name: one for name, (_, one, _) in parameters.items() if isinstance(one, str | int | float | list | dict)}
+    try:
+        validator.validate_python(plain)
+    except ValidationError as error:
+        for problem in error.errors(include_url=False, include_context=False):
+            if problem["loc"] and problem["loc"][0] in plain and _OTHER_TYPE.fullmatch(problem["type"]):
+                name = problem["loc"][0]
+                raise TypeError(
+                    f"{_name(handler)}: the default of {name} cannot be {_shown(plain[name])}: {problem['msg']}\n"
+                    f"hint: another default, or another type for {name}"
+                ) from None
 
 
 def _refuse_kind(handler: Handler, parameter: inspect.Parameter) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, signature
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mcpfactory_runtime.protocol.methods import METHODS
@@ -132,4 +132,9 @@ def _overridden(middleware: Any, name: str) -> Layer | None:
 def _checked(layer: Layer) -> Layer:
     if not iscoroutinefunction(layer) and not iscoroutinefunction(getattr(layer, "__call__", None)):  # noqa: B004 - an object that is called like an `async def`
         raise TypeError(f"{layer!r} cannot be awaited\nhint: async def {getattr(layer, '__name__', 'middleware')}(…)")
+    try:
+        signature(layer).bind(None, None)
+    except TypeError:
+        name = getattr(layer, "__name__", "middleware")
+        raise TypeError(f"middleware {name} takes two values\nhint: async def {name}(call, call_next)") from None
     return layer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NotRequired, get_args, get_origin
 
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter
 from pydantic.fields import FieldInfo
@@ -59,11 +59,26 @@ def arguments_schema(parameters: Mapping[str, tuple[Any, Any, bool]]) -> tuple[A
         adapter: TypeAdapter[Any] = TypeAdapter(arguments)
         schema = adapter.json_schema(schema_generator=_Plain)
     except PydanticUserError as error:
-        raise TypeError(str(error)) from error
+        raise TypeError(f"{_unknown(fields)}{error}") from error
     for name, (_, default, required) in parameters.items():
         if isinstance(default, FieldInfo) and not required and default.default is not PydanticUndefined:
             schema["properties"][name].setdefault("default", default.default)
     return SchemaValidator(adapter.core_schema), schema
+
+
+def _unknown(fields: Json) -> str:
+    """Return which parameter it is that pydantic has no schema for, to stand before what it says."""
+    for name, annotation in fields.items():
+        try:
+            TypeAdapter(_bare(annotation))
+        except PydanticUserError:
+            return f"{name}: "
+    return ""
+
+
+def _bare(annotation: Any) -> Any:
+    origin: Any = get_origin(annotation)
+    return get_args(annotation)[0] if origin is NotRequired else annotation
 
 
 def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
@@ -74,7 +89,7 @@ def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
     """
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(annotation)
-        schema = adapter.json_schema(mode="serialization", schema_generator=_Plain)
+        schema = _itself(adapter.json_schema(mode="serialization", schema_generator=_Plain))
     except PydanticUserError as error:
         raise TypeError(f"the return annotation has no schema: {error}\nhint: structured=False does without") from error
 
@@ -88,6 +103,12 @@ def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
             ) from None
 
     return plain, schema
+
+
+def _itself(schema: Json) -> Json:
+    """Return a schema that is a reference to one of its definitions, as that of a type that contains itself, as what it refers to."""
+    name = str(schema.get("$ref", "")).rpartition("/")[2]
+    return {**schema["$defs"][name], "$defs": schema["$defs"]} if name in schema.get("$defs", {}) else schema
 
 
 def model_schema(model: type) -> tuple[Callable[[Any], Any], Json]:

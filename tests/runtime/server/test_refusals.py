@@ -1,0 +1,115 @@
+"""What cannot be registered is refused when it is, with words that say what to write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from mcpfactory_runtime import Context, Image, Server
+from mcpfactory_runtime.testing import connect
+
+
+class Unknown:
+    """Nothing that pydantic knows."""
+
+
+def two_contexts(first: Context, second: Context) -> None: ...
+def wrong_default(count: int = "many") -> None: ...  # type: ignore[assignment] # on purpose
+def wrong_list(words: list[str] = [1]) -> None: ...  # type: ignore[list-item] # noqa: B006 - on purpose
+def unknown_class(thing: Unknown, count: int) -> None: ...
+def unknown_result() -> Unknown: ...
+def plain() -> None: ...
+def four(a: str, b: str, c: str, d: str) -> list[str]: ...
+async def alone(request: Any) -> dict[str, Any]: ...
+async def no_generator(server: Any) -> int: ...
+def one_yield(server: Any) -> Any:
+    yield 1
+
+
+def mounted(prefix: str) -> None:
+    part = Server("part")
+    part.tool(plain)
+    Server("whole").mount(part, prefix)
+
+
+REFUSED: dict[str, tuple[Callable[[Server], Any], type[Exception], str]] = {
+    "two contexts": (lambda server: server.tool(two_contexts), TypeError, "first and second both take the Context\nhint: one"),
+    "a default of another type": (lambda server: server.tool(wrong_default), TypeError, "the default of count cannot be 'many'"),
+    "a default with an item of another type": (lambda server: server.tool(wrong_list), TypeError, r"the default of words cannot be \[1\]"),
+    "a class that nobody knows": (lambda server: server.tool(unknown_class), TypeError, "unknown_class: thing: "),
+    "a result of such a class": (lambda server: server.tool(unknown_result), TypeError, "tool unknown_result: the return annotation"),
+    "a misspelt annotation": (lambda server: server.tool(annotations={"readonly": True})(plain), TypeError, "no annotation is called readonly\nhint: title, readOnlyHint"),
+    "a hint that is no boolean": (lambda server: server.tool(annotations={"readOnlyHint": "yes"})(plain), TypeError, "readOnlyHint cannot be 'yes'\nhint: True or False"),
+    "a timeout that is text": (lambda server: server.tool(timeout="a")(plain), ValueError, "timeout cannot be 'a'\nhint: seconds"),  # type: ignore[call-overload] # on purpose
+    "a function as a built tool": (lambda server: server.add_tool(plain), TypeError, r"hint: server.tool\(function\)"),  # type: ignore[arg-type] # on purpose
+    "middleware with one parameter": (lambda server: server.middleware(alone), TypeError, r"hint: async def alone\(call, call_next\)"),
+    "middleware of tools with one": (lambda server: server.tool_middleware(alone), TypeError, "middleware alone takes two values"),
+    "completion with four": (lambda server: server.completion(four), TypeError, r"hint: def complete\(ref, argument, context\)"),
+    "a lifespan that is awaited": (lambda server: server.lifespan(no_generator), TypeError, "the lifespan no_generator is no async generator\nhint: async def"),
+    "a lifespan of a plain generator": (lambda server: server.lifespan(one_yield), TypeError, "hint: async def one_yield"),
+    "a route without a path": (lambda server: server.route(plain), TypeError, r'a route needs a path\nhint: @server.route\("/'),  # type: ignore[arg-type] # on purpose
+    "a version that is no text": (lambda _: Server("x", version=1), TypeError, "the version of a server is text, not 1\nhint:"),  # type: ignore[arg-type] # on purpose
+    "a server without a name": (lambda _: Server(" "), ValueError, "a server needs a name\nhint:"),
+    "a prefix before its server": (lambda server: server.mount("p", Server("part")), TypeError, r"hint: mount\(server, 'p'\)"),  # type: ignore[arg-type] # on purpose
+    "a prefix that no tool can have": (lambda _: mounted("bad prefix"), ValueError, "'bad prefix_' is no name for a tool\nhint:"),
+    "a change of a tool that is not there": (lambda server: server.transform_tool("nope"), KeyError, "no tool 'nope'; tools: none is registered yet"),
+    "text that is no base64": (lambda _: Image(data="not base64!!"), ValueError, "text that is no base64: .*\nhint: give bytes"),
+    "text that is not even ASCII": (lambda _: Image(data="é"), ValueError, "text that is no base64: .*\nhint: give bytes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_it_says_what_to_write(what: str) -> None:
+    attempt, kind, words = REFUSED[what]
+    with pytest.raises(kind) as refused:
+        attempt(Server("refusing"))
+    assert re.search(words, str(refused.value.args[0])), refused.value
+
+
+def test_a_second_resource_of_a_uri_is_told_to_take_another_uri() -> None:
+    server = Server("refusing")
+    server.resource("a://b", name="one")(plain)
+    with pytest.raises(ValueError, match="another URI"):
+        server.resource("a://b", name="two")(plain)
+
+
+def test_what_looks_odd_and_is_meant_is_taken() -> None:
+    server = Server("taking")
+
+    @server.tool(annotations={"title": "T", "readOnlyHint": True})
+    def taken(one: int | None = None, two: float = 1, three: bool = 0, four: Any = object) -> None: ...  # type: ignore[assignment] # as many write it
+
+    @server.middleware
+    async def rest(*everything: Any) -> dict[str, Any]: ...
+
+    @server.lifespan
+    async def life(_: Any) -> AsyncIterator[int]:
+        yield 1
+
+    assert list(server.registry.tools) == ["taken"]
+
+
+@pytest.mark.anyio
+async def test_a_transport_that_there_is_not_is_named_with_those_that_there_are() -> None:
+    with pytest.raises(ValueError, match="no transport 'stdoi'\nhint: 'stdio' or 'http'"):
+        await Server("x").run_async("stdoi", unknown=True)  # type: ignore[arg-type] # on purpose; no option is looked at
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("annotated", [True, False])
+async def test_no_call_sees_what_another_one_did_to_a_default(annotated: bool) -> None:
+    server = Server("defaults")
+
+    def grow(words: list[str] = [], table: dict[str, list[int]] = {"a": []}) -> int:  # noqa: B006 - what is tested
+        words.append("x")
+        table["a"].append(1)
+        return len(words) + len(table["a"])
+
+    if not annotated:
+        grow.__annotations__.clear()
+    server.tool(grow)
+    async with connect(server) as client:
+        assert [(await client.call_tool("grow"))["content"][0]["text"] for _ in range(2)] == ["2", "2"]
