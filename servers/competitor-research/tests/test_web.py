@@ -194,6 +194,16 @@ def test_no_more_than_the_bound_is_read(tmp_path: Path, acme: upstream.Site, pac
     assert fetching(tmp_path, acme, do, max_bytes=100_000) == (100_000, True)
 
 
+def test_a_page_that_breaks_off_is_no_page(tmp_path: Path, acme: upstream.Site) -> None:
+    acme.pages["/half"] = Answer(gzip.compress(b"a page " * 500)[:-12], headers={"Content-Encoding": "gzip"})
+
+    async def do(web: Web, clock: Clock) -> None:
+        await web.get(f"{acme.url}/half")
+
+    with pytest.raises(ToolError, match="breaks off"):
+        fetching(tmp_path, acme, do)
+
+
 def test_a_host_that_never_answers_is_given_up(tmp_path: Path, acme: upstream.Site) -> None:
     import threading
 

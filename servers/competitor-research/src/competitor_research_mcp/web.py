@@ -228,6 +228,8 @@ class Web:
                         break
                 if cut:
                     break
+            if not cut:
+                body += decoder.rest()
         return Answer(url, response.status, found, bytes(body[:limit]), cut, self._clock())
 
 
