@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import Any
 
 from mcpfactory_runtime import Server, ToolError
@@ -16,6 +17,13 @@ opened = threading.Event()
 def where() -> str:
     """Return the name of the thread."""
     return threading.current_thread().name
+
+
+@server.tool
+def nap() -> str:
+    """Take half a millisecond."""
+    time.sleep(0.0005)
+    return "slept"
 
 
 @server.tool

@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
+from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mcpfactory_runtime.protocol.connection import Call
@@ -42,6 +43,10 @@ _LONGEST_STREAK: Final = 4096  # the same where handlers were not done at once, 
 _GOOD: Final = 1000  # calls that were done at once after which a handler that is not counts as the first
 _CHUNK: Final = 256 * 1024
 _TOGETHER: Final = 32  # answers of one write, at most
+_SOON: Final = 0.002  # seconds that an answer may wait for others to be written with it
+_BACKLOG: Final = (
+    0.01  # seconds after reading after which the event loop gets what was read with it and is not answered
+)
 
 log = logging.getLogger("mcpfactory_runtime")
 
@@ -87,6 +92,7 @@ class DirectCalls:
         self._back.set()
         self._event: Event | None = None  # what the thread read last
         self._held = 0  # answers that wait to be written together
+        self._read_at = self._written_at = 0.0  # when the thread read and wrote last
         self._streak = 0  # calls of tools, one after the other
         self._needed = _STREAK
         # What follows is changed with the lock held.
@@ -137,6 +143,7 @@ class DirectCalls:
         self._back.clear()
         self._parked = False
         self._first = forward
+        self._read_at = self._written_at = monotonic()
         with self._lock:
             self._led = True
             self._began = self._begun
@@ -154,6 +161,7 @@ class DirectCalls:
             self._seen = self._begun
             if stuck is not None:
                 self._led = False
+                _WORKING.add(self)
             self._watched = self._led and self._quiet < _QUIET
         if stuck is not None:
             self._take(stuck)
@@ -164,13 +172,12 @@ class DirectCalls:
         """Go on without the thread, whose handler becomes one of a worker thread."""
         good = self._begun - self._began >= _GOOD
         self._needed = 2 * _STREAK if good else min(2 * self._needed, _LONGEST_STREAK)
-        _WORKING.add(self)
         self._session.adopt(forward)
         self._resume(None)
 
     def _resume(self, event: Event | None) -> None:
         """Have the stream again; `event` is what the thread could not answer."""
-        self._streak = 0
+        self._streak = -len(self._pending)
         self._back.set()
         self._writer.write_held()
         if event is not None:
@@ -184,7 +191,9 @@ class DirectCalls:
         with self._lock:
             self._ended = True
             stuck = self._running if self._led else None
-            self._led = self._led and stuck is None
+            if stuck is not None:
+                self._led = False
+                _WORKING.add(self)
         if stuck is not None:
             self._take(stuck)
         elif not self._back.is_set():
@@ -214,7 +223,6 @@ class DirectCalls:
             except Exception:  # a fault of ours: the event loop goes on
                 log.exception("a call could not be answered where it was read")
                 self._leave(None)
-            _WORKING.discard(self)
             self._tell(self._park)
 
     def _tell(self, function: Callable[..., object], *arguments: object) -> None:
@@ -234,15 +242,22 @@ class DirectCalls:
         with self._lock:
             self._running = None
             led = self._led
+            if not led:
+                _WORKING.discard(self)
         if not led:
             self._tell(forward.answer, outcome)
             return False
         forward.answer(outcome)
         self._held += 1
-        if self._pending and self._held < _TOGETHER:
-            return True
+        late = False
+        if self._pending:  # who knows what is behind: a message for the event loop should not wait for all of them
+            now = monotonic()
+            late = now - self._read_at > _BACKLOG
+            if self._held < _TOGETHER and now - self._written_at < _SOON and not late:
+                return True
+            self._written_at = now
         self._held = 0
-        if self._writer.write_held():
+        if self._writer.write_held() and not late:
             return True
         self._leave(None)
         return False
@@ -277,6 +292,7 @@ class DirectCalls:
         except OSError:
             return False
         self._pending.extend(self._lines.feed(data))
+        self._read_at = self._written_at = monotonic()
         return bool(data)
 
     def _leave(self, event: Event | None) -> None:
