@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from typing import Any
 
 from mcpfactory_runtime import Server, ToolError
@@ -20,10 +19,9 @@ def where() -> str:
 
 
 @server.tool
-def nap() -> str:
-    """Take half a millisecond."""
-    time.sleep(0.0005)
-    return "slept"
+def count() -> int:
+    """Take some tenths of a millisecond."""
+    return sum(range(30_000))
 
 
 @server.tool

@@ -92,7 +92,7 @@ def test_a_handler_that_waits_holds_no_other(process: Process, opener: str, toge
 
 def test_another_message_does_not_wait_for_all_calls_that_came_before_it(process: Process) -> None:
     led(process)
-    calls = [call("nap", number) for number in range(600)]
+    calls = [call("count", number) for number in range(600)]
     process.say(b"".join(json.dumps(one).encode() + b"\n" for one in [*calls, request("ping", id="behind")]))
     order = [process.hear()["id"] for _ in range(len(calls) + 1)]
     assert sorted(one for one in order if one != "behind") == list(range(600))
