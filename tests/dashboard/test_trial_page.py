@@ -123,14 +123,17 @@ def test_what_was_tried_is_kept_as_a_link_a_test_and_a_command(ada: Browser, ben
 
     text = unescape(re.findall(r'aria-label="Declared test"><code>([^<]+)<', shown)[0])
     folder = bench.root / "servers" / "shop"
-    (folder / "tests" / "tried.yaml").write_text(text)
+    assert "servers/shop/tests/get_book.yaml" in shown
+    (folder / "tests" / "get_book.yaml").write_text(text)
+    second = ada.post(path, {**confirming(again), "arg.isbn": isbn}).text
+    assert "servers/shop/tests/get_book1.yaml" in second  # what is kept takes the place of nothing
     (kept,) = read_tests(folder)
     assert (kept.tool, kept.arguments, kept.status, kept.snapshot) == ("get_book", {"isbn": isbn}, "ok", True)
     assert kept.upstream[0]["response"]["status"] == 200
     run = Shell(bench.root)
     assert run("test", "shop", "--update").code == 0
     assert run("test", "shop").code == 0
-    (folder / "tests" / "tried.yaml").write_text(text.replace("title: value", "title: another"))
+    (folder / "tests" / "get_book.yaml").write_text(text.replace("title: value", "title: another"))
     assert run("test", "shop").code == 1  # the API would answer otherwise than when it was tried
 
 

@@ -244,6 +244,7 @@ def test_the_status_is_held_against_what_was_expected() -> None:
         ("tests: [{tool: a, upstream: [{request: 1}]}]", "no request and response"),
         ("tests: [{tool: a, name: b}, {tool: c, name: b}]", "two tests 'b'"),
         ("tests: [", "cannot be read"),
+        ("tests: [{tool: a}]\ntests: [{tool: b}]", "stands here twice"),
     ],
 )
 def test_a_slip_of_the_pen_is_refused(tmp_path, text, words) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -51,7 +52,8 @@ class SentRequest:
 class TrialResult:
     """What came of a call. `result` is the result as JSON text; `problem` says why there is none.
 
-    `compact` are the arguments in one line, `test` is the call as a declared test, and `command` calls the same tool with the real API.
+    `compact` are the arguments in one line, `test` is the call as a declared test for the file `file`, which no other test has, and
+    `command` calls the same tool with the real API.
     """
 
     arguments: str
@@ -61,6 +63,7 @@ class TrialResult:
     error: bool
     problem: str
     test: str
+    file: str
     command: str
 
 
@@ -191,8 +194,16 @@ def run_trial(workspace: Workspace, detail: ServerDetail, tool: str, arguments: 
         error=error,
         problem=str(found["problem"]),
         test=_declared(tool, arguments, case, error=error) if result is not None else "",
+        file=_unused(server.folder, tool),
         command=shlex.join(["mcpfactory", "call", server.name, tool, "--args", compact]),
     )
+
+
+def _unused(folder: Path, tool: str) -> str:
+    """Return the path, in the server's folder, of a file for a test of a tool; there is none yet."""
+    plain = re.sub(r"[^\w.-]", "_", tool)
+    names = (f"tests/{plain}{number or ''}.yaml" for number in range(1000))
+    return next((name for name in names if not (folder / name).exists()), f"tests/{plain}.yaml")
 
 
 def _declared(tool: str, arguments: Mapping[str, Any], case: Mapping[str, Any] | None, *, error: bool) -> str:

@@ -60,10 +60,13 @@ def read_tests(folder: Path) -> tuple[DeclaredTest, ...]:
 
 
 def _read(file: Path) -> list[DeclaredTest]:
+    problems = Problems()
     try:
-        data, _ = parse(file.read_bytes(), Problems())
+        data, _ = parse(file.read_bytes(), problems)
     except (OSError, ParseError) as error:
         raise ConfigError(f"{file} cannot be read: {error}", hint=getattr(error, "hint", "")) from error
+    if found := problems.all():  # such as a second `tests:`, which would silently take the place of the first
+        raise ConfigError(f"{file}: {found[0].pointer}: {found[0].message}", hint="a file has one list of tests")
     tests = data.get("tests") if isinstance(data, dict) else None
     if not isinstance(tests, list) or set(data) - {"tests"}:
         raise ConfigError(f"{file} is no list of tests", hint="tests:\n  - name: …\n    tool: …")
