@@ -77,12 +77,12 @@ def wheel(name: str, version: str, files: Mapping[str, str], program: str = "", 
     return out.getvalue()
 
 
-def tarball(files: Mapping[str, str]) -> bytes:
-    """A tarball as npm has it: everything below `package/`."""
+def tarball(files: Mapping[str, str], top: str = "package") -> bytes:
+    """A tarball: everything below one folder, for npm `package/`."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as archive:
         for path, text in files.items():
-            member = tarfile.TarInfo(f"package/{path}")
+            member = tarfile.TarInfo(f"{top}/{path}")
             member.size, member.mode = len(text.encode()), 0o755
             archive.addfile(member, io.BytesIO(text.encode()))
     return out.getvalue()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from tests.adoption.conftest import done, put, state
-from tests.adoption.peers import node_files, wheel
+from tests.adoption.peers import node_files, tarball, wheel
 from tests.adoption.test_packages import PYTHON
 
 pytestmark = pytest.mark.xdist_group("adopted_projects")
@@ -50,6 +51,17 @@ def build_sdist(folder, config_settings=None):
             out.add(path, f"acme_greeter-0.3.0/{path}")
     return name
 """
+# A build backend that needs nothing, and shows that it was run.
+EVIL = {
+    "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "evil"\nbackend-path = ["."]\n',
+    "evil.py": 'open("PLACE", "w").close()\n',
+}
+
+
+def evil_files(ran: Path) -> dict[str, str]:
+    return {path: text.replace("PLACE", str(ran)) for path, text in EVIL.items()}
+
+
 CHECK = """const {spawnSync} = require("child_process");
 const done = spawnSync(process.execPath, ["dist/greeter.js"], {input: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}\\n'});
 const ok = done.stdout.toString().includes("greet") && EXPECTED;
@@ -106,6 +118,54 @@ def test_a_project_of_python_is_built_and_started_with_what_its_lock_names(space
     assert {"acme_greeter-0.3.0-py3-none-any.whl", "requirements.lock"} < set(files)
     assert done(space, "call", "acme-greeter", "greet", "--arg", "name=Ada").strip() == "Hello, Ada"
     assert not (place / "dist").exists()
+
+
+@pytest.mark.parametrize(
+    "needs",
+    [("evil @ file://PLACE",), ("-e file://PLACE",), ("acme-words\n-e PLACE",), ("x @ file://PLACE/x.whl\n-e PLACE",), ("evil @ file://PLACE/evil-1.0.tar.gz",),
+     ("evil @ git+file://PLACE",), ("PLACE",), ("acme-words --find-links PLACE",), ("x @ http://127.0.0.1:9/${HOME}/x-1.0-py3-none-any.whl",)],
+)  # fmt: skip
+def test_what_is_no_wheel_is_named_and_not_built(space, registry, needs, tmp_path):
+    space.environ.update(registry[1])
+    registry[0].add_wheel("acme-words", "1.0", wheel("acme-words", "1.0", {"acme_words.py": ""}))
+    evil = put(tmp_path / "evil", evil_files(tmp_path / "ran"))
+    needs = [one.replace("PLACE", str(evil)) for one in needs]
+    text = PYPROJECT.replace('["acme-words"]', json.dumps(needs))
+    put(space.folder / "apps/py", {"pyproject.toml": text, "backend.py": BACKEND, "acme_greeter.py": PYTHON})
+    found = space("adopt", "apps/py", "--dry-run")
+    assert found.code != 0
+    assert (needs[0] in found.err or repr(needs[0]) in found.err, "hint:" in found.err) == (True, True)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_a_dependency_depends_on_is_not_built(space, registry):
+    space.environ.update(registry[1])
+    registry[0].add_wheel("acme-words", "1.0", wheel("acme-words", "1.0", {"w.py": ""}, needs=("acme-evil",)))
+    ran = space.folder / "ran"
+    registry[0].wheels["acme-evil"] = {"acme_evil-1.0.tar.gz": tarball(evil_files(ran), "acme_evil-1.0")}
+    put(space.folder / "apps/py", {"pyproject.toml": PYPROJECT, "backend.py": BACKEND, "acme_greeter.py": PYTHON})
+    found = space("adopt", "apps/py", "--dry-run")
+    assert (found.code, "there is no wheel of acme-evil" in found.err) == (1, True), found.err
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("extra", ["", "sources"])
+def test_what_the_tests_of_a_project_ask_for_is_not_built(space, registry, tmp_path, extra):
+    space.environ.update(registry[1])
+    for name in ("acme-words", "pytest"):
+        registry[0].add_wheel(name, "1.0", wheel(name, "1.0", {}))
+    evil = put(tmp_path / "evil", evil_files(tmp_path / "ran"))
+    text = PYPROJECT + f'[project.optional-dependencies]\ntest = ["-e", "{evil}"]\n'
+    if extra:
+        text = (
+            PYPROJECT
+            + f'[dependency-groups]\ntest = ["evil"]\n[tool.uv.sources]\nevil = {{ path = "{evil}", editable = true }}\n'
+        )
+    files = {"pyproject.toml": text, "backend.py": BACKEND, "acme_greeter.py": PYTHON, "test_greeter.py": ""}
+    put(space.folder / "apps/py", files)
+    done(space, "adopt", "apps/py", "--yes")
+    assert space("pipeline", "run", "acme-greeter", "--until", "test").code == 1
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize(

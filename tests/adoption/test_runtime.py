@@ -122,6 +122,18 @@ def _is_published_as_what_was_checked(desk):
     assert list(manifest["user_config"]) == ["notes_token"]
 
 
+def test_nothing_is_built_before_a_yes(desk, tmp_path):
+    place = project(desk)
+    evil = f'open("{tmp_path}/ran", "w").close()\nfrom setuptools import setup\nsetup(name="evil", version="1.0", py_modules=[])\n'
+    put(tmp_path / "evil", {"setup.py": evil})
+    (place / "pyproject.toml").write_text(
+        PROJECT.replace('"mcp>=2,<3"', f'"mcp>=2,<3", "evil @ file://{tmp_path}/evil"')
+    )
+    found = adopt(desk, "--dry-run")
+    assert (found.code, f"there is no wheel of evil @ file://{tmp_path}/evil" in found.err) == (1, True), found.err
+    assert not (tmp_path / "ran").exists()
+
+
 def test_what_callers_would_notice_is_not_written_unless_somebody_says_so(desk):
     place = project(desk, OTHER)
     found = adopt(desk, "--yes")

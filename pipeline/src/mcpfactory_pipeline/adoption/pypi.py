@@ -15,16 +15,18 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.tags import sys_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
-from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.base.errors import ConfigError, RefusedError, StageError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
 
 __all__ = [
     "WheelAtIndex",
+    "check_requirement",
     "collect",
     "compile_lock",
     "fetch_wheel",
@@ -37,6 +39,12 @@ __all__ = [
 _LARGEST: Final = 512 * 1024 * 1024  # bytes of a wheel
 _PATIENCE: Final = 120  # seconds between two bytes of it
 _ONLY_WHEELS: Final = ("--only-binary", ":all:")
+# How uv names what it would have to build.
+_NO_WHEEL: Final = re.compile(
+    r"Wheels are required for `([^`]+)`|Failed to (?:download and )?build `([^`]+)`|([\w.-]+(?:==[\w.!+-]+)?) (?:has|have) no usable wheels"
+)
+# What a line of uv's may have besides a requirement: further lines, and variables that it fills in.
+_MORE_THAN_A_REQUIREMENT: Final = re.compile(r"[\r\n]|\$\{")
 
 
 class WheelAtIndex(NamedTuple):
@@ -135,38 +143,76 @@ def compile_lock(
 ) -> str:
     """Return a lock of requirements and all that they depend on, for every platform: versions and hashes, and no address.
 
-    `wheels` is a folder of wheels that the index does not have.
+    `wheels` is a folder of wheels that the index does not have. No code of what is asked for is run.
 
     Raises:
+        ConfigError: one is no requirement but an option of uv, a folder or several lines.
+        RefusedError: there is no wheel of one of them, or of something that they depend on.
         ProgramRefusedError: they cannot be met.
         StageError: the index does not answer.
     """
+    for one in (*requirements, *constraints):
+        check_requirement(one)
     asked, bounds, answer = work / "asked.in", work / "bounds.txt", work / LOCKS["python"]
     asked.write_text("".join(f"{one}\n" for one in requirements), encoding="utf-8")
     bounds.write_text("".join(f"{one}\n" for one in constraints), encoding="utf-8")
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    run_uv(
-        "pip",
-        "compile",
-        "--quiet",
-        "--generate-hashes",
-        "--universal",
-        "--no-header",
-        "--no-annotate",
-        "--no-emit-index-url",
-        "--no-emit-find-links",
-        "--python-version",
-        python,
-        *(("--find-links", str(wheels.resolve())) if wheels else ()),
-        "--constraints",
-        str(bounds),
-        "--output-file",
-        str(answer),
-        str(asked),
-        cwd=work,
-        log=False,
-    )
+    try:
+        run_uv(
+            "pip",
+            "compile",
+            "--quiet",
+            *_ONLY_WHEELS,
+            "--generate-hashes",
+            "--universal",
+            "--no-header",
+            "--no-annotate",
+            "--no-emit-index-url",
+            "--no-emit-find-links",
+            "--python-version",
+            python,
+            *(("--find-links", str(wheels.resolve())) if wheels else ()),
+            "--constraints",
+            str(bounds),
+            "--output-file",
+            str(answer),
+            str(asked),
+            cwd=work,
+            log=False,
+        )
+    except ProgramRefusedError as error:
+        if named := _NO_WHEEL.search(str(error)):
+            raise _without_wheel(next(filter(None, named.groups()))) from error
+        raise
     return answer.read_text(encoding="utf-8")
+
+
+def check_requirement(text: str) -> None:
+    """Look whether uv would take a text for more than a requirement (it builds what `-e FOLDER` names, whatever else it is told), or must build it.
+
+    Raises:
+        ConfigError: it is no requirement of one package.
+        RefusedError: it names an address where there is no wheel.
+    """
+    try:
+        found = None if _MORE_THAN_A_REQUIREMENT.search(text) else Requirement(text)
+    except InvalidRequirement:
+        found = None
+    if found is None:
+        raise ConfigError(
+            f"{text!r} is no requirement of a package",
+            hint="write NAME, with versions if need be, as 'mcp>=1.20,<2', or NAME @ the address of a wheel",
+        )
+    if found.url and not urlsplit(found.url).path.endswith(".whl"):
+        raise _without_wheel(text)
+
+
+def _without_wheel(name: str) -> RefusedError:
+    return RefusedError(
+        f"there is no wheel of {name}, and what is not a wheel is built by its own code, which is not run here",
+        hint="depend on a version that has a wheel, or build one and depend on it: 'NAME @ file:///…/NAME-VERSION-py3-none-any.whl'; "
+        "else adopt the server as a program: mcpfactory adopt --command 'PROGRAM …'",
+    )
 
 
 def collect(sources: Sources) -> Collected:

@@ -9,11 +9,12 @@ from typing import Final
 
 from mcpfactory_pipeline.adoption.npm import QUIET_NPM, node_paths, run_npm
 from mcpfactory_pipeline.adoption.projects import own_files
-from mcpfactory_pipeline.adoption.pypi import make_environment, programs
+from mcpfactory_pipeline.adoption.pypi import check_requirement, make_environment, programs
 from mcpfactory_pipeline.adoption.reports import TestCount, read_junit, read_tap
 from mcpfactory_pipeline.adoption.sources import LOCKS, Sources
+from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.build.frontend import copy_files
-from mcpfactory_pipeline.build.programs import run_captured, run_uv
+from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_captured, run_uv
 from mcpfactory_pipeline.isolation.sandbox import make_sandbox
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 from mcpfactory_pipeline.workspace.adopted import Adopted
@@ -72,7 +73,17 @@ def _python_tools(bench: Path, candidate: Artifact, place: Path) -> Path:
     _keep_pytest_here(bench)
     make_environment(candidate.folder, tuple(candidate.files), place, log=True)
     python = programs(place) / "python"
-    run_uv("pip", "install", "--quiet", "--only-binary", ":all:", *test_requirements(bench), cwd=bench, python=python)
+    run_uv(
+        "pip",
+        "install",
+        "--quiet",
+        "--only-binary",
+        ":all:",
+        "--no-sources",
+        *test_requirements(bench),
+        cwd=bench,
+        python=python,
+    )
     return programs(place)
 
 
@@ -86,7 +97,11 @@ def _keep_pytest_here(bench: Path) -> None:
 
 
 def test_requirements(folder: Path) -> list[str]:
-    """Return what uv is asked to install for the tests of a project: a dependency group, and pytest."""
+    """Return what uv is asked to install for the tests of a project: a dependency group, and pytest.
+
+    Raises:
+        ProgramRefusedError: its extra has something that is no requirement, or no wheel.
+    """
     import tomllib  # noqa: PLC0415 - one function reads it
 
     try:
@@ -98,6 +113,11 @@ def test_requirements(folder: Path) -> list[str]:
     name = next((one for one in ("test", "tests", "dev") if one in groups), "")
     extra = next((one for one in ("test", "tests", "dev") if one in extras), "")
     wanted = [str(one) for one in extras[extra]] if extra else []
+    try:
+        for one in wanted:
+            check_requirement(one)
+    except PipelineError as error:
+        raise ProgramRefusedError(str(error)) from error
     return ["pytest", *wanted, *(["--group", f"{folder / 'pyproject.toml'}:{name}"] if name else [])]
 
 
