@@ -7,7 +7,7 @@ import json
 import quopri
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, unquote
 
 import pytest
 from hypothesis import given, settings
@@ -36,6 +36,8 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
     "HEXADECIMAL": lambda text: text.encode().hex().upper(),
     "hexadecimal, spaced": lambda text: text.encode().hex(" "),
     "HEXADECIMAL, colons": lambda text: text.encode().hex(":").upper(),
+    "hexadecimal, hyphens": lambda text: text.encode().hex("-"),
+    "HEXADECIMAL, commas": lambda text: text.encode().hex(",").upper(),
     "JSON in JSON": lambda text: json.dumps(json.dumps({"k": text})),
     "JSON in JSON, slashes": lambda text: json.dumps(json.dumps(text).replace("/", "\\/")),
     "JSON, three deep": lambda text: json.dumps(json.dumps(json.dumps([text]))),
@@ -66,6 +68,21 @@ def test_a_secret_is_found_in_each_spelling(secret: str, spelling: str) -> None:
     assert spelled.strip('"') not in found
     assert found.startswith("before ")
     assert found.endswith(" after")
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    "spell", [str, json.dumps, lambda text: json.dumps(json.dumps(text)), quote, lambda text: quote(text, safe="")]
+)
+def test_a_secret_that_a_line_of_mail_breaks_is_found(secret: str, end: str, spell: Callable[[str], str]) -> None:
+    for column in range(40, 80):
+        mail = quopri.encodestring(f"{'x' * column}{secret} after".encode()).decode().replace("\n", end)
+        found = Redaction(SECRETS).text(spell(mail))
+        for undo in (unquote, lambda text: text.replace("\\", "").replace("=rn", "").replace("=n", "")):
+            found = undo(found)
+        found = quopri.decodestring(found.encode()).decode()
+        assert found.strip('"') == f"{'x' * column}{REDACTED} after"
 
 
 @pytest.mark.parametrize("secret", [one for one in SECRETS if len(one) > 10])

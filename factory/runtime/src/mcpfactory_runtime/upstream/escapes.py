@@ -24,7 +24,10 @@ _SIGNS: Final = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"
 
 _OF_WORDS: Final = "(?:3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|00)"  # ASCII letters, digits and zeros, in hexadecimal
 _NEEDLESS: Final = {  # the sign that each begins with, which is found much faster, and the escapes
-    "%": (re.compile(f"%(?:25){{0,8}}(?:{_OF_WORDS}|5[Cc][ux01]|26(?:amp)?%)"),),
+    "%": (re.compile(f"%(?:25){{0,8}}(?:{_OF_WORDS}|5[Cc][ux01]|26(?:amp)?%|3[Dd]%(?:25){{0,8}}0[ADad])"),),
+    "=": (
+        re.compile(r"=(?:\r?\n|(?:\\{1,15}r)?\\{1,15}n)"),
+    ),  # a soft line break, which may stand within a word; also as in JSON
     "\\": (
         re.compile(rf"\\u(?:00|\{{0{{0,4}}){_OF_WORDS}"),
         re.compile(rf"\\x{_OF_WORDS}"),
@@ -39,7 +42,7 @@ _NEEDLESS: Final = {  # the sign that each begins with, which is found much fast
 
 
 def needless(text: str) -> bool:
-    """Whether letters, digits or zeros are escaped in a text, which hardly any writer does, and which hides the words of it."""
+    """Whether letters, digits or zeros are escaped in a text, which hardly any writer does, or lines broken as in mail: that hides the words of it."""
     return any(sign in text and any(one.search(text) for one in patterns) for sign, patterns in _NEEDLESS.items())
 
 

@@ -19,6 +19,9 @@ REDACTED: Final = "[redacted]"
 _SHORTEST_CODE: Final = 8  # characters of base64 that are no accident
 _LONG_WORD: Final = 4  # letters and digits in a row that few texts have
 _MOST_WORDS: Final = 4  # shorter ones that few texts have together
+_BETWEEN_DIGITS: Final = (
+    " :,-"  # what stands between the bytes in hexadecimal; the hyphen last, as in a set of a regular expression
+)
 
 
 class Redaction:
@@ -164,7 +167,7 @@ def _patterns(secret: str) -> Iterator[bytes]:
             # What ends with the secret has one more character with bits of it, and padding after that.
             end = f"(?:{re.escape(last)}={{1,2}})?" if last else ""
             yield ("".join(_OTHER_ALPHABET.get(one, one) for one in code) + end).encode()
-    yield b"(?i:" + b"[ :,-]?".join(b"%02x" % byte for byte in secret.encode()) + b")"
+    yield b"(?i:" + f"[{_BETWEEN_DIGITS}]?".encode().join(b"%02x" % byte for byte in secret.encode()) + b")"
     yield from map(re.escape, _wide(secret))
 
 
@@ -180,7 +183,7 @@ def _wide(secret: str) -> tuple[bytes, bytes]:
 
 def _hexadecimal(secret: str) -> Iterator[str]:
     data = secret.encode()
-    for digits in (data.hex(), data.hex(" "), data.hex(":")):
+    for digits in (data.hex(), *map(data.hex, _BETWEEN_DIGITS)):
         yield from (digits, digits.upper())
 
 
