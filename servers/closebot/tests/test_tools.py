@@ -310,6 +310,11 @@ def test_credentials_in_any_form_do_not_reach_a_model(with_server: Run) -> None:
         (f"?a=1&key={SECRET}&b=2", "?a=1&key=(hidden)&b=2"),
         (f"X-CB-KEY: {SECRET}", "X-CB-KEY: (hidden)"),
         (f"key: {SECRET}; next", "key: (hidden); next"),
+        ("the API key: abc1; next", "the API key: (hidden); next"),
+        ("'key': abc1, key=abc2, key => abc3", "'key': (hidden), key=(hidden), key => (hidden)"),
+        ("token: 123456, admin_token: 123456", "token: (hidden), admin_token: (hidden)"),
+        ("prompt_token: 5x5", "prompt_token: (hidden)"),
+        ("home page, token: abc", "home page, token: (hidden)"),
         (f"LOGIN_PASSWORD={SECRET}, next", "LOGIN_PASSWORD=(hidden), next"),
         (f"Authorization: Basic {SECRET}\nnext", "Authorization: (hidden)\nnext"),
         (f'Authorization: Digest username="x", response="{SECRET}"\nnext', "Authorization: (hidden)\nnext"),
@@ -350,6 +355,10 @@ def test_members_are_hidden_by_the_endings_of_their_names(value: dict[str, Any])
     [
         json.dumps({"nextPageToken": "abc", "totalTokens": 5, "primaryKey": "id", "hasToken": True, "token": None}),
         "a monkey: banana, turkey=1, tokens: 500",
+        "key: value pairs are good; the key: be brief",
+        "prompt_token: 5, completionToken=7.5, Total token: 12.",
+        "Page token: abc, next page token = def",
+        json.dumps({"promptToken": 5, "note": "key: value"}),
         'broken {"token": null, "key": "email", "value": "ana@example.com"',
     ],
 )

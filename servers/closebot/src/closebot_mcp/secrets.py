@@ -21,6 +21,10 @@ _KEYS: Final = tuple(
 )  # fmt: skip
 _NAMES: Final = frozenset({"stripecustomerid", "cookie", "setcookie", "jwt", "pwd"})
 _NO_SECRETS: Final = ("pagetoken", "nexttoken", "continuationtoken", "cancellationtoken")  # they lead to the next page
+_COUNTS: Final = frozenset(
+    f"{word}token" for word in ("prompt", "completion", "total", "max", "min", "input", "output", "cached", "reasoning")
+)  # whole names: "admin" ends as "min"
+_NUMBER: Final = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?(?![A-Za-z0-9_.\-])|[0-9]{1,12}(?=\.(?:\s|\Z))")
 _KEY: Final = "key"  # a credential of a source; in a field of a lead, the name of the field
 _OF_FIELD: Final = frozenset({"value", "label", "fieldValue"})
 _NAMING: Final = ("name", "key", "header")  # members that say what a `value` beside them is
@@ -28,8 +32,13 @@ _BETWEEN: Final = re.compile(r"[^a-z0-9]+")
 
 # As text: a name, perhaps in quotes that are escaped as JSON within JSON is, and `:` or `=`. The bounds keep it linear in runs of one character.
 _NAMED: Final = re.compile(
-    r"""(?:(?P<quote>\\{0,63}["'])|(?<![A-Za-z0-9_.\-]))(?P<name>[A-Za-z0-9_.\-]++)(?(quote)(?P=quote))\s{0,20}[:=]>?\s{0,20}"""
+    r"""(?:(?P<quote>\\{0,63}["'])|(?<![A-Za-z0-9_.\-]))(?P<name>[A-Za-z0-9_.\-]++)(?(quote)(?P=quote))\s{0,20}(?P<sign>[:=])>?\s{0,20}"""
 )
+_BEFORE: Final = re.compile(
+    r"([A-Za-z]+) \Z"
+)  # the word before a name, where a name is of two: "API key", "page token"
+_LONGEST_WORD: Final = 16
+_NO_WORD: Final = re.compile(r"""[^\s"',;&)\]}]{16}""")  # so long are few words of a language
 _QUOTE: Final = re.compile(r"""(?P<escape>\\{0,63})(?P<mark>["'])""")
 _RUN: Final = re.compile(r"""(?<!\\)(?P<escape>\\*+)["']""")
 _BRACKET: Final = re.compile(r"[\[\]{}]|(?<!\\)(?P<quote>\\*+\")")
@@ -63,7 +72,7 @@ def hidden_text(text: str) -> str:
     while named := _NAMED.search(text, done):
         start = end = named.end()
         name = _plain(named["name"])
-        if _is_credential(name) or name == _KEY:
+        if _names_a_secret(text, named, name):
             end = _end_of_value(text, start, name)
             if name == _KEY and _BESIDE.match(text, end):
                 end = start
@@ -76,6 +85,19 @@ def hidden_text(text: str) -> str:
             end = start
         done = end
     return "".join([*pieces, text[done:]])
+
+
+def _names_a_secret(text: str, named: re.Match[str], name: str) -> bool:
+    """Whether a credential follows a name in a text: prose has names of two words, counts of tokens, and keys that open nothing."""
+    start, end = named.span()
+    before = None if named["quote"] else _BEFORE.search(text[max(0, start - _LONGEST_WORD) : start])
+    full = before[1].lower() + name if before else name
+    if name == _KEY:
+        said = bool(named["quote"]) or named["sign"] == "="
+        return said or _is_credential(full) or bool(_NO_WORD.match(text, end))
+    if full == "pagetoken" or (_COUNTS & {name, full} and _NUMBER.match(text, end)):
+        return False
+    return _is_credential(name)
 
 
 def _end_of_value(text: str, start: int, name: str) -> int:
@@ -126,6 +148,8 @@ def _is_secret(name: str, of: Mapping[str, Any]) -> bool:
     if of[name] is None or isinstance(of[name], bool):  # whether there is one
         return False
     plain = _plain(name)
+    if isinstance(of[name], int | float) and plain in _COUNTS:
+        return False
     if plain == "value":
         return any(isinstance(of.get(one), str) and _is_credential(_plain(of[one])) for one in _NAMING)
     return _is_credential(plain) or (plain == _KEY and not _OF_FIELD & of.keys())
