@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.facts import LogFacts
 from mcpfactory_pipeline.dashboard.log import LogPage, log_page
@@ -20,6 +21,7 @@ from mcpfactory_pipeline.dashboard.log_text import Ink, pieces_of
 from tests.dashboard.conftest import EVIL, Bench
 from tests.dashboard.person import Browser
 from tests.dashboard.test_cancel import acting, begun
+from tests.dashboard.test_follow import going
 from tests.patience import until
 
 __all__ = ["acting"]
@@ -291,7 +293,10 @@ def test_a_log_of_50_mb_is_never_in_memory(large: Atlas) -> None:
         b"\xff\x00" * 20_000,
         b"a\r\nb",
         b"\x1b[" * 30_000,
-        b"<" * 999 + b"\n" + b"&\n" * 30_000,
+        b"<" * 999 + b"\n" + b"&\n" * 10_000,
+        b"short\n" * 50 + b"x" * 20_000,
+        b"".join(b"line %d\n" % number for number in range(2_000)) + b"x" * 20_000 + b"\ntail" * 400,
+        b"x" * 70_000 + b"\n" + b"y" * 14_001 + b"\n",
     ],
 )
 def test_any_bytes_are_a_log_and_a_part_of_it_is_small(atlas: Atlas, data: bytes) -> None:
@@ -306,6 +311,60 @@ def test_any_bytes_are_a_log_and_a_part_of_it_is_small(atlas: Atlas, data: bytes
         at, parts = part["after"], parts + 1
     assert texts <= len(data) + 1000 * parts
     assert parts < 100
+    part = atlas.told("?from=end")
+    assert data == b"" or part["lines"], "at its end there is something"
+    while part["before"] >= 0:
+        earlier = atlas.told(f"?from={part['before']}")
+        assert (earlier["start"], earlier["end"] >= part["start"]) == (part["before"], True)
+        assert earlier["start"] < part["start"]
+        part = earlier
+    assert part["start"] == 0
+
+
+@pytest.mark.parametrize("size", [20_000, 65_535, 65_536, 131_072, 200_000])
+@pytest.mark.parametrize("at", [0, 3, 65_536, 100_000])
+def test_a_very_long_line_is_one_and_is_shown_once(atlas: Atlas, size: int, at: int) -> None:
+    short = [b"%0999d" % number for number in range(at // 1000)] + [b"x" * (at % 1000 - 1)] * (at % 1000 > 0)
+    lines = [*short, b"y" * size, b"Error: the end", b"z" * 70_000, *(b"%d" % number for number in range(400))]
+    data = b"\n".join(lines)
+    atlas.file.write_bytes(data)
+    shown, page = list[tuple[int, int]](), 0
+    while page >= 0:
+        part = atlas.told(f"?from={page}")
+        assert part["start"] == page, "where the last one ended"
+        shown += [(line["at"], line["number"]) for line in part["lines"]]
+        page = part["after"]
+    assert shown == sorted(set(shown)), "once"
+    assert shown == [(place, data[:place].count(b"\n") + 1) for place, _ in shown]
+    assert {number for _, number in shown} == set(range(1, len(lines) + 1))
+    assert data.index(b"z" * 70_000) in [place for place, _ in shown]
+    texts = atlas.texts()
+    assert texts[texts.index("Error: the end") - 1].startswith("y"), "what stands before what went wrong"
+    found = [(line["number"], line["at"]) for line in atlas.told("?q=error")["lines"]]
+    assert found == [(len(short) + 2, data.index(b"Error"))]
+
+
+def test_short_lines_are_never_cut_where_a_part_ends(atlas: Atlas) -> None:
+    atlas.file.write_text("the same again\n" * 60_000)
+    at, parts = 0, list[Any]()
+    while at >= 0:
+        parts.append(atlas.told(f"?from={at}"))
+        at = parts[-1]["after"]
+    assert {line["text"] for part in parts for line in part["lines"]} == {"the same again"}
+    assert sum(line["times"] for part in parts for line in part["lines"]) == 60_000
+
+
+class Emptied(io.BytesIO):
+    """A file that a stage begins anew while it is read: there is nothing any more where there was."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return b""
+
+
+@pytest.mark.parametrize("wish", [{}, {"start": "end"}, {"start": "0"}, {"place": "100000"}, {"query": "line"}])
+def test_a_log_that_is_begun_anew_while_it_is_read_has_no_lines(wish: dict[str, str]) -> None:
+    page = log_page(LogFacts("library", "atlas", "test", Path(), "failed"), Emptied(b"line\n" * 50_000), **wish)
+    assert "".join(line.text for line in page.lines) == ""
 
 
 def test_a_part_with_the_most_to_escape_and_to_link_is_small(atlas: Atlas) -> None:
@@ -335,11 +394,22 @@ def test_whoever_acts_runs_again_from_the_stage_and_cancels_what_runs(library: B
     run = begun(ada)
     cancel = f'href="../../../../runs/{run}/actions/cancel/">Cancel this run</a>'
     until(lambda: cancel in ada.get("/servers/weather/logs/endless/").text)
-    going = ada.get("/servers/weather/logs/endless/").text
-    assert "Run again from" not in going
+    page = ada.get("/servers/weather/logs/endless/").text
+    assert "Run again from" not in page
     ada.post(f"/runs/{run}/actions/cancel/", _confirmation(ada, run))
     assert "end" in ada.get(f"/live/runs/{run}/").text
     assert "Run again from endless" in ada.get("/servers/weather/logs/endless/").text
+
+
+def test_what_another_program_runs_is_neither_run_again_nor_cancelled_from_its_log(library: Bench, acting: str) -> None:
+    ada, run = Browser(acting).login("Ada"), new_id()
+    with going(library, run, "weather", "test") as log:
+        log.write("at work\n")
+        page = ada.get("/servers/weather/logs/test/").text
+        assert "which goes on" in page
+        assert "Run again from" not in page
+        assert "Cancel this run" not in page
+    assert "Run again from test" in ada.get("/servers/weather/logs/test/").text
 
 
 def _confirmation(browser: Browser, run: str) -> dict[str, str]:

@@ -135,3 +135,67 @@ def test_a_change_that_nothing_tells_of_is_seen_when_all_is_looked_at(library: B
     reader.look_again()
     after = {server.name: server for server in reader.workspace().servers}
     assert [name for name in before if after[name] is not before[name]] == ["weather"]
+
+
+@pytest.fixture
+def heard(tmp_path: Path) -> tuple[FileWatch, Path]:
+    """A watch, and a folder with a folder in it that it covers."""
+    folder = tmp_path / "servers/one"
+    add(folder / "src/code.py")
+    watch = FileWatch(tmp_path)
+    if not cover(watch, folder):
+        pytest.skip("the kernel tells of nothing here")
+    return watch, folder
+
+
+def cover(watch: FileWatch, folder: Path) -> bool:
+    """Cover what is in a folder now; it is the same from here on."""
+    covered = watch.cover("one", [str(folder), *map(str, sorted(folder.rglob("*")))], str(folder))
+    watch.settle("one", watch)
+    return covered
+
+
+def same(watch: FileWatch) -> bool:
+    watch.hear()
+    return watch.unchanged("one", watch)
+
+
+def listened(watch: FileWatch) -> int:
+    """In how many folders the kernel listens for it."""
+    return Path(f"/proc/self/fdinfo/{watch._descriptor}").read_text().count("inotify wd:")
+
+
+@pytest.mark.parametrize("moved", ["servers/one", "servers", "servers/one/src"])
+def test_folders_in_a_folder_that_took_the_place_of_another_are_listened_in(
+    heard: tuple[FileWatch, Path], tmp_path: Path, moved: str
+) -> None:
+    watch, folder = heard
+    (tmp_path / moved).rename(tmp_path / "away")
+    shutil.copytree(tmp_path / "away", tmp_path / moved)
+    assert not same(watch)
+    cover(watch, folder)
+    assert same(watch)
+    add(next((tmp_path / "away").rglob("code.py")))
+    assert same(watch), "what was moved away is no part of it"
+    add(folder / "src/code.py")
+    assert not same(watch)
+
+
+def test_what_is_gone_is_listened_to_and_remembered_no_more(heard: tuple[FileWatch, Path], tmp_path: Path) -> None:
+    watch, folder = heard
+
+    def remembered() -> list[int]:
+        return [listened(watch), *(len(kept) for kept in vars(watch).values() if isinstance(kept, dict))]
+
+    before = remembered()
+    for number in range(200):
+        add(folder / f"made-{number}/below/file")
+        cover(watch, folder)
+        if number % 2:
+            shutil.rmtree(folder / f"made-{number}")
+        else:
+            (folder / f"made-{number}").rename(tmp_path / f"away-{number}")
+        assert not same(watch)
+    cover(watch, folder)
+    assert same(watch)
+    assert remembered() == before

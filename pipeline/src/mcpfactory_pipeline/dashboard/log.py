@@ -146,14 +146,14 @@ def _cost(line: RawLine) -> int:
 
 
 def _back(log: RawLog, end: int, cost: int) -> int:
-    """Return where to begin so that what is shown up to `end`, the beginning of a line, costs no more."""
+    """Return where to begin so that what is shown up to `end`, the beginning of a line, costs no more; at least one line before it."""
     start = end
     for line in reversed(list(log.lines(log.next_start(end - cost), end))):
         cost -= _cost(line)
         if cost < 0:
             break
         start = line.at
-    return start
+    return start if start < end else log.line_start(end - 1)
 
 
 def _part(page: LogPage, log: RawLog, start: int) -> LogPage:
@@ -166,7 +166,7 @@ def _part(page: LogPage, log: RawLog, start: int) -> LogPage:
             lines.append(replace(made, times=len(group)))
         else:
             lines += [replace(made, at=one.at, number=number and number + more) for more, one in enumerate(group)]
-        number = number and number + len(group)
+        number = number and number + sum(line.ended for line in group)
     before = _back(log, start, _PART) if start else -1
     return replace(page, start=start, end=end, before=before, after=end if end < log.size else -1, lines=tuple(lines))
 
@@ -175,13 +175,14 @@ def _groups(log: RawLog, start: int) -> Iterator[list[RawLine]]:
     """Yield lines from a place on, those that say the same in a row together, as many as are shown at once."""
     shown, group = 0, list[RawLine]()
     for line in log.lines(start, start + _BLOCK):
-        if group and group[0].data == line.data and len(group) >= _FOLDED - 1:
+        same = bool(group) and group[0].data == line.data and group[-1].ended
+        if same and len(group) >= _FOLDED - 1:
             group.append(line)  # what is folded costs nothing more
             continue
         shown += _cost(line)
         if shown > _PART:
             break
-        if group and group[0].data == line.data:
+        if same:
             group.append(line)
             continue
         if group:

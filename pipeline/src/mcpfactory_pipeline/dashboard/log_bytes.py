@@ -19,7 +19,9 @@ _WHOLE: Final = (
 _END: Final = (
     512 * 1024
 )  # bytes at the end of a longer one that are looked through for what is wrong, and then as many at its beginning
-_PIECE: Final = 64 * 1024  # bytes of one read; a line that is longer is cut
+_PIECE: Final = (
+    64 * 1024
+)  # bytes of one read; a line is cut at every multiple of them that has as many of its bytes before it: no reading tells more
 _SEARCHED: Final = 16 * 1024 * 1024  # bytes that one search looks through
 _LONG: Final = 1_000  # bytes of a line that may speak of something wrong: what is longer is data
 # Commands of a terminal that name no colour, and characters that are none.
@@ -43,7 +45,7 @@ def plain_text(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RawLine:
-    """One line, without its end: where it begins, and where the next one does."""
+    """One line, or piece of a very long one, without its end: where it begins, and where the next one does."""
 
     at: int
     data: bytes
@@ -53,6 +55,11 @@ class RawLine:
     def wrong(self) -> bool:
         """Whether it speaks of something that went wrong."""
         return len(self.data) <= _LONG and bool(_WRONG.search(plain_text(self.data)))
+
+    @property
+    def ended(self) -> bool:
+        """Whether a line break ends it: what follows is another line, and no further piece of this one."""
+        return self.end > self.at + len(self.data)
 
 
 class RawLog:
@@ -68,27 +75,30 @@ class RawLog:
         return self._stream.read(max(0, min(end, self.size) - start))
 
     def line_start(self, at: int) -> int:
-        """Return where the line begins in which a place is; of a line that is very long, that place."""
+        """Return where the line begins in which a place is; of a line that is very long, the piece of it."""
         at = min(max(at, 0), self.size)
-        begin = max(0, at - _PIECE)
-        found = self.read(begin, at).rfind(b"\n") + 1
-        return begin + found if found or begin == 0 else at
+        begin, end = at - at % _PIECE, at
+        while True:
+            found = self.read(begin, end).rfind(b"\n") + 1
+            if found or begin == 0 or self._cut(begin):
+                return begin + found
+            begin, end = begin - _PIECE, begin
 
     def next_start(self, at: int) -> int:
-        """Return where the first line begins that does so at a place or after it; of a line that is very long, that place."""
-        if at <= 0:
-            return 0
-        found = self.read(at - 1, at - 1 + _PIECE).find(b"\n")
-        return at if found < 0 else at + found
+        """Return where the first line, or piece of a very long one, begins that does so at a place or after it."""
+        begin = self.line_start(at)
+        return begin if begin >= min(at, self.size) else next(_split(begin, self._whole_lines(begin))).end
 
-    def lines(self, start: int, end: int | None = None) -> Iterator[RawLine]:
-        """Yield the lines from a place on. A line that is very long comes in pieces."""
-        end = self.size if end is None else min(end, self.size)
-        while start < end:
-            data = self._whole_lines(start, end)
-            if not data:
+    def lines(self, start: int, end: int) -> Iterator[RawLine]:
+        """Yield the lines that begin between two places, the first of them a beginning itself. A very long one comes in pieces."""
+        while start < min(end, self.size):
+            data = self._whole_lines(start)
+            if not data:  # the file has become shorter
                 return
-            yield from _split(start, data)
+            for line in _split(start, data):
+                if line.at >= end:
+                    return
+                yield line
             start += len(data)
 
     def number_at(self, at: int, known: tuple[int, int] = (0, 1)) -> int:
@@ -114,7 +124,7 @@ class RawLog:
 
     def _first_wrong_between(self, start: int, end: int) -> int:
         while start < end:
-            data = self._whole_lines(start, end)
+            data = self._whole_lines(start)
             if not data:
                 return -1
             if _ANYWHERE.search(plain_text(data)):
@@ -127,9 +137,9 @@ class RawLog:
     def find(self, words: str, start: int) -> Iterator[RawLine | int]:
         """Yield the lines from a place on that contain words, in any case of letters; and last how far it looked."""
         folded, end = words.casefold(), min(self.size, start + _SEARCHED)
-        at = start
+        at = self.line_start(start) if start < end else end
         while at < end:
-            data = self._whole_lines(at, end)
+            data = self._whole_lines(at)
             if not data:
                 break
             if folded in plain_text(data).casefold():
@@ -137,11 +147,21 @@ class RawLog:
             at += len(data)
         yield at
 
-    def _whole_lines(self, start: int, end: int) -> bytes:
-        """Return the bytes from a place on, up to the end of a line, where lines are not too long, and to `end` at most."""
-        data = self.read(start, min(start + _PIECE, end))
+    def _cut(self, at: int) -> bool:
+        """Whether a line is cut at a place: it has so many bytes before it, and goes on."""
+        return 0 < at < self.size and at % _PIECE == 0 and b"\n" not in self.read(at - _PIECE, at + 1)
+
+    def _whole_lines(self, start: int) -> bytes:
+        """Return the bytes from a beginning on, up to the end of a line, or of the first piece of one that is very long."""
+        data = self.read(start, start + _PIECE)
+        if start + len(data) >= self.size:
+            return data
         whole = data.rfind(b"\n") + 1
-        return data[:whole] if whole and start + len(data) < self.size else data
+        if whole:
+            return data[:whole]
+        cut = start + _PIECE + -start % _PIECE
+        data += self.read(start + _PIECE, cut + 1)
+        return data[: data.find(b"\n") + 1 or cut - start]
 
 
 def _split(start: int, data: bytes) -> Iterator[RawLine]:

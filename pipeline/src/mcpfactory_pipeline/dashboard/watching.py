@@ -21,6 +21,7 @@ __all__ = ["FileWatch"]
 _LOCAL: Final = frozenset({"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"})
 _SELF: Final = 0xC00  # the folder itself was moved, or is gone
 _ASKED: Final = 0x2 | 0x4 | 0x8 | 0xC0 | 0x100 | 0x200 | _SELF  # written, time or mode set, closed, moved, made, gone
+_GONE: Final = _SELF | 0x8000  # or the kernel listens there no more
 _OVERFLOW: Final = 0x4000
 _EVENT: Final = struct.Struct("iIII")  # watch, mask, cookie, bytes of the name that follows
 _READ: Final = 1 << 20  # bytes of events that are taken at once
@@ -34,9 +35,9 @@ class FileWatch:
         self._descriptor = -1
         self._folders: dict[str, int] = {}
         self._whole: defaultdict[int, set[str]] = defaultdict(set)  # watch → who has all of the folder
-        self._named: defaultdict[tuple[int, str], set[str]] = defaultdict(
-            set
-        )  # watch and name in the folder → who has that
+        self._named: defaultdict[int, defaultdict[str, set[str]]] = defaultdict(
+            lambda: defaultdict(set)
+        )  # watch → name in the folder → who has that
         self._same: dict[str, object] = {}
         if self._library is not None:
             self._descriptor = self._library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -90,12 +91,26 @@ class FileWatch:
     def _heard(self, watch: int, mask: int, file: str) -> None:
         if mask & _OVERFLOW:
             self.forget()
-        concerned = self._whole.get(watch, set()) | self._named.get((watch, file), set())
-        if mask & _SELF:  # the folder is gone: whoever had anything in it looks
-            concerned |= {name for (one, _), names in self._named.items() if one == watch for name in names}
-            self._folders = {path: one for path, one in self._folders.items() if one != watch}
+        whole, named = self._whole.get(watch), self._named.get(watch)
+        concerned = set(whole or ())
+        if named is not None:
+            concerned |= named.get(file, set())
+        if mask & _GONE and (whole or named):
+            concerned = self._drop(watch)
         for name in concerned:
             self._same.pop(name, None)
+
+    def _drop(self, watch: int) -> set[str]:
+        """Listen no more in a folder that is gone, nor in those that were below it; who had anything in them, and so is to look."""
+        assert self._library is not None
+        below = tuple(f"{path}/" for path, one in self._folders.items() if one == watch)
+        gone = {watch} | {one for path, one in self._folders.items() if path.startswith(below)}
+        self._folders = {path: one for path, one in self._folders.items() if one not in gone}
+        concerned = set[str]()
+        for one in gone:
+            self._library.inotify_rm_watch(self._descriptor, one)  # one that was moved would be heard for ever
+            concerned.update(self._whole.pop(one, ()), *self._named.pop(one, {}).values())
+        return concerned
 
     def _watch_nearest(self, name: str, path: str) -> int:
         """Listen in the nearest folder that is there for what leads to a file."""
@@ -103,7 +118,7 @@ class FileWatch:
         while folder and not Path(folder).is_dir():
             folder, _, file = folder.rpartition("/")
         watch = self._watch(folder or "/")
-        self._named[watch, file].add(name)
+        self._named[watch][file].add(name)
         return watch
 
     def _watch(self, folder: str) -> int:
@@ -124,7 +139,7 @@ class FileWatch:
 def _library() -> Any:
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
-        library.inotify_init1, library.inotify_add_watch  # noqa: B018 - raises where there is none
+        library.inotify_init1, library.inotify_add_watch, library.inotify_rm_watch  # noqa: B018 - raises where there is none
         return library
     return None
 
