@@ -79,7 +79,6 @@ def _python_tools(bench: Path, candidate: Artifact, place: Path) -> Path:
         "--quiet",
         "--only-binary",
         ":all:",
-        "--no-sources",
         *test_requirements(bench),
         cwd=bench,
         python=python,
