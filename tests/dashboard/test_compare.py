@@ -50,7 +50,7 @@ def test_a_comparison_says_what_changes_for_callers_and_which_findings_went(benc
     assert facts["score"] == ("40", "70")
     assert int(facts["bytes"][0]) > 100
     page = client.get(f"/servers/atlas/compare/{old}/{new}/").text
-    assert "find_book is gone" in page
+    assert "<code>find_book</code> is gone" in page
     assert EVIL not in page
     assert f'href="../../servers/atlas/compare/{old}/{new}/"' in client.get("/servers/atlas/").text
 

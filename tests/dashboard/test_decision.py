@@ -11,12 +11,14 @@ from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.dashboard.candidates import facts_of
 from mcpfactory_pipeline.dashboard.pages import decide_about
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from tests.dashboard.conftest import EVIL, Bench, serving
 from tests.dashboard.person import PEOPLE, Browser
 from tests.dashboard.test_action_routes import offered
 
+DECIDE = "/servers/bookshop/decide/production/"
 POLICY = '\n[[pipeline.channels]]\nname = "staging"\n[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 1\n'
 
 
@@ -81,6 +83,16 @@ def test_the_page_sets_a_candidate_against_what_the_channel_offers(shop: Bench) 
     assert EVIL not in text
     assert unescape(text).count(EVIL) == 1
     assert text.index("Breaks callers") < text.index("Added")
+
+
+def test_a_tool_is_named_once_with_what_it_says_of_itself_and_thousands_stand_apart(shop: Bench) -> None:
+    page = TestClient(create_app(shop.root), base_url="http://127.0.0.1").get(f"{DECIDE}?format=json").json()
+    said = {(one["code"], one["tool"]): one["message"] for group in page["tools"] for one in group["changes"]}
+    assert said["tool-added", "new"] == "Does new."
+    assert said["tool-removed", "gone"] == "is gone"
+    assert not any(message.startswith(tool) for (_, tool), message in said.items())
+    facts = {"tokens": 2251, "coverage": "full", "signed": True}
+    assert [fact.value for fact in facts_of(facts)] == ["2,251", "full", "yes"]
 
 
 def test_every_row_of_the_inbox_leads_to_it_and_so_does_the_page_of_the_server(shop: Bench) -> None:

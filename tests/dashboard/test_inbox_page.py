@@ -6,8 +6,10 @@ import dataclasses
 from datetime import UTC, datetime
 
 import pytest
+from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import inbox
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
@@ -16,6 +18,8 @@ from mcpfactory_pipeline.workspace.owners import owners_of, read_owners
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Browser
+
+HTML = {"Accept": "text/html"}
 
 
 def errored(server: str, message: str = "build errored: hatchling cannot be resolved") -> InboxItem:
@@ -112,3 +116,27 @@ def test_the_page_has_one_button_a_row_and_keeps_what_waits_for_who_looks(librar
         rows = [row.partition("</li>")[0] for row in page.split('<li class="row')[1:]]
         assert len(rows) == len(ada.get("/?format=json").data["items"])
         assert [row.count('class="act"') <= 1 for row in rows] == [True] * len(rows)
+
+
+def test_what_failed_has_a_way_to_its_log_where_that_is_on_this_machine(library: Bench) -> None:
+    client = TestClient(create_app(library.root), base_url="http://127.0.0.1")
+    link = "servers/atlas/logs/validate/#wrong"
+    pages = {"/": link, "/servers/atlas/": 'logs/validate/#wrong">Log of validate</a>'}
+    assert all(there not in client.get(path, headers=HTML).text for path, there in pages.items())
+    file = library.workspace.artifacts / "atlas" / "logs" / "validate.log"
+    file.parent.mkdir(parents=True)
+    file.write_text("E   it failed\n")
+    for path, there in pages.items():
+        assert there in client.get(path, headers=HTML).text, path
+    file.unlink()
+    assert link not in client.get("/", headers=HTML).text
+
+
+def test_a_server_that_cannot_be_read_claims_nothing(library: Bench) -> None:
+    library.store.state_file("bookshop").write_text("{")
+    page = (
+        TestClient(create_app(library.root), base_url="http://127.0.0.1").get("/servers/bookshop/", headers=HTML).text
+    )
+    assert "Candidates <small>–</small>" in page
+    assert "<td>nothing" not in page
+    assert "Nothing was built yet" not in page

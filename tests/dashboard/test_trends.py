@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -202,3 +203,22 @@ def test_the_page_is_small_however_much_happened() -> None:
         view = trends_page("big", {NAME: events}, server=server)
         assert len(view.at) == 90
         assert len(render(page, view, Links("/trends/")).encode()) < LIMIT
+
+
+def test_tools_that_the_build_did_not_count_are_those_that_the_candidate_listed(bench: Bench) -> None:
+    bench.add("prose")
+    candidate = bench.built("prose", "1.0.0")
+    folder = bench.workspace.artifacts / "prose" / candidate / "validate"
+    folder.mkdir()
+    client = TestClient(create_app(bench.root), base_url="http://127.0.0.1")
+    path = "/servers/prose/trends/?format=json"
+    assert shown(client, path)["tools"] == [None]
+    (folder / "tools.json").write_text(json.dumps({"tools": [{"name": "read"}, {"name": "write"}]}))
+    bench.finished("prose", "validate", "passed", candidate=candidate)
+    for told in (shown(client, path), shown(client, "/trends/?format=json")):
+        assert told["tools"] == [2.0]
+        assert told["tokens"][0] > 0
+
+
+def shown(client: TestClient, path: str) -> dict[str, list[float | None]]:
+    return {series["name"]: series["values"] for series in client.get(path).json()["series"]}

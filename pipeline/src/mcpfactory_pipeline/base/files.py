@@ -7,8 +7,9 @@ import glob
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["move_into_place", "read_regular", "remove_temporaries", "replace_file", "write_temporary"]
+__all__ = ["move_into_place", "open_own", "read_regular", "remove_temporaries", "replace_file", "write_temporary"]
 
 
 def read_regular(file: Path, most: int) -> bytes:
@@ -25,6 +26,28 @@ def read_regular(file: Path, most: int) -> bytes:
         if found.st_size > most:
             raise OSError(errno.EFBIG, f"it has {found.st_size} bytes, more than {most}", str(file))
         return stream.read()
+
+
+def open_own(file: Path, root: Path, *, buffered: bool = True) -> BinaryIO:
+    """Open a file below `root` that was written there: no link is followed on the way from `root`, and nothing that would wait is opened.
+
+    Raises:
+        OSError: also for what is no regular file, and for a link.
+    """
+    for part in (file, *file.parents):
+        if part == root:
+            break
+        if part.is_symlink():
+            raise OSError(errno.ELOOP, "it is a link", str(part))
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    descriptor = os.open(file, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(file))
+    except OSError:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "rb") if buffered else os.fdopen(descriptor, "rb", buffering=0)
 
 
 def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.dashboard.statuses import ShownStatus, outcome_status
 from mcpfactory_pipeline.state.state import Event
 
-__all__ = ["CandidateView", "CheckView", "DecisionView", "Fact", "candidates_of", "facts_of"]
+__all__ = ["CandidateView", "CheckView", "DecisionView", "Fact", "candidates_of", "facts_of", "plain_figure"]
 
 _SHOWN: Final = 12  # characters of a hash, where the whole would say no more
 
@@ -33,12 +33,13 @@ class CheckView:
 
 @dataclass(frozen=True, slots=True)
 class DecisionView:
-    """What somebody decided about a candidate for a channel: `approved` or `rejected`."""
+    """What somebody decided about a candidate for a channel: `approved` or `rejected`; `at` when, "" where history does not know."""
 
     what: str
     channel: str
     who: str
     why: str
+    at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,14 @@ def candidates_of(state: Mapping[str, Any], history: Iterable[Event]) -> tuple[C
     offered: dict[str, list[str]] = {}
     for channel, release in state.get("channels", {}).items():
         offered.setdefault(str(release.get("candidate")), []).append(channel)
+    history = tuple(history)
+    decided = {
+        (str(event.get("event")), str(event.get("channel")), str(event.get("candidate")), str(event.get("actor"))): str(
+            event["at"]
+        )
+        for event in history
+        if event.get("event") in {"approved", "rejected"}
+    }
     built = {str(event.get("candidate")): event for event in history if event.get("built")}
     known = sorted(state.get("candidates", {}).items(), key=lambda item: int(item[1].get("number", 0)))
     found, before = [], ""
@@ -95,8 +104,8 @@ def candidates_of(state: Mapping[str, Any], history: Iterable[Event]) -> tuple[C
                 ),
                 channels=tuple(offered.get(name, ())),
                 decisions=(
-                    *_decisions("approved", candidate, "approvals"),
-                    *_decisions("rejected", candidate, "rejections"),
+                    *_decisions("approved", name, candidate.get("approvals", {}), decided),
+                    *_decisions("rejected", name, candidate.get("rejections", {}), decided),
                 ),
             )
         )
@@ -109,15 +118,18 @@ def facts_of(summary: Mapping[str, Any]) -> tuple[Fact, ...]:
     return tuple(
         Fact(
             str(key).replace("_", " "),
-            ", ".join(map(str, value)) or "none" if isinstance(value, list) else _plain(value),
+            ", ".join(map(str, value)) or "none" if isinstance(value, list) else plain_figure(value),
         )
         for key, value in summary.items()
         if not isinstance(value, dict)
     )
 
 
-def _plain(value: object) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else _short(str(value))
+def plain_figure(value: object) -> str:
+    """Return a value as it is read: yes or no, a number with its thousands apart, a hash cut short."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else _short(str(value))
 
 
 def _provenance(candidate: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[Fact, ...]:
@@ -129,7 +141,10 @@ def _short(value: str) -> str:
     return value[: len("sha256:") + _SHOWN] + "…" if value.startswith("sha256:") else value
 
 
-def _decisions(what: str, candidate: Mapping[str, Any], key: str) -> Iterable[DecisionView]:
-    for channel, people in candidate.get(key, {}).items():
+def _decisions(
+    what: str, candidate: str, channels: Mapping[str, Any], decided: Mapping[tuple[str, str, str, str], str]
+) -> Iterable[DecisionView]:
+    for channel, people in channels.items():
         for who, why in people.items():
-            yield DecisionView(what, str(channel), str(who), str(why))
+            at = decided.get((what, str(channel), candidate, str(who)), "")
+            yield DecisionView(what, str(channel), str(who), str(why), at)

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
-from mcpfactory_codegen.servers.diff import diff
+from mcpfactory_codegen.servers.diff import Change, diff
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.dashboard.candidates import CandidateView, candidates_of
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
+from mcpfactory_pipeline.dashboard.values import shorten
 
 __all__ = [
     "ChangeView",
@@ -19,6 +20,7 @@ __all__ = [
     "ComparedFact",
     "OtherPair",
     "StoredCandidate",
+    "change_view",
     "compare_page",
     "findings_between",
     "pairs",
@@ -127,9 +129,7 @@ def compare_page(
         contract=contract,
         breaking=sum(change.kind == "breaking" for change in changes),
         changes_total=len(changes),
-        changes=tuple(
-            ChangeView(one.kind, one.code, one.tool, one.argument, one.message[:_TEXT]) for one in changes[:_CHANGES]
-        ),
+        changes=tuple(change_view(one, after.manifest) for one in changes[:_CHANGES]),
         judged=judged,
         gone=findings_of(gone),
         come=findings_of(come),
@@ -141,6 +141,17 @@ def compare_page(
             if (a, b) != (old, new)
         ),
     )
+
+
+def change_view(change: Change, manifest: Mapping[str, Any]) -> ChangeView:
+    """Return a change for a list that names its tool beside it: of a new one what it says of itself in `manifest`, else what changed."""
+    tools = (tool for tool in manifest.get("tools", ()) if isinstance(tool, dict) and tool.get("name") == change.tool)
+    described = next((str(tool.get("description") or "") for tool in tools), "") if change.code == "tool-added" else ""
+    words = change.message.removeprefix(change.tool).removeprefix(":").strip()
+    if change.argument:
+        words = words.removeprefix(change.argument).removeprefix(":").strip()
+    message = shorten(" ".join(described.split()) or words, _TEXT)
+    return ChangeView(change.kind, change.code, change.tool, change.argument, message)
 
 
 def findings_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[Any], list[Any], int]:

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.diff import Change, diff
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.base.ids import format_time
-from mcpfactory_pipeline.dashboard.candidates import CandidateView, DecisionView, candidates_of
-from mcpfactory_pipeline.dashboard.compare import ChangeView, ComparedFact, StoredCandidate, findings_between
+from mcpfactory_pipeline.dashboard.candidates import CandidateView, DecisionView, candidates_of, plain_figure
+from mcpfactory_pipeline.dashboard.compare import (
+    ChangeView,
+    ComparedFact,
+    StoredCandidate,
+    change_view,
+    findings_between,
+)
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
-from mcpfactory_pipeline.dashboard.values import shorten
-from mcpfactory_pipeline.plan.policy import find_channel
+from mcpfactory_pipeline.plan.policy import approve_command, find_channel
 from mcpfactory_pipeline.state.state import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
 
 __all__ = ["DecisionPage", "ToolChanges", "decidable", "decided_about", "decision_page"]
 
 _CHANGES: Final = 40  # of one kind that are shown
-_TEXT: Final = 240
 _TESTS: Final = (
     ("passed", "tests passed"),
     ("failed", "tests failed"),
@@ -44,7 +48,8 @@ class DecisionPage:
     """A candidate for a channel, and all that speaks for and against it.
 
     `asks` is what stands between both, in words, and `command` what comes next; both are empty where nobody is asked. `offered` is the candidate
-    that the channel offers now, "" for none: then everything is new. `known` says whether the tools of both are on this machine, `judged` whether
+    that the channel offers now, "" for none: then everything is new. `rejected` is who said no to it, and
+    `approve_after_all` the command that lifts that, "" where it would be refused. `known` says whether the tools of both are on this machine, `judged` whether
     both reports are. `source` is a command that shows what changed in the sources, where the commits are known.
     """
 
@@ -57,6 +62,8 @@ class DecisionPage:
     offered_version: str
     asks: str
     command: str
+    rejected: tuple[DecisionView, ...]
+    approve_after_all: str
     expect: str
     built_at: str
     built_by: str
@@ -96,9 +103,15 @@ def decided_about(detail: ServerDetail, channel: str) -> str:
 
 
 def decision_page(
-    detail: ServerDetail, channel: str, before: StoredCandidate, after: StoredCandidate, *, candidate: str = ""
+    detail: ServerDetail,
+    channel: str,
+    before: StoredCandidate,
+    after: StoredCandidate,
+    *,
+    candidate: str = "",
+    workable: Callable[[str], bool] = lambda _command: False,
 ) -> DecisionPage:
-    """Return what is to be decided about a candidate for a channel: by default the one that is next.
+    """Return what is to be decided about a candidate for a channel: by default the one that is next. `workable` tries a command.
 
     Raises:
         NotFoundError: for an unknown channel, and where no candidate is there.
@@ -114,11 +127,11 @@ def decision_page(
     changes = diff(before.manifest if offered else {"tools": []}, after.manifest) if known and offered != chosen else ()
     judged = bool(before.report and after.report) or (bool(after.report) and not offered)
     gone, come, stayed = findings_between(before.report, after.report) if judged else ([], [], 0)
-    item = next(
-        (one for one in detail.facts.items if one.about == channel and one.kind not in {"hold", "stale", "never"}), None
-    )
-    source = find_channel(detail.channels, channel).source or ""
-    since = in_channel_since(detail.history, source, chosen) if source else None
+    asks, command = _asked(detail, channel) if offered != chosen else ("", "")
+    policy = find_channel(detail.channels, channel)
+    source = policy.source or ""
+    about = [one for one in new.decisions if one.channel == channel]
+    rejected = tuple(one for one in about if one.what == "rejected" and offered != chosen)
     return DecisionPage(
         workspace=detail.facts.workspace,
         server=name,
@@ -127,33 +140,50 @@ def decision_page(
         version=new.version,
         offered=offered,
         offered_version=old.version if old else "",
-        asks=item.message if item and offered != chosen else "",
-        command=item.command if item and offered != chosen else "",
+        asks=asks,
+        command=command,
+        rejected=rejected,
+        approve_after_all=_lifting(approve_command(name, policy, chosen), workable) if rejected else "",
         expect=detail.facts.row.get("expect", {}).get(channel, ""),
         built_at=new.at,
         built_by=new.actor,
         run=new.run,
-        waits_since=format_time(since) if since else "",
+        waits_since=_since(detail.history, source, chosen) if source else "",
         asked_by=_moved_by(detail.history, source, chosen),
         known=known,
         breaking=sum(change.kind == "breaking" for change in changes),
-        tools=tuple(_grouped(changes)),
+        tools=tuple(_grouped(changes, after.manifest)),
         judged=judged,
         come=findings_of(come),
         gone=findings_of(gone),
         stayed=stayed,
         waived=tuple(map(str, _summary(detail.state, chosen, "validate").get("waived_rules", ()))),
         facts=tuple(_facts(detail.state, old, new, before, after)),
-        decisions=tuple(one for one in new.decisions if one.channel == channel),
+        decisions=tuple(about),
         source=_source(name, detail.history, offered, chosen),
     )
+
+
+def _asked(detail: ServerDetail, channel: str) -> tuple[str, str]:
+    """Return what is asked about a channel, and the command that answers it; empty where nobody is asked."""
+    asked = (one for one in detail.facts.items if one.about == channel and one.kind not in {"hold", "stale", "never"})
+    return next(((one.message, one.command) for one in asked), ("", ""))
+
+
+def _lifting(command: str, workable: Callable[[str], bool]) -> str:
+    return command if workable(command) else ""
+
+
+def _since(history: Sequence[Event], source: str, candidate: str) -> str:
+    since = in_channel_since(history, source, candidate)
+    return format_time(since) if since else ""
 
 
 def _offered(state: Mapping[str, Any], channel: str) -> str:
     return str(state.get("channels", {}).get(channel, {}).get("candidate", ""))
 
 
-def _grouped(changes: Sequence[Change]) -> Iterator[ToolChanges]:
+def _grouped(changes: Sequence[Change], manifest: Mapping[str, Any]) -> Iterator[ToolChanges]:
     """Yield the changes by what they mean for callers, the worst first."""
     kinds: dict[str, list[Change]] = {"breaking": [], "changed": [], "added": [], "wording": []}
     for change in changes:
@@ -162,11 +192,7 @@ def _grouped(changes: Sequence[Change]) -> Iterator[ToolChanges]:
         kinds[kind].append(change)
     for kind, some in kinds.items():
         if some:
-            shown = (
-                ChangeView(one.kind, one.code, one.tool, one.argument, shorten(one.message, _TEXT))
-                for one in some[:_CHANGES]
-            )
-            yield ToolChanges(kind, len(some), tuple(shown))
+            yield ToolChanges(kind, len(some), tuple(change_view(one, manifest) for one in some[:_CHANGES]))
 
 
 def _summary(state: Mapping[str, Any], candidate: str, stage: str) -> Mapping[str, Any]:
@@ -198,13 +224,13 @@ def _figures(
         yield check.stage, check.status.word
     judged, tested = (_summary(state, candidate.id, stage) for stage in ("validate", "test"))
     if "score" in judged:
-        yield "score", str(judged["score"])
-        yield "findings", str(judged.get("findings", ""))
-        yield "waived", str(judged.get("waived", 0))
-    yield from ((words, str(tested[key])) for key, words in _TESTS if key in tested)
+        yield "score", plain_figure(judged["score"])
+        yield "findings", plain_figure(judged.get("findings", ""))
+        yield "waived", plain_figure(judged.get("waived", 0))
+    yield from ((words, plain_figure(tested[key])) for key, words in _TESTS if key in tested)
     tools = kept.manifest.get("tools")
     if isinstance(tools, list):
-        yield "tools", str(len(tools))
+        yield "tools", f"{len(tools):,}"
     yield from ((fact.name, fact.value) for fact in candidate.facts if fact.name in {"tokens", "coverage"})
     if kept.sizes:
         yield "bytes", f"{sum(kept.sizes.values()):,}"

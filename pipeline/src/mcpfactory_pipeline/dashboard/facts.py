@@ -29,6 +29,7 @@ class ServerFacts:
     tokens: int | None = None
     items: tuple[InboxItem, ...] = ()  # what waits for a person
     owners: tuple[str, ...] = ()
+    logs: tuple[str, ...] = ()  # stages that failed and whose log is on this machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,11 @@ import json
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
-__all__ = ["read_json", "read_log", "read_validation", "wheel_manifest"]
+from mcpfactory_pipeline.base.files import open_own
+
+__all__ = ["open_log", "read_json", "read_log", "read_validation", "wheel_manifest"]
 
 _MAX_REPORT: Final = 32 * 1024 * 1024  # bytes of one report that are read
 _MAX_LOG: Final = 12_000  # bytes of one log that are shown, from its end
@@ -26,10 +28,15 @@ def read_json(file: Path) -> Mapping[str, Any]:
         return {}
 
 
+def open_log(file: Path, *, buffered: bool = True) -> BinaryIO:
+    """Open `ARTIFACTS/SERVER/logs/STAGE.log`, for reading at any place. Raises `OSError` where there is none, and for what is no file of its own."""
+    return open_own(file, file.parents[2], buffered=buffered)
+
+
 def read_log(file: Path) -> str:
     """Return the end of a log; empty where there is none."""
     try:
-        with file.open("rb") as stream:
+        with open_log(file) as stream:
             size = stream.seek(0, 2)
             stream.seek(max(0, size - _MAX_LOG))
             text = stream.read(_MAX_LOG).decode("utf-8", errors="replace")

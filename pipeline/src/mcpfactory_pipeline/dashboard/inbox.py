@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -17,7 +17,7 @@ from mcpfactory_pipeline.dashboard.values import Pager, paged, shorten
 from mcpfactory_pipeline.plan.policy import person_key
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem, in_order, next_commands, problem_item
 
-__all__ = ["WHOM", "InboxEntry", "InboxGroup", "InboxPage", "KindCount", "inbox"]
+__all__ = ["WHOM", "InboxEntry", "InboxGroup", "InboxPage", "KindCount", "RejectedCandidate", "inbox"]
 
 _SIZE: Final = 60  # items of a page
 
@@ -67,7 +67,8 @@ _TEXT: Final = 200  # characters of a cause
 class InboxEntry:
     """One thing that waits. `waited` is since when, in words, "" where that is not known; `seconds` the same as a number.
 
-    `decision` is the channel whose page of decisions has what speaks for and against it, "" for none.
+    `decision` is the channel whose page of decisions has what speaks for and against it, "" for none. `log` is the stage whose log
+    says what went wrong, "" for none on this machine.
     """
 
     kind: str
@@ -83,6 +84,16 @@ class InboxEntry:
     command: str
     decision: str
     expect: str
+    log: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedCandidate:
+    """A candidate that stays out of a channel for which it is next: somebody said no, and nobody is asked again."""
+
+    server: str
+    version: str
+    channel: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +134,7 @@ class InboxPage:
     pager: Pager
     items: tuple[InboxEntry, ...]
     groups: tuple[InboxGroup, ...]
+    rejected: tuple[RejectedCandidate, ...] = ()
 
 
 def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", whose: str = "", page: str = "1") -> InboxPage:
@@ -139,7 +151,7 @@ def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", whose: str 
     kept = [item for item in items if query.casefold() in item.server.casefold() and kind in {"", item.kind}]
     kept = [item for item in kept if people.concerns(item, whose)]
     shown, pager = paged(_together(in_order(kept)), page, _SIZE)
-    entries = tuple(_waiting(item, people.of(item), facts.now, people.channels) for item in shown)
+    entries = tuple(_waiting(item, people, facts.now) for item in shown)
     return InboxPage(
         workspace=facts.name,
         servers=len(facts.servers),
@@ -152,16 +164,22 @@ def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", whose: str 
         pager=pager,
         items=entries,
         groups=tuple(_groups(entries)),
+        rejected=tuple(
+            RejectedCandidate(server.name, str(known["version"]), channel)
+            for server in facts.servers
+            for channel, known in server.row.get("rejected", {}).items()
+        ),
     )
 
 
 class _Whom:
-    """For whom things wait: approvers of channels, owners of servers, else a role."""
+    """For whom things wait: approvers of channels, owners of servers, else a role; and which logs say more."""
 
     def __init__(self, facts: WorkspaceFacts) -> None:
         self.channels = {channel.name for channel in facts.channels}
         self._approvers = {channel.name: channel.approvers for channel in facts.channels}
         self._owners = {server.name: server.owners for server in facts.servers}
+        self._logs = {server.name: server.logs for server in facts.servers}
 
     def names(self, item: InboxItem) -> tuple[str, ...]:
         if item.kind == "approval":
@@ -170,6 +188,9 @@ class _Whom:
 
     def of(self, item: InboxItem) -> str:
         return ", ".join(self.names(item)) or WHOM[item.kind]
+
+    def log(self, item: InboxItem) -> str:
+        return item.about if item.about in self._logs.get(item.server, ()) else ""
 
     def concerns(self, item: InboxItem, whose: str) -> bool:
         names = self.names(item)
@@ -202,9 +223,9 @@ def _groups(entries: Iterable[InboxEntry]) -> Iterator[InboxGroup]:
         yield InboxGroup(cause, shown[0].kind, shown[0].icon, shown[0].tone, len(shown), shown)
 
 
-def _waiting(item: InboxItem, whom: str, now: datetime | None, channels: Container[str]) -> InboxEntry:
+def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry:
     seconds = max(0.0, (now - parse_time(item.since)).total_seconds()) if item.since and now else None
-    decides = item.kind in _DECIDED and item.about in channels and " --stage " not in item.command
+    decides = item.kind in _DECIDED and item.about in people.channels and " --stage " not in item.command
     return InboxEntry(
         kind=item.kind,
         icon=_ICONS[item.kind],
@@ -212,11 +233,12 @@ def _waiting(item: InboxItem, whom: str, now: datetime | None, channels: Contain
         server=item.server,
         about=item.about,
         message=item.message,
-        whom=whom,
+        whom=people.of(item),
         since=item.since,
         waited=format_duration(seconds) if seconds is not None else "",
         seconds=seconds,
         command=item.command,
         decision=item.about if decides else "",
         expect=item.expect,
+        log=people.log(item),
     )

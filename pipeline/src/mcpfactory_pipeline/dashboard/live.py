@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote, unquote
 
+from mcpfactory_pipeline.dashboard.files import open_log
+
 __all__ = ["Position", "Snapshot", "Tail", "events_since", "read_tail"]
 
 _MAX_LOG: Final = 12_000  # bytes of a log that a browser is shown at first, or after it has missed more than these
@@ -109,7 +111,7 @@ def _events(position: Position, now: Snapshot) -> Iterator[tuple[str, str, Posit
 def read_tail(step: str, file: Path) -> Tail:
     """Return the end of a log, up to its last whole line; empty where there is none."""
     try:
-        with file.open("rb") as stream:
+        with open_log(file) as stream:
             start = max(0, stream.seek(0, 2) - _MAX_LOG)
             stream.seek(start)
             text = stream.read(_MAX_LOG)

@@ -5,6 +5,7 @@ Pure but for the reading, of which there is as little as can be (`log_bytes`).
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from typing import BinaryIO, Final
 
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.dashboard.facts import LogFacts
+from mcpfactory_pipeline.dashboard.files import open_log
 from mcpfactory_pipeline.dashboard.log_bytes import RawLine, RawLog, plain_text
 from mcpfactory_pipeline.dashboard.log_text import Ink, LogPiece, pieces_of
 from mcpfactory_pipeline.dashboard.statuses import STATUSES, ShownStatus, outcome_status
@@ -81,11 +83,16 @@ def opened_log(facts: LogFacts) -> Iterator[BinaryIO]:
         NotFoundError: it is not on this machine.
     """
     try:
-        stream = facts.file.open("rb", buffering=0)
+        stream = open_log(facts.file, buffered=False)
     except OSError as error:
+        again = f"mcpfactory pipeline run {facts.server} --force"
+        if error.errno in {errno.EINVAL, errno.ELOOP}:
+            raise NotFoundError(
+                f"the log of {facts.stage} of {facts.server} is no file of its own: {error.strerror}",
+                hint=f"remove what is at logs/{facts.file.name} of its artifacts, then {again}",
+            ) from error
         raise NotFoundError(
-            f"there is no log of {facts.stage} of {facts.server} on this machine",
-            hint=f"mcpfactory pipeline run {facts.server} --force",
+            f"there is no log of {facts.stage} of {facts.server} on this machine", hint=again
         ) from error
     with stream:
         yield stream

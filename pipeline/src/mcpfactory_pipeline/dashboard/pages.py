@@ -95,7 +95,7 @@ def decide_about(reader: WorkspaceReader, detail: ServerDetail, channel: str, ca
     offered = str(detail.state.get("channels", {}).get(channel, {}).get("candidate", ""))
     chosen, name = candidate or decided_about(detail, channel), detail.facts.name
     before, after = (reader.stored_candidate(name, one) if one else StoredCandidate() for one in (offered, chosen))
-    return decision_page(detail, channel, before, after, candidate=chosen)
+    return decision_page(detail, channel, before, after, candidate=chosen, workable=partial(reader.workable, name))
 
 
 def log_of_stage(facts: LogFacts, query: _Values) -> LogPage:
@@ -117,13 +117,17 @@ def _parts(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
 
 def _trends(reader: WorkspaceReader, facts: WorkspaceFacts) -> TrendsPage:
     channel = facts.channels[-1].name
-    return reader.from_histories(f"trends to {channel}", partial(trends_page, facts.name, channel=channel))
+    return reader.from_histories(
+        f"trends to {channel}",
+        lambda histories: trends_page(facts.name, histories, channel=channel, listed=reader.listed(histories)),
+    )
 
 
 def _trends_of(reader: WorkspaceReader, detail: ServerDetail) -> TrendsPage:
     name = detail.facts.name
     channel = detail.channels[-1].name
-    return trends_page(detail.facts.workspace, reader.histories(name), server=name, channel=channel)
+    histories = reader.histories(name)
+    return trends_page(detail.facts.workspace, histories, server=name, channel=channel, listed=reader.listed(histories))
 
 
 def _named(query: _Values, *names: str) -> dict[str, str]:

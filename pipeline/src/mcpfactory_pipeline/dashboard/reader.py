@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
-from mcpfactory_pipeline.base.hashing import hash_file
+from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import active_runs, read_holder
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.dashboard.compare import StoredCandidate
 from mcpfactory_pipeline.dashboard.facts import LogFacts, RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
-from mcpfactory_pipeline.dashboard.files import read_json, read_log, read_validation, wheel_manifest
+from mcpfactory_pipeline.dashboard.files import open_log, read_json, read_log, read_validation, wheel_manifest
 from mcpfactory_pipeline.dashboard.watching import FileWatch
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.stages import workspace_stages
@@ -79,6 +79,7 @@ class WorkspaceReader:
         self._entries: dict[str, _CachedServer] = {}
         self._histories: dict[str, tuple[Stamps, list[Event]]] = {}
         self._made: dict[str, tuple[object, object]] = {}
+        self._sizes: dict[tuple[str, str], Mapping[str, int]] = {}
         self._settings: tuple[object, ...] = ()
         self._owners: Owners = lambda _server: ()
         self._many, self._watch, self._checked = many, FileWatch(root), time.monotonic()
@@ -168,6 +169,19 @@ class WorkspaceReader:
             self._made[name] = (stamps, made)
         return made
 
+    def listed(self, histories: Mapping[str, Iterable[Event]]) -> dict[tuple[str, str], Mapping[str, int]]:
+        """Return how many tools and tokens candidates listed, by server and candidate: of those whose build did not count them."""
+        artifacts = Workspace.find(self._root).artifacts
+        found = {}
+        for server, events in histories.items():
+            for event in events:
+                built, candidate = event.get("built"), str(event.get("candidate") or "")
+                if built and candidate and "tools" not in (built.get("facts") or {}):
+                    sizes = self._sizes.get((server, candidate)) or _listed_sizes(artifacts / server / candidate)
+                    if sizes:  # what was not validated yet may be so the next time
+                        found[server, candidate] = self._sizes[server, candidate] = sizes
+        return found
+
     def run(self, run: str, server: str = "") -> RunFacts:
         """Return what happened in a run, at all servers or at one, whose logs are then read.
 
@@ -237,6 +251,12 @@ class WorkspaceReader:
         """Make the next answer about many servers one of that moment, whatever `age` says."""
         self._last = None
 
+    def workable(self, server: str, command: str) -> bool:
+        """Whether a command that acts on a server would go through, given by somebody who may give it: it is tried, and nothing is written."""
+        workspace, inbox = self._open()
+        row, state = status_row(workspace, inbox.store, inbox.stages, workspace.server(server))
+        return inbox.adviser(row, state).refusal(command) is None
+
     def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:
         """Return what of a candidate is on this machine; empty where nothing is, or where there is no such candidate."""
         artifacts = Workspace.find(self._root).artifacts / server
@@ -294,6 +314,7 @@ class WorkspaceReader:
             server.source or "",
             items=items,
             owners=self._owners(name),
+            logs=tuple(stage for stage, file in _failed_logs(workspace, name, state) if file.is_file()),
             **_size(workspace, server, state),
         )
         if not row["running"]:  # else the process may end without a word
@@ -349,6 +370,7 @@ def _own_files(workspace: Workspace, store: Store, name: str) -> Iterator[str]:
 def _watched(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> Iterator[Path]:
     """Files besides its folder and state that the row of a server depends on."""
     folder = workspace.artifacts / server.name
+    yield from (file for _, file in _failed_logs(workspace, server.name, state))
     newest = state.candidates.get(state.candidate or "")
     if newest is not None:
         yield from (folder / str(state.candidate) / name for name in newest.files)
@@ -364,6 +386,13 @@ def _watched(workspace: Workspace, server: WorkspaceServer, state: ServerState) 
     yield from (folder / path for path in (validated.artifacts if validated else ()))
 
 
+def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Iterator[tuple[str, Path]]:
+    """Yield the stages of a server that failed, and where their logs are, if they are on this machine."""
+    for stage, record in state.stages.items():
+        if record.outcome in {"failed", "errored"}:
+            yield stage, log_file(workspace, server, stage)
+
+
 def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> dict[str, int | None]:
     """How many tools and tokens: of the sources by their own report, else of the candidate, as it was counted or listed its tools."""
     report = read_json(_report(server))
@@ -374,16 +403,24 @@ def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> 
     facts = candidate.facts if candidate else {}
     if "tools" in facts:
         return {"tools": facts.get("tools"), "tokens": facts.get("tokens")}
-    listed = _contract(workspace, server.name, state.candidate or "")
-    return (
-        {"tools": len(listed), "tokens": sum(map(count_tokens, listed))} if listed else {"tools": None, "tokens": None}
-    )
+    listed = _listed_sizes(workspace.artifacts / server.name / state.candidate) if state.candidate else {}
+    return {"tools": listed.get("tools"), "tokens": listed.get("tokens")}
+
+
+def _listed_sizes(candidate: Path) -> dict[str, int]:
+    """How many tools and tokens the candidate in a folder listed when it was validated; empty where that is not on this machine."""
+    listed = _tools_in(candidate)
+    return {"tools": len(listed), "tokens": sum(map(count_tokens, listed))} if listed else {}
 
 
 def _contract(workspace: Workspace, server: str, candidate: str) -> tuple[Mapping[str, Any], ...]:
     """Return the tools that a candidate listed when it was validated; none where that is not on this machine."""
+    return _tools_in(workspace.artifacts / server / candidate) if candidate else ()
+
+
+def _tools_in(candidate: Path) -> tuple[Mapping[str, Any], ...]:
     try:
-        found = stored_contract(workspace.artifacts / server / candidate) if candidate else None
+        found = stored_contract(candidate)
     except PipelineError:
         return ()
     return found.tools if found else ()
@@ -421,9 +458,17 @@ def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tup
             continue
         relative = f"logs/{event['stage']}.log"
         file = log_file(workspace, server, str(event["stage"]))
-        if event.get("artifacts", {}).get(relative) == hash_file(file):
+        if event.get("artifacts", {}).get(relative) == _hash_log(file):
             found[server, str(event["stage"])] = read_log(file)
     return found
+
+
+def _hash_log(file: Path) -> str:
+    try:
+        with open_log(file) as stream:
+            return hash_bytes(stream.read())
+    except OSError:
+        return ""
 
 
 Stamps = tuple[tuple[int, int, int] | None, ...]

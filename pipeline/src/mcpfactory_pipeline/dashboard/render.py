@@ -59,6 +59,7 @@ _templates = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_templates.filters["thousands"] = lambda number: f"{number:,}"
 _templates.globals |= {
     "ACTIONS": ACTIONS,
     "next_action": next_action,

@@ -10,7 +10,7 @@ from mcpfactory_codegen.servers.overview import overview, overview_rows
 from mcpfactory_pipeline.base.ids import format_time
 from mcpfactory_pipeline.base.text import format_duration, pluralize
 from mcpfactory_pipeline.dashboard.board import Cell, cells_of, decided_by
-from mcpfactory_pipeline.dashboard.candidates import CandidateView, Fact, candidates_of, facts_of
+from mcpfactory_pipeline.dashboard.candidates import CandidateView, DecisionView, Fact, candidates_of, facts_of
 from mcpfactory_pipeline.dashboard.decision import decidable, decided_about
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
@@ -33,6 +33,7 @@ __all__ = [
     "StageView",
     "ToolRow",
     "ValidationSummary",
+    "WaitingView",
     "server_page",
 ]
 
@@ -65,7 +66,7 @@ class StageView:
 class ChannelView:
     """Where one channel stands: what it offers since when, what it asks for, who holds it, what waits, and which candidate is next, "" for none.
 
-    `earlier` says that it offered another one before, to which it can be rolled back.
+    `earlier` says that it offered another one before, to which it can be rolled back. `rejected` is who said no to the next one.
     """
 
     name: str
@@ -79,6 +80,17 @@ class ChannelView:
     next: str
     next_candidate: str
     earlier: bool
+    rejected: tuple[DecisionView, ...]
+    rejected_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingView:
+    """What waits: what it is, the command that comes next, and the stage whose log says what went wrong, "" for none."""
+
+    name: str
+    value: str
+    log: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +177,7 @@ class ServerPage:
     problem: str
     hint: str
     retired: str
-    waiting: tuple[Fact, ...]
+    waiting: tuple[WaitingView, ...]
     stages: tuple[StageView, ...]
     graph: tuple[GraphPlace, ...]
     channels: tuple[ChannelView, ...]
@@ -201,7 +213,10 @@ def server_page(detail: ServerDetail) -> ServerPage:
         problem=str(problem.get("message", "")),
         hint=str(problem.get("hint", "")),
         retired=decided_by(row["retired"]) if row.get("retired") else "",
-        waiting=tuple(Fact(item.message, item.command) for item in facts.items),
+        waiting=tuple(
+            WaitingView(item.message, item.command, item.about if item.about in facts.logs else "")
+            for item in facts.items
+        ),
         stages=tuple(_stage(cell, row["stages"][cell.stage], detail.history) for cell in cells),
         graph=server_places(row, facts.items, detail.stages, detail.channels),
         channels=tuple(_channels(detail)),
@@ -276,6 +291,8 @@ def _stage(cell: Cell, stage: Mapping[str, Any], history: Sequence[Event]) -> St
 def _channels(detail: ServerDetail) -> Iterator[ChannelView]:
     offers, holds = detail.facts.row.get("channels", {}), detail.facts.row.get("holds", {})
     known = {channel.name: channel for channel in detail.channels}
+    rejected = detail.facts.row.get("rejected", {})
+    said = {one.id: one.decisions for one in candidates_of(detail.state, detail.history)} if rejected else {}
     for name in dict.fromkeys((*known, *offers, *holds)):
         offer = offers.get(name, {})
         since = in_channel_since(detail.history, name, str(offer["candidate"])) if offer else None
@@ -291,6 +308,12 @@ def _channels(detail: ServerDetail) -> Iterator[ChannelView]:
             command=due[0].command if due else "",
             next=_next(detail, name) if name in known else "",
             next_candidate=decided_about(detail, name) if name in known and name in decidable(detail) else "",
+            rejected=tuple(
+                one
+                for one in said.get(str(rejected.get(name, {}).get("candidate")), ())
+                if (one.what, one.channel) == ("rejected", name)
+            ),
+            rejected_version=str(rejected.get(name, {}).get("version", "")),
             earlier=bool(detail.state.get("channels", {}).get(name, {}).get("before")),
         )
 

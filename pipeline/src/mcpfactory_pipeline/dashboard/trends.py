@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from types import MappingProxyType
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.ids import parse_time
@@ -98,7 +99,7 @@ _SERIES: Final = (
      "It comes with the first run.", True),
     ("tools", "", "tools of the candidate", "of all servers together", "It comes with the first candidate that says how many.", False),
     ("tokens", "", "tokens of all tools together, in every conversation", "of all servers together",
-     "It comes with the first candidate that is made from an API document.", False),
+     "It comes with the first candidate that says how many.", False),
     ("lead time", "h", "from the beginning of the run that built a candidate until {channel} offered it first",
      "the median from the beginning of the run that built a candidate until {channel} offered it first",
      "It comes with the first promotion to {channel}.", True),
@@ -106,12 +107,24 @@ _SERIES: Final = (
 
 
 def trends_page(
-    workspace: str, histories: Mapping[str, Sequence[Event]], *, server: str = "", channel: str = "production"
+    workspace: str,
+    histories: Mapping[str, Sequence[Event]],
+    *,
+    server: str = "",
+    channel: str = "production",
+    listed: Mapping[tuple[str, str], Mapping[str, int]] = MappingProxyType({}),
 ) -> TrendsPage:
-    """Return the trends of one server, or of all together. `channel` is the last one, to which lead time leads."""
+    """Return the trends of one server, or of all together. `channel` is the last one, to which lead time leads.
+
+    `listed` are `tools` and `tokens` by server and candidate, of those whose build did not count them.
+    """
     known = {server: histories.get(server, ())} if server else histories
     steps = sorted(
-        (_EndedStep(name, event, flaky) for name, events in known.items() for event, flaky in _steps(events)),
+        (
+            _EndedStep(name, event, flaky, listed.get((name, str(event.get("candidate"))), {}))
+            for name, events in known.items()
+            for event, flaky in _steps(events)
+        ),
         key=lambda step: str(step.event["at"]),
     )
     arrivals = {name: dict(_arrivals(events, channel)) for name, events in known.items()}
@@ -142,11 +155,12 @@ def trends_page(
 
 @dataclass(frozen=True, slots=True)
 class _EndedStep:
-    """The end of a stage of a server, and whether it ended otherwise than before though nothing had changed."""
+    """The end of a stage of a server, whether it ended otherwise than before though nothing had changed, and what its candidate listed."""
 
     server: str
     event: Event
     flaky: bool
+    listed: Mapping[str, int]
 
 
 def _moment(step: _EndedStep, server: str) -> str:
@@ -204,7 +218,7 @@ def _of_runs(steps: Iterable[_EndedStep], arrivals: Mapping[str, float]) -> list
     known: _Figures = {}
     for some in runs.values():
         for step in some:
-            known |= _found(step.event)
+            known |= _found(step)
         points.append((str(some[-1].event["at"]), {**known, **_spent(some)}))
     return sorted(points, key=lambda point: point[0])
 
@@ -222,7 +236,7 @@ def _of_days(steps: Iterable[_EndedStep], arrivals: Mapping[str, Mapping[str, fl
     points: list[_Point] = []
     for day in sorted({*days, *leads}):
         for step in days.get(day, ()):
-            known.setdefault(step.server, {}).update(_found(step.event))
+            known.setdefault(step.server, {}).update(_found(step))
         figures = {**_together(known.values()), **_spent(days[day])} if day in days else {}
         lead = {"lead time": round(median(leads[day]), 2)} if day in leads else {}
         points.append((day, {**figures, **lead}))
@@ -249,10 +263,11 @@ def _together(servers: Iterable[_Figures]) -> _Figures:
     return found
 
 
-def _found(event: Event) -> _Figures:
+def _found(step: _EndedStep) -> _Figures:
     """Return the figures that the end of a stage brings."""
-    facts: Mapping[str, Any] = (event.get("built") or {}).get("facts") or {}
-    summary: Mapping[str, Any] = event.get("summary") or {}
+    built = step.event.get("built")
+    facts: Mapping[str, Any] = {**step.listed, **(built.get("facts") or {})} if built else {}
+    summary: Mapping[str, Any] = step.event.get("summary") or {}
     found = {key: facts[key] for key in ("tools", "tokens") if key in facts}
     if "score" in summary:
         found["score"] = summary["score"]

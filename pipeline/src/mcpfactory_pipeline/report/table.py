@@ -23,7 +23,12 @@ def _cells(row: Mapping[str, Any], stages: Sequence[str]) -> tuple[str, ...]:
         return (row["server"], "-", *("?" for _ in stages), f"error: {problem['message']}")
     newest = row["candidate"]
     offers, holds = row["channels"], row["holds"]
-    channels = ", ".join(_channel(name, offers.get(name), newest, held=name in holds) for name in {**offers, **holds})
+    rejected = row.get("rejected", {})
+    channels = ", ".join(
+        _channel(name, offers.get(name), newest, held=name in holds)
+        + (f" ({rejected[name]['version']} rejected)" if name in rejected else "")
+        for name in {**offers, **holds, **rejected}
+    )
     return (
         row["server"],
         f"{row['version']} {newest[:8]}" if newest else "-",

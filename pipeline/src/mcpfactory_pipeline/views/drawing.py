@@ -29,6 +29,7 @@ SIGNS: Final[Mapping[str, tuple[str, str, str]]] = {
     "gate": ("gate closed", "warn", "lock"),
     "held": ("held", "warn", "lock"),
     "approval": ("to approve", "warn", "hand"),
+    "rejected": ("rejected", "bad", "cross"),
     "waiting": ("waiting", "warn", "hand"),
     "blocked": ("blocked", "none", "dash"),
     "ready": ("ready", "good", "play"),

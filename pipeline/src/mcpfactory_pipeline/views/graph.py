@@ -13,7 +13,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.text import format_duration, pluralize
 from mcpfactory_pipeline.plan.gates import GATES
 from mcpfactory_pipeline.plan.order import needed_stages
-from mcpfactory_pipeline.plan.policy import ChannelPolicy
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision
 from mcpfactory_pipeline.plan.stage import Stage
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "approval_name",
     "gates_name",
     "graph_of",
+    "rejected_words",
     "to_json",
     "to_mermaid",
     "to_text",
@@ -32,7 +33,8 @@ __all__ = [
 class GraphNode:
     """One place of the graph: `kind` is `stage`, `approval`, `gates` or `channel`; `needs` are the nearest ones; `level` is how many stand before it in a row.
 
-    `status` is `passed`, another outcome, `running`, or a verdict of the plan (`run`, `blocked`, `held`, `waiting`); "" without a server.
+    `status` is `passed`, another outcome, `running`, or a verdict of the plan (`run`, `blocked`, `held`, `waiting`); at an
+    approval before a channel `rejected`, where somebody said no; "" without a server.
     """
 
     name: str
@@ -68,7 +70,7 @@ def graph_of(
         kind = "approval" if stage.approval else "channel" if stage.channel else "stage"
         cell = known.get("stages", {}).get(stage.name, {})
         if stage.channel:
-            needs = _admission(nodes, stage.channel, needs)
+            needs = _admission(nodes, stage.channel, needs, known)
         status = _status(cell, running=known.get("running") == stage.name)
         nodes[stage.name] = GraphNode(stage.name, kind, needs, _level(nodes, needs), status, _note(cell))
     filled = {stage.channel.name: stage.name for stage in stages if stage.channel}
@@ -78,12 +80,19 @@ def graph_of(
             continue
         offered = known.get("channels", {}).get(channel.name)
         status = f"offers {offered['version']}" if offered else "offers nothing" if row else ""
-        needs = _admission(nodes, channel, (source,))
+        needs = _admission(nodes, channel, (source,), known)
         nodes[channel.name] = GraphNode(channel.name, "channel", needs, _level(nodes, needs), status)
     return tuple(nodes.values())
 
 
-def _admission(nodes: dict[str, GraphNode], channel: ChannelPolicy, needs: tuple[str, ...]) -> tuple[str, ...]:
+def rejected_words(known: Mapping[str, Any]) -> str:
+    """Return who rejected a candidate, and why, in words: an entry of `rejected` of a `status_row`."""
+    return "; ".join(f"{known['version']} was {describe_decision('rejected', one)}" for one in known["by"])
+
+
+def _admission(
+    nodes: dict[str, GraphNode], channel: ChannelPolicy, needs: tuple[str, ...], row: Mapping[str, Any]
+) -> tuple[str, ...]:
     """Add what a channel asks for behind its needs, and return what the channel itself then needs."""
     asked = [
         name.replace("_", " ") + ("" if GATES[name].switch else f" {limit:g}") for name, limit in channel.gates.items()
@@ -95,7 +104,9 @@ def _admission(nodes: dict[str, GraphNode], channel: ChannelPolicy, needs: tuple
         (approval_name(channel.name), "approval", approvals),
     ):
         if words and name not in nodes:
-            nodes[name] = GraphNode(name, kind, needs, _level(nodes, needs), "", words)
+            said = row.get("rejected", {}).get(channel.name) if kind == "approval" else None
+            status, note = ("rejected", rejected_words(said)) if said else ("", words)
+            nodes[name] = GraphNode(name, kind, needs, _level(nodes, needs), status, note)
             needs = (name,)
     return needs
 

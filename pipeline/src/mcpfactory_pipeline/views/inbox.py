@@ -175,9 +175,13 @@ class InboxReader:
 
     def of(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[InboxItem]:
         """Everything that waits at one server, by its `status_row`. What is suggested was tried: nothing that would be refused is."""
-        adviser = Adviser(self.workspace, self.stages, self.channels, self.now, state, row, lambda: self._head)
+        adviser = self.adviser(row, state)
         for item in self._waiting(server, row, state):
             yield item if item.kind in _SURE else self._tried(item, adviser)
+
+    def adviser(self, row: Mapping[str, Any], state: ServerState) -> Adviser:
+        """Return what tries commands about the server of a `status_row`."""
+        return Adviser(self.workspace, self.stages, self.channels, self.now, state, row, lambda: self._head)
 
     def _tried(self, item: InboxItem, adviser: Adviser) -> InboxItem:
         """Return the item with a command that goes through, and with what refuses the one that came first, where it does."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.views.graph import GraphNode, approval_name, gates_name, graph_of
+from mcpfactory_pipeline.views.graph import GraphNode, approval_name, gates_name, graph_of, rejected_words
 from mcpfactory_pipeline.views.inbox import InboxItem
 
 __all__ = [
@@ -29,7 +29,7 @@ _CHIPS: Final = 8  # of one place, before the rest is counted
 
 # How a server can stand at a place, the first one first.
 _ORDER: Final = (
-    "running", "failed", "errored", "interrupted", "inconclusive", "gate", "held", "approval", "waiting", "ready", "stale", "never", "offered",
+    "running", "failed", "errored", "interrupted", "inconclusive", "gate", "held", "approval", "rejected", "waiting", "ready", "stale", "never", "offered",
 )  # fmt: skip
 _NO_QUESTION: Final = frozenset(
     {"hold", "stale", "never", "failed"}
@@ -147,14 +147,21 @@ def _before_channels(
         if next_up is None or (there and there["candidate"] == next_up["candidate"]):
             continue
         item = about.get(channel.name)
-        if item is None and (not channel.soak or channel.source in row.get("holds", {})):
+        said = row.get("rejected", {}).get(channel.name)
+        if item is None and not said and (not channel.soak or channel.source in row.get("holds", {})):
             continue
-        status = item.kind if item and item.kind in {"gate", "approval", "ready"} else "waiting"
+        status = "rejected" if said else item.kind if item and item.kind in {"gate", "approval", "ready"} else "waiting"
         first, second = gates_name(channel.name), approval_name(channel.name)
-        wanted = (second, first) if status in {"approval", "ready"} else (first, second)
+        wanted = (second, first) if status in {"approval", "ready", "rejected"} else (first, second)
         place = next((name for name in wanted if name in nodes), "")
         if place:
-            words = item.message if item else f"waits until it was long enough in {channel.source}"
+            words = (
+                rejected_words(said)
+                if said
+                else item.message
+                if item
+                else f"waits until it was long enough in {channel.source}"
+            )
             path = f"/servers/{server}/decide/{channel.name}/"
             yield Stand(place, server, next_up["candidate"], next_up["version"], status, words, path)
 

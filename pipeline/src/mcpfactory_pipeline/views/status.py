@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, StageError
+from mcpfactory_pipeline.base.files import open_own
 from mcpfactory_pipeline.base.locks import read_holder
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, PlanStep
@@ -110,7 +112,8 @@ def read_log(workspace: Workspace, server: str, stage: str) -> str:
         raise NotFoundError(f"there is no stage {stage!r}", hint=listed(stage, known, "stages"))
     file = workspace.artifacts / server / "logs" / f"{stage}.log"
     try:
-        return file.read_text(encoding="utf-8", errors="replace")
+        with open_own(file, workspace.artifacts) as stream:
+            return io.TextIOWrapper(stream, encoding="utf-8", errors="replace").read()
     except OSError as error:
         raise NotFoundError(
             f"there is no log of {stage} of {server} on this machine", hint=f"mcpfactory pipeline run {server} --force"
@@ -171,6 +174,7 @@ def status_row(
         "publishing": sorted(state.publishing),
         # A hold of a channel that the workspace no longer has waits for nobody; it is there again when the channel is.
         "holds": {name: dict(hold) for name, hold in sorted(state.holds.items()) if name in policies},
+        "rejected": {name: known for name, policy in policies.items() if (known := _rejected(state, policy))},
         "expect": {name: channel_basis(state, policy).token for name, policy in policies.items()},
         "retired": dict(state.retired) if state.retired else None,
         "coverage": _coverage(state),
@@ -184,10 +188,28 @@ def status_row(
 def broken_row(one: BrokenServer) -> dict[str, Any]:
     """Return the row of a server of which nothing can be said but what is wrong."""
     lists: dict[str, Any] = {"publishing": [], "drift": []}
-    tables: dict[str, Any] = {name: {} for name in ("stages", "channels", "published", "holds", "expect")}
+    tables: dict[str, Any] = {name: {} for name in ("stages", "channels", "published", "holds", "rejected", "expect")}
     unknown = dict.fromkeys(("version", "candidate", "retired", "coverage", "running"))
     known = {"server": one.name, "stale": False, "problem": {"message": one.message, "hint": one.hint}}
     return {**known, **unknown, **lists, **tables}
+
+
+def _rejected(state: ServerState, policy: ChannelPolicy) -> dict[str, Any]:
+    """Return the candidate that is next for a channel where somebody rejected it for that, and who; empty where nobody did."""
+    source, there = state.channels.get(policy.source or ""), state.channels.get(policy.name)
+    known = state.candidates.get(source.candidate) if source else None
+    if (
+        not source
+        or not known
+        or not known.rejections.get(policy.name)
+        or (there and there.candidate == source.candidate)
+    ):
+        return {}
+    offered = state.candidates.get(there.candidate) if there else None
+    if offered and offered.number > known.number:
+        return {}
+    said = [{"actor": who, "reason": why} for who, why in known.rejections[policy.name].items()]
+    return {"candidate": source.candidate, "version": known.version, "by": said}
 
 
 def _coverage(state: ServerState) -> dict[str, Any] | None:

@@ -1,0 +1,91 @@
+"""A rejected candidate is told wherever one looks for it, and may be approved after all; the inbox does not ask, and does not deny it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from starlette.testclient import TestClient
+
+from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.dashboard.inbox import RejectedCandidate, inbox
+from mcpfactory_pipeline.dashboard.pages import PAGES
+from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
+from mcpfactory_pipeline.dashboard.render import Links, render
+from mcpfactory_pipeline.plan.policy import read_channels
+from mcpfactory_pipeline.promotion import decision
+from mcpfactory_pipeline.report.table import status_table
+from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.views.graph import graph_of, to_text
+from mcpfactory_pipeline.views.status import status
+from tests.dashboard.conftest import EVIL, Bench, serving
+from tests.dashboard.person import PEOPLE, Browser
+from tests.dashboard.test_decision import POLICY, shop
+
+__all__ = ["shop"]
+
+DECIDE = "/servers/bookshop/decide/production/"
+HTML = {"Accept": "text/html"}
+
+
+@pytest.fixture
+def no(shop: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """The shop, whose 2.0.0 Ada rejected for production."""
+    monkeypatch.setenv("MCPFACTORY_ACTOR", "Ada")
+    decision.reject(shop.workspace, "bookshop", "production", reason=f"too soon {EVIL}")
+    return shop
+
+
+def test_the_page_of_the_server_the_graph_and_the_decision_say_who_rejected_it_and_why(no: Bench) -> None:
+    client = TestClient(create_app(no.root), base_url="http://127.0.0.1")
+    page = client.get("/servers/bookshop/?format=json").json()
+    production = page["channels"][-1]
+    (said,) = production["rejected"]
+    assert (production["rejected_version"], said["who"]) == ("2.0.0", "Ada")
+    assert said["at"] == no.store.history("bookshop")[-1]["at"]
+    text = client.get("/servers/bookshop/", headers=HTML).text
+    assert "2.0.0 was rejected by Ada" in text
+    assert EVIL not in text
+    places = {place["node"]["name"]: place for place in page["graph"]}
+    assert places["approval for production"]["node"]["status"] == "rejected"
+    assert [chip["status"] for chip in places["approval for production"]["chips"]] == ["rejected"]
+    assert "bookshop 2.0.0, rejected" in client.get("/graph/", headers=HTML).text
+    text = client.get(DECIDE, headers=HTML).text
+    assert "Rejected by Ada" in text
+    assert "Nobody is asked about it now" not in text
+
+
+def test_status_and_graph_say_it_as_text(no: Bench) -> None:
+    rows = status(no.workspace)
+    assert status_table(rows)[1][0][-1] == "production 1.0.0 (1.0.0-fe) (2.0.0 rejected), staging 2.0.0"
+    drawn = to_text(graph_of(workspace_stages(no.workspace), rows[0], read_channels(no.workspace)))
+    assert f"rejected: 2.0.0 was rejected by Ada: too soon {EVIL}" in drawn
+
+
+def test_it_is_approved_after_all_from_the_page_of_the_decision(no: Bench) -> None:
+    with serving(no.root, PEOPLE) as address:
+        ada = Browser(address).login("Ada")
+        assert "Approve after all" in ada.get(DECIDE).text
+        assert "Approve after all" not in Browser(address).get(DECIDE).text
+        assert ada.act("bookshop", "approve", channel="production", reason="looked again").status == 303
+        assert "Rejected by" not in ada.get(DECIDE).text
+    assert status(no.workspace)[0]["rejected"] == {}
+
+
+def test_no_approval_is_offered_that_would_be_refused(no: Bench) -> None:
+    config = no.root / "mcpfactory.toml"
+    config.write_text(config.read_text().replace("approvals = 1", "approvals = 0"))
+    assert POLICY not in config.read_text()
+    page = TestClient(create_app(no.root), base_url="http://127.0.0.1").get(f"{DECIDE}?format=json").json()
+    assert [one["who"] for one in page["rejected"]] == ["Ada"]
+    assert page["approve_after_all"] == ""
+
+
+def test_the_inbox_neither_asks_about_it_nor_says_that_it_is_where_it_may_be(no: Bench) -> None:
+    view = inbox(WorkspaceReader(no.root).workspace())
+    assert [item.kind for item in view.items if item.about == "production"] == []
+    assert view.rejected == (RejectedCandidate("bookshop", "2.0.0", "production"),)
+    page = next(page for page in PAGES if page.name == "inbox")
+    text = render(page, dataclasses.replace(view, total=0, items=(), groups=()), Links("/"))
+    assert "every candidate but 1 rejected one is where it may be" in text
+    assert 'decide/production/">bookshop 2.0.0</a> for production' in text
