@@ -158,6 +158,15 @@ def test_what_cannot_be_done_is_said_before_there_is_anything_to_confirm(library
     assert ada.get("/servers/nobody/actions/hold/").status == 404
 
 
+def test_who_may_not_approve_is_told_who_they_are_by_their_token(library: Bench, ada: Browser) -> None:
+    config = library.root / "mcpfactory.toml"
+    config.write_text(config.read_text().replace("approvals = 2", 'approvals = 1\napprovers = ["Grace"]'))
+    page = unescape(ada.get("/servers/bookshop/actions/approve/", channel="production").text)
+    assert "Ada may not approve for production" in page
+    assert "you are Ada by the token that you logged in with (--token-file, or MCPFACTORY_DASHBOARD_TOKEN)" in page
+    assert "MCPFACTORY_ACTOR" not in page
+
+
 def test_a_page_that_is_only_looked_at_changes_nothing(library: Bench, ada: Browser) -> None:
     before = kept(library.root)
     for action in ACTIONS.values():

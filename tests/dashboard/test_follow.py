@@ -5,20 +5,24 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import re
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.base.locks import active_runs, register_run, run_lock
+from mcpfactory_pipeline.base.locks import active_runs, register_run, run_lock, waits_of
 from mcpfactory_pipeline.dashboard.follow import Followers
+from mcpfactory_pipeline.dashboard.ink import inked
 from mcpfactory_pipeline.dashboard.live import Position, Snapshot, Tail, events_since, read_tail
 from tests.dashboard.conftest import Bench
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 
 
 class Told(NamedTuple):
@@ -100,8 +104,8 @@ def test_a_run_is_followed_to_its_end_steps_and_log_lines_as_they_come(
         log.write("second <line>\nand a half")
         assert json.loads(stream.until("log").data)["text"] == "second <line>\n"
         library.finished("weather", "test", "failed", run=run, message="2 tests failed")
-    state = stream.until("state")
-    assert "2 tests failed" in state.data
+    while "2 tests failed" not in stream.until("state").data:  # it is told now and then how long it takes
+        pass
     assert stream.until("end").id.partition(";")[2] == ""
     assert stream.read() is None
 
@@ -114,9 +118,7 @@ def test_a_browser_that_comes_back_is_told_only_what_it_missed(library: Bench, a
             last = stream.until("log").id
         log.write("two\n")
         with Stream(address, f"/live/runs/{run}/", last) as again:
-            told = again.read()
-        assert told is not None
-        assert told.event == "log"
+            told = again.until("log")
         assert json.loads(told.data) == {"step": "weather/test/1", "text": "two\n", "fresh": False}
 
 
@@ -130,6 +132,96 @@ def test_the_page_of_a_run_that_goes_on_shows_what_its_step_prints_without_javas
         assert "what it &lt;b&gt;prints&lt;/b&gt;" in page
         assert f'data-source="../../live/runs/{run}/"' in page
     assert "data-source" not in _get(address, f"/runs/{run}/")
+
+
+def test_what_a_step_prints_has_the_colours_of_a_terminal_and_none_of_its_commands(
+    library: Bench, address: str, followed: ExitStack
+) -> None:
+    run = new_id()
+    with going(library, run, "weather", "test") as log:
+        log.write("\x1b[32mgreen\x1b[0m <b>plain\x1b[2K\n")
+        for path in (f"/runs/{run}/", f"/runs/{run}/weather/"):
+            page = _get(address, path)
+            assert '<span class="green">green</span> &lt;b&gt;plain\n' in page
+            assert "\x1b" not in page
+        stream = followed.enter_context(Stream(address, f"/live/runs/{run}/"))
+        told = json.loads(stream.until("log").data)
+        assert told["text"] == "green <b>plain\n"
+        assert told["pieces"] == [["green", "green"], [" <b>plain\n", ""]]
+        log.write("\x1b[1;31mred\n")
+        assert json.loads(stream.until("log").data)["pieces"] == [["red", "red bold"], ["\n", ""]]
+        log.write("still red\x1b[m\n")  # a colour goes on until it is taken back, in whatever event that is
+        assert json.loads(stream.until("log").data)["pieces"] == [["still red", "red bold"], ["\n", ""]]
+        kept = {"logs/test.log": hash_file(library.workspace.artifacts / "weather/logs/test.log")}
+        library.finished("weather", "test", "failed", run=run, artifacts=kept)
+    page = _get(address, f"/runs/{run}/weather/")
+    assert '<span class="red bold">still red</span>' in page
+    assert "\x1b" not in page
+
+
+def test_a_log_of_very_many_colours_keeps_those_at_its_end() -> None:
+    pieces = inked(b"\x1b[31ma\x1b[32mb" * 500)
+    assert "".join(piece.text for piece in pieces) == "ab" * 500
+    assert sum(bool(piece.style) for piece in pieces) <= 300
+    pieces = inked(b"\n".join(b"\x1b[31mred\x1b[m plain" for _ in range(500)))
+    styles = [piece.style for piece in pieces if piece.text == "red"]
+    assert (len(styles), styles[0], styles[-1], styles.count("red")) == (500, "", "red", 300)
+
+
+def test_a_run_that_goes_on_has_taken_until_now_and_says_so_again_and_again(
+    library: Bench, address: str, followed: ExitStack
+) -> None:
+    run = new_id()
+    with going(library, run, "weather", "test"):
+        stream = followed.enter_context(Stream(address, f"/live/runs/{run}/"))
+        first, second = stream.until("state").data, stream.until("state").data  # no file has changed between
+        for state in (first, second, _get(address, f"/runs/{run}/")):
+            assert re.search(r"</code> · [\d.]+ s so far", state)
+            assert re.search(r'<td class="number">[\d.]+ s so far</td>', state)
+            assert re.search(r"running, [\d.]+ s so far</title>", state)
+        assert _seconds(second) >= _seconds(first) + 1.5
+        library.finished("weather", "test", "passed", run=run)
+    assert "so far" not in _get(address, f"/runs/{run}/")
+
+
+def _seconds(state: str) -> float:
+    found = re.search(r"</code> · ([\d.]+) s so far", state)
+    assert found is not None
+    return float(found[1])
+
+
+def test_a_run_that_waits_for_another_of_its_server_says_for_which(library: Bench, address: str) -> None:
+    first, second, stop = new_id(), new_id(), threading.Event()
+    locks = library.store.locks
+
+    def wait() -> None:
+        with suppress(InterruptedError), run_lock(locks, "weather", second, waiting=_ignore, stopped=stop.is_set):
+            pass
+
+    with going(library, first, "weather", "test"), register_run(locks, second):
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        until(lambda: waits_of(locks, second) == {"weather": first})
+        page = _get(address, f"/runs/{second}/")
+        assert f'It waits for <a href="../../runs/{first}/">run {first}</a> of weather to end.' in page
+        assert "No step has begun yet" not in page
+        assert "It waits" not in _get(address, f"/runs/{first}/")
+        stop.set()
+        waiter.join()
+        assert waits_of(locks, second) == {}
+        assert "No step has begun yet" in _get(address, f"/runs/{second}/")
+
+
+def test_the_wait_of_a_run_that_died_is_taken_away(library: Bench) -> None:
+    locks = library.store.locks
+    (locks / "runs").mkdir(parents=True)
+    (locks / "runs" / "DEAD.weather.waits").touch()
+    with register_run(locks, "ALIVE"):
+        assert waits_of(locks, "DEAD") == {}
+
+
+def _ignore(_holder: object) -> None:
+    """Nobody is told."""
 
 
 def test_a_run_that_has_not_begun_a_step_has_a_page(library: Bench, address: str, followed: ExitStack) -> None:
@@ -206,7 +298,7 @@ def test_whoever_applies_the_news_from_any_position_has_the_log(writes: list[tup
                 if event.startswith("event: log"):
                     told = json.loads(event.split("\n")[1].removeprefix("data: "))
                     had[told["step"]] = told["text"] if told["fresh"] else had[told["step"]] + told["text"]
-    assert had == {name: text.decode(errors="replace") for name, text in logs.items()}
+    assert had == {name: "".join(piece.text for piece in inked(text)) for name, text in logs.items()}
 
 
 def test_every_end_of_a_line_in_a_state_keeps_it_whole() -> None:

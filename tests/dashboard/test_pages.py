@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.base.ids import new_id
+from mcpfactory_pipeline.base.ids import created_at, new_id
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.dashboard.charts import gantt
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import inbox
 from mcpfactory_pipeline.dashboard.runs import run_page, runs_of, runs_page
@@ -88,6 +90,14 @@ def test_a_run_tells_every_step_with_its_reason_and_how_it_ended() -> None:
     ]  # fmt: skip
     assert running.steps[0].reasons == ("never run",)
     assert running.status.key == "running"
+    known = RunFacts("zoo", "R", {"atlas": events}, {"atlas": "build"}, going=True)
+    began = created_at(str(events[0]["id"]))
+    going = run_page(replace(known, now=began + 90.0))
+    assert (going.seconds, going.steps[2].working, going.steps[1].working) == (90.0, True, False)
+    assert going.steps[2].seconds == pytest.approx(90.0 - going.steps[2].start)
+    chart = gantt(going.steps, going.seconds)
+    assert chart.ticks[-1].text == "90.0 s"
+    assert chart.bars[2].x + chart.bars[2].width == pytest.approx(chart.width, abs=0.2)  # it ends now
     dead = run_page(RunFacts("zoo", "R", {"atlas": events}))
     assert dead.steps[2].status.key == "interrupted"
     assert runs_page("zoo", runs_of({"atlas": events})).runs[0].steps == 2

@@ -69,6 +69,13 @@ def test_a_tool_is_called_with_what_the_form_says_and_the_exchange_is_shown(ada:
     assert (halved.status, r"\ud800" in halved.text) == (200, True)
     broken = ada.post(path, {**confirming(halved.text), "raw": "{"})
     assert (broken.status, "not JSON" in broken.text) == (422, True)
+    assert broken.text.index("not JSON") < broken.text.index("<form class=")
+    assert re.search(r'<textarea id="raw"[^>]*>\{</textarea>', broken.text)
+    mended = ada.post(path, {**confirming(broken.text), "raw": '{"isbn": "9780306406157"}'})
+    assert (mended.status, "GET /books/9780306406157" in unescape(mended.text)) == (200, True)
+    program = json.dumps({"ticket": confirming(mended.text)["ticket"], "raw": "{"})
+    refusal = ada.send("POST", path, program, Content_Type="application/json", Accept="application/json")
+    assert (refusal.status, "not JSON" in refusal.data["error"]["message"]) == (422, True)
     program = json.dumps({"ticket": "", "raw": "\ud800"})
     assert ada.send("POST", path, program, Content_Type="application/json").status == 422
 

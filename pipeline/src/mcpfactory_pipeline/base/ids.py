@@ -23,6 +23,7 @@ __all__ = [
     "actor",
     "confirmed_by",
     "created_at",
+    "describe_actor",
     "format_time",
     "new_id",
     "parse_time",
@@ -84,16 +85,18 @@ def parse_time(text: str) -> datetime:
     raise StateError(f"{text!r} is no moment", hint="restore the line of the history: git log -p")
 
 
-_ACTING: Final[ContextVar[tuple[str, str | None] | None]] = ContextVar("acting", default=None)
+_ACTING: Final[ContextVar[tuple[str, str | None, str] | None]] = ContextVar("acting", default=None)
 
 
 @contextmanager
-def acting_as(name: str, confirmed: str | None = None) -> Iterator[None]:
+def acting_as(name: str, confirmed: str | None = None, source: str = "") -> Iterator[None]:
     """Within the block `name` acts in place of the person at this machine; `confirmed` names the person who said yes to it.
+
+    `source` says in words what tells that it is `name`, "" where nobody asks.
 
     It holds for the thread or task that enters it, and for what those start with a copy of their context.
     """
-    token = _ACTING.set((name, confirmed))
+    token = _ACTING.set((name, confirmed, source))
     try:
         yield
     finally:
@@ -111,6 +114,15 @@ def actor() -> str:
     if known := _ACTING.get():
         return known[0]
     return os.environ.get("MCPFACTORY_ACTOR", "").strip() or _user()
+
+
+def describe_actor() -> str:
+    """Return in words, for whoever acts, who they are and what says so."""
+    known = _ACTING.get()
+    if known is None:
+        return "you are who MCPFACTORY_ACTOR names"
+    name, _, source = known
+    return f"you are {name}" + (f" by {source}" if source else "")
 
 
 @functools.cache

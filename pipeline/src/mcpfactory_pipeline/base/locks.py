@@ -17,10 +17,11 @@ from filelock import FileLock, Timeout
 
 from mcpfactory_pipeline.base.errors import StateError
 
-__all__ = ["active_runs", "file_lock", "is_locked", "read_holder", "register_run", "run_lock"]
+__all__ = ["active_runs", "file_lock", "is_locked", "read_holder", "register_run", "run_lock", "waits_of"]
 
 _TIMEOUT: Final = 60.0  # seconds; a state lock is held for milliseconds
 _POLL: Final = 0.02
+_WAITS: Final = ".waits"  # what the name of a note ends in that says that a run waits for a server
 
 Holder = dict[str, Any]
 
@@ -66,21 +67,28 @@ def run_lock(
     Raises:
         InterruptedError: when `stopped` says so before the lock was free.
     """
-    file, note = folder / f"{server}.run.lock", folder / f"{server}.running"
+    file, note, wait = folder / f"{server}.run.lock", folder / f"{server}.running", _wait_note(folder, run, server)
     lock = FileLock(file)
     waited = False
-    while True:
-        try:
-            _acquire(lock, file, 0.25)
-            break
-        except StateError as error:
-            if not isinstance(error.__cause__, Timeout):
-                raise
-        if stopped():
-            raise InterruptedError
-        if not waited:
-            waiting(read_holder(folder, server))
-            waited = True
+    try:
+        while True:
+            try:
+                _acquire(lock, file, 0.25)
+                break
+            except StateError as error:
+                if not isinstance(error.__cause__, Timeout):
+                    raise
+            if stopped():
+                raise InterruptedError
+            if not waited:
+                waiting(read_holder(folder, server))
+                waited = True
+                with suppress(OSError):  # nothing depends on the note
+                    wait.parent.mkdir(parents=True, exist_ok=True)
+                    wait.touch()
+    finally:
+        with suppress(OSError):
+            wait.unlink(missing_ok=True)
 
     def announce(stage: str) -> None:
         note.write_text(json.dumps({"pid": os.getpid(), "run": run, "stage": stage}), encoding="utf-8")
@@ -114,6 +122,9 @@ def register_run(folder: Path, run: str) -> Iterator[None]:
         for other in note.parent.glob("*.json"):
             if other.stem not in going:
                 other.unlink(missing_ok=True)
+        for other in note.parent.glob(f"*{_WAITS}"):
+            if other.name.partition(".")[0] not in going:
+                other.unlink(missing_ok=True)
         for other in note.parent.glob("*.tmp"):  # of a run that died before its note was in place
             owner = other.name.split(".")[-2]
             if not (owner.isdecimal() and _alive(int(owner))):
@@ -137,6 +148,17 @@ def active_runs(folder: Path) -> frozenset[str]:
             if _alive(int(json.loads(note.read_text(encoding="utf-8"))["pid"])):
                 found.add(note.stem)
     return frozenset(found)
+
+
+def waits_of(folder: Path, run: str) -> dict[str, str]:
+    """Return the servers for which a run waits, each with the run that is at work there, "" where that is not known."""
+    waits = _run_notes(folder).glob(f"{run}.*{_WAITS}")
+    servers = sorted(note.name.removeprefix(f"{run}.").removesuffix(_WAITS) for note in waits)
+    return {server: str(read_holder(folder, server).get("run", "")) for server in servers}
+
+
+def _wait_note(folder: Path, run: str, server: str) -> Path:
+    return _run_notes(folder) / f"{run}.{server}{_WAITS}"
 
 
 def _run_notes(folder: Path) -> Path:

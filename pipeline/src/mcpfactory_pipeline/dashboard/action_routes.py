@@ -44,6 +44,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 __all__ = ["ActionRoutes", "login_path", "read_body"]
 
 COOKIE: Final = "mcpfactory_session"
+_LOGIN: Final = "the token that you logged in with (--token-file, or MCPFACTORY_DASHBOARD_TOKEN)"
 _MAX_BODY: Final = 64 * 1024  # bytes of a body
 _WEIGHED: Final = {
     "approve",
@@ -160,7 +161,7 @@ class ActionRoutes:
         before: Mapping[str, str] | None = None,
     ) -> ActionPage:
         """Return the page of an action with a ticket where it can be confirmed; `before` is what its reader saw last."""
-        with acting_as(session.actor):
+        with acting_as(session.actor, source=_LOGIN):
             detail = self.reader.server(name)
             view = action_page(Workspace.find(self._root), detail, action, values, explain=explain, before=before)
         candidate, channel = view.settled.get("candidate", ""), view.settled.get("channel", "")
@@ -210,8 +211,13 @@ class ActionRoutes:
         session = self.require_session(request)
         name, tool, given = request.path_params["name"], request.path_params["tool"], await read_body(request)
         self.access.use_ticket(session, str(given.get("ticket", "")), name, "try", tool)
-        async with self._trials:
-            tried = await run_in_threadpool(self._run_trial, name, tool, given)
+        try:
+            async with self._trials:
+                tried = await run_in_threadpool(self._run_trial, name, tool, given)
+        except ConfigError as error:
+            if wants_json(request):
+                raise
+            return await self._trial_response(request, session, given, None, error)
         return await self._trial_response(request, session, given, tried)
 
     def _run_trial(self, name: str, tool: str, given: Mapping[str, Any]) -> TrialResult:
@@ -219,8 +225,14 @@ class ActionRoutes:
         return run_trial(Workspace.find(self._root), detail, tool, arguments_of(detail, tool, given))
 
     async def _trial_response(
-        self, request: Request, session: DashboardSession, given: Mapping[str, Any] | None, tried: TrialResult | None
+        self,
+        request: Request,
+        session: DashboardSession,
+        given: Mapping[str, Any] | None,
+        tried: TrialResult | None,
+        error: ConfigError | None = None,
     ) -> Response:
+        """Return the page of a trial; with an `error` in what was given the form is shown again with it."""
         name, tool = request.path_params["name"], request.path_params["tool"]
 
         def view() -> TrialPage:
@@ -229,9 +241,12 @@ class ActionRoutes:
         page = await run_in_threadpool(view)
         if not page.problem:
             page = replace(page, ticket=self.access.ticket(session, name, "try", tool))
+        if error and not page.problem:
+            page = replace(page, problem=str(error), hint=error.hint)
         if wants_json(request):
             return JSONResponse(to_json(page))
-        return HTMLResponse(render_form("try.html", Links(request.url.path), self.visitor(request), view=page))
+        shown = render_form("try.html", Links(request.url.path), self.visitor(request), view=page)
+        return HTMLResponse(shown, 422 if error else 200)
 
     def perform(self, actor: str, name: str, action: Action, values: Mapping[str, str]) -> ActionResult:
         """Do an action for somebody.
@@ -239,7 +254,7 @@ class ActionRoutes:
         Raises:
             PipelineError: it cannot be done.
         """
-        with acting_as(actor):
+        with acting_as(actor, source=_LOGIN):
             return action.perform(
                 ActionCall(Workspace.find(self._root), name, values, dry_run=False, start=self.runs.start)
             )

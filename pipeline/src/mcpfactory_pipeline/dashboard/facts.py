@@ -66,7 +66,8 @@ class ServerDetail:
 class RunFacts:
     """The events of one run, by server, and the logs of its steps that are still on this machine, by (server, stage).
 
-    `going` says whether its process is there; before its first step such a run has no events.
+    `going` says whether its process is there; before its first step such a run has no events. `now` is when this was read, in seconds
+    as `created_at` has them. `waits` are the servers for which it waits, each with the run that is at work there, "" where that is not known.
     """
 
     workspace: str
@@ -75,6 +76,8 @@ class RunFacts:
     running: Mapping[str, str] = field(default_factory=dict)  # server → the stage that is at work now
     logs: Mapping[tuple[str, str], str] = field(default_factory=dict)
     going: bool = False
+    now: float = 0.0
+    waits: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

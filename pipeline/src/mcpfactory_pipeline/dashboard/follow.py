@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -22,6 +23,7 @@ _INTERVAL: Final = 0.25  # seconds between two polls
 _IDLE_POLLS: Final = 8  # polls for nobody, before it is left: whoever goes from page to page comes back
 _HEARTBEAT: Final = 15.0  # seconds after which a silent connection is given a comment: one that is dead is noticed then
 _MAX_LISTENERS: Final = 500  # listeners
+_RENEWED: Final = 2.0  # seconds after which the page of a run that goes on is told how long it has taken by now
 _FIRST: Final = b"retry: 1500\n\n"
 
 Poll = Callable[[], Snapshot | None]
@@ -154,7 +156,7 @@ def watch_workspace(reader: WorkspaceReader) -> Poll:
 
 
 class _RunWatch:
-    """Poll a run: its page is rendered again when a file has changed, and the logs of steps at work are read each time."""
+    """Poll a run: its page is rendered again when a file has changed or time has passed, and the logs of steps at work are read each time."""
 
     def __init__(self, reader: WorkspaceReader, page: Page, values: dict[str, str], number: str) -> None:
         self._library, self._page, self._values, self._number = reader, page, values, number
@@ -162,10 +164,12 @@ class _RunWatch:
         self._digest = ""
         self._view: RunPage | None = None
         self._last: Snapshot | None = None
+        self._read = 0.0
 
     def __call__(self) -> Snapshot | None:
         workspace_digest, now = self._library.digest(), self._last
-        if now is None or self._view is None or workspace_digest != self._digest:
+        due = self._view is not None and self._view.going and time.monotonic() - self._read >= _RENEWED
+        if now is None or self._view is None or due or workspace_digest != self._digest:
             now = self._reread()
         else:
             now = replace(now, tails=self._tails(self._view))
@@ -174,6 +178,7 @@ class _RunWatch:
         return None if same else now
 
     def _reread(self) -> Snapshot:
+        self._read = time.monotonic()
         try:
             self._view = view = self._page.view(self._library, self._values, {"page": self._number})
         except NotFoundError:

@@ -20,7 +20,7 @@ from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import Clock, utc_now
-from mcpfactory_pipeline.base.locks import active_runs, read_holder
+from mcpfactory_pipeline.base.locks import active_runs, read_holder, waits_of
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.dashboard.compare import StoredCandidate
@@ -205,7 +205,9 @@ class WorkspaceReader:
         logs = _logs(workspace, store, run, server) if server else {}
         for name, stage in running.items():
             logs[name, stage] = read_log(log_file(workspace, name, stage))
-        return RunFacts(workspace.name, run, found, running, logs, going)
+        waits = waits_of(store.locks, run) if going else {}
+        waits = {name: other for name, other in waits.items() if server in {"", name}}
+        return RunFacts(workspace.name, run, found, running, logs, going, self._clock().timestamp(), waits)
 
     def log_file(self, server: str, stage: str) -> Path:
         """Where the log of a stage is: of its last run, or of the one that is under way."""

@@ -19,6 +19,7 @@ from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
 from mcpfactory_pipeline.dashboard.batch import mark_of
 from mcpfactory_pipeline.dashboard.board import GROUPS
 from mcpfactory_pipeline.dashboard.charts import figure, gantt, lanes, line, time_axis
+from mcpfactory_pipeline.dashboard.ink import inked
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.runs import RunPage
 from mcpfactory_pipeline.dashboard.statuses import STATUSES
@@ -70,6 +71,7 @@ _templates.globals |= {
     "line": line,
     "time_axis": time_axis,
     "draw": draw,
+    "inked": lambda text: inked(text.encode()),
     "candidate_anchor": candidate_anchor,
     "SIGNS": SIGNS,
     "pretty": _pretty,

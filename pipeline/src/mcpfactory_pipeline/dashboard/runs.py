@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -14,7 +14,7 @@ from mcpfactory_pipeline.dashboard.statuses import STATUSES, ShownStatus, Status
 from mcpfactory_pipeline.dashboard.values import Pager, paged
 from mcpfactory_pipeline.state.state import Event
 
-__all__ = ["OutcomeCount", "RunPage", "RunRow", "RunStep", "RunsPage", "run_page", "runs_of", "runs_page"]
+__all__ = ["OutcomeCount", "RunPage", "RunRow", "RunStep", "RunWait", "RunsPage", "run_page", "runs_of", "runs_page"]
 
 _LINES: Final = 60  # runs of a page
 _SERVERS: Final = 12  # of one run on a page: with the longest names and messages still below 100 kB
@@ -24,7 +24,8 @@ _SERVERS: Final = 12  # of one run on a page: with the longest names and message
 class RunStep:
     """One attempt at one stage of one server.
 
-    `start` and `seconds` are in seconds, the former since the run began; `seconds` is None while that is not known.
+    `start` and `seconds` are in seconds, the former since the run began; `seconds` is until now while it is at work (`working`), and
+    None where that is not known.
     `log` is the end of what it printed, where that is still on this machine: of a step that ended only on the page of one
     server in a run.
     """
@@ -40,6 +41,7 @@ class RunStep:
     message: str
     candidate: str
     log: str
+    working: bool = False
 
     @property
     def name(self) -> str:
@@ -56,10 +58,18 @@ class OutcomeCount:
 
 
 @dataclass(frozen=True, slots=True)
-class RunPage:
-    """One run, or the part of it that is about one `server`. `seconds` is from its first event to its last.
+class RunWait:
+    """A server for which a run waits, and the run that is at work there, "" where that is not known."""
 
-    `going` says whether it is under way, on the machine of the dashboard.
+    server: str
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """One run, or the part of it that is about one `server`. `seconds` is from its first event to its last, or until now.
+
+    `going` says whether it is under way, on the machine of the dashboard, and `waits` for what.
     """
 
     workspace: str
@@ -74,6 +84,7 @@ class RunPage:
     outcomes: tuple[OutcomeCount, ...]
     pager: Pager
     steps: tuple[RunStep, ...]
+    waits: tuple[RunWait, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +141,13 @@ def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> RunPage:
         status=_worst(every) if every else line.status,
         going=facts.going,
         started=line.started,
-        seconds=line.seconds,
+        seconds=max(line.seconds, round(facts.now - began, 3)) if facts.going else line.seconds,
         actor=line.actor,
         servers=len(steps),
         outcomes=tuple(OutcomeCount(one, numbers[key]) for key, one in STATUSES.items() if numbers[key]),
         pager=pager,
         steps=tuple(step for name in names for step in steps[name]),
+        waits=tuple(RunWait(name, other) for name, other in facts.waits.items()),
     )
 
 
@@ -172,7 +184,10 @@ def _steps(facts: RunFacts, server: str, events: Iterable[Event], began: float) 
     for stage, start in starts.items():
         status = STATUSES["running" if facts.running.get(server) == stage else "interrupted"]
         log = facts.logs.get((server, stage), "") if status.key == "running" else ""
-        steps.append(_step(server, attempts[stage] + 1, start, None, began=began, status=status, log=log))
+        made = _step(server, attempts[stage] + 1, start, None, began=began, status=status, log=log)
+        if status.key == "running" and facts.now:
+            made = replace(made, seconds=round(max(0.0, facts.now - began - made.start), 3), working=True)
+        steps.append(made)
     return tuple(steps)
 
 

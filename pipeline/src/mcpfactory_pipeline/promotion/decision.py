@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
-from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, utc_now
+from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, describe_actor, utc_now
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
@@ -447,5 +447,5 @@ def _require_approver(decision: Decision, *, lifts: bool = False) -> None:
     if policy.approvers and actor() not in policy.approvers:
         raise PromotionError(
             f"{actor()} may not approve for {policy.name}",
-            hint=f"approvers: {', '.join(policy.approvers)} (mcpfactory.toml); you are who MCPFACTORY_ACTOR names",
+            hint=f"approvers: {', '.join(policy.approvers)} (mcpfactory.toml); {describe_actor()}",
         )

@@ -11,7 +11,7 @@ from typing import Any
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_record
-from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, utc_now
+from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, describe_actor, utc_now
 from mcpfactory_pipeline.plan.approval import ApprovalPolicy, approved_by, describe_missing, rejected_by
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs, shown_by_state, stage_inputs
 from mcpfactory_pipeline.plan.order import required_stages
@@ -170,7 +170,7 @@ def _refuse(
     if policy.approvers and person_key(actor()) not in map(person_key, policy.approvers):
         raise PromotionError(
             f"{actor()} may not decide {stage.name}",
-            hint=f"approvers: {', '.join(policy.approvers)} (mcpfactory.toml); you are who MCPFACTORY_ACTOR names",
+            hint=f"approvers: {', '.join(policy.approvers)} (mcpfactory.toml); {describe_actor()}",
         )
     if candidate and not (state.candidate or "").startswith(candidate):
         raise PromotionError(

@@ -20,6 +20,7 @@ document.addEventListener("DOMContentLoaded", () => {
   source.addEventListener("done", (event) => tail(event.data)?.remove());
   source.addEventListener("end", () => {
     source.close();
+    document.getElementById("work")?.remove(); // nothing is at work any more, and nothing to be cancelled
     say("The run has ended.");
   });
   addEventListener("pagehide", () => source.close());
@@ -51,7 +52,19 @@ function tail(step) {
   return [...document.querySelectorAll("#tails > details")].find((one) => one.dataset.step === step);
 }
 
-function append({ step, text, fresh }) {
+// What a step printed, with the colours that it gave it.
+function printed(text, pieces) {
+  if (!pieces) return [text];
+  return pieces.map(([words, style]) => {
+    if (!style) return words;
+    const span = document.createElement("span");
+    span.className = style;
+    span.textContent = words;
+    return span;
+  });
+}
+
+function append({ step, text, fresh, pieces }) {
   let place = tail(step);
   if (!place) {
     place = document.createElement("details");
@@ -60,6 +73,7 @@ function append({ step, text, fresh }) {
     const summary = document.createElement("summary");
     summary.textContent = step;
     const box = document.createElement("pre");
+    box.className = "log"; // its colours
     box.tabIndex = 0;
     box.setAttribute("role", "log");
     box.setAttribute("aria-label", step);
@@ -70,7 +84,7 @@ function append({ step, text, fresh }) {
   const box = place.querySelector("pre");
   const code = place.querySelector("code");
   const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 8;
-  if (fresh) code.textContent = text;
-  else code.append(text);
+  if (fresh) code.replaceChildren(...printed(text, pieces));
+  else code.append(...printed(text, pieces));
   if (atEnd) box.scrollTop = box.scrollHeight;
 }

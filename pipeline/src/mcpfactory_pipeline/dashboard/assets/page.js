@@ -128,7 +128,10 @@ function improve(part) {
     time.title = `${full.format(at)} (${time.dateTime.replace("T", " ").replace("Z", "")} UTC)`;
     if (!("age" in time.dataset)) time.textContent = full.format(at);
   }
-  for (const utc of part.querySelectorAll(".utc")) utc.hidden = true;
+  for (const label of [...part.querySelectorAll(".utc")]) { // what says in which zone the times beside it are
+    label.textContent = label.textContent.replace("UTC", full.resolvedOptions().timeZone.replaceAll("_", " "));
+    label.classList.remove("utc"); // said once
+  }
   if (!navigator.clipboard) return; // of pages from the disk
   for (const hash of part.querySelectorAll("code[data-copy]")) {
     if (hash.closest("summary")) continue; // a button in a button is none
