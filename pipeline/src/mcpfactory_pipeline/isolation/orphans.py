@@ -17,7 +17,7 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final, NamedTuple
 
-__all__ = ["adopt_orphans", "descendants", "end_descendants"]
+__all__ = ["adopt_orphans", "descendants", "end_descendants", "end_known"]
 
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _PROC: Final = Path("/proc")
@@ -99,6 +99,12 @@ def descendants(leader: int) -> set[int]:
     """Return the processes that descend from one and have not ended; none where the system does not say."""
     processes = _processes()
     return {pid for pid in _below(processes, leader) if not processes[pid].ended}
+
+
+def end_known(known: AbstractSet[int]) -> None:
+    """Kill those of some processes that still descend from this one; an id that somebody else has by now is left alone."""
+    for pid in known & descendants(os.getpid()) if known else ():
+        _kill(pid)
 
 
 class _Process(NamedTuple):

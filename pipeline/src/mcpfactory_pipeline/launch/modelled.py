@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
@@ -76,7 +77,8 @@ async def run_model(command: Sequence[str], *, cwd: Path, environ: Mapping[str, 
             await asyncio.wait_for(process.wait(), _ENDING)
         except TimeoutError:
             process.kill()
-            await process.wait()
+            with contextlib.suppress(TimeoutError):  # what it started may hold its pipes
+                await asyncio.wait_for(process.wait(), _ENDING)
 
 
 def _read(line: bytes) -> ModelledApi:

@@ -27,6 +27,7 @@ from mcpfactory_pipeline.checks.wire.conversation import (
     is_answer,
     printable,
 )
+from mcpfactory_pipeline.isolation.orphans import descendants, end_known
 from mcpfactory_runtime.protocol.framing import LineReader
 
 __all__ = ["END_PATIENCE", "StdioConversation", "peak_memory"]
@@ -39,6 +40,8 @@ _MAX_NOTIFICATIONS: Final = 1_000  # notifications kept
 _MAX_WAITING: Final = 1_000  # messages that are not read yet; a server that floods fills no memory
 _MOMENT: Final = 0.5  # seconds
 END_PATIENCE: Final = 4.0  # seconds that a process gets to end before it is killed
+_KILLED: Final = 5.0  # seconds for a process that was killed to be gone
+_LOOK: Final = 0.02  # seconds between two looks whether a process ended
 _SLOWER: Final = 5  # times as long as its start, where that is more
 _INHERITED: Final = (
     "HOME",
@@ -197,17 +200,18 @@ class StdioConversation:
         elif self._process.stdin is not None:
             self._process.stdin.close()
         ended_after: int | None = None
-        try:
-            pace = (self._first_answer or 0) / 1000
-            await asyncio.wait_for(self._process.wait(), max(END_PATIENCE, _SLOWER * pace))
+        pace = (self._first_answer or 0) / 1000
+        started = descendants(self._process.pid)  # once it ended, nobody knows whose they were
+        if await self._ended(max(END_PATIENCE, _SLOWER * pace)):
             ended_after = round(1000 * (time.monotonic() - began))
-        except TimeoutError:
-            pass
+        started |= descendants(self._process.pid)
+        end_known(started)  # first, while they are known by their parent
         self._kill()
-        await self._process.wait()
+        await self._ended(_KILLED)
         _, pending = await asyncio.wait(self._readers, timeout=1.0)  # a grandchild may hold the pipes open
         for reader in pending:
             reader.cancel()
+        self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - asyncio has no other way to let go of such pipes
         answered = self._first_answer is not None
         problem = (
             "" if answered else (f"ended with code {ended_early}" if ended_early is not None else "no answer came")
@@ -255,9 +259,21 @@ class StdioConversation:
             if "id" in message:
                 await self._write(client_reply(message))
 
+    async def _ended(self, patience: float) -> bool:
+        """Wait until the process ended, so many seconds at most; whether it did.
+
+        `wait` alone is not enough: with some versions of Python it also waits for the ends of the pipes, and a process in a session of
+        its own may hold them.
+        """
+        deadline = time.monotonic() + patience
+        waiting = asyncio.ensure_future(self._process.wait())
+        while self._process.returncode is None and (left := deadline - time.monotonic()) > 0:
+            await asyncio.wait((waiting,), timeout=min(_LOOK, left))
+        waiting.cancel()
+        return self._process.returncode is not None
+
     async def _end_reason(self) -> str:
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._process.wait(), 1.0)
+        await self._ended(1.0)
         code = self._process.returncode
         return "the server closed its output" if code is None else f"the server ended with code {code}"
 

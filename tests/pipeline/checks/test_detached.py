@@ -1,0 +1,61 @@
+"""A server whose descendant left its session and holds its pipes: the conversation ends all the same, and nobody is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcpfactory_pipeline.checks.evidence import ServerProcess
+from mcpfactory_pipeline.checks.wire import stdio
+from mcpfactory_pipeline.checks.wire.stdio import StdioConversation
+from tests.machine import needs
+from tests.patience import PATIENCE, until
+
+# It answers with the number of a process that left its session; then neither of them ends: not with its input, not by SIGTERM.
+STAYS = """
+import json, os, signal, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+stays = os.fork()
+if stays == 0:
+    os.setsid()
+    signal.alarm(120)
+    signal.pause()
+sys.stdin.readline()
+print(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"pid": stays}}), flush=True)
+sys.stdin.read()
+if sys.argv[1] == "both":
+    signal.alarm(120)
+    signal.pause()
+"""
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except OSError:
+        return False
+
+
+@needs("linux")
+@pytest.mark.parametrize(("who", "terminate"), [("both", False), ("both", True), ("child", False)])
+def test_a_detached_descendant_keeps_no_conversation_from_its_end(
+    who: str, monkeypatch: pytest.MonkeyPatch, *, terminate: bool
+) -> None:
+    monkeypatch.setattr(stdio, "END_PATIENCE", 0.3 if who == "both" else 20.0)
+
+    async def speak() -> tuple[int, ServerProcess]:
+        command = (sys.executable, "-S", "-c", STAYS, who)
+        conversation = await StdioConversation.start(command, None, {}, "a test")
+        assert isinstance(conversation, StdioConversation)
+        answer = await conversation.ask({"jsonrpc": "2.0", "id": 1, "method": "ping"}, PATIENCE)
+        assert answer.result is not None, json.dumps(answer.received)
+        return int(answer.result["pid"]), await conversation.close(terminate=terminate)
+
+    pid, ended = asyncio.run(asyncio.wait_for(speak(), PATIENCE))
+    assert (ended.ended_after is None) is (who == "both")
+    if who == "both":  # the other one's parent is gone: whoever took it over ends it
+        until(lambda: not is_running(pid))
