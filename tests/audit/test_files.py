@@ -377,3 +377,14 @@ def test_no_configuration_is_too_strange(servers):
     for one in evidence.servers:
         accept(one.server, None)
     assert Path(file.path)
+
+
+def test_a_text_of_a_mebibyte_is_looked_at_up_to_a_bound_and_that_is_said(tmp_path):
+    word = "A" * (1 << 20)
+    entry = {"command": "npx", "args": ["-y", word, word], "env": {"API_KEY": word, word: "x"}}
+    file = tmp_path / "long.json"
+    file.write_text(json.dumps({"mcpServers": {"long": entry, "far": {"url": f"http://localhost/{word}"}}}))
+    report = audited(home_in(tmp_path), configs=[file])
+    said = {(one.server, one.message) for one in report.findings if one.rule == "configuration.unreadable"}
+    words = "a text in it has 1,048,5{} characters, of which the first 4,096 were looked at"
+    assert said == {("long", words.format(76)), ("far", words.format(93))}

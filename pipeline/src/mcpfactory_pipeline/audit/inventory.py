@@ -23,25 +23,33 @@ from mcpfactory_pipeline.clients import edits, jsonc
 from mcpfactory_pipeline.clients.errors import UnreadableError
 from mcpfactory_pipeline.clients.installed import entry_url
 
-__all__ = ["ConfiguredServer", "OddEntry", "Section", "configured_servers", "sections", "value_at"]
+__all__ = ["LONGEST_TEXT", "ConfiguredServer", "OddEntry", "Section", "configured_servers", "sections", "value_at"]
 
 _ENVIRONMENTS: Final = ("env", "envs", "environment")
 _PASSED: Final = ("env_vars", "env_keys", "envKeys")
 _APPROVED: Final = ("autoApprove", "alwaysAllow", "always_allow", "autoApproved", "auto_approve")
 _OFF: Final = (("disabled", True), ("enabled", False), ("isActive", False), ("is_active", False))
 _LONGEST: Final = 2_000  # words of a command line that are read
+LONGEST_TEXT: Final = (
+    4_096  # characters of one text of an entry that are read: forms of tokens are searched in it many times
+)
+_DEEPEST: Final = 6  # what is read of an entry is not nested deeper
 _BUILT_IN: Final = frozenset({"builtin", "platform", "frontend"})  # parts of the client itself
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a file that holds servers: where it is in the data, and for whom it counts."""
+    """A part of a file that holds servers: where it is in the data, and for whom it counts.
+
+    `entries` have texts up to `LONGEST_TEXT`; `cut` are the names of those that had longer ones, with the characters of the longest.
+    """
 
     file: ClientFile
     container: tuple[str, ...]
     scope: str
     entries: Mapping[str, Any]
     lines: tuple[tuple[str, int], ...]
+    cut: tuple[tuple[str, int], ...] = ()
 
     def line(self, name: str) -> int:
         """Return where an entry stands, the last of that name; 1 where that is not known."""
@@ -183,7 +191,24 @@ def _section(file: ClientFile, container: tuple[str, ...], scope: str) -> Sectio
     if not isinstance(found, dict):
         return None
     entries = {str(name): entry for name, entry in found.items()}
-    return Section(file, container, scope, entries, tuple(_lines(file, container, entries)))
+    lengths: dict[str, int] = {}
+    bounded = {name: _bounded(entry, name, lengths) for name, entry in entries.items()}
+    return Section(file, container, scope, bounded, tuple(_lines(file, container, entries)), tuple(lengths.items()))
+
+
+def _bounded(value: Any, name: str, lengths: dict[str, int], depth: int = 0) -> Any:
+    """Return a value with its texts cut; the longest length is kept under the name of the entry where one was."""
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        lengths[name] = max(lengths.get(name, 0), len(value))
+        return value[:LONGEST_TEXT]
+    if depth < _DEEPEST and isinstance(value, list):
+        return [_bounded(one, name, lengths, depth + 1) for one in value]
+    if depth < _DEEPEST and isinstance(value, dict):
+        return {
+            _bounded(key, name, lengths, depth + 1): _bounded(one, name, lengths, depth + 1)
+            for key, one in value.items()
+        }
+    return value
 
 
 def _lines(file: ClientFile, container: tuple[str, ...], names: Mapping[str, Any]) -> list[tuple[str, int]]:

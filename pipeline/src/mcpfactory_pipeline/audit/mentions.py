@@ -30,7 +30,7 @@ _SHAPES: Final = {
     "token of GitHub": r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}",
     "token of GitLab": r"gl(?:pat|dt|rt|ptt)-[\w-]{16,}",
     "key of Anthropic": r"sk-ant-[\w-]{16,}",
-    "key of OpenAI": r"sk-(?:proj-|svcacct-|admin-|or-v1-)?(?=[\w-]*\d)[\w-]{20,}",
+    "key of OpenAI": r"sk-(?:proj-|svcacct-|admin-|or-v1-)?(?=[\w-]{0,200}\d)[\w-]{20,}",
     "key id of AWS": r"(?:AKIA|ASIA)[A-Z0-9]{16}",
     "key of Google": r"AIza[\w-]{35}",
     "token of Google": r"ya29\.[\w-]{20,}",
@@ -74,7 +74,7 @@ _SCHEME: Final = re.compile(r"(?:Bearer|Basic|Token|ApiKey|Key|Digest|Bot)\s+(?=
 _PLAIN: Final = re.compile(r"-?[\d.,:]+|true|false|yes|no|null|none|on|off", re.IGNORECASE)
 _WORDS: Final = re.compile(r"[a-z]+([ _-][a-z]+)*|[A-Z]+([ _-][A-Z]+)*|[A-Z]?[a-z]+")
 _PATHS: Final = re.compile(r"(~|\.{1,2}|[A-Za-z]:)?[/\\].*|https?://[^@?]*")
-_URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s'\"<>]+", re.IGNORECASE)
+_URL: Final = re.compile(r"[a-z][a-z0-9+.-]{0,63}://[^\s'\"<>]+", re.IGNORECASE)
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _PART: Final = re.compile(r"[A-Za-z0-9_=+~]{18,}")
 _PAIR: Final = re.compile(r"-{0,2}([A-Za-z][\w.-]*)\s*[=:]\s*(.+)", re.DOTALL)

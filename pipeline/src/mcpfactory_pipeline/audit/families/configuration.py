@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcpfactory_pipeline.audit.configuration import ClientFile
+from mcpfactory_pipeline.audit.inventory import LONGEST_TEXT
 from mcpfactory_pipeline.audit.rule import (
     AuditedServer,
     AuditEvidence,
@@ -21,7 +22,19 @@ from mcpfactory_pipeline.base.text import UNSEEN
 __all__ = ["RULES"]
 
 
-def _unreadable(file: ClientFile) -> Iterator[Said]:
+def _unreadable(evidence: AuditEvidence) -> Iterator[AuditFault]:
+    yield from each_file(_closed)(evidence)
+    for section in evidence.sections:
+        for name, length in section.cut:
+            yield AuditFault(
+                f"a text in it has {length:,} characters, of which the first {LONGEST_TEXT:,} were looked at",
+                file=section.file,
+                name=name,
+                line=section.line(name),
+            )
+
+
+def _closed(file: ClientFile) -> Iterator[Said]:
     if file.problem:
         yield f"it could not be read: {file.problem}"
 
@@ -72,7 +85,7 @@ RULES: Final[tuple[AuditRule, ...]] = (
         statement="Every configuration can be read.",
         reason="what cannot be read was not audited, and the client may read it all the same",
         hint="mend the file, or make it readable for yourself",
-        check=each_file(_unreadable),
+        check=_unreadable,
     ),
     AuditRule(
         "configuration.writable", 5,
