@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from mcpfactory_codegen.describe.suspicion import order_in
 from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
 from mcpfactory_pipeline.base.errors import ServerError
+from mcpfactory_pipeline.base.text import strings_in
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 
 __all__ = ["ask_offers", "changed_offers", "collect", "offers_text", "read_offers", "shorten"]
@@ -16,6 +18,8 @@ _SCHEMA: Final = 1
 _KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
 _PATIENCE: Final = 30.0  # seconds for each request
 _SHOWN: Final = 5  # differences that a message names
+_ORDERS: Final = ", which gives orders to a model"
+_WORDS: Final = 120  # characters of an order that are shown
 
 Offers = Mapping[str, Any]
 
@@ -74,22 +78,31 @@ def read_offers(text: bytes) -> dict[str, Any]:
 
 
 def changed_offers(before: Offers, after: Offers) -> list[str]:
-    """Return in words how what a server offers differs from what was written down; the version that it says it has does not count."""
+    """Return in words how what a server offers differs from what was written down; the version that it says it has does not count.
+
+    What gives orders to a model comes first.
+    """
     found = []
     if (before.get("instructions") or "") != (after.get("instructions") or ""):
-        found.append("its instructions are others")
+        found.append(f"its instructions are others{_orders(after.get('instructions'))}")
     for kind, key in _KEYS.items():
         old, new = _rows(before.get(kind, ()), key), _rows(after.get(kind, ()), key)
         word = kind[:-1]
         found += [f"{word} {name} is gone" for name in sorted(old.keys() - new.keys())]
-        found += [f"{word} {name} is new" for name in sorted(new.keys() - old.keys())]
+        found += [f"{word} {name} is new{_orders(new[name])}" for name in sorted(new.keys() - old.keys())]
         for name in sorted(old.keys() & new.keys()):
             if old[name] != new[name]:
                 parts = sorted(
                     part for part in old[name].keys() | new[name].keys() if old[name].get(part) != new[name].get(part)
                 )
-                found.append(f"{word} {name} has another {', '.join(parts)}")
-    return found
+                found.append(f"{word} {name} has another {', '.join(parts)}{_orders(new[name])}")
+    return sorted(found, key=lambda words: _ORDERS not in words)
+
+
+def _orders(said: Any) -> str:
+    """Return what is to be added of what a server says now where it reads like an order to a model; "" where it does not."""
+    words = next(filter(None, map(order_in, strings_in(said))), "")
+    return f"{_ORDERS}: {words[:_WORDS]!r}" if words else ""
 
 
 def shorten(changes: Iterable[str]) -> str:
