@@ -112,8 +112,8 @@ def read_log(workspace: Workspace, server: str, stage: str) -> str:
         raise NotFoundError(f"there is no stage {stage!r}", hint=listed(stage, known, "stages"))
     file = workspace.artifacts / server / "logs" / f"{stage}.log"
     try:
-        with open_own(file, workspace.artifacts) as stream:
-            return io.TextIOWrapper(stream, encoding="utf-8", errors="replace").read()
+        with io.TextIOWrapper(open_own(file, workspace.artifacts), encoding="utf-8", errors="replace") as text:
+            return text.read()
     except OSError as error:
         raise NotFoundError(
             f"there is no log of {stage} of {server} on this machine", hint=f"mcpfactory pipeline run {server} --force"
