@@ -117,7 +117,7 @@ TOKENS: Rows = {
 # --- messages ---
 
 _TEXTS = (
-    b"", b" ", b"{", b"[", b"}", b"\xff\xfe", b"\x00", b"{'a': 1}", b'{"a": NaN}', b'{"a": Infinity}', b'{"a": 1}{"b": 2}', b'{"a": 1,}', b'"\\ud800"',
+    b"", b" ", b"{", b"[", b"}", b"\xff\xfe", b"\x00", b"{'a': 1}", b'{"a": NaN}', b'{"a": Infinity}', b'{"a": 1}{"b": 2}', b'{"a": 1,}',
     b"[" * 100_000, b'{"a":' * 100_000, b"nul", b"0x10", b'{"a": 01}', b"// x\n{}", b'\xef\xbb\xbf{"a": 1}', b'"\x01"',
 )  # fmt: skip
 _WRONG: tuple[Any, ...] = (
