@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -16,25 +16,42 @@ from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Api, Problem
 from mcpfactory_codegen.text import count_tokens
 
-__all__ = ["ORDERS", "order_in", "without_orders", "without_suspicious_texts"]
+__all__ = ["ORDERS", "order_in", "orders_in", "without_orders", "without_suspicious_texts"]
+
+# Files of a person with secrets. Many sound texts name one, so that only an order about one of them counts.
+_FILE: Final = (
+    r"(?:(?:~|\$HOME|/home/\w+|/root)/\.(?:ssh(?!/\w+\.pub\b)|aws|gnupg|config|cursor|kube|netrc|docker)\b"
+    r"|\bid_(?:rsa|ed25519)\b(?!\.pub\b)|/etc/(?:passwd|shadow)\b)"
+)
+_HANDS_ON: Final = r"\b(?:pass|send|include|put|append|paste|attach|insert|add|post|upload|return|give)\b"
 
 ORDERS: Final = (
-    r"\b(ignore|disregard|forget)\b.{0,30}\b(previous|prior|above|earlier|all other)\b.{0,30}\b(instruction|prompt|message|rule|tool)",
-    r"\b(do not|don't|never|without)\b.{0,20}\b(tell|telling|inform|informing|mention|mentioning|notify|alert)\b.{0,20}\b(the )?user",
-    r"<\s*/?\s*(important|system|secret|instructions?)\s*>",
-    r"\b(your|the) system prompt\b",
-    r"\bbefore (using|calling|you use|you call) (any|every|all|other)\b.{0,60}\b(read|call|send|fetch|open)\b",
-    r"(~|/home/\w+|/root)/\.(ssh|aws|gnupg|config|cursor|kube|netrc|docker)\b|\bid_rsa\b|\bcontents? of (the |your )?(user's )?\.env\b",
-    r"\b(mention|tell|show|say|reveal)\b.{0,25}\b(this )?to (nobody|no one)\b|\b(hide|conceal)\b.{0,20}\bfrom the (user|person)\b",
-    r"<!--.{0,40}\b(assistant|ai|model|system)\b|</?\s*tool_description\s*>|\[/?system\]",
+    r"\b(ignore|disregard|forget)\b.{0,30}\b(previous|prior|above|earlier|all other)\b.{0,30}\b(instruction|prompt)",
+    r"\b(ignore|disregard|forget)\b.{0,15}\ball\b.{0,15}\b(previous|prior|above|earlier|other)\b.{0,30}\b(message|rule|tool)",
+    r"\b(do not|don't|never|without)\b.{0,20}\b(tell|telling|inform|informing)\b.{0,20}\b(the )?user",
+    r"\b(do not|don't|never|without)\b.{0,20}\b(mention|mentioning)\b.{0,25}\bto (the )?user",
+    r"\b(do not|don't|never)\b.{0,20}\b(notify|alert)\b.{0,20}\b(the )?user (of|about|that)\b",
+    r"<\s*/?\s*(important|instructions?)\s*>|<\s*/\s*(system|secret)\s*>|<\s*(system|secret)\s*>\s*(?-i:[A-Z])[\w']*(\s+[\w']+){2}",
+    r"\b(reveal|repeat|leak|disclose|append|paste|ignore|disregard|forget)\b.{0,30}\b(your|the) system prompt\b",
+    r"\b(print|output|include|pass|send|copy|put|update|replace|change|treat)\b.{0,30}\byour system prompt\b",
+    r"\bbefore (using|calling|you use|you call) (any|every|all|other)\b.{0,60}\b(read|send|fetch|open)\b"
+    r"(?!.{0,40}\b(resource|documentation|docs|guide|schema|skill|instructions|manual|readme)\b)",
+    rf"\b(first|before|beforehand|always|must|silently|quietly|secretly)\b.{{0,60}}\b(read|open|cat|load|fetch|access|view)\b.{{0,30}}{_FILE}",
+    rf"\b(read|open|cat|load|fetch|get|access|view)\b.{{0,30}}{_FILE}.{{0,80}}\b(and|then)\b.{{0,15}}{_HANDS_ON}",
+    rf"({_HANDS_ON}|\b(copy|provide|contains?|answer)\b).{{0,60}}\b(contents?|text|data|bytes|lines|what (is|stands))\b.{{0,20}}{_FILE}",
+    rf"\b(lies|lis|lee|lees)\b.{{0,30}}{_FILE}|\bcontents? of (the |your )?(user's )?\.env\b",
+    r"\b(mention|tell|show|say|reveal)\b.{0,25}\b(this )?to (nobody|no one)\b",
+    r"\b(hide|conceal)( (this|it|that|these|the (call|request|transfer|upload|fact|action)s?))? from the (user|person)\b",
+    r"<!--.{0,40}\b(assistant|ai|model|system)\b|</?\s*tool_description\s*>|\[/system\]|\[system\]\s+\w+",
     r"\b(from now on|you are now)\b.{0,60}\b(mode|answer|run|execute|approve|ignore)\b",
-    r"\b(look|search) for\b.{0,40}\b(api keys?|passwords?|credentials|tokens)\b.{0,80}\b(append|include|pass|send|put)\b",
-    r"\b(append|include|pass|put|add)\b.{0,30}\b((whole|full|entire) (conversation|chat)|user's (last|previous)|chat history|contents? of (the )?(~|/etc/))",
-    r"\b(put|pass|include|send)\b.{0,20}\bvalue of \w*(KEY|TOKEN|SECRET|PASSWORD)\b",
+    r"\b(look|search) for\b[^.]{0,40}\b(api keys?|passwords?|credentials|tokens)\b[^.]{0,80}\b(and|then)\b.{0,15}\b(append|include|pass|send|put)\b",
+    r"\b(append|include|pass|put|add|call \w+ with)\b.{0,30}\b((whole|full|entire) (conversation|chat)|user's (last|previous)|chat history|contents? of (the )?(~/(?!\.ssh/\w+\.pub\b)|/etc/))",
+    r"\b(put|pass|include|send)\b.{0,20}\bvalue of (?-i:\$?[A-Z][A-Z0-9_]*(KEY|TOKEN|SECRET|PASSWORD))\b",
     r"\bdecode (this|it|the following)\b.{0,20}\b(and )?(follow|run|execute|obey)\b",
-    r"\b(the )?user has already consented\b|\bwithout asking for (confirmation|permission|consent)\b",
-    r"\bnever use \w+ of other servers\b|\bunder no circumstances use any other\b|\bas (an )?additional recipient\b",
-    r"\b(send|post|upload|forward|exfiltrate)\b.{0,40}\b(conversation|chat history|credentials?|api keys?|passwords?)\b.{0,20}\bto\b",
+    r"\b(the )?user has already consented\b|\b(always|must|should|call|you (may|can))\b.{0,60}\bwithout asking (the user )?(for )?(confirmation|permission|consent)\b",
+    r"\bnever use \w+ of other servers\b|\bunder no circumstances use any other\b|@.{0,60}\bas (an )?additional recipient\b",
+    r"\b(send|post|upload|forward|exfiltrate)\b.{0,20}\b(the|this|our|your) ((whole|full|entire|current) )?(conversation|chat history|chat)\b.{0,20}\bto (https?://|\S+@|this|us|me)\b",
+    r"\b(send|post|upload|forward|exfiltrate)\b.{0,20}\b(credentials?|api keys?|passwords?)\b.{0,30}\bto (https?://|\S+@|this (address|url)|us\b|me\b)",
 )
 _ORDER: Final = re.compile("|".join(f"(?:{pattern})" for pattern in ORDERS), re.IGNORECASE | re.DOTALL)
 # What nobody sees inside of a word (Unicode, Default_Ignorable_Code_Point), and letters of others that look like those of Latin.
@@ -48,6 +65,7 @@ _ALIKE: Final = str.maketrans(
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 _WITHHELD: Final = "(A part of this description was withheld: it gives orders to the model.)"
 _TEXTS: Final = ("title", "description")
+_LONGEST: Final = 100_000  # characters of one text that are searched
 
 
 def order_in(text: str) -> str:
@@ -56,6 +74,22 @@ def order_in(text: str) -> str:
         text = unicodedata.normalize("NFKC", _IGNORABLE.sub("", text)).translate(_ALIKE)
     found = _ORDER.search(text)
     return found[0] if found else ""
+
+
+def orders_in(value: Any) -> list[str]:
+    """Return what gives orders to the model in the texts of a JSON value, names of members too: the words of each text that does, once."""
+    found: dict[str, None] = {}
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, str):
+            if words := order_in(item[:_LONGEST]):
+                found[words] = None
+        elif isinstance(item, Mapping):
+            todo += [*item.keys(), *item.values()]
+        elif isinstance(item, list | tuple):
+            todo += item
+    return sorted(found)
 
 
 def without_orders(text: str) -> tuple[str, str]:

@@ -19,18 +19,19 @@ __all__ = ["RULES"]
 
 
 def _texts(evidence: Evidence) -> list[tuple[str, str]]:
-    """(where, text) of everything that a model is shown of this server before any call."""
+    """(where, text) of everything that a model is shown of this server by its lists, also when they are asked for again after calls."""
     found: list[tuple[str, str]] = []
     for exchange in [*evidence.handshakes.values(), *([evidence.discover] if evidence.discover else [])]:
         instructions = (exchange.result or {}).get("instructions")
         if isinstance(instructions, str):
             found.append(("instructions", instructions))
             break
-    for method, listing in evidence.lists.items():
+    again = [("tools/list", evidence.relisted)] if evidence.relisted else []
+    for method, listing in [*evidence.lists.items(), *again]:
         for index, item in enumerate(listing.items):
             name = item.get("name") if isinstance(item, dict) else None
             found += [(str(name or f"{method}/{index}"), text) for text in strings_in(item)]
-    return found
+    return list(dict.fromkeys(found))
 
 
 def _hidden(evidence: Evidence) -> RuleOutcome:
@@ -158,7 +159,7 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="remove the characters; look where the text came from",
     ),
     Rule(
-        id="security.orders", family="security", severity=3, gate=False, check=_orders,
+        id="security.orders", family="security", severity=5, gate=True, check=_orders,
         statement="Descriptions describe; they do not give the model orders about other tools, secrets or the user.",
         source="tool poisoning: descriptions are untrusted text in the model's context",
         hint="rewrite the text, and look where it came from",
@@ -170,7 +171,7 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="log names of settings, not values; keep request headers out of error texts",
     ),
     Rule(
-        id="security.swap", family="security", severity=3, gate=False, check=_swapped,
+        id="security.swap", family="security", severity=5, gate=True, check=_swapped,
         statement="A tool stays what it was when it was listed, unless the client is told that the list changed.",
         source="tool poisoning: people approve a tool, and the model gets another one; MCP server/tools, List Changed Notification",
         hint="send notifications/tools/list_changed (and declare listChanged), or keep names, descriptions and schemas as they are",
