@@ -298,7 +298,19 @@ def _at_url(workspace: Workspace, wish: Wish) -> Recognised:
     )
     before = adopted_before(workspace, "url", "url", wish.what)
     name = before.name if before else server_name(str(server.get("name") or parts.hostname))
-    return Recognised("url", name, {"url": wish.what}, {LOCKS["url"]: remote.offers_text(wish.what, offers)}, (), found)
+    text = remote.offers_text(wish.what, offers)
+    return Recognised("url", name, {"url": wish.what}, {LOCKS["url"]: text}, (), found, _offer_notes(before, offers))
+
+
+def _offer_notes(before: WorkspaceServer | None, offers: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a person has to read before a yes: how the offers of a server at a URL differ from those adopted before, and its orders."""
+    notes = [f"{words}; a person has to read it: validate closes a gate" for words in remote.given_orders(offers)]
+    try:
+        known = remote.read_offers((before.folder / LOCKS["url"]).read_bytes()) if before else None
+    except (OSError, ProgramRefusedError):
+        known = None  # it is written anew
+    changes = remote.changed_offers(known, offers) if known else []
+    return (*notes, *([f"it offers something else than was adopted: {remote.shorten(changes)}"] if changes else []))
 
 
 def _command(workspace: Workspace, wish: Wish) -> Recognised:

@@ -6,13 +6,12 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from mcpfactory_codegen.describe.suspicion import order_in
+from mcpfactory_codegen.describe.suspicion import orders_in
 from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
 from mcpfactory_pipeline.base.errors import ServerError
-from mcpfactory_pipeline.base.text import strings_in
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 
-__all__ = ["ask_offers", "changed_offers", "collect", "offers_text", "read_offers", "shorten"]
+__all__ = ["ask_offers", "changed_offers", "collect", "given_orders", "offers_text", "read_offers", "shorten"]
 
 _SCHEMA: Final = 1
 _KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
@@ -101,8 +100,18 @@ def changed_offers(before: Offers, after: Offers) -> list[str]:
 
 def _orders(said: Any) -> str:
     """Return what is to be added of what a server says now where it reads like an order to a model; "" where it does not."""
-    words = next(filter(None, map(order_in, strings_in(said))), "")
-    return f"{_ORDERS}: {words[:_WORDS]!r}" if words else ""
+    found = orders_in(said)
+    return f"{_ORDERS}: {found[0][:_WORDS]!r}" if found else ""
+
+
+def given_orders(offers: Offers) -> list[str]:
+    """Return a sentence for each part of what a server offers that gives orders to a model, with the first of them."""
+    parts = [("its instructions", offers.get("instructions"))]
+    for kind, key in _KEYS.items():
+        parts += [(f"{kind[:-1]} {name}", row) for name, row in sorted(_rows(offers.get(kind, ()), key).items())]
+    return [
+        f"orders to a model in {where}: {found[0][:_WORDS]!r}" for where, said in parts if (found := orders_in(said))
+    ]
 
 
 def shorten(changes: Iterable[str]) -> str:
