@@ -118,6 +118,32 @@ server.run_stdio()
         assert "child noise" in told
 
 
+@pytest.mark.parametrize("kind", ["async def", "def"])
+def test_no_read_asks_for_so_much_that_memory_is_mapped_for_it(kind: str) -> None:
+    program = f"""
+import os, threading
+from mcpfactory_runtime import Server
+asked, read = {{}}, os.read
+def counted(descriptor, size):
+    asked[threading.current_thread().name] = max(asked.get(threading.current_thread().name, 0), size)
+    return read(descriptor, size)
+os.read = counted
+server = Server("reading")
+@server.tool
+{kind} reads() -> dict[str, int]:
+    return asked
+server.run_stdio()
+"""
+    reading = Process([sys.executable, "-c", program])
+    with reading.process:
+        reading.ask(hello())
+        calls = [reading.ask(request("tools/call", {"name": "reads"}, number)) for number in range(1, 20)]
+        asked = calls[-1]["result"]["structuredContent"]
+        assert len(asked) == (1 if kind == "async def" else 2)  # the event loop; and the thread that took the stream
+        assert max(asked.values()) <= 128 * 1024  # where glibc begins to
+        assert reading.end() == 0
+
+
 @requirement("stdio.end-of-input")
 @pytest.mark.parametrize("tool", ["wait_for_ever", "sleep_in_a_thread"])
 def test_the_end_of_the_input_ends_the_process_at_once_though_a_handler_runs(tool: str) -> None:

@@ -22,7 +22,7 @@ from mcpfactory_runtime.protocol.framing import LineReader
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import Session
 from mcpfactory_runtime.server.threads import busy
-from mcpfactory_runtime.transports.direct import DirectCalls, working
+from mcpfactory_runtime.transports.direct import READ_SIZE, DirectCalls, working
 from mcpfactory_runtime.transports.http.stream import DROP_AT, DROPPABLE
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ _GRACE: Final = 0.1  # seconds for handlers that are about to finish when the in
 _DRAIN: Final = 10.0  # seconds for requests in flight when a signal ends the process
 _PAUSE_AT: Final = 8 << 20  # unread bytes from which on nothing more is read from the client
 _END_AT: Final = 64 << 20  # unread bytes from which on the next message ends the connection
-_CHUNK: Final = 256 * 1024
 _HELD: Final = 4096  # bytes of a message that may wait for others to be written with it
 
 
@@ -190,12 +189,14 @@ async def _open_reader(descriptor: int, reader: _StdinReader) -> _Source | None:
     mode = os.fstat(descriptor).st_mode
     if (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and sys.platform != "win32":
         transport, _ = await loop.connect_read_pipe(lambda: reader, os.fdopen(descriptor, "rb", buffering=0))
+        if hasattr(transport, "max_size"):  # of asyncio's own loops, which have no option for it
+            transport.max_size = READ_SIZE
         return _Source(transport)
 
     def read() -> None:
         while True:
             try:
-                data = os.read(descriptor, _CHUNK)
+                data = os.read(descriptor, READ_SIZE)
             except OSError:
                 data = b""
             with suppress(RuntimeError):  # the loop has ended before the input
