@@ -149,20 +149,29 @@ def test_what_a_dependency_depends_on_is_not_built(space, registry):
     assert not ran.exists()
 
 
-@pytest.mark.parametrize("extra", ["", "sources"])
-def test_what_the_tests_of_a_project_ask_for_is_not_built(space, registry, tmp_path, extra):
+ASKED = {
+    "extra": '[project.optional-dependencies]\ntest = ["-e", "PLACE"]\n',
+    "editable": '[dependency-groups]\ntest = ["evil"]\n[tool.uv.sources]\nevil = { path = "PLACE", editable = true }\n',
+    "workspace": '[dependency-groups]\ntest = ["evil"]\n[tool.uv.sources]\nevil = { workspace = true }\n[tool.uv.workspace]\nmembers = ["evil"]\n',
+    "address": '[dependency-groups]\ntest = ["evil @ file://PLACE"]\n',
+}
+
+
+@pytest.mark.parametrize("stated", [False, True], ids=["", "metadata that nothing has to be run for"])
+@pytest.mark.parametrize("how", ASKED)
+def test_what_the_tests_of_a_project_ask_for_is_not_built(space, registry, tmp_path, how, stated):
     space.environ.update(registry[1])
     for name in ("acme-words", "pytest"):
         registry[0].add_wheel(name, "1.0", wheel(name, "1.0", {}))
-    evil = put(tmp_path / "evil", evil_files(tmp_path / "ran"))
-    text = PYPROJECT + f'[project.optional-dependencies]\ntest = ["-e", "{evil}"]\n'
-    if extra:
-        text = (
-            PYPROJECT
-            + f'[dependency-groups]\ntest = ["evil"]\n[tool.uv.sources]\nevil = {{ path = "{evil}", editable = true }}\n'
-        )
+    evil = evil_files(tmp_path / "ran")
+    if stated:
+        evil["pyproject.toml"] += '[project]\nname = "evil"\nversion = "1.0"\n'
+    place = put(tmp_path / "evil", evil)
+    text = PYPROJECT + ASKED[how].replace("PLACE", str(place))
     files = {"pyproject.toml": text, "backend.py": BACKEND, "acme_greeter.py": PYTHON, "test_greeter.py": ""}
     put(space.folder / "apps/py", files)
+    if how == "workspace":
+        put(space.folder / "apps/py/evil", evil)
     done(space, "adopt", "apps/py", "--yes")
     assert space("pipeline", "run", "acme-greeter", "--until", "test").code == 1
     assert not (tmp_path / "ran").exists()

@@ -25,6 +25,7 @@ from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
 
 __all__ = [
+    "ONLY_WHEELS",
     "WheelAtIndex",
     "check_requirement",
     "collect",
@@ -38,7 +39,7 @@ __all__ = [
 
 _LARGEST: Final = 512 * 1024 * 1024  # bytes of a wheel
 _PATIENCE: Final = 120  # seconds between two bytes of it
-_ONLY_WHEELS: Final = ("--only-binary", ":all:")
+ONLY_WHEELS: Final = ("--only-binary", ":all:")
 # How uv names what it would have to build.
 _NO_WHEEL: Final = re.compile(
     r"Wheels are required for `([^`]+)`|Failed to (?:download and )?build `([^`]+)`|([\w.-]+(?:==[\w.!+-]+)?) (?:has|have) no usable wheels"
@@ -162,7 +163,7 @@ def compile_lock(
             "pip",
             "compile",
             "--quiet",
-            *_ONLY_WHEELS,
+            *ONLY_WHEELS,
             "--generate-hashes",
             "--universal",
             "--no-header",
@@ -247,7 +248,7 @@ def make_environment(files: Path, names: Sequence[str], place: Path, *, log: boo
             "pip",
             "install",
             "--quiet",
-            *_ONLY_WHEELS,
+            *ONLY_WHEELS,
             "--require-hashes",
             "--find-links",
             str(files),
@@ -258,7 +259,7 @@ def make_environment(files: Path, names: Sequence[str], place: Path, *, log: boo
             log=log,
         )
     wheels = [str(files / name) for name in names if name.endswith(".whl")]
-    run_uv("pip", "install", "--quiet", "--no-deps", *_ONLY_WHEELS, *wheels, cwd=place, python=python, log=log)
+    run_uv("pip", "install", "--quiet", "--no-deps", *ONLY_WHEELS, *wheels, cwd=place, python=python, log=log)
 
 
 def python_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:

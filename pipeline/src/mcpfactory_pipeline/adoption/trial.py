@@ -9,7 +9,7 @@ from typing import Final
 
 from mcpfactory_pipeline.adoption.npm import QUIET_NPM, node_paths, run_npm
 from mcpfactory_pipeline.adoption.projects import own_files
-from mcpfactory_pipeline.adoption.pypi import check_requirement, make_environment, programs
+from mcpfactory_pipeline.adoption.pypi import ONLY_WHEELS, check_requirement, make_environment, programs
 from mcpfactory_pipeline.adoption.reports import TestCount, read_junit, read_tap
 from mcpfactory_pipeline.adoption.sources import LOCKS, Sources
 from mcpfactory_pipeline.base.errors import PipelineError
@@ -77,8 +77,8 @@ def _python_tools(bench: Path, candidate: Artifact, place: Path) -> Path:
         "pip",
         "install",
         "--quiet",
-        "--only-binary",
-        ":all:",
+        *ONLY_WHEELS,
+        "--no-sources",  # folders that [tool.uv.sources] names are built, only wheels or not, where they are editable or of a workspace
         *test_requirements(bench),
         cwd=bench,
         python=python,
@@ -116,7 +116,7 @@ def test_requirements(folder: Path) -> list[str]:
         for one in wanted:
             check_requirement(one)
     except PipelineError as error:
-        raise ProgramRefusedError(str(error)) from error
+        raise ProgramRefusedError(f"{error}; hint: {error.hint}") from error
     return ["pytest", *wanted, *(["--group", f"{folder / 'pyproject.toml'}:{name}"] if name else [])]
 
 
