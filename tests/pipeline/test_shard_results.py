@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
@@ -281,3 +282,18 @@ def test_the_job_that_publishes_may_say_what_it_promoted_and_nothing_else(shard_
     assert [one.server for one in shard_result.fold(released=True)[0]] == ["a"]
     shard_result.change(decision("approved"))
     assert [one.code for one in shard_result.fold(released=True)[1]] == ["kind"]
+
+
+def test_only_logs_that_are_files_of_their_own_are_handed_over(workspace, tmp_path):
+    """Code of servers runs beside them: a link would hand over what it leads to, and a pipe would be waited for."""
+    add_server(workspace.root, "a")
+    (tmp_path / "private.log").write_text("of another")
+    logs = workspace.artifacts / "a" / "logs"
+    logs.mkdir(parents=True)
+    (logs / "link.log").symlink_to(tmp_path / "private.log")
+    os.mkfifo(logs / "pipe.log")
+    (logs / "folder.log").mkdir()
+    outcome = run_pipeline(workspace, ["a"], stages=STAGES, executor=Here(), jobs=1, run_id=new_id())
+    pack_run(workspace, tmp_path / "shard-1", outcome.recorded)
+    ran = sorted(f"{stage.name}.log" for stage in STAGES)
+    assert [file.name for file in sorted((tmp_path / "shard-1/logs/a").iterdir())] == ran

@@ -15,12 +15,13 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.files import open_own, replace_file
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.channels.channel import read_verified
@@ -100,11 +101,19 @@ def _about_files(events: Sequence[Event]) -> list[Event]:
     ]
 
 
+def _copy_logs(artifacts: Path, into: Path) -> None:
+    """Copy the logs that are files of their own: code of servers ran beside them, and a link would bring what it leads to."""
+    into.mkdir(parents=True, exist_ok=True)
+    for file in sorted((artifacts / "logs").iterdir()):
+        with suppress(OSError), open_own(file, artifacts) as log, (into / file.name).open("wb") as copy:
+            shutil.copyfileobj(log, copy)
+
+
 def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> Packed:
     """Return what is on this machine of the files that the state names; another machine may have built the others."""
     (folder / _FILES).mkdir(parents=True, exist_ok=True)
     if (artifacts / "logs").is_dir():  # for people: also those of stages that came to no end, which no state names
-        shutil.copytree(artifacts / "logs", folder / "logs" / state.server, dirs_exist_ok=True)
+        _copy_logs(artifacts, folder / "logs" / state.server)
     sizes: list[int] = []
     reports = _reports(state)
     for path, content in {**reports, **_candidates(state)}.items():
