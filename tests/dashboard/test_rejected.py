@@ -44,6 +44,9 @@ def test_the_page_of_the_server_the_graph_and_the_decision_say_who_rejected_it_a
     assert (production["rejected_version"], said["who"]) == ("2.0.0", "Ada")
     assert said["at"] == no.store.history("bookshop")[-1]["at"]
     text = client.get("/servers/bookshop/", headers=HTML).text
+    assert (
+        "</time> UTC" not in text + client.get(DECIDE, headers=HTML).text
+    )  # the script replaces a zone, and no bare word
     assert "2.0.0 was rejected by Ada" in text
     assert EVIL not in text
     places = {place["node"]["name"]: place for place in page["graph"]}
