@@ -386,5 +386,19 @@ def test_a_text_of_a_mebibyte_is_looked_at_up_to_a_bound_and_that_is_said(tmp_pa
     file.write_text(json.dumps({"mcpServers": {"long": entry, "far": {"url": f"http://localhost/{word}"}}}))
     report = audited(home_in(tmp_path), configs=[file])
     said = {(one.server, one.message) for one in report.findings if one.rule == "configuration.unreadable"}
-    words = "a text in it has 1,048,5{} characters, of which the first 4,096 were looked at"
-    assert said == {("long", words.format(76)), ("far", words.format(93))}
+    words = "its texts have {:,} characters, of which 4,096 of each and 131,072 of all were looked at"
+    key, far = len("commandnpxargs-yenvAPI_KEYx"), len("urlhttp://localhost/")
+    assert said == {("long", words.format(4 * len(word) + key)), ("far", words.format(len(word) + far))}
+
+
+def test_an_entry_of_many_texts_is_looked_at_up_to_a_bound_of_all(tmp_path):
+    token = "ghp_" + "a1" * 18
+    args = [*(f"{n:04d}" * 1_000 for n in range(1_000)), token]
+    file = tmp_path / "many.json"
+    file.write_text(json.dumps({"mcpServers": {"many": {"command": "npx", "args": args}}}))
+    found = {one.rule for one in audited(home_in(tmp_path), configs=[file]).findings}
+    assert "configuration.unreadable" in found
+    assert "secrets.arguments" not in found  # it stands behind what is looked at
+    file.write_text(json.dumps({"mcpServers": {"many": {"command": "npx", "args": args[-20:]}}}))
+    found = {one.rule for one in audited(home_in(tmp_path), configs=[file]).findings}
+    assert "configuration.unreadable" not in found

@@ -23,16 +23,25 @@ from mcpfactory_pipeline.clients import edits, jsonc
 from mcpfactory_pipeline.clients.errors import UnreadableError
 from mcpfactory_pipeline.clients.installed import entry_url
 
-__all__ = ["LONGEST_TEXT", "ConfiguredServer", "OddEntry", "Section", "configured_servers", "sections", "value_at"]
+__all__ = [
+    "LONGEST_ENTRY",
+    "LONGEST_TEXT",
+    "ConfiguredServer",
+    "OddEntry",
+    "Section",
+    "configured_servers",
+    "sections",
+    "value_at",
+]
 
 _ENVIRONMENTS: Final = ("env", "envs", "environment")
 _PASSED: Final = ("env_vars", "env_keys", "envKeys")
 _APPROVED: Final = ("autoApprove", "alwaysAllow", "always_allow", "autoApproved", "auto_approve")
 _OFF: Final = (("disabled", True), ("enabled", False), ("isActive", False), ("is_active", False))
 _LONGEST: Final = 2_000  # words of a command line that are read
-LONGEST_TEXT: Final = (
-    4_096  # characters of one text of an entry that are read: forms of tokens are searched in it many times
-)
+# Characters that are read of one text of an entry, and of all: forms of tokens are searched in them many times.
+LONGEST_TEXT: Final = 4_096
+LONGEST_ENTRY: Final = 32 * LONGEST_TEXT
 _DEEPEST: Final = 6  # what is read of an entry is not nested deeper
 _BUILT_IN: Final = frozenset({"builtin", "platform", "frontend"})  # parts of the client itself
 
@@ -41,7 +50,7 @@ _BUILT_IN: Final = frozenset({"builtin", "platform", "frontend"})  # parts of th
 class Section:
     """A part of a file that holds servers: where it is in the data, and for whom it counts.
 
-    `entries` have texts up to `LONGEST_TEXT`; `cut` are the names of those that had longer ones, with the characters of the longest.
+    `entries` have texts up to `LONGEST_TEXT`, and `LONGEST_ENTRY` together; `cut` are the names of those that had more, with their characters.
     """
 
     file: ClientFile
@@ -191,23 +200,36 @@ def _section(file: ClientFile, container: tuple[str, ...], scope: str) -> Sectio
     if not isinstance(found, dict):
         return None
     entries = {str(name): entry for name, entry in found.items()}
-    lengths: dict[str, int] = {}
-    bounded = {name: _bounded(entry, name, lengths) for name, entry in entries.items()}
-    return Section(file, container, scope, bounded, tuple(_lines(file, container, entries)), tuple(lengths.items()))
+    bounds = {name: _Bound() for name in entries}
+    bounded = {name: _bounded(entry, bounds[name]) for name, entry in entries.items()}
+    cut = tuple((name, bound.length) for name, bound in bounds.items() if bound.cut)
+    return Section(file, container, scope, bounded, tuple(_lines(file, container, entries)), cut)
 
 
-def _bounded(value: Any, name: str, lengths: dict[str, int], depth: int = 0) -> Any:
-    """Return a value with its texts cut; the longest length is kept under the name of the entry where one was."""
-    if isinstance(value, str) and len(value) > LONGEST_TEXT:
-        lengths[name] = max(lengths.get(name, 0), len(value))
-        return value[:LONGEST_TEXT]
+class _Bound:
+    """What is read of an entry: how many characters its texts have so far, and whether some of them are not read."""
+
+    length = 0
+    read = 0
+    cut = False
+
+    def text(self, text: str) -> str:
+        """Return as much of a text as is read of it."""
+        found = text[: min(LONGEST_TEXT, LONGEST_ENTRY - self.read)]
+        self.length += len(text)
+        self.read += len(found)
+        self.cut = self.cut or len(found) < len(text)
+        return found
+
+
+def _bounded(value: Any, bound: _Bound, depth: int = 0) -> Any:
+    """Return a value with its texts cut."""
+    if isinstance(value, str):
+        return bound.text(value)
     if depth < _DEEPEST and isinstance(value, list):
-        return [_bounded(one, name, lengths, depth + 1) for one in value]
+        return [_bounded(one, bound, depth + 1) for one in value]
     if depth < _DEEPEST and isinstance(value, dict):
-        return {
-            _bounded(key, name, lengths, depth + 1): _bounded(one, name, lengths, depth + 1)
-            for key, one in value.items()
-        }
+        return {_bounded(key, bound, depth + 1): _bounded(one, bound, depth + 1) for key, one in value.items()}
     return value
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcpfactory_pipeline.audit.configuration import ClientFile
-from mcpfactory_pipeline.audit.inventory import LONGEST_TEXT
+from mcpfactory_pipeline.audit.inventory import LONGEST_ENTRY, LONGEST_TEXT
 from mcpfactory_pipeline.audit.rule import (
     AuditedServer,
     AuditEvidence,
@@ -27,7 +27,7 @@ def _unreadable(evidence: AuditEvidence) -> Iterator[AuditFault]:
     for section in evidence.sections:
         for name, length in section.cut:
             yield AuditFault(
-                f"a text in it has {length:,} characters, of which the first {LONGEST_TEXT:,} were looked at",
+                f"its texts have {length:,} characters, of which {LONGEST_TEXT:,} of each and {LONGEST_ENTRY:,} of all were looked at",
                 file=section.file,
                 name=name,
                 line=section.line(name),
