@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -57,5 +58,14 @@ def test_a_detached_descendant_keeps_no_conversation_from_its_end(
 
     pid, ended = asyncio.run(asyncio.wait_for(speak(), PATIENCE))
     assert (ended.ended_after is None) is (who == "both")
-    if who == "both":  # the other one's parent is gone: whoever took it over ends it
-        until(lambda: not is_running(pid))
+    until(lambda: not is_running(pid))  # where its parent is gone, whoever took it over ends it
+
+
+@needs("linux")
+def test_a_process_of_somebody_else_is_not_ended_though_its_id_was_known() -> None:
+    """Ids are used again: only who still descends from this process is ended."""
+    with subprocess.Popen([sys.executable, "-S", "-c", "import signal; signal.pause()"]) as other:
+        program = f"from mcpfactory_pipeline.isolation.orphans import end_known; end_known({{{other.pid}}})"
+        subprocess.run([sys.executable, "-c", program], check=True)  # from a process that it does not descend from
+        assert is_running(other.pid)
+        other.kill()
