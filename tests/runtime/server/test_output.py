@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,7 +129,7 @@ def test_a_type_that_contains_itself_is_an_object_and_not_wrapped() -> None:
         jsonschema.Draft202012Validator(schema).validate({"name": "a", "inner": {"name": 1}})
 
 
-@pytest.mark.parametrize("annotation", [list, list[Any]])
+@pytest.mark.parametrize("annotation", [list, list[Any], tuple, tuple[Any, ...], Sequence, Sequence[Any]])
 def test_a_list_of_anything_may_hold_content_which_is_content_and_its_data_is_data(annotation: Any) -> None:
     convert, schema = read_output(annotation, None)
     assert schema is not None

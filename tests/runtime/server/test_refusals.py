@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
+from pydantic import AfterValidator
 
 from mcpfactory_runtime import Context, Image, Server
 from mcpfactory_runtime.testing import connect
@@ -22,6 +23,10 @@ def wrong_list(words: list[str] = [1]) -> None: ...  # type: ignore[list-item] #
 def unknown_class(thing: Unknown, count: int) -> None: ...
 def unknown_result() -> Unknown: ...
 def plain() -> None: ...
+def moody(_: object) -> int:
+    raise RuntimeError("not now")
+
+
 def four(a: str, b: str, c: str, d: str) -> list[str]: ...
 async def alone(request: Any) -> dict[str, Any]: ...
 async def no_generator(server: Any) -> int: ...
@@ -54,9 +59,12 @@ REFUSED: dict[str, tuple[Callable[[Server], Any], type[Exception], str]] = {
     "a version that is no text": (lambda _: Server("x", version=1), TypeError, "the version of a server is text, not 1\nhint:"),  # type: ignore[arg-type] # on purpose
     "a server without a name": (lambda _: Server(" "), ValueError, "a server needs a name\nhint:"),
     "a prefix before its server": (lambda server: server.mount("p", Server("part")), TypeError, r"hint: mount\(server, 'p'\)"),  # type: ignore[arg-type] # on purpose
+    "a part that is no server": (lambda server: server.mount(5), TypeError, r"5 is no server\nhint: mount\(Server"),
     "a prefix that no tool can have": (lambda _: mounted("bad prefix"), ValueError, "'bad prefix_' is no name for a tool\nhint:"),
     "a change of a tool that is not there": (lambda server: server.transform_tool("nope"), KeyError, "no tool 'nope'; tools: none is registered yet"),
     "text that is no base64": (lambda _: Image(data="not base64!!"), ValueError, "text that is no base64: .*\nhint: give bytes"),
+    "text with something else among its base64": (lambda _: Image(data="YWJj!!"), ValueError, "text that is no base64: .*\nhint: give bytes"),
+    "text with something behind its base64": (lambda _: Image(data="YQ==YQ=="), ValueError, "text that is no base64: .*\nhint: give bytes"),
     "text that is not even ASCII": (lambda _: Image(data="é"), ValueError, "text that is no base64: .*\nhint: give bytes"),
 }  # fmt: skip
 
@@ -80,7 +88,14 @@ def test_what_looks_odd_and_is_meant_is_taken() -> None:
     server = Server("taking")
 
     @server.tool(annotations={"title": "T", "readOnlyHint": True})
-    def taken(one: int | None = None, two: float = 1, three: bool = 0, four: Any = object) -> None: ...  # type: ignore[assignment] # as many write it
+    def taken(
+        one: int | None = None, two: float = 1, three: bool = 0, four: Any = object, five: Literal["a"] = ""
+    ) -> None: ...  # type: ignore[assignment] # as many write it
+
+    @server.tool
+    def asked(one: Annotated[int, AfterValidator(moody)] = 1) -> None: ...
+
+    assert Image(data="YWJj\nYWJj\n").data == "YWJjYWJj"
 
     @server.middleware
     async def rest(*everything: Any) -> dict[str, Any]: ...
@@ -89,7 +104,7 @@ def test_what_looks_odd_and_is_meant_is_taken() -> None:
     async def life(_: Any) -> AsyncIterator[int]:
         yield 1
 
-    assert list(server.registry.tools) == ["taken"]
+    assert list(server.registry.tools) == ["taken", "asked"]
 
 
 @pytest.mark.anyio

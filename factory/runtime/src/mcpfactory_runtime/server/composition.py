@@ -61,8 +61,7 @@ class Composed:
         """
         from mcpfactory_runtime.server.mounting import Mounted  # noqa: PLC0415 - most servers have no parts
 
-        if isinstance(part, str):
-            raise TypeError(f"{part!r} is no server\nhint: mount(server, {part!r})")
+        _refuse_other(part)
         if prefix:
             check_tool_name(f"{prefix}_")
         if self in _all_parts(part):
@@ -194,6 +193,13 @@ class _Transform:
 
     def __init__(self, name: str, options: TransformOptions) -> None:
         self.name, self.options, self.used = name, options, False
+
+
+def _refuse_other(part: Any) -> None:
+    if isinstance(part, Composed):
+        return
+    hint = f"mount(server, {part!r})" if isinstance(part, str) else "mount(Server(…)), or mount(RemoteServer(…))"
+    raise TypeError(f"{part!r} is no server\nhint: {hint}")
 
 
 def _all_parts(server: Any) -> list[Any]:

@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import Any
 
-__all__ = ["around", "decorated", "surrounding"]
+__all__ = ["decorated", "lifespan_manager", "middleware_decorator"]
 
 
-def around(add: Callable[[Iterable[str], Any], None], given: tuple[Any, ...]) -> Any:
+def middleware_decorator(add: Callable[[Iterable[str], Any], None], given: tuple[Any, ...]) -> Any:
     """Return what a decorator of middleware returns that is written without parentheses, or with names."""
     if len(given) == 1 and not isinstance(given[0], str):
         add((), given[0])
@@ -39,7 +39,7 @@ def decorated(register: Callable[[Any], Any], given: Any, options: dict[str, Any
     return register
 
 
-def surrounding(function: Callable[..., Any]) -> Callable[..., Any]:
+def lifespan_manager(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a lifespan as a function that makes a context manager.
 
     Raises:

@@ -22,7 +22,7 @@ __all__ = ["Converter", "free_result", "read_output"]
 Json = dict[str, Any]
 Converter = Callable[[Any], Json]
 
-_OF_ANYTHING: Final = (list, list[Any])
+_OF_ANYTHING: Final = (list, list[Any], tuple, tuple[Any, ...], Sequence, Sequence[Any])
 
 
 def read_output(annotation: Any, structured: bool | None) -> tuple[Converter, Json | None]:

@@ -30,7 +30,11 @@ def _without_none(block: Json) -> Json:
 
 
 def _base64(data: bytes | str) -> str:
-    """Bytes as base64 text; text is taken to be base64 already."""
+    """Return bytes as base64 text; text has to be base64 already, perhaps in lines.
+
+    Raises:
+        ValueError: the text is none.
+    """
     if isinstance(data, str):
         return _checked_base64(data)
     from binascii import b2a_base64  # noqa: PLC0415 - most servers never send binary content
@@ -38,9 +42,10 @@ def _base64(data: bytes | str) -> str:
     return b2a_base64(data, newline=False).decode("ascii")
 
 
-def _checked_base64(data: str) -> str:
+def _checked_base64(text: str) -> str:
     from binascii import a2b_base64  # noqa: PLC0415 - most servers never send binary content
 
+    data = "".join(text.split())  # without line breaks (RFC 4648, 3.1)
     try:
         a2b_base64(data.encode("ascii"), strict_mode=True)
     except ValueError as error:  # also what is not ASCII

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 from mcpfactory_runtime.protocol.framing import DEFAULT_MAX_SIZE
 from mcpfactory_runtime.revisions import APPS
 from mcpfactory_runtime.server.composition import Composed
-from mcpfactory_runtime.server.decorators import around, decorated, surrounding
+from mcpfactory_runtime.server.decorators import decorated, lifespan_manager, middleware_decorator
 from mcpfactory_runtime.server.dispatch import Dispatcher
 from mcpfactory_runtime.server.execution import ThreadForwarder
 from mcpfactory_runtime.server.extensions.extensions import Extensions
@@ -289,7 +289,7 @@ class Server(Operated, Composed):
 
         It is entered once per process; what it yields is `ctx.state`. As decorator it returns the function.
         """
-        self._lifespan = surrounding(function)
+        self._lifespan = lifespan_manager(function)
         return function
 
     # -- generated tools -----------------------------------------------------------------------------------------
@@ -374,7 +374,7 @@ class Server(Operated, Composed):
             TypeError: the function is no `async def`.
             ValueError: there is no such method.
         """
-        return around(self._layers.add_around_requests, methods)
+        return middleware_decorator(self._layers.add_around_requests, methods)
 
     @overload
     def tool_middleware(self, function: Function, /) -> Function: ...
@@ -393,7 +393,7 @@ class Server(Operated, Composed):
         Raises:
             TypeError: the function is no `async def`.
         """
-        return around(self._add_around_tools, tools)
+        return middleware_decorator(self._add_around_tools, tools)
 
     def _add_around_tools(self, tools: Iterable[str], function: Any) -> None:
         self._layers.add_around_tools(tools, function)

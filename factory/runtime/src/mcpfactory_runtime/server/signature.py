@@ -7,7 +7,16 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from copy import deepcopy
 from functools import partial, wraps
 from typing import Any, Final, get_args, get_origin, get_type_hints
@@ -288,7 +297,7 @@ def _finish(schema: Json, parameters: dict[str, tuple[Any, Any, bool]]) -> None:
             schema["properties"].get(name, {}).setdefault("default", default)
 
 
-_OTHER_TYPE: Final = re.compile(r"(?:int|float|bool|string|list|dict)_(?:type|parsing|from_float)|literal_error")
+_OTHER_TYPE: Final = re.compile(r"(?:int|float|bool|string|list|dict)_(?:type|parsing|from_float)")
 
 
 def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, bool]], validator: Any) -> None:
@@ -298,16 +307,24 @@ def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, boo
         TypeError: one is not.
     """
     plain = {name: one for name, (_, one, _) in parameters.items() if isinstance(one, str | int | float | list | dict)}
+    for problem in _problems(validator, plain):
+        if problem["loc"] and problem["loc"][0] in plain and _OTHER_TYPE.fullmatch(problem["type"]):
+            name = problem["loc"][0]
+            raise TypeError(
+                f"{_name(handler)}: the default of {name} cannot be {_shown(plain[name])}: {problem['msg']}\n"
+                f"hint: another default, or another type for {name}"
+            )
+
+
+def _problems(validator: Any, values: dict[str, Any]) -> Sequence[Any]:
+    """Return what a validator says of values; nothing where one that the author wrote raises something else, which concerns calls."""
     try:
-        validator.validate_python(plain)
+        validator.validate_python(values)
     except ValidationError as error:
-        for problem in error.errors(include_url=False, include_context=False):
-            if problem["loc"] and problem["loc"][0] in plain and _OTHER_TYPE.fullmatch(problem["type"]):
-                name = problem["loc"][0]
-                raise TypeError(
-                    f"{_name(handler)}: the default of {name} cannot be {_shown(plain[name])}: {problem['msg']}\n"
-                    f"hint: another default, or another type for {name}"
-                ) from None
+        return error.errors(include_url=False, include_context=False)
+    except Exception:  # noqa: BLE001 - anything may come out of an author's code
+        return ()
+    return ()
 
 
 def _refuse_kind(handler: Handler, parameter: inspect.Parameter) -> None:

@@ -134,6 +134,8 @@ def _checked(layer: Layer) -> Layer:
         raise TypeError(f"{layer!r} cannot be awaited\nhint: async def {getattr(layer, '__name__', 'middleware')}(…)")
     try:
         signature(layer).bind(None, None)
+    except ValueError:  # what is not written in Python may tell nothing of its parameters
+        return layer
     except TypeError:
         name = getattr(layer, "__name__", "middleware")
         raise TypeError(f"middleware {name} takes two values\nhint: async def {name}(call, call_next)") from None
