@@ -35,10 +35,12 @@ _NAMED: Final = re.compile(
     r"""(?:(?P<quote>\\{0,63}["'])|(?<![A-Za-z0-9_.\-]))(?P<name>[A-Za-z0-9_.\-]++)(?(quote)(?P=quote))\s{0,20}(?P<sign>[:=])>?\s{0,20}"""
 )
 _BEFORE: Final = re.compile(
-    r"([A-Za-z]+) \Z"
+    r"([A-Za-z]+)\s{1,20}\Z"
 )  # the word before a name, where a name is of two: "API key", "page token"
-_LONGEST_WORD: Final = 16
-_NO_WORD: Final = re.compile(r"""[^\s"',;&)\]}]{16}""")  # so long are few words of a language
+_FAR: Final = 36  # characters in which that word is looked for
+_NO_WORD: Final = re.compile(
+    r"""(?=[^\s"',;&)\]}]{0,99}[0-9_])[^\s"',;&)\]}]{6}|[^\s"',;&)\]}]{16}"""
+)  # so few words of a language look
 _QUOTE: Final = re.compile(r"""(?P<escape>\\{0,63})(?P<mark>["'])""")
 _RUN: Final = re.compile(r"""(?<!\\)(?P<escape>\\*+)["']""")
 _BRACKET: Final = re.compile(r"[\[\]{}]|(?<!\\)(?P<quote>\\*+\")")
@@ -90,12 +92,14 @@ def hidden_text(text: str) -> str:
 def _names_a_secret(text: str, named: re.Match[str], name: str) -> bool:
     """Whether a credential follows a name in a text: prose has names of two words, counts of tokens, and keys that open nothing."""
     start, end = named.span()
-    before = None if named["quote"] else _BEFORE.search(text[max(0, start - _LONGEST_WORD) : start])
+    before = None if named["quote"] else _BEFORE.search(text[max(0, start - _FAR) : start])
     full = before[1].lower() + name if before else name
     if name == _KEY:
         said = bool(named["quote"]) or named["sign"] == "="
         return said or _is_credential(full) or bool(_NO_WORD.match(text, end))
-    if full == "pagetoken" or (_COUNTS & {name, full} and _NUMBER.match(text, end)):
+    if full == "pagetoken":
+        return full != name and bool(_NO_WORD.match(text, end))  # in two words it may also be the name of a credential
+    if _COUNTS & {name, full} and _NUMBER.match(text, end):
         return False
     return _is_credential(name)
 
