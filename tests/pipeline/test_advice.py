@@ -25,6 +25,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.advice import read_suggestion
 from mcpfactory_pipeline.views.inbox import InboxItem, next_commands, read_inbox
 from mcpfactory_pipeline.views.status import status
+from mcpfactory_pipeline.workspace.known_drift import KnownDrift, write_known_drift
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli.conftest import Done, Inside
 from tests.cli.workshop import make
@@ -42,8 +43,11 @@ PEOPLE = ("Ada", "Grace", "Linus")
 class Shop:
     """A workspace with one server, and what may happen to it. What cannot be done as things stand happens to nobody."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, adopted: bool = False) -> None:
         self.space = make(root, "notes")
+        if adopted:
+            config = root / "servers/notes/mcpfactory.toml"
+            config.write_text(f'{config.read_text()}\n[adopted]\nkind = "url"\nurl = "https://notes.test/mcp"\n')
         self.root, self.texts = root, 0
 
     def fresh(self) -> Workspace:
@@ -99,6 +103,15 @@ class Shop:
         function = {"promote": promote, "rollback": rollback}.get(what) or getattr(decision, what)
         function(self.fresh(), "notes", channel, reason="because")
 
+    def drift(self, message: str) -> None:
+        """What was adopted is known to be another one, or to be what it was again (no message)."""
+        server = self.fresh().server("notes")
+        if server.adopted:
+            known = [
+                KnownDrift("offers", message, "callers get it", "mcpfactory adopt https://notes.test/mcp --name notes")
+            ]
+            write_known_drift(server.folder, server.adopted, known if message else ())
+
     def lose_wheels(self) -> None:
         for wheel in self.space.artifacts.rglob("*.whl"):
             wheel.unlink()
@@ -113,6 +126,7 @@ EVENTS: dict[str, Any] = {
     "built_only": some.sampled_from(["passed", "failed", "errored", "inconclusive"]),
     "fail": some.sampled_from(["generate", "test", "validate"]),
     "recheck": some.booleans(),
+    "drift": some.sampled_from(["tool a is gone", "tool b is new", ""]),
     "lose_wheels": some.none(),
     "policy": some.sampled_from(POLICIES),
 }
@@ -167,10 +181,10 @@ def suggestions(shop: Shop) -> tuple[list[InboxItem], list[str]]:
 
 @pytest.mark.hypothesis
 @settings(deadline=None, max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
-@given(past=some.lists(HAPPENED, min_size=1, max_size=9))
-def test_no_suggestion_is_refused_when_it_is_followed(past: list[tuple[Any, ...]]) -> None:
+@given(past=some.lists(HAPPENED, min_size=1, max_size=9), adopted=some.booleans())
+def test_no_suggestion_is_refused_when_it_is_followed(past: list[tuple[Any, ...]], adopted: bool) -> None:
     with tempfile.TemporaryDirectory() as place:
-        shop = Shop(Path(place, "space"))
+        shop = Shop(Path(place, "space"), adopted=adopted)
         shop.next(97)
         for happened in past:
             live(shop, happened)
@@ -206,9 +220,27 @@ def older(shop: Shop) -> None:
     shop.decide("rollback", "staging")
 
 
-@pytest.mark.parametrize(("lives", "never"), [(failing, "promote"), (older, "promote"), (older, "approve")])
+def drifted(shop: Shop) -> None:
+    shop.drift("tool a is gone")
+
+
+def approved_and_drifted(shop: Shop) -> None:
+    shop.decide("approve", "production")
+    shop.drift("tool a is gone")
+
+
+@pytest.mark.parametrize(
+    ("lives", "never"),
+    [
+        (failing, "promote"),
+        (older, "promote"),
+        (older, "approve"),
+        (drifted, "approve"),
+        (approved_and_drifted, "promote"),
+    ],
+)
 def test_what_a_dry_run_refuses_is_not_suggested(tmp_path: Path, lives: Callable[[Shop], None], never: str) -> None:
-    shop = Shop(tmp_path / "space")
+    shop = Shop(tmp_path / "space", adopted="drifted" in lives.__name__)
     shop.next(97)
     lives(shop)
     _, commands = suggestions(shop)

@@ -44,6 +44,7 @@ class Animal:
     evaluations: ClassVar[tuple[Json, ...]] = ()  # evaluation cases, without a model of an API
     with_cases: ClassVar[bool] = False  # judged with cases.json, against the stub upstream
     limits: ClassVar[Mapping[str, float]] = {}  # what policy allows it to cost
+    drift: ClassVar[tuple[str, ...] | None] = None  # how it is no longer what was adopted
     haste: ClassVar[int] = 1  # its starts are measured by a clock that goes so many times too fast
     own_process: ClassVar[bool] = False  # needs one: it prints, ends, sleeps, or reads its environment
     at_url: ClassVar[bool] = False  # it is served over HTTP

@@ -176,6 +176,19 @@ class Turnpage(Turncoat):
     page = 1
 
 
+class Changeling(Animal):
+    """Is no longer what was adopted."""
+
+    rule = "security.drift"
+    drift = ("it offers something else than was adopted: tool add has another description",)
+
+
+class HealthyLoyal(Animal):
+    """Was adopted, and is what it was."""
+
+    drift = ()
+
+
 class HealthyMover(Turncoat):
     """Describes a tool otherwise, and tells so."""
 

@@ -74,6 +74,7 @@ def visit(name: str, *, own_process: bool = False, at_url: bool = False) -> Visi
             wheel=wheel,
             api_timeout=0.4,
             limits=kind.limits,
+            drift=kind.drift,
         )
         inside = not kind.own_process and not own_process and not at_url
         connect = Keeper(kind, list(eras.HANDSHAKES), list(eras.MODERNS)) if inside else None

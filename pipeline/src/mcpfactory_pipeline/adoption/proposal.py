@@ -15,6 +15,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.workspace.adopted import KINDS, read_adopted
+from mcpfactory_pipeline.workspace.known_drift import FILE as DRIFT
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, is_name, read_toml
 
 __all__ = ["AdoptionProposal", "ProposedFile", "Recognised", "propose", "server_name", "write_proposal"]
@@ -155,6 +156,8 @@ def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, place)
             written.append(path)
+        if proposal.changes:  # what was known is of what was adopted before
+            (workspace.root / "servers" / proposal.server / DRIFT).unlink(missing_ok=True)
         for one in sorted(
             proposal.files, key=lambda row: row.path.endswith(CONFIG)
         ):  # last: it makes the folder a server

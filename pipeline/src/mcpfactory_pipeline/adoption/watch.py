@@ -15,19 +15,22 @@ from mcpfactory_pipeline.adoption.kinds import KINDS
 from mcpfactory_pipeline.adoption.sources import LOCKS
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.workspace.adopted import Adopted
+from mcpfactory_pipeline.workspace.known_drift import read_known_drift
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
-__all__ = ["Watched", "watch"]
+__all__ = ["Watched", "drift_words", "watch"]
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """One difference: `kind` is `version`, `replaced` or `offers`; `command` is what to type next."""
+    """One difference: `kind` is `version`, `replaced` or `offers`; `command` is what to type next. `unknown`: nobody could look."""
 
     kind: str
     message: str
     means: str
     command: str
+    unknown: bool = False
 
 
 def watch(server: WorkspaceServer) -> list[Watched]:
@@ -46,7 +49,11 @@ def watch(server: WorkspaceServer) -> list[Watched]:
             means = "whether it is still what was adopted is not known"
             return [
                 Watched(
-                    "version", f"it cannot be looked at: {error}", means, f"mcpfactory inbox --refresh {server.name}"
+                    "version",
+                    f"it cannot be looked at: {error}",
+                    means,
+                    f"mcpfactory inbox --refresh {server.name}",
+                    unknown=True,
                 )
             ]
 
@@ -55,11 +62,33 @@ def _offers(server: WorkspaceServer, work: Path) -> Iterator[Watched]:
     del work
     assert server.adopted is not None  # the caller looked
     url = server.adopted.url
-    before = remote.read_offers((server.folder / LOCKS["url"]).read_bytes())
-    if changes := remote.changed_offers(before, asyncio.run(remote.ask_offers(url))):
-        message = f"{url} offers something else than was adopted: {remote.shorten(changes)}"
+    if changed := asyncio.run(_offered_otherwise(url, (server.folder / LOCKS["url"]).read_bytes())):
+        message = f"{url} offers something else than was adopted: {changed}"
         means = "callers get tools that nobody looked at: a description can tell a model what to do"
         yield Watched("offers", message, means, f"mcpfactory adopt {url} --name {server.name}")
+
+
+async def drift_words(adopted: Adopted, folder: Path, offers: Path) -> tuple[str, ...] | None:
+    """Return how a server is no longer what was adopted; None where nobody can tell: its kind is not watched.
+
+    A server at a URL is asked, and compared with what was written down in the file `offers`; of a package it is what was
+    found when its index or registry was asked last.
+
+    Raises:
+        ServerError: it does not answer.
+        ProgramRefusedError: what was written down cannot be read.
+    """
+    if adopted.kind not in _LOOKS:
+        return None
+    if adopted.kind != "url":
+        return tuple(one.message for one in read_known_drift(folder, adopted))
+    changed = await _offered_otherwise(adopted.url, await asyncio.to_thread(offers.read_bytes))
+    return (f"it offers something else than was adopted: {changed}",) if changed else ()
+
+
+async def _offered_otherwise(url: str, offers: bytes) -> str:
+    """Return in words how what a URL offers now differs from what was written down; "" where it does not."""
+    return remote.shorten(remote.changed_offers(remote.read_offers(offers), await remote.ask_offers(url)))
 
 
 def _wheel(server: WorkspaceServer, work: Path) -> Iterator[Watched]:
@@ -92,7 +121,8 @@ def _tarball(server: WorkspaceServer, work: Path) -> Iterator[Watched]:
 
 def _replaced(server: WorkspaceServer, message: str) -> Watched:
     means = "what is in channels stays as it is; a machine that has not its files cannot get them again"
-    return Watched("replaced", message, means, f"mcpfactory pipeline history {server.name}")
+    command = f"mcpfactory adopt {server.adopted.again} --name {server.name}" if server.adopted else ""
+    return Watched("replaced", message, means, command)
 
 
 def _newer(server: WorkspaceServer, form: str, work: Path) -> Iterator[Watched]:

@@ -392,6 +392,7 @@ class Evidence:
     temptations: tuple[RecordedTemptation, ...] = ()  # of a server that was started here, without a stub upstream
     failures: tuple[FailureOutcome, ...] = ()  # what happened while the API failed
     traffic: tuple[WireExchange, ...] = ()  # every request that was made, in order
+    drift: tuple[str, ...] | None = None  # how an adopted server is no longer what was adopted; None for others
     limits: Mapping[str, float] = field(default_factory=dict)  # what policy allows, by the names of `gates.COSTS`
 
     @property

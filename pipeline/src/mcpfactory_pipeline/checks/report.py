@@ -50,6 +50,7 @@ VERSIONS: Final[Mapping[int, str]] = {
     8: "more of what the specification says: arrays of messages, event streams, headers and bodies of the per-request lifecycle, streams of notifications, content in older revisions, keys of metadata, SIGTERM, bytes that are no UTF-8; foreign origins weigh less where foreign hosts are refused; what converts the API's answer, or asks back for arguments, closes no gate; another error code for an unknown tool, and no method for templates, are tolerated; on stdio a bad line that ends the conversation closes no gate; what follows from another finding costs nothing; files, commands and addresses as bait; tools that are swapped",
     9: "the right calls of evaluation cases, against the model of the API; tools that ask a person: what was declined is not sent",
     10: "orders to the model, and tools that are swapped, close a gate; orders are also looked for in what is listed after calls",
+    11: "adopted servers that are no longer what was adopted",
 }
 
 RULES_VERSION: Final = max(VERSIONS)

@@ -8,6 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from mcpfactory_pipeline.adoption.sources import LOCKS
+from mcpfactory_pipeline.adoption.watch import drift_words
+from mcpfactory_pipeline.base.errors import ServerError
+from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.checks.examine import validate
 from mcpfactory_pipeline.checks.places import source_places
 from mcpfactory_pipeline.checks.report import Report
@@ -65,10 +69,14 @@ async def _adopted_target(server: WorkspaceServer, adopted: Adopted) -> Validati
     """One that others wrote is judged from outside, as its stage does: by calls that a person gave, and not by how it is packed."""
     calls = server.folder / CALLS
     examples = calls if calls.is_file() else None
+    try:
+        drift = await drift_words(adopted, server.folder, server.folder / LOCKS["url"])
+    except (ServerError, ProgramRefusedError, OSError):
+        drift = None  # nobody can tell; whether it answers, the rules say
     if adopted.url:
-        return ValidationTarget(url=adopted.url, examples=examples)
+        return ValidationTarget(url=adopted.url, examples=examples, drift=drift)
     command = tuple(await asyncio.to_thread(server_command, server))
-    return ValidationTarget(command=command, environ=server_environ(server), examples=examples)
+    return ValidationTarget(command=command, environ=server_environ(server), examples=examples, drift=drift)
 
 
 def with_locations(report: Report, root: Path, folder: Path) -> Report:

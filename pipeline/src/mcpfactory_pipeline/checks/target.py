@@ -30,7 +30,7 @@ class ValidationTarget:
     built from them, and shows whether a second build gives the same bytes. `limits` are what policy allows the server to cost,
     by the names of `gates.COSTS`; none are set where none are given. `isolation` are the settings of a stage that say how that
     second build is kept apart. `examples` is a file of calls to make of a server that is not ours ([{"tool": …, "arguments":
-    {…}}, …]); `allow_calls` lets tools be called with made-up arguments, though nothing marks them as harmless.
+    {…}}, …]); `drift` says how a server that was adopted is no longer what was adopted, and is None for others; `allow_calls` lets tools be called with made-up arguments, though nothing marks them as harmless.
     """
 
     command: tuple[str, ...] | None = None
@@ -45,6 +45,7 @@ class ValidationTarget:
     isolation: Mapping[str, object] = field(default_factory=dict)
     examples: Path | None = None
     allow_calls: bool = False
+    drift: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if (self.command is None) == (self.url is None):

@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mcpfactory_codegen.text import listed
-from mcpfactory_pipeline.base.errors import NotFoundError
+from mcpfactory_pipeline.base.errors import NotFoundError, RefusedError
 from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.channels.contract import source_version
 from mcpfactory_pipeline.clients import edits
@@ -23,6 +23,8 @@ from mcpfactory_pipeline.clients.files import replace as replace_text
 from mcpfactory_pipeline.clients.installed import entry_url, starts_server
 from mcpfactory_pipeline.clients.launch import SOURCE, launch
 from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile, ConfigFile, Form, find_client
+from mcpfactory_pipeline.promotion.drifted import drift_blockers
+from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = [
@@ -44,7 +46,7 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class InstallTarget:
     """What is installed: its name in configurations, how it is reached, from where (`url` for a URL) and in which version.
 
-    `recognises` says whether an entry that is there already is of this server; another of its name is somebody else's.
+    `warnings` are what a person should know of it. `recognises` says whether an entry that is there already is of this server; another of its name is somebody else's.
     """
 
     name: str
@@ -52,6 +54,7 @@ class InstallTarget:
     source: str
     recognises: Callable[[Mapping[str, Any]], bool]
     version: str = ""
+    warnings: tuple[str, ...] = ()
 
     @property
     def holds_secret(self) -> bool:
@@ -120,6 +123,7 @@ def server_target(
     Raises:
         NotFoundError: no such server or channel.
         ClientError: the source does not have it, or a secret would be written.
+        RefusedError: it is at a URL, and known to offer something else than was adopted.
     """
     one = workspace.server(server)
     if one.adopted is not None and one.adopted.url:
@@ -147,16 +151,28 @@ def server_target(
     plain = tuple(variable for variable in reached.plain if variable not in {*literals, *variables})
     reached = replace(reached, literals=literals, variables=tuple(variables), plain=plain)
     return InstallTarget(
-        _checked(name or server), reached, source, lambda entry: starts_server(entry, workspace, one), version
+        _checked(name or server),
+        reached,
+        source,
+        lambda entry: starts_server(entry, workspace, one),
+        version,
+        tuple(blocker.message for blocker in drift_blockers(one, Store(workspace).state(server))),
     )
 
 
 def _adopted_url(
     workspace: Workspace, server: WorkspaceServer, url: str, name: str, source: str, *, given: bool
 ) -> InstallTarget:
-    """Return an adopted server that is at a URL. That it was looked at, a channel says; the entry is the URL."""
+    """Return an adopted server that is at a URL. That it was looked at, a channel says; the entry is the URL.
+
+    Raises:
+        ClientError: variables are given.
+        RefusedError: it is known that it offers something else than was adopted.
+    """
     if given:
         raise ClientError(f"{server.name} is at {url}, and has no process that takes variables", hint="leave out --env")
+    if drift := drift_blockers(server, Store(workspace).state(server.name)):
+        raise RefusedError(f"{server.name} is not what was adopted: {drift[0].message}", hint=drift[0].command)
     channel, version = channel_of(workspace, server, source, None) if source != SOURCE else ("", "")
     version = version or source_version(server)
     return InstallTarget(
@@ -238,7 +254,11 @@ def install(
         outcome,
         str(kept) if kept else None,
         entry,
-        (*built.todo, *([f"{file} is for its owner only from now on, for a secret stands in it"] if closed else [])),
+        (
+            *built.todo,
+            *target.warnings,
+            *([f"{file} is for its owner only from now on, for a secret stands in it"] if closed else []),
+        ),
         target.source,
         target.version,
     )

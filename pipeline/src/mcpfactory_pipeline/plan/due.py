@@ -11,7 +11,8 @@ from mcpfactory_pipeline.state.state import ServerState
 
 __all__ = ["due_checks", "due_stages"]
 
-_OF_MACHINE: Final = "python"  # whoever promotes need not have the one that the checks ran with
+# Whoever promotes need not have the Python that the checks ran with; of drift the blockers speak (`promotion.drifted`).
+_NOT_DUE: Final = ("python", "drift")
 _OF_FACTORY: Final = "stage"
 
 
@@ -38,7 +39,7 @@ def due_checks(
         if not stage.check or record is None or record.candidate != candidate:
             continue
         now = inputs[stage.name]
-        compared = [name for name in record.inputs if name in now and name != _OF_MACHINE]
+        compared = [name for name in record.inputs if name in now and name not in _NOT_DUE]
         reasons = [
             describe_change(name, record.inputs[name], now[name])
             for name in compared

@@ -13,6 +13,8 @@ from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.base.versions import commit, part_version, python_version, template_version
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.workspace.known_drift import FILE as DRIFT
+from mcpfactory_pipeline.workspace.known_drift import read_known_drift
 from mcpfactory_pipeline.workspace.modelled_files import is_evaluation, model_files
 from mcpfactory_pipeline.workspace.waivers import FILE as WAIVERS
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, waiver_rows
@@ -144,8 +146,14 @@ def _waivers(subject: InputReader) -> str:
     return hash_record(waiver_rows(valid)) if valid else ABSENT
 
 
+def _drift(subject: InputReader) -> str:
+    """Return what is known of an adopted server that is no longer what was adopted; `none` where nothing is."""
+    known = read_known_drift(subject.server.folder, subject.server.adopted)
+    return hash_record({one.kind: one.message for one in known}) if known else ABSENT
+
+
 _DOCUMENTS: Final = (".json", ".yaml", ".yml")
-NOT_BUILT: Final = ("tests", "evals", "changes", ".mcpfactory", WAIVERS)
+NOT_BUILT: Final = ("tests", "evals", "changes", ".mcpfactory", WAIVERS, DRIFT)
 
 INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "document": _document,
@@ -156,6 +164,7 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "cases": lambda subject: subject.hash(CALLS if subject.server.adopted else CASES),
     "report": lambda subject: subject.hash(".mcpfactory/report.json"),
     "waivers": _waivers,
+    "drift": _drift,
     "evals": _evals,
     "reports": _reports,
     "model": _model,

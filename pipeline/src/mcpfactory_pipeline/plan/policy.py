@@ -230,7 +230,7 @@ def signing_option(*, signed: bool) -> str:
 class Blocker:
     """One thing that stands between a candidate and a channel: its kind, a message, and what comes next, which is a command or ends in one.
 
-    Kinds: `retired`, `hold`, `check`, `gate`, `source`, `rejection`, `approval`, `soak`; `stage` for an approval stage.
+    Kinds: `retired`, `hold`, `drift`, `check`, `gate`, `source`, `rejection`, `approval`, `soak`; `stage` for an approval stage.
     """
 
     kind: str
@@ -247,10 +247,12 @@ def find_blockers(
     events: Sequence[Event],
     now: datetime,
     due: Sequence[str] = (),
+    drift: Sequence[Blocker] = (),
 ) -> list[Blocker]:
     """Return what stands between a candidate and a channel; empty when nothing does.
 
-    `checks` names the stages that check candidates; `due` are those that would have to run again, in words (`due_checks`).
+    `checks` names the stages that check candidates; `due` are those that would have to run again, in words (`due_checks`);
+    `drift` is what an adopted server is no longer (`drift_blockers`).
     The order is that in which a person would remove the blockers.
     """
     known, server, name = state.candidates[candidate], state.server, channel.name
@@ -261,6 +263,7 @@ def find_blockers(
         )
     if hold := state.holds.get(name):
         found.append(Blocker("hold", f"{name} is {describe_decision('held', hold)}", unhold_command(server, channel)))
+    found += drift
     found += [Blocker("check", words, run) for words in (*failed_checks(checks, known), *due)]
     for gate, words in closed_gates(channel.gates, known, state.channels.get(name), today=now.date()).items():
         found.append(Blocker("gate", words, GATES[gate].remedy.format(server=server)))

@@ -30,6 +30,7 @@ from mcpfactory_pipeline.plan.policy import (
 )
 from mcpfactory_pipeline.plan.stage import Stage, offered_name
 from mcpfactory_pipeline.promotion.basis import channel_basis, require_basis
+from mcpfactory_pipeline.promotion.drifted import drift_blockers
 from mcpfactory_pipeline.promotion.proof import proof_lines
 from mcpfactory_pipeline.promotion.signatures import require_key, sign_decision, unsigned_approvals
 from mcpfactory_pipeline.promotion.stage_decision import stage_blockers
@@ -80,6 +81,11 @@ class Decision:
         return required_checks(self.stages, self.policy, self.channels)
 
     @property
+    def drift(self) -> list[Blocker]:
+        """What the server is no longer, where that stands in its way."""
+        return drift_blockers(self.workspace.server(self.state.server), self.state)
+
+    @property
     def state(self) -> ServerState:
         """Where the server stands."""
         return self.transaction.state
@@ -112,7 +118,16 @@ class Decision:
         required = required_stages(self.stages, self.policy, self.channels)
         inputs = read_inputs(self.stages, InputReader(self.workspace.server(self.state.server), self.state))
         due = due_checks(due_stages(self.stages, required), self.state, candidate, inputs)
-        found = find_blockers(self.policy, self.checks, self.state, candidate, events=self.events, now=clock(), due=due)
+        found = find_blockers(
+            self.policy,
+            self.checks,
+            self.state,
+            candidate,
+            events=self.events,
+            now=clock(),
+            due=due,
+            drift=self.drift,
+        )
         return found + stage_blockers(
             self.workspace,
             self.stages,
@@ -210,7 +225,7 @@ def approve(
 
     Raises:
         PromotionError: when the channel asks for no approval, the actor may not give one or has given it, or the candidate
-            did not pass its checks or is not in the channel before, or an approval has to be signed.
+            did not pass its checks or is not in the channel before, the server is no longer what was adopted, or an approval has to be signed.
         ConfigError: the key cannot sign.
     """
     with open_decision(
@@ -226,6 +241,7 @@ def approve(
                 f"candidate {chosen} of {server} has nothing to approve yet: {'; '.join(missing)}",
                 hint=f"mcpfactory pipeline run {server}",
             )
+        _refuse_drifted(decision, chosen)
         source = decision.policy.source or ""
         if source not in known.channels:
             raise PromotionError(
@@ -247,6 +263,15 @@ def approve(
         blockers = [asdict(one) for one in decision.blockers(chosen, clock)]
         about = {"waived": waived, "proof": proof_lines(known), "blockers": blockers, "lifted": lifted}
         return {**made, **about, **rests_on}
+
+
+def _refuse_drifted(decision: Decision, candidate: str) -> None:
+    """Refuse to approve what is known to be no longer what was adopted."""
+    if drift := decision.drift:
+        words = "; ".join(one.message for one in drift)
+        raise PromotionError(
+            f"candidate {candidate} of {decision.state.server} may not be approved: {words}", hint=drift[0].command
+        )
 
 
 def _lacks_signature(decision: Decision, candidate: str) -> bool:

@@ -12,9 +12,10 @@ from mcpfactory_codegen.credentials.names import is_secret
 from mcpfactory_pipeline.adoption.kinds import KINDS
 from mcpfactory_pipeline.adoption.ready import ReadyServer, make_ready
 from mcpfactory_pipeline.adoption.record import Record
-from mcpfactory_pipeline.adoption.remote import ask_offers, changed_offers, read_offers, shorten
+from mcpfactory_pipeline.adoption.remote import read_offers
 from mcpfactory_pipeline.adoption.sources import Sources
 from mcpfactory_pipeline.adoption.trial import run_own_tests
+from mcpfactory_pipeline.adoption.watch import drift_words
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError, StageError
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines
@@ -25,6 +26,7 @@ from mcpfactory_pipeline.plan.stage import Artifact, Built, StageInputs, StageOu
 from mcpfactory_pipeline.stages.verdict import keep_report, summarise
 from mcpfactory_pipeline.workspace.adopted import KINDS as FIELDS
 from mcpfactory_pipeline.workspace.adopted import Adopted
+from mcpfactory_pipeline.workspace.known_drift import DRIFT_RULE
 from mcpfactory_pipeline.workspace.waivers import read_waiver_policy, read_waivers
 from mcpfactory_pipeline.workspace.workspace import CALLS, CONFIG, Workspace, read_toml
 
@@ -139,10 +141,9 @@ def validate(inputs: StageInputs) -> StageOutputs:
     }
     try:
         ready = make_ready(candidate.folder, candidate.files, candidate.folder / _READY)
+        offers = candidate.folder / next(iter(ready.record.files))
+        about["drift"] = asyncio.run(drift_words(_adopted(inputs), inputs.folder, offers))
         if ready.record.url:
-            if changed := _changed(candidate, ready.record):
-                hint = f"mcpfactory adopt {ready.record.url} --name {inputs.server} shows the difference, and writes down what is accepted"
-                return StageOutputs("failed", f"it offers something else than was adopted: {changed}; hint: {hint}")
             level, target = "none", ValidationTarget(url=ready.record.url, **about)
         else:
             level, target = _local_target(inputs, ready, ValidationTarget, about)
@@ -152,14 +153,19 @@ def validate(inputs: StageInputs) -> StageOutputs:
         )
     policy = read_waiver_policy(inputs.settings.get("waivers", {}))
     report = asyncio.run(examine(target, waivers=read_waivers(inputs.folder), policy=policy))
-    keep_report(inputs, report, report.listed)
+    # What a URL offers by now is not what its candidate is of: the contract is what was adopted.
+    listed = read_offers(offers.read_bytes())["tools"] if ready.record.url else report.listed
+    keep_report(inputs, report, listed)
     refused = tuple(dict.fromkeys(finding.rule for finding in report.findings if finding.gate))
     unseen = [one.rule for one in report.not_checked if one.gate]
-    message, summary = summarise(inputs, report, report.listed, level=level, gates=refused)
+    message, summary = summarise(inputs, report, listed, level=level, gates=refused)
     if silent := next((one for one in report.findings if one.rule == "startup.starts"), None):
         end = last_lines(str((silent.evidence or {}).get("stderr", "")), limit=_SAID)
         said = f": {end}" if end else ""
         message = f"it does not start: {silent.message}{said}; hint: {_start_hint(ready.record, end)}; validate.log has all of it"
+    elif drifted := next((one for one in report.findings if one.rule == DRIFT_RULE), None):
+        again = f"mcpfactory adopt {_adopted(inputs).again} --name {inputs.server}"
+        message = f"{drifted.message}; hint: {again} shows the difference, and writes down what is accepted"
     elif unseen:
         message += f"; not shown: {', '.join(unseen)} (calls that must work go into {CALLS})"
         summary["unseen"] = unseen
@@ -188,13 +194,6 @@ def _start_hint(record: Record, said: str) -> str:
             " 'mcp<2', or whichever the error names"
         )
     return "correct start or [server] environment"
-
-
-def _changed(candidate: Artifact, record: Record) -> str:
-    """Return in words how what a URL offers now differs from what was adopted; "" where it does not."""
-    name = next(iter(record.files))
-    before = read_offers((candidate.folder / name).read_bytes())
-    return shorten(changed_offers(before, asyncio.run(ask_offers(record.url))))
 
 
 def _sandbox(inputs: StageInputs, ready: ReadyServer, name: str) -> tuple[Sandbox, Path]:

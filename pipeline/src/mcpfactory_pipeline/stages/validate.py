@@ -80,7 +80,7 @@ def _searched_tools(listed: Sequence[Any], folder: Path) -> Sequence[Any]:
 STAGE: Final = Stage(
     name="validate",
     needs=("build",),
-    reads=("candidate", "cases", "evals", "model", "runtime", "rules", "waivers", "python"),
+    reads=("candidate", "cases", "evals", "model", "runtime", "rules", "waivers", "drift", "python"),
     writes=("checks",),
     version=5,
     run=run,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,9 +15,10 @@ from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.promotion.offers import ghost_pages, state_faults
 from mcpfactory_pipeline.promotion.orphans import find_orphans
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
+from mcpfactory_pipeline.workspace.known_drift import STOPPING, KnownDrift, read_known_drift, write_known_drift
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceDocument, WorkspaceServer
 
-__all__ = ["KINDS", "Drift", "find_drift", "removed_servers"]
+__all__ = ["KINDS", "Drift", "find_drift", "look_again", "removed_servers"]
 
 _LOCK: Final = Path(".mcpfactory", "lock.json")
 _MAX_NAMED: Final = 3  # edited files that are named
@@ -71,6 +73,7 @@ def find_drift(
     inputs: Mapping[str, Mapping[str, str]],
     *,
     refresh: bool = False,
+    seen: Sequence[Drift] = (),
 ) -> list[Drift]:
     """Return everything in which a server drifted.
 
@@ -79,13 +82,32 @@ def find_drift(
         server: the server.
         state: where it stands.
         inputs: what its stages read now.
-        refresh: also read the document's URL again, and ask where an adopted server came from.
+        refresh: also read the document's URL again.
+        seen: what `look_again` found just now.
     """
     if state.retired:
         return []
     case = _DriftInputs(workspace, server, state, inputs)
-    finders = (*_FINDERS, _upstream, _adopted) if refresh else _FINDERS
-    return [drift for finder in finders for drift in finder(case)]
+    finders = (*_FINDERS, _upstream) if refresh else _FINDERS
+    found = [drift for finder in finders for drift in finder(case)]
+    return [*found, *(drift for drift in seen if drift not in found)]
+
+
+def look_again(server: WorkspaceServer) -> list[Drift]:
+    """Ask whether an adopted server is still what was adopted, and write down what stops it (`known_drift`); return all that differs.
+
+    Where nobody answers, what was known stays.
+    """
+    if server.adopted is None:
+        return []
+    from mcpfactory_pipeline.adoption.watch import watch  # noqa: PLC0415 - heavy, and only asked for by --refresh
+
+    seen = watch(server)
+    known = [KnownDrift(one.kind, one.message, one.means, one.command) for one in seen if one.kind in STOPPING]
+    if not any(one.unknown for one in seen):
+        with suppress(OSError):  # who may only read is told all the same
+            write_known_drift(server.folder, server.adopted, known)
+    return [Drift(one.kind, one.message, one.means, one.command) for one in seen]
 
 
 def removed_servers(workspace: Workspace) -> dict[str, Drift]:
@@ -245,12 +267,8 @@ def _upstream(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _adopted(case: _DriftInputs) -> Iterator[Drift]:
-    """Ask whether an adopted server is still what was adopted."""
-    if case.server.adopted is None:
-        return
-    from mcpfactory_pipeline.adoption.watch import watch  # noqa: PLC0415 - heavy, and only asked for by --refresh
-
-    for one in watch(case.server):
+    """Return what was found when it was asked last whether an adopted server is still what was adopted."""
+    for one in read_known_drift(case.server.folder, case.server.adopted):
         yield Drift(one.kind, one.message, one.means, one.command)
 
 
@@ -272,7 +290,7 @@ def _refreshed(case: _DriftInputs, document: WorkspaceDocument) -> Iterator[Drif
 
 
 _FINDERS: Final[tuple[Callable[[_DriftInputs], Iterator[Drift]], ...]] = (
-    _document, _edited, _readme, _template, _moved, _behind, _channel, _live,
+    _document, _edited, _readme, _template, _moved, _behind, _channel, _live, _adopted,
 )  # fmt: skip
 KINDS: Final = (
     "document", "edited", "readme", "template", "moved", "behind", "channel", "live", "source", "gone",

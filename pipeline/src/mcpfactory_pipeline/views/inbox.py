@@ -27,6 +27,7 @@ from mcpfactory_pipeline.plan.policy import (
 )
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.basis import stage_basis
+from mcpfactory_pipeline.promotion.drifted import drift_blockers
 from mcpfactory_pipeline.promotion.promote import rollback_command
 from mcpfactory_pipeline.promotion.stage_decision import approve_stage_command, shown_items, stage_blockers
 from mcpfactory_pipeline.stages import workspace_stages
@@ -48,7 +49,13 @@ KINDS: Final = (
     "problem", "failed", "errored", "interrupted", "inconclusive", "publish", "gate", "approval", "ready", "hold", "waiver", "drift",
     "never", "stale",
 )  # fmt: skip
-_STALE_TOO: Final = {"document", "edited", "moved"}  # drift that also makes a stage run: one line is enough
+_STALE_TOO: Final = {
+    "document",
+    "edited",
+    "moved",
+    "replaced",
+    "offers",
+}  # drift that also makes a stage run: one line is enough
 
 _RUN: Final = "mcpfactory pipeline run"
 _STATUS: Final = "mcpfactory pipeline status"
@@ -242,7 +249,8 @@ class InboxReader:
         if not message.startswith(f"{first.name} ") or state.candidate is None:
             return False
         checks = required_checks(self.stages, first, self.channels)
-        return not find_blockers(first, checks, state, state.candidate, events=(), now=self.now)
+        drift = drift_blockers(self.workspace.server(state.server), state)
+        return not find_blockers(first, checks, state, state.candidate, events=(), now=self.now, drift=drift)
 
     def _first_stale(self, row: Mapping[str, Any]) -> str:
         """Return the first stage that must run; "" when there is none. Those that a soak keeps running, and what waits for them, need time only."""
@@ -340,7 +348,15 @@ class InboxReader:
             if known is None or _newer_there(state, source.candidate, channel.name):
                 continue
             checks = required_checks(self.stages, channel, self.channels)
-            blockers = find_blockers(channel, checks, state, source.candidate, events=recent(), now=self.now)
+            blockers = find_blockers(
+                channel,
+                checks,
+                state,
+                source.candidate,
+                events=recent(),
+                now=self.now,
+                drift=drift_blockers(server, state),
+            )
             blockers += stage_blockers(
                 self.workspace,
                 self.stages,
@@ -356,7 +372,7 @@ class InboxReader:
             if not blockers and not self._due(server, state, channel, source.candidate):
                 command = f"mcpfactory pipeline promote {state.server} --channel {channel.name}"
                 yield InboxItem("ready", state.server, channel.name, f"{what} is ready for {channel.name}", command)
-            elif "gate" in kinds and not kinds & {"hold", "check", "rejection"}:
+            elif "gate" in kinds and not kinds & {"hold", "drift", "check", "rejection"}:
                 yield InboxItem(
                     "gate", state.server, channel.name, f"{what} for {channel.name}: {words}", blockers[0].command
                 )

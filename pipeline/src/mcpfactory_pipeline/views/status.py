@@ -21,7 +21,7 @@ from mcpfactory_pipeline.run.runner import server_plan
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.views.drift import Drift, find_drift
+from mcpfactory_pipeline.views.drift import Drift, find_drift, look_again
 from mcpfactory_pipeline.workspace.broken import BrokenServer, contain
 from mcpfactory_pipeline.workspace.coverage import inspection_report
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
@@ -149,9 +149,10 @@ def status_row(
 
     def read() -> tuple[ServerState, Sequence[PlanStep], Sequence[Drift], tuple[ChannelPolicy, ...]]:
         state = store.shown_state(server.name)
+        seen = look_again(server) if refresh and not state.retired else []  # first: what is known is an input
         inputs = read_inputs(stages, InputReader(server, state))
         steps = server_plan(workspace, server, stages, state, inputs=inputs)
-        drift = find_drift(workspace, server, state, inputs, refresh=refresh)
+        drift = find_drift(workspace, server, state, inputs, refresh=refresh, seen=seen)
         return state, steps, drift, read_channels(workspace)
 
     found = contain(server.name, read)

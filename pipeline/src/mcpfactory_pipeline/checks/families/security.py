@@ -122,6 +122,14 @@ def _swaps(first: Mapping[str, Any], later: Sequence[WireExchange]) -> Iterator[
                 )
 
 
+def _drifted(evidence: Evidence) -> RuleOutcome:
+    if evidence.drift is None:
+        return not_applicable(
+            "only what was adopted from a URL, an index or a registry is held against what was adopted"
+        )
+    return RuleOutcome(tuple(map(Fault, evidence.drift)))
+
+
 _TAKEN: Final = {
     "file": "the answer holds a file of this machine that is outside of every folder of the server",
     "command": "the answer holds what a shell makes of a part of the value",
@@ -175,6 +183,12 @@ RULES: Final[tuple[Rule, ...]] = (
         statement="A tool stays what it was when it was listed, unless the client is told that the list changed.",
         source="tool poisoning: people approve a tool, and the model gets another one; MCP server/tools, List Changed Notification",
         hint="send notifications/tools/list_changed (and declare listChanged), or keep names, descriptions and schemas as they are",
+    ),
+    Rule(
+        id="security.drift", family="security", severity=5, gate=True, check=_drifted,
+        statement="What was adopted is what is there: a URL offers it, and the pinned file of a package was not replaced.",
+        source="tool poisoning: people approve a tool, and the model gets another one later (the rug pull)",
+        hint="look at what changed, and adopt what is there now, or another version",
     ),
     Rule(
         id="security.files", family="security", severity=3, gate=False, check=_not_taken("file", "a path"),
