@@ -57,11 +57,11 @@ def filter_many(at: Setting) -> None:
     person = at.person()
     person.open()
     person.follow("Board")
-    person.sees(f"{MANY} of {MANY} shown")
+    person.sees(f"{MANY:,} of {MANY:,} shown")
     person.fill("Find a server", "042")
     rows = at.shop.told("pipeline", "status", root=at.shop.many())
     names = sorted(row["server"] for row in rows if "042" in row["server"])
-    person.sees(f"{len(names)} of {MANY} shown")
+    person.sees(f"{len(names)} of {MANY:,} shown")
     shown = person.reads()
     assert [name for name in names if name not in shown] == []
     person.follow("shop-0421")
