@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
+from pathlib import Path
 
 import pytest
 
 from mcpfactory_pipeline.plan import fingerprint
 from tests.adoption.conftest import done, put, state
 from tests.adoption.peers import node_files
+from tests.adoption.test_packages import PYTHON
 
 pytestmark = pytest.mark.xdist_group("adopted_command")
 COMMAND = ("adopt", "--command", "node greeter.js", "--name", "greeter")
@@ -166,3 +170,25 @@ def test_the_name_of_a_server_that_was_not_adopted_is_not_taken(space):
     put(space.folder / "servers/a", {"mcpfactory.toml": '[server]\nname = "a"\npackage = "a_mcp"\n'})
     found = space("adopt", "--command", "node tools/a.js", "--yes")
     assert (found.code, "a is a server that was not adopted" in found.err) == (1, True)
+
+
+def test_python_of_a_command_is_that_of_the_machine_and_not_ours(space):
+    """Wherever it is started: by `call`, by the stages, and by its own tests."""
+    own = Path(sys.prefix)
+    assert sys.prefix != sys.base_prefix, "the tests run in an environment"
+    space.environ["PATH"] = os.pathsep.join([str(own / "bin"), "/usr/bin", "/bin"])
+    apart = f"import os, sys\nassert {sys.prefix!r} not in (sys.prefix, *os.environ['PATH'].split('/bin')), 'ours'\n"
+    put(
+        space.folder / "tools/greeter",
+        {"server.py": f"{apart}{PYTHON}\nmain()\n", "try.py": f"{apart}print('1..1\\nok 1 - a')\n"},
+    )
+    said = space.at(space.folder / "tools/greeter")
+    said.environ.update(space.environ)
+    done(said, "adopt", "--command", "python3 server.py", "--name", "greeter", "--test", "python3 try.py", "--yes")
+    config = space.folder / "servers/greeter/mcpfactory.toml"
+    config.write_text(config.read_text() + 'files = ["try.py"]\n')
+    assert done(space, "call", "greeter", "greet", "--arg", "name=Ada").strip() == "Hello, Ada"
+    space("pipeline", "run", "greeter")
+    stages = state(space, "greeter")["stages"]
+    assert stages["test"]["outcome"] == "passed", stages["test"]["message"]
+    assert "does not start" not in stages["validate"]["message"]

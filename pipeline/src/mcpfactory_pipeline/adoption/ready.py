@@ -18,6 +18,7 @@ from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.installed import changed_files, contents, contents_hash
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.isolation.environ import foreign_path
 
 __all__ = ["ReadyServer", "make_ready"]
 
@@ -81,7 +82,7 @@ def make_ready(
 
 def _located(command: tuple[str, ...]) -> tuple[str, ...]:
     """Return the command with its program by a whole path."""
-    found = shutil.which(command[0])
+    found = shutil.which(command[0], path=foreign_path())
     if found is None:
         raise ProgramRefusedError(
             f"there is no program {Path(command[0]).name}, by which it starts, among its files and on this machine"

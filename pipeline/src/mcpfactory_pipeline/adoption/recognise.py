@@ -33,6 +33,7 @@ from mcpfactory_pipeline.adoption.wish import Wish
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, RefusedError
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.isolation.environ import foreign_path
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["FORMS", "recognise"]
@@ -325,10 +326,10 @@ def _command(workspace: Workspace, wish: Wish) -> Recognised:
         )
     here, copied = wish.here.resolve(), dict[str, Path]()
     plain = "/" not in words[0] and not (here / words[0]).is_file()
-    if plain and shutil.which(words[0]) is None:
+    if plain and shutil.which(words[0], path=foreign_path()) is None:
         raise NotFoundError(f"there is no program {words[0]}", hint="name it by its path, or install it")
     if plain and not _INTERPRETERS.fullmatch(words[0]):
-        words[0] = str(Path(shutil.which(words[0]) or words[0]).resolve())
+        words[0] = str(Path(shutil.which(words[0], path=foreign_path()) or words[0]).resolve())
     places = {word: (here / word).resolve() for word in words if not word.startswith("-") and (here / word).is_file()}
     places = {
         word: place

@@ -15,6 +15,7 @@ from mcpfactory_pipeline.adoption.sources import LOCKS, Sources
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.build.frontend import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_captured, run_uv
+from mcpfactory_pipeline.isolation.environ import foreign_path
 from mcpfactory_pipeline.isolation.sandbox import make_sandbox
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 from mcpfactory_pipeline.workspace.adopted import Adopted
@@ -60,9 +61,9 @@ def run_own_tests(inputs: StageInputs, adopted: Adopted, candidate: Artifact) ->
     bench = sandbox.folder / "source"
     copy_files(folder, files, bench)
     path = _PREPARE.get(adopted.kind, _nothing)(bench, candidate, place)
-    environ = {**sandbox.environ, **QUIET_NPM, "CI": "true"}
+    environ = {**sandbox.environ, **QUIET_NPM, "CI": "true", "PATH": foreign_path()}
     if path is not None:
-        environ["PATH"] = os.pathsep.join([str(path), environ.get("PATH", os.defpath)])
+        environ["PATH"] = os.pathsep.join([str(path), environ["PATH"]])
     code, said = run_captured(adopted.test, bench, environ, sandbox)
     report = bench / adopted.report if adopted.report else None
     return judge(code, said, _read(report), wanted=adopted.report)

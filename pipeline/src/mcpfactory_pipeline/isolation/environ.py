@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Final
 
-__all__ = ["PLAIN", "clean_environ"]
+__all__ = ["PLAIN", "clean_environ", "foreign_path"]
 
 # What a program needs from the caller's environment to work at all. Tokens and passwords of the caller are not among it.
 PLAIN: Final = (
@@ -22,6 +23,16 @@ PLAIN: Final = (
     "SYSTEMDRIVE",
     "COMSPEC",
 )
+
+
+def foreign_path() -> str:
+    """Return `PATH` without the environment that mcpfactory itself runs in: `python` is then that of the machine, with its packages, and not ours."""
+    path = os.environ.get("PATH", os.defpath)
+    if sys.prefix == sys.base_prefix:
+        return path
+    own = Path(sys.prefix).resolve()
+    parts = [part for part in path.split(os.pathsep) if part]
+    return os.pathsep.join(part for part in parts if not Path(part).resolve().is_relative_to(own))
 
 
 def clean_environ(home: Path) -> dict[str, str]:

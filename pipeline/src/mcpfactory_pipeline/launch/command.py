@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.naming import variable_prefix
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
-from mcpfactory_pipeline.isolation.environ import PLAIN
+from mcpfactory_pipeline.isolation.environ import PLAIN, foreign_path
 from mcpfactory_pipeline.launch.environment import server_python
 from mcpfactory_pipeline.launch.failure import package_command
 from mcpfactory_pipeline.workspace.address import reported_variables
@@ -61,7 +61,8 @@ def server_environ(server: WorkspaceServer) -> dict[str, str]:
     named = {*_OF_PROGRAMS, *(f"{SHARED}_{one}" for one in _OF_RUNTIME), *_own_variables(server)}
     kept = {name: value for name, value in os.environ.items() if name in named or name.startswith(_PREFIXES)}
     if server.adopted is not None:
-        return {name: value for name, value in kept.items() if not name.startswith("PYTHON")}
+        plain = {name: value for name, value in kept.items() if not name.startswith("PYTHON")}
+        return {**plain, "PATH": foreign_path()}
     parts = [str(server.folder / "src"), os.environ.get("PYTHONPATH", "")]
     return {**kept, "PYTHONPATH": os.pathsep.join(part for part in parts if part)}
 

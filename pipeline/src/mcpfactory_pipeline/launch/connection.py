@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpfactory_pipeline.base.errors import ServerError
-from mcpfactory_pipeline.isolation.environ import clean_environ
+from mcpfactory_pipeline.isolation.environ import clean_environ, foreign_path
 from mcpfactory_pipeline.launch.command import server_command, server_environ
 from mcpfactory_pipeline.launch.failure import client_failure
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
@@ -45,7 +45,10 @@ async def connect_server(
         own = (
             server_environ(server)
             if home is None
-            else {**clean_environ(home), **({} if server.adopted else {"PYTHONPATH": str(server.folder / "src")})}
+            else {
+                **clean_environ(home),
+                **({"PATH": foreign_path()} if server.adopted else {"PYTHONPATH": str(server.folder / "src")}),
+            }
         )
         async with connect_stdio(
             command,

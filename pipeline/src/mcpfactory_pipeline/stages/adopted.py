@@ -20,6 +20,7 @@ from mcpfactory_pipeline.base.errors import ConfigError, ServerError, StageError
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines
 from mcpfactory_pipeline.channels.candidate import build_adopted_candidate, store_candidate
+from mcpfactory_pipeline.isolation.environ import foreign_path
 from mcpfactory_pipeline.isolation.levels import AUTO, find_level
 from mcpfactory_pipeline.isolation.sandbox import Sandbox, make_sandbox
 from mcpfactory_pipeline.plan.stage import Artifact, Built, StageInputs, StageOutputs
@@ -119,7 +120,7 @@ def _run_declared(inputs: StageInputs, ready: ReadyServer, declared: Sequence[De
     from mcpfactory_pipeline.declared import ServerSetup, run_tests  # noqa: PLC0415 - heavy, and only this job needs it
 
     sandbox, empty = _sandbox(inputs, ready, "declared")
-    environ = {**sandbox.environ, **_dummies(ready.record)}
+    environ = {**sandbox.environ, "PATH": foreign_path(), **_dummies(ready.record)}
     bench = ServerSetup(sandbox.command(ready.command), environ, cwd=empty)
     outcomes = asyncio.run(run_tests(declared, bench))
     for one in outcomes:
@@ -180,7 +181,7 @@ def _local_target(
     inputs: StageInputs, ready: ReadyServer, target: type[ValidationTarget], about: Mapping[str, Any]
 ) -> tuple[str, ValidationTarget]:
     sandbox, empty = _sandbox(inputs, ready, "validated")
-    environ = {**sandbox.environ, **_dummies(ready.record)}
+    environ = {**sandbox.environ, "PATH": foreign_path(), **_dummies(ready.record)}
     return sandbox.level.name, target(
         command=tuple(sandbox.command(ready.command)), cwd=empty, environ=environ, **about
     )
