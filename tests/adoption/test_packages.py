@@ -198,3 +198,16 @@ def test_a_table_that_cannot_be_used_is_named(space):
         found = space("pipeline", "plan", "odd")
         assert says in found.err + found.out, (table, found)
         assert json.dumps(table)
+
+
+def test_a_package_that_does_not_start_without_its_scripts_says_that_they_are_not_run(space, registry):
+    with_node(registry, "1.0.0")
+    found, environ = registry
+    package = {"name": "@acme/native", "version": "1.0.0", "bin": "greeter.js", "scripts": {"install": "node make.js"}}
+    found.add_tarball(package, {"greeter.js": '#!/usr/bin/env node\nrequire("./made.node");\n'})
+    space.environ.update(environ)
+    done(space, "adopt", "npm:@acme/native@1.0.0", "--name", "native", "--yes")
+    assert space("pipeline", "run", "native").code == 1
+    message = state(space, "native")["stages"]["validate"]["message"]
+    assert "the installation scripts of @acme/native are not run, and it may need what they make" in message
+    assert "mcpfactory adopt --command" in message

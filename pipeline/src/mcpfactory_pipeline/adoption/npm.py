@@ -31,6 +31,7 @@ __all__ = [
     "node_paths",
     "package_text",
     "run_npm",
+    "scripted_packages",
     "tree_lock",
     "tree_program",
 ]
@@ -135,6 +136,12 @@ def tree_lock(package: str, tarball: bytes, work: Path) -> str:
     (tree / "package.json").write_text(package_text(package), encoding="utf-8")
     run_npm("install", *_LOCKED, cwd=tree, log=False)
     return (tree / LOCKS["node"]).read_text(encoding="utf-8")
+
+
+def scripted_packages(lock: str | bytes) -> list[str]:
+    """Return the packages of a lock that have scripts for their installation, which nobody runs."""
+    rows = json.loads(lock)["packages"]
+    return sorted(path.removeprefix("node_modules/") for path, row in rows.items() if row.get("hasInstallScript"))
 
 
 def collect(sources: Sources) -> Collected:

@@ -229,7 +229,7 @@ def _from_npm(workspace: Workspace, text: str, wish: Wish, work: Path) -> Recogn
         *_framework_words(package.get("dependencies", {})),
     ]
     found.append(f"{pluralize(len(rows) - 1, 'package')} in {LOCKS['node']}, each by its integrity")
-    scripted = sorted(path.removeprefix("node_modules/") for path, row in rows.items() if row.get("hasInstallScript"))
+    scripted = npm.scripted_packages(lock)
     notes = (f"installation scripts are not run: {', '.join(scripted[:5])}",) if scripted else ()
     table = {"package": name, "version": version, "hash": npm.integrity(data), "start": start}
     return Recognised(

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_codegen.credentials.names import is_secret
 from mcpfactory_pipeline.adoption.kinds import KINDS
+from mcpfactory_pipeline.adoption.npm import scripted_packages
 from mcpfactory_pipeline.adoption.ready import ReadyServer, make_ready
 from mcpfactory_pipeline.adoption.record import Record
 from mcpfactory_pipeline.adoption.remote import read_offers
-from mcpfactory_pipeline.adoption.sources import Sources
+from mcpfactory_pipeline.adoption.sources import LOCKS, Sources
 from mcpfactory_pipeline.adoption.trial import run_own_tests
 from mcpfactory_pipeline.adoption.watch import drift_words
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError, StageError
@@ -163,7 +164,7 @@ def validate(inputs: StageInputs) -> StageOutputs:
     if silent := next((one for one in report.findings if one.rule == "startup.starts"), None):
         end = last_lines(str((silent.evidence or {}).get("stderr", "")), limit=_SAID)
         said = f": {end}" if end else ""
-        message = f"it does not start: {silent.message}{said}; hint: {_start_hint(ready.record, end)}; validate.log has all of it"
+        message = f"it does not start: {silent.message}{said}; hint: {_start_hint(ready.record, candidate.folder, end)}; validate.log has all of it"
     elif drifted := next((one for one in report.findings if one.rule == DRIFT_RULE), None):
         again = f"mcpfactory adopt {_adopted(inputs).again} --name {inputs.server}"
         message = f"{drifted.message}; hint: {again} shows the difference, and writes down what is accepted"
@@ -187,8 +188,18 @@ def _local_target(
     )
 
 
-def _start_hint(record: Record, said: str) -> str:
-    """Return what to do about a server that does not start: of a package that meets a dependency that it does not know, to name an older one."""
+def _start_hint(record: Record, folder: Path, said: str) -> str:
+    """Return what to do about a server that does not start.
+
+    Of a package that meets a dependency that it does not know, to name an older one; of one that has scripts for its
+    installation, which are not run, to adopt it as a command.
+    """
+    lock = folder / LOCKS["node"]
+    if lock.name in record.files and (scripted := scripted_packages(lock.read_bytes())):
+        return (
+            f"the installation scripts of {', '.join(scripted[:_SHOWN])} are not run, and it may need what they make: install it by hand, and"
+            " mcpfactory adopt --command"
+        )
     if record.kind == "pypi" and _UNKNOWN_DEPENDENCY.search(said):
         return (
             f"a dependency may be newer than it knows: mcpfactory adopt pypi:{record.name}=={record.version} --constraint"
