@@ -8,7 +8,17 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.evaluation.model import NO_TOKENS, TokenUsage
 
-__all__ = ["NO_TOOL", "VERDICTS", "Attempt", "MadeCall", "ModelTranscript", "Setting", "ToolChoice", "WrongArgument"]
+__all__ = [
+    "NO_TOOL",
+    "SHOWN",
+    "VERDICTS",
+    "Attempt",
+    "MadeCall",
+    "ModelTranscript",
+    "Setting",
+    "ToolChoice",
+    "WrongArgument",
+]
 
 NO_TOOL: Final = "(none)"
 """Stands for a tool where none was expected, or none was called."""
@@ -25,7 +35,7 @@ VERDICTS: Final[Mapping[str, str]] = {
     "unanswered": "the endpoint gave no answer: nothing is known",
 }
 
-_SHOWN: Final = 300  # characters of a text that are kept
+SHOWN: Final = 300  # characters of a text that are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +130,7 @@ class Attempt:
                 "tool": one.tool,
                 "arguments": None if one.arguments is None else dict(one.arguments),
                 "turn": one.turn,
-                "answer": one.answer[:_SHOWN],
+                "answer": one.answer[:SHOWN],
                 "failed": one.failed,
                 "machinery": one.machinery,
             }
@@ -132,7 +142,7 @@ class Attempt:
             "choices": [asdict(one) for one in self.choices],
             "wrong": [asdict(one) for one in self.wrong],
             "calls": calls,
-            "text": self.text[:_SHOWN],
+            "text": self.text[:SHOWN],
             "seconds": round(self.seconds, 3),
             "waited": round(self.waited, 3),
         }

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import replace_file
-from mcpfactory_pipeline.evaluation.attempt import Setting
+from mcpfactory_pipeline.evaluation.attempt import SHOWN, Attempt, ModelTranscript, Setting
+from mcpfactory_pipeline.evaluation.judgement import judge
 from mcpfactory_pipeline.evaluation.model_page import model_page
-from mcpfactory_pipeline.evaluation.model_report import ModelReport, read_report
+from mcpfactory_pipeline.evaluation.model_report import ModelReport, hash_cases, hash_tools, read_report
+from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 
 __all__ = ["PROPOSALS", "REPORTS", "judge_recorded", "load_report", "read_reports", "report_file", "write_report"]
 
@@ -19,6 +23,9 @@ REPORTS: Final = Path("evals", "reports")
 PROPOSALS: Final = Path("evals", "proposals", "proposed.yaml")
 """Cases that nobody has accepted: not beside those that are asked."""
 
+Tool = Mapping[str, Any]
+
+_NAMED: Final = 3  # cases that a reason names
 _OTHER: Final = re.compile(r"[^A-Za-z0-9.]+")
 
 
@@ -58,10 +65,20 @@ def read_reports(folder: Path) -> list[ModelReport]:
     return [load_report(file) for file in sorted((folder / REPORTS).glob("*.json"))]
 
 
-def judge_recorded(folder: Path, server: str, model: str, mode: str, *, tools: str, cases: str) -> dict[str, Any]:
-    """Return what the recorded report of a model says of a tool list and of cases, which are named by their hashes.
+def judge_recorded(
+    folder: Path,
+    server: str,
+    model: str,
+    mode: str,
+    *,
+    tools: Sequence[Tool],
+    cases: Sequence[EvaluationCase],
+    today: date,
+) -> dict[str, Any]:
+    """Return what the recorded report of a model says of a tool list and of cases.
 
-    That is `rate`, `lower`, `upper`, `questions` and `asked`; or `why` it says nothing of them.
+    That is `rate`, `lower`, `upper`, `questions` and `asked`; or `why` it says nothing of them: it is of others, of a day to
+    come, or calls passed what its own calls show to be otherwise.
 
     Raises:
         StateError: the report cannot be read.
@@ -72,12 +89,38 @@ def judge_recorded(folder: Path, server: str, model: str, mode: str, *, tools: s
     report = load_report(file)
     if (report.server, report.model) != (server, model):
         return {"why": f"its report is of {report.server} and {report.model}"}
-    if report.tools != tools:
+    if report.tools != hash_tools(tools):
         return {"why": "its report is of another tool list"}
-    if report.cases != cases:
+    if report.cases != hash_cases(cases):
         return {"why": "its report is of other cases"}
     if setting not in report.lists:
         return {"why": f"its report has nothing of {setting.title}"}
     if missing := report.missing(setting):
         return {"why": f"in its report {missing} questions have no answer"}
+    if report.asked > today + timedelta(days=1):  # a day is everywhere at once
+        return {"why": f"its report is of {report.asked}, a day to come"}
+    if wrong := _contradicted(report, setting, cases, {str(tool["name"]): tool for tool in tools}):
+        return {
+            "why": f"its report says passed of {', '.join(wrong[:_NAMED])}, and what it has of the calls says otherwise"
+        }
     return {**report.rate(setting).to_json(), "asked": report.asked.isoformat()}
+
+
+def _contradicted(
+    report: ModelReport, setting: Setting, cases: Sequence[EvaluationCase], tools: Mapping[str, Tool]
+) -> list[str]:
+    """Return the cases that the report calls passed though the calls that it holds are not worth that, once each."""
+    known = {case.name: case for case in cases}
+    passed = [one for one in report.of(setting) if one.verdict == "passed"]
+    return list(dict.fromkeys(one.case for one in passed if not _stands(one, known.get(one.case), tools)))
+
+
+def _stands(attempt: Attempt, case: EvaluationCase | None, tools: Mapping[str, Tool]) -> bool:
+    """Whether an attempt passed by what is recorded of it. Texts are recorded by their beginning: what they lack is held against none that is cut."""
+    if case is None or attempt.faults or attempt.wrong:
+        return False
+    if any(len(text) >= SHOWN for text in (attempt.text, *(one.answer for one in attempt.calls))):
+        ways = [[call.model_copy(update={"says": []}) for call in way] for way in case.right]
+        case = case.model_copy(update={"right": ways, "answer": []})
+    done = ModelTranscript(attempt.calls, attempt.text, attempt.turns)
+    return judge(case, done, tools).verdict == "passed"

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, StageError, StateError
+from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
@@ -43,7 +44,6 @@ def evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) ->
 
 def run(inputs: StageInputs) -> StageOutputs:
     """Compare what was recorded with the candidate's tool list and the cases."""
-    from mcpfactory_pipeline.evaluation.model_report import hash_cases, hash_tools  # noqa: PLC0415 - as above
     from mcpfactory_pipeline.evaluation.recorded import judge_recorded  # noqa: PLC0415 - as above
     from mcpfactory_pipeline.workspace.evaluation_case import read_cases  # noqa: PLC0415 - heavy, and only this job needs it
 
@@ -58,10 +58,12 @@ def run(inputs: StageInputs) -> StageOutputs:
         )
     try:
         cases = read_cases(inputs.folder)
-        tools, asked = hash_tools(kept.tools), hash_cases(cases)
+        today = utc_now().date()
         mode = str(inputs.settings.get("mode", "full"))
         found: dict[str, dict[str, Any]] = {
-            str(model): judge_recorded(inputs.folder, inputs.server, str(model), mode, tools=tools, cases=asked)
+            str(model): judge_recorded(
+                inputs.folder, inputs.server, str(model), mode, tools=kept.tools, cases=cases, today=today
+            )
             for model in inputs.settings.get("models", ())
         }
     except (ConfigError, StateError) as error:
@@ -76,7 +78,7 @@ STAGE: Final = Stage(
     needs=("validate",),
     reads=("candidate", "evals", "reports"),
     writes=("checks",),
-    version=1,
+    version=2,
     run=run,
     timeout=120,
     check=True,
