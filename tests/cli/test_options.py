@@ -110,7 +110,9 @@ MEANINGS = {
     "--profile": "a profile",
     "--project": "the project instead of the user",
     "--provider": "a CI provider",
-    "--public-url": "the endpoint as clients see it",
+    "--proxy-from": "the addresses of a proxy",
+    "--proxy-header": "the header in which a proxy names people",
+    "--public-url": "the address as others see it",
     "--quiet": "say less",
     "--reason": "why",
     "--record": "the API to record",
@@ -159,7 +161,7 @@ MEANINGS = {
 # These say in each command what exactly they do there; all others have one text wherever they stand.
 IN_OWN_WORDS = {
     "--against", "--all", "--branch", "--candidate", "--check", "--client", "--env", "--explain", "--force", "--format", "--from-openapi", "--jobs", "--json",
-    "--mode", "--name", "--output", "--port", "--reason", "--server", "--start", "--timeout",
+    "--mode", "--name", "--output", "--port", "--public-url", "--reason", "--server", "--start", "--timeout",
 }  # fmt: skip
 
 

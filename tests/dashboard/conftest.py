@@ -144,16 +144,18 @@ def library(bench: Bench) -> Bench:
 
 
 @contextmanager
-def serving(root: Path, people: dict[str, str] | None = None) -> Iterator[str]:
-    """The dashboard over real HTTP: its address."""
+def serving(root: Path, people: dict[str, str] | None = None, **options: Any) -> Iterator[str]:
+    """The dashboard over real HTTP, as the command serves it: its address."""
     listener = socket.create_server(("127.0.0.1", 0))
-    app = create_app(root, ended=lambda: server.should_exit, people=people)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none"))
+    app = create_app(root, ended=lambda: server.should_exit, people=people, **options)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none", proxy_headers=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 @pytest.fixture

@@ -31,17 +31,24 @@ class Answer:
 
 @dataclass
 class Browser:
-    """Somebody's browser without JavaScript: it keeps cookies, sends Origin with a POST, and fills in forms."""
+    """Somebody's browser without JavaScript: it keeps cookies, sends Origin with a POST, and fills in forms.
+
+    `source` is its address, one of loopback; `headers` are sent with each request, as a proxy in between would add them.
+    """
 
     address: str
     cookies: dict[str, str] = field(default_factory=dict)
+    source: str = "127.0.0.1"
+    headers: dict[str, str] = field(default_factory=dict)
 
     def send(self, method: str, path: str, body: str = "", **headers: str) -> Answer:
-        connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=PATIENCE)
+        connection = http.client.HTTPConnection(
+            self.address.removeprefix("http://"), timeout=PATIENCE, source_address=(self.source, 0)
+        )
         usual = {"Accept": "text/html", "Cookie": "; ".join(f"{k}={v}" for k, v in self.cookies.items())}
         if method == "POST":
             usual |= {"Origin": self.address, "Content-Type": "application/x-www-form-urlencoded"}
-        sent = {name.replace("_", "-"): value for name, value in (usual | headers).items() if value}
+        sent = {name.replace("_", "-"): value for name, value in (usual | self.headers | headers).items() if value}
         connection.request(method, path, body=body.encode(), headers=sent)
         answer = connection.getresponse()
         for cookie in answer.headers.get_all("Set-Cookie") or ():

@@ -12,13 +12,13 @@ import json
 import secrets
 import stat
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, PipelineError
+from mcpfactory_pipeline.dashboard.attempts import LoginAttempts
 
 __all__ = [
     "TOKEN_VARIABLE",
@@ -36,7 +36,8 @@ _SESSION_SECONDS: Final = 8 * 3600.0  # seconds of a session
 _TICKET_SECONDS: Final = 600.0  # seconds in which an action is confirmed
 _MAX_SESSIONS: Final = 200
 _MAX_TICKETS: Final = 256  # of one session; the oldest goes. A decision about a whole page of the inbox needs 60
-_MAX_WRONG: Final = 10  # tokens that are wrong, in a minute
+_TOKEN: Final = "the token that you logged in with (--token-file, or MCPFACTORY_DASHBOARD_TOKEN)"  # noqa: S105 - words
+_PROXY: Final = "the proxy of the dashboard, which logged you in (--proxy-header)"
 
 Clock = Callable[[], float]
 
@@ -53,8 +54,10 @@ class TooManyAttemptsError(AccessError):
     """Too many tokens were wrong."""
 
 
-def read_people(environ: Mapping[str, str], file: Path | None, owner: str) -> dict[str, str]:
+def read_people(environ: Mapping[str, str], file: Path | None, owner: str, *, needed: bool = True) -> dict[str, str]:
     """Return the tokens of those who may act, by name: of a file with lines `name: token`, and of the environment for `owner`.
+
+    There may be none unless they are `needed`: a proxy names people, too.
 
     Raises:
         ConfigError: for a file that others may read, and where there is no token, a short one, or one twice.
@@ -64,7 +67,7 @@ def read_people(environ: Mapping[str, str], file: Path | None, owner: str) -> di
         people |= _in_file(file)
     if token := environ.get(TOKEN_VARIABLE, "").strip():
         people[owner] = token
-    if not people:
+    if not people and needed:
         raise ConfigError(
             "nobody may act: there is no token", hint=f"set {TOKEN_VARIABLE}, or give --token-file FILE; {_HINT}"
         )
@@ -105,10 +108,15 @@ class Ticket:
 
 @dataclass(slots=True)
 class DashboardSession:
-    """Somebody who may act. `message` is what the next page tells; `tickets` are kept by hash."""
+    """Somebody who may act. `source` says in words what tells who it is, `proxied` that a proxy does.
+
+    `message` is what the next page tells; `tickets` are kept by hash.
+    """
 
     actor: str
     until: float
+    source: str = _TOKEN
+    proxied: bool = False
     message: str = ""
     tickets: dict[str, Ticket] = field(default_factory=dict)
 
@@ -121,15 +129,16 @@ class DashboardAccess:
         self._clock = clock
         self._sessions: dict[str, DashboardSession] = {}
         self._bearers: dict[str, DashboardSession] = {}  # of programs, by name: they have no cookie
-        self._wrong: deque[float] = deque(maxlen=_MAX_WRONG)
+        self._named: dict[str, DashboardSession] = {}  # of those whom a proxy logged in, by name
+        self._attempts = LoginAttempts(clock)
 
-    def login(self, token: str) -> str:
-        """Return the secret of a new session.
+    def login(self, token: str, caller: str = "") -> str:
+        """Return the secret of a new session; `caller` is the address from which somebody logs in.
 
         Raises:
             AccessError: for a token that nobody has.
         """
-        actor = self._person(token)
+        actor = self._person(token, caller)
         now = self._clock()
         self._sessions = {key: one for key, one in self._sessions.items() if one.until > now}
         while len(self._sessions) >= _MAX_SESSIONS:
@@ -137,6 +146,11 @@ class DashboardAccess:
         secret = secrets.token_urlsafe(32)
         self._sessions[_hash(secret)] = DashboardSession(actor, now + _SESSION_SECONDS)
         return secret
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether somebody can log in with a token."""
+        return bool(self._people)
 
     def session(self, secret: str) -> DashboardSession | None:
         """Return the session of a browser, while it lasts."""
@@ -147,14 +161,22 @@ class DashboardAccess:
         """End a session; its tickets are worth nothing any more."""
         self._sessions.pop(_hash(secret), None)
 
-    def bearer(self, token: str) -> DashboardSession:
-        """Return the session of a program that sends its token each time.
+    def bearer(self, token: str, caller: str = "") -> DashboardSession:
+        """Return the session of a program that sends its token each time, from the address `caller`.
 
         Raises:
             AccessError: for a token that nobody has.
         """
-        actor = self._person(token)
+        actor = self._person(token, caller)
         return self._bearers.setdefault(actor, DashboardSession(actor, 0.0))
+
+    def named(self, person: str) -> DashboardSession:
+        """Return the session of somebody whom the proxy logged in; all browsers of one person share it."""
+        session = self._named.pop(person, None) or DashboardSession(person, 0.0, source=_PROXY, proxied=True)
+        while len(self._named) >= _MAX_SESSIONS:
+            del self._named[next(iter(self._named))]
+        self._named[person] = session  # the last one again: the oldest goes
+        return session
 
     def ticket(self, session: DashboardSession, *about: object, seen: Mapping[str, str] | None = None) -> str:
         """Return a ticket for one thing, to be taken once; `seen` is what its reader saw, in words."""
@@ -179,16 +201,15 @@ class DashboardAccess:
             )
         return found.seen
 
-    def _person(self, token: str) -> str:
-        now = self._clock()
-        if len(self._wrong) == _MAX_WRONG and now - self._wrong[0] < 60.0:
-            raise TooManyAttemptsError("too many tokens were wrong", hint="wait a minute", status=429)
+    def _person(self, token: str, caller: str) -> str:
+        if refusal := self._attempts.refusal(caller):
+            raise TooManyAttemptsError(refusal, hint="wait a minute", status=429)
         given, found = _hash(token), ""
         for name, known in self._people.items():  # all of them, whoever it is
             if hmac.compare_digest(given, known):
                 found = name
         if not found:
-            self._wrong.append(now)
+            self._attempts.count(caller)
             raise AccessError("nobody has this token", hint="ask whoever runs the dashboard for yours", status=401)
         return found
 

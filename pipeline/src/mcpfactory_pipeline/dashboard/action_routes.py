@@ -33,6 +33,7 @@ from mcpfactory_pipeline.dashboard.actions import (
     values_of,
 )
 from mcpfactory_pipeline.dashboard.pages import decide_about
+from mcpfactory_pipeline.dashboard.proxy import Caller
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, Visitor, render_form
 from mcpfactory_pipeline.dashboard.responses import wants_json
@@ -44,7 +45,6 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 __all__ = ["ActionRoutes", "login_path", "read_body"]
 
 COOKIE: Final = "mcpfactory_session"
-_LOGIN: Final = "the token that you logged in with (--token-file, or MCPFACTORY_DASHBOARD_TOKEN)"
 _MAX_BODY: Final = 64 * 1024  # bytes of a body
 _WEIGHED: Final = {
     "approve",
@@ -56,10 +56,10 @@ _TRIALS_AT_ONCE: Final = 2  # tools that are tried at a time
 
 
 class ActionRoutes:
-    """The routes of the dashboard that change something."""
+    """The routes of the dashboard that change something. `origin` is where people open it, "" for where it listens."""
 
-    def __init__(self, workspace_root: Path, reader: WorkspaceReader, access: DashboardAccess) -> None:
-        self._root, self.reader, self.access = workspace_root, reader, access
+    def __init__(self, workspace_root: Path, reader: WorkspaceReader, access: DashboardAccess, origin: str) -> None:
+        self._root, self.reader, self.access, self._origin = workspace_root, reader, access, origin
         self.runs = RunProcesses(workspace_root)
         self._trials = asyncio.Semaphore(_TRIALS_AT_ONCE)
 
@@ -77,11 +77,17 @@ class ActionRoutes:
 
     def visitor(self, request: Request) -> Visitor:
         """Who looks at a page, and what is to be shown once."""
-        session = self.access.session(request.cookies.get(COOKIE, ""))
+        session = self._session(request)
         if session is None:
             return Visitor()
         message, session.message = session.message, ""
-        return Visitor(session.actor, message, self.runs.going)
+        return Visitor(session.actor, message, self.runs.going, proxied=session.proxied)
+
+    def _session(self, request: Request) -> DashboardSession | None:
+        """Return the session of whoever the proxy names, else that of the browser's cookie."""
+        if person := _caller(request).person:
+            return self.access.named(person)
+        return self.access.session(request.cookies.get(COOKIE, ""))
 
     def require_session(self, request: Request) -> DashboardSession:
         """Return the session of a request that may act.
@@ -90,11 +96,12 @@ class ActionRoutes:
             AccessError: for a foreign origin, and where nobody is logged in.
         """
         kind, _, token = request.headers.get("authorization", "").partition(" ")
-        program = kind.lower() == "bearer"
-        refuse_foreign_origin(request, program=program)
+        caller = _caller(request)
+        program = kind.lower() == "bearer" and not caller.person  # some proxies pass on a bearer of their own
+        self._refuse_foreign_origin(request, program=program)
         if program:
-            return self.access.bearer(token.strip())
-        session = self.access.session(request.cookies.get(COOKIE, ""))
+            return self.access.bearer(token.strip(), caller.address)
+        session = self._session(request)
         if session is None:
             raise AccessError(
                 "nobody is logged in here", hint="open /login/, or send your token as a bearer", status=401
@@ -110,32 +117,43 @@ class ActionRoutes:
                 raise
             return None
 
+    def _refuse_foreign_origin(self, request: Request, *, program: bool) -> None:
+        """Refuses a request that another site's page made. Browsers say which it was with every POST; programs need not."""
+        origin = request.headers.get("origin")
+        ours = {self._origin or f"{request.url.scheme}://{request.headers.get('host', '')}"}
+        if self._origin and not _caller(request).proxied:  # somebody on this machine, past the proxy
+            ours.add(f"{request.url.scheme}://{request.headers.get('host', '')}")
+        silent = origin is None and (program or request.method in {"GET", "HEAD"})
+        elsewhere = request.headers.get("sec-fetch-site") in {"cross-site", "same-site"} and request.method == "POST"
+        if (origin not in ours and not silent) or elsewhere:
+            raise AccessError(
+                "nothing was done: the request does not come from a page of this dashboard",
+                hint="act from its own pages, or send your token as a bearer",
+            )
+
     async def _login_page(self, request: Request) -> Response:
-        links = Links(request.url.path)
-        return HTMLResponse(
-            render_form("login.html", links, self.visitor(request), next=_next_path(request.query_params), error=None)
-        )
+        return HTMLResponse(self._login_form(request, _next_path(request.query_params)))
+
+    def _login_form(self, request: Request, after: str, error: AccessError | None = None) -> str:
+        facts = {"next": after, "error": error, "tokens": self.access.has_tokens, "origin": self._origin}
+        return render_form("login.html", Links(request.url.path), self.visitor(request), **facts)
 
     async def _login(self, request: Request) -> Response:
-        refuse_foreign_origin(request, program=False)
+        self._refuse_foreign_origin(request, program=False)
         given = await read_body(request)
         try:
-            secret = self.access.login(str(given.get("token", "")))
+            secret = self.access.login(str(given.get("token", "")), _caller(request).address)
         except AccessError as error:
             if wants_json(request):
                 raise
-            page = render_form(
-                "login.html", Links(request.url.path), self.visitor(request), next=_next_path(given), error=error
-            )
-            return HTMLResponse(page, error.status)
+            return HTMLResponse(self._login_form(request, _next_path(given), error), error.status)
         answer = RedirectResponse(_next_path(given), 303)
-        answer.set_cookie(
-            COOKIE, secret, httponly=True, samesite="strict", path="/", secure=request.url.scheme == "https"
-        )
+        secure = request.headers.get("origin", "").startswith("https:")
+        answer.set_cookie(COOKIE, secret, httponly=True, samesite="strict", path="/", secure=secure)
         return answer
 
     async def _logout(self, request: Request) -> Response:
-        refuse_foreign_origin(request, program=False)
+        self._refuse_foreign_origin(request, program=False)
         self.access.logout(request.cookies.get(COOKIE, ""))
         answer = RedirectResponse("/", 303)
         answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
@@ -161,7 +179,7 @@ class ActionRoutes:
         before: Mapping[str, str] | None = None,
     ) -> ActionPage:
         """Return the page of an action with a ticket where it can be confirmed; `before` is what its reader saw last."""
-        with acting_as(session.actor, source=_LOGIN):
+        with acting_as(session.actor, source=session.source):
             detail = self.reader.server(name)
             view = action_page(Workspace.find(self._root), detail, action, values, explain=explain, before=before)
         candidate, channel = view.settled.get("candidate", ""), view.settled.get("channel", "")
@@ -187,7 +205,7 @@ class ActionRoutes:
         values = values_of(action, given)
         seen = self.access.use_ticket(session, str(given.get("ticket", "")), name, action.name, values)
         try:
-            result = await run_in_threadpool(self.perform, session.actor, name, action, values)
+            result = await run_in_threadpool(self.perform, session, name, action, values)
         except PromotionError as error:
             self.reader.forget()
             view = await run_in_threadpool(self.page, session, name, action, values, before=seen)
@@ -248,29 +266,16 @@ class ActionRoutes:
         shown = render_form("try.html", Links(request.url.path), self.visitor(request), view=page)
         return HTMLResponse(shown, 422 if error else 200)
 
-    def perform(self, actor: str, name: str, action: Action, values: Mapping[str, str]) -> ActionResult:
+    def perform(self, session: DashboardSession, name: str, action: Action, values: Mapping[str, str]) -> ActionResult:
         """Do an action for somebody.
 
         Raises:
             PipelineError: it cannot be done.
         """
-        with acting_as(actor, source=_LOGIN):
+        with acting_as(session.actor, source=session.source):
             return action.perform(
                 ActionCall(Workspace.find(self._root), name, values, dry_run=False, start=self.runs.start)
             )
-
-
-def refuse_foreign_origin(request: Request, *, program: bool) -> None:
-    """Refuses a request that another site's page made. Browsers say which it was with every POST; programs need not."""
-    origin = request.headers.get("origin")
-    ours = f"{request.url.scheme}://{request.headers.get('host', '')}"
-    silent = origin is None and (program or request.method in {"GET", "HEAD"})
-    elsewhere = request.headers.get("sec-fetch-site") in {"cross-site", "same-site"} and request.method == "POST"
-    if (origin != ours and not silent) or elsewhere:
-        raise AccessError(
-            "nothing was done: the request does not come from a page of this dashboard",
-            hint="act from its own pages, or send your token as a bearer",
-        )
 
 
 async def read_body(request: Request) -> Mapping[str, Any]:
@@ -297,6 +302,12 @@ async def read_body(request: Request) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"the request cannot be read: {error}", hint="send a form or a JSON object") from error
     raise ConfigError("the request is neither a form nor a JSON object", hint="Content-Type: application/json")
+
+
+def _caller(request: Request) -> Caller:
+    """Return who sent the request, as the guard of the dashboard found."""
+    found: Caller = request.state.caller
+    return found
 
 
 def _action(request: Request) -> Action:

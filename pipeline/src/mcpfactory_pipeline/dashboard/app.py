@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import BinaryIO, Final
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -23,7 +24,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcpfactory_pipeline.base.errors import PipelineError
-from mcpfactory_pipeline.dashboard.access import DashboardAccess
+from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess
 from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes
 from mcpfactory_pipeline.dashboard.batch_routes import BatchRoutes
 from mcpfactory_pipeline.dashboard.cancel_routes import CancelRoutes
@@ -32,6 +33,7 @@ from mcpfactory_pipeline.dashboard.live import Snapshot
 from mcpfactory_pipeline.dashboard.log import opened_log, read_raw
 from mcpfactory_pipeline.dashboard.openapi import api_document
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
+from mcpfactory_pipeline.dashboard.proxy import Caller, TrustedProxy
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, Visitor, asset, render
 from mcpfactory_pipeline.dashboard.responses import not_found_response, problem_response, wants_json
@@ -59,15 +61,17 @@ def create_app(
     age: float = 0.0,
     ended: Callable[[], bool] = lambda: False,
     people: Mapping[str, str] | None = None,
+    proxy: TrustedProxy | None = None,
+    origin: str = "",
 ) -> Starlette:
     """Return the application for one workspace. `hosts` are names besides those of loopback that a request may be addressed to.
 
     Pages about many servers may show what was so `age` seconds ago: 1,000 servers are not looked at for every keystroke.
-    `ended` says that the server goes down, so that streams of events end. `people` are those who may act, with their tokens;
-    without them the application changes nothing.
+    `ended` says that the server goes down, so that streams of events end. `people` are those who may act, with their tokens, `proxy` names
+    others; without either the application changes nothing. `origin` is where people open it, if that is not where it listens.
     """
     reader, followers = WorkspaceReader(workspace_root, age=age), Followers(ended)
-    acting = ActionRoutes(workspace_root, reader, DashboardAccess(people)) if people else None
+    acting = ActionRoutes(workspace_root, reader, DashboardAccess(people or {}), origin) if people or proxy else None
     deeds = (acting, BatchRoutes(acting), CancelRoutes(acting)) if acting else ()
     routes = [
         *(Route(page.path, _endpoint(page, reader, acting), name=page.name) for page in PAGES),
@@ -82,7 +86,8 @@ def create_app(
         Route("/openapi.json", partial(_api, acting is not None), name="openapi"),
         Route("/assets/{name}", _asset, name="asset"),
     ]
-    guard = Middleware(_HostGuard, hosts=frozenset((*_LOOPBACK, *hosts)))
+    known = frozenset((*_LOOPBACK, *hosts, *([_host(urlsplit(origin).netloc)] if origin else [])))
+    guard = Middleware(_HostGuard, hosts=known, proxy=proxy)
     return Starlette(
         routes=routes,
         middleware=[guard],
@@ -155,11 +160,11 @@ def _events(
 
 
 class _HostGuard:
-    """Refuses foreign hosts, and gives every answer the security headers."""
+    """Refuses foreign hosts and what says without right who it is, and gives every answer the security headers."""
 
-    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, hosts: frozenset[str], proxy: TrustedProxy | None) -> None:
         self._app = app
-        self._hosts = hosts
+        self._hosts, self._proxy = hosts, proxy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -178,7 +183,17 @@ class _HostGuard:
             refusal = PlainTextResponse("this dashboard answers on loopback only\nhint: open http://127.0.0.1\n", 421)
             await refusal(scope, receive, guarded)
             return
+        try:
+            scope.setdefault("state", {})["caller"] = self._caller(scope)
+        except AccessError as error:
+            said = PlainTextResponse(f"{error}\nhint: {error.hint}\n", error.status)
+            await said(scope, receive, guarded)
+            return
         await self._app(scope, receive, guarded)
+
+    def _caller(self, scope: Scope) -> Caller:
+        address = str((scope.get("client") or ("",))[0])
+        return self._proxy.caller(scope["headers"], address) if self._proxy else Caller(address)
 
 
 def _host(header: str) -> str:

@@ -72,7 +72,7 @@ class BatchRoutes:
             for choice, values, ticket in asked
         ]
         told = await run_in_threadpool(
-            self._perform, session.actor, action, [(choice.server, values) for choice, values, _ in asked]
+            self._perform, session, action, [(choice.server, values) for choice, values, _ in asked]
         )
         self._acting.reader.forget()
         done = [one for one in told if isinstance(one, str)]
@@ -93,13 +93,13 @@ class BatchRoutes:
         return RedirectResponse("/", 303)
 
     def _perform(
-        self, actor: str, action: Action, calls: Sequence[tuple[str, Mapping[str, str]]]
+        self, session: DashboardSession, action: Action, calls: Sequence[tuple[str, Mapping[str, str]]]
     ) -> list[str | PipelineError]:
         """Do each, and return what was done in words, or why it was not."""
         told: list[str | PipelineError] = []
         for server, values in calls:
             try:
-                told.append(self._acting.perform(actor, server, action, values).message)
+                told.append(self._acting.perform(session, server, action, values).message)
             except PipelineError as error:  # the others go through all the same
                 told.append(error)
             except OSError as error:  # a full disk, say: what was decided before it is told, too

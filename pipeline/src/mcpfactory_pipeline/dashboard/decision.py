@@ -17,11 +17,12 @@ from mcpfactory_pipeline.dashboard.compare import (
     change_view,
     findings_between,
 )
+from mcpfactory_pipeline.dashboard.deciders import Deciders, channel_deciders
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
 from mcpfactory_pipeline.plan.policy import approve_command, find_channel
 from mcpfactory_pipeline.state.state import Event
-from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
+from mcpfactory_pipeline.state.timeline import actor_of, approvers_since, in_channel_since
 
 __all__ = ["DecisionPage", "ToolChanges", "decidable", "decided_about", "decision_page"]
 
@@ -50,7 +51,7 @@ class DecisionPage:
     `asks` is what stands between both, in words, and `command` what comes next; both are empty where nobody is asked. `offered` is the candidate
     that the channel offers now, "" for none: then everything is new. `rejected` is who said no to it, and
     `approve_after_all` the command that lifts that, "" where it would be refused. `known` says whether the tools of both are on this machine, `judged` whether
-    both reports are. `source` is a command that shows what changed in the sources, where the commits are known.
+    both reports are. `source` is a command that shows what changed in the sources, where the commits are known. `deciders` is who may approve it.
     """
 
     workspace: str
@@ -81,6 +82,7 @@ class DecisionPage:
     facts: tuple[ComparedFact, ...]
     decisions: tuple[DecisionView, ...]
     source: str
+    deciders: tuple[Deciders, ...] = ()
 
 
 def decidable(detail: ServerDetail) -> Iterator[str]:
@@ -161,6 +163,7 @@ def decision_page(
         facts=tuple(_facts(detail.state, old, new, before, after)),
         decisions=tuple(about),
         source=_source(name, detail.history, offered, chosen),
+        deciders=(channel_deciders(policy, _approved(detail.history, about, channel, chosen)),),
     )
 
 
@@ -168,6 +171,12 @@ def _asked(detail: ServerDetail, channel: str) -> tuple[str, str]:
     """Return what is asked about a channel, and the command that answers it; empty where nobody is asked."""
     asked = (one for one in detail.facts.items if one.about == channel and one.kind not in {"hold", "stale", "never"})
     return next(((one.message, one.command) for one in asked), ("", ""))
+
+
+def _approved(history: Sequence[Event], about: Sequence[DecisionView], channel: str, candidate: str) -> list[str]:
+    """Return whose approvals count: after a rollback, those that came since."""
+    since = approvers_since(history, channel, candidate)
+    return [one.who for one in about if one.what == "approved" and (since is None or one.who in since)]
 
 
 def _lifting(command: str, workable: Callable[[str], bool]) -> str:

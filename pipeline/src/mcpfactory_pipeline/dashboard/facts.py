@@ -30,6 +30,7 @@ class ServerFacts:
     items: tuple[InboxItem, ...] = ()  # what waits for a person
     owners: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()  # stages that failed and whose log is on this machine
+    approved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # channel → who approved what is next for it
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Final
 
 from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.text import format_duration
+from mcpfactory_pipeline.dashboard.deciders import Deciders, channel_deciders, stage_deciders
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
 from mcpfactory_pipeline.dashboard.values import Pager, paged, shorten
 from mcpfactory_pipeline.plan.policy import person_key
@@ -68,7 +69,7 @@ class InboxEntry:
     """One thing that waits. `waited` is since when, in words, "" where that is not known; `seconds` the same as a number.
 
     `decision` is the channel whose page of decisions has what speaks for and against it, "" for none. `log` is the stage whose log
-    says what went wrong, "" for none on this machine.
+    says what went wrong, "" for none on this machine. `deciders` is who may give the approval that its command gives; empty for another.
     """
 
     kind: str
@@ -85,6 +86,7 @@ class InboxEntry:
     decision: str
     expect: str
     log: str = ""
+    deciders: tuple[Deciders, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,9 @@ class _Whom:
         self._approvers = {channel.name: channel.approvers for channel in facts.channels}
         self._owners = {server.name: server.owners for server in facts.servers}
         self._logs = {server.name: server.logs for server in facts.servers}
+        self._policies = {channel.name: channel for channel in facts.channels}
+        self._stages = {stage.name: stage_deciders(stage) for stage in facts.stages if stage.approval}
+        self._approved = {server.name: server.approved for server in facts.servers}
 
     def names(self, item: InboxItem) -> tuple[str, ...]:
         if item.kind == "approval":
@@ -191,6 +196,15 @@ class _Whom:
 
     def log(self, item: InboxItem) -> str:
         return item.about if item.about in self._logs.get(item.server, ()) else ""
+
+    def deciders(self, item: InboxItem) -> tuple[Deciders, ...]:
+        if not item.command.startswith("mcpfactory pipeline approve "):
+            return ()
+        if " --stage " in item.command:
+            return tuple(known for name, known in self._stages.items() if name == item.about)
+        policy = self._policies.get(item.about)
+        approved = self._approved.get(item.server, {}).get(item.about, ())
+        return (channel_deciders(policy, approved),) if policy else ()
 
     def concerns(self, item: InboxItem, whose: str) -> bool:
         names = self.names(item)
@@ -241,4 +255,5 @@ def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry
         decision=item.about if decides else "",
         expect=item.expect,
         log=people.log(item),
+        deciders=people.deciders(item),
     )

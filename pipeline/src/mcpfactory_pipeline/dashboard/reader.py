@@ -27,7 +27,7 @@ from mcpfactory_pipeline.dashboard.compare import StoredCandidate
 from mcpfactory_pipeline.dashboard.facts import LogFacts, RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.files import open_log, read_json, read_log, read_validation, wheel_manifest
 from mcpfactory_pipeline.dashboard.watching import FileWatch
-from mcpfactory_pipeline.plan.policy import read_channels
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, read_channels
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
@@ -317,6 +317,7 @@ class WorkspaceReader:
             items=items,
             owners=self._owners(name),
             logs=tuple(stage for stage, file in _failed_logs(workspace, name, state) if file.is_file()),
+            approved=dict(_approved(inbox.channels, state)),
             **_size(workspace, server, state),
         )
         if not row["running"]:  # else the process may end without a word
@@ -393,6 +394,15 @@ def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Itera
     for stage, record in state.stages.items():
         if record.outcome in {"failed", "errored"}:
             yield stage, log_file(workspace, server, stage)
+
+
+def _approved(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield who approved the candidate that is next for a channel. Of one that was there before not all may count, so none is named."""
+    for channel in channels:
+        release = state.channels.get(channel.source or "")
+        known = state.candidates.get(release.candidate) if release else None
+        if known and channel.name not in known.channels and (given := known.approvals.get(channel.name)):
+            yield channel.name, tuple(given)
 
 
 def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> dict[str, int | None]:

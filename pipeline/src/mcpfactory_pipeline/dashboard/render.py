@@ -19,6 +19,7 @@ from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
 from mcpfactory_pipeline.dashboard.batch import mark_of
 from mcpfactory_pipeline.dashboard.board import GROUPS
 from mcpfactory_pipeline.dashboard.charts import figure, gantt, lanes, line, time_axis
+from mcpfactory_pipeline.dashboard.deciders import decision_refusal
 from mcpfactory_pipeline.dashboard.ink import inked
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.runs import RunPage
@@ -65,6 +66,7 @@ _templates.globals |= {
     "ACTIONS": ACTIONS,
     "next_action": next_action,
     "mark_of": mark_of,
+    "decision_refusal": decision_refusal,
     "figure": figure,
     "gantt": gantt,
     "lanes": lanes,
@@ -134,12 +136,13 @@ def page_folder(page: int) -> str:
 class Visitor:
     """Who looks at a page of a dashboard in which people act: `actor`, "" before the login. `message` is shown once.
 
-    `runs` are those that were begun in this dashboard and go on: they can be cancelled here.
+    `runs` are those that were begun in this dashboard and go on: they can be cancelled here. `proxied`: a proxy logged them in, and logs them out.
     """
 
     actor: str = ""
     message: str = ""
     runs: frozenset[str] = frozenset()
+    proxied: bool = False
 
 
 def render(page: Page, view: object, links: Links, *, live: str = "", visitor: Visitor | None = None) -> str:

@@ -11,6 +11,7 @@ from mcpfactory_pipeline.base.ids import format_time
 from mcpfactory_pipeline.base.text import format_duration, pluralize
 from mcpfactory_pipeline.dashboard.board import Cell, cells_of, decided_by
 from mcpfactory_pipeline.dashboard.candidates import CandidateView, DecisionView, Fact, candidates_of, facts_of
+from mcpfactory_pipeline.dashboard.deciders import Deciders, deciders_of
 from mcpfactory_pipeline.dashboard.decision import decidable, decided_about
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
@@ -165,7 +166,7 @@ class HistoryRow:
 class ServerPage:
     """The page. Lists that may be long are cut; `tools_total`, `findings_total` and `older` say how much more there is.
 
-    `actions` are those that there is something for.
+    `actions` are those that there is something for, `deciders` who may approve and reject.
     """
 
     workspace: str
@@ -196,6 +197,7 @@ class ServerPage:
     history: tuple[HistoryRow, ...]
     older: int
     actions: tuple[str, ...]
+    deciders: tuple[Deciders, ...]
 
 
 def server_page(detail: ServerDetail) -> ServerPage:
@@ -237,6 +239,7 @@ def server_page(detail: ServerDetail) -> ServerPage:
         history=tuple(_event(event) for event in reversed(detail.history[-_HISTORY:])),
         older=max(len(detail.history) - _HISTORY, 0),
         actions=tuple(name for name, fits in _ACTIONS.items() if fits(detail)),
+        deciders=tuple(deciders_of(detail.channels, detail.stages)),
     )
 
 

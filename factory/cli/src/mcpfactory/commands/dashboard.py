@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mcpfactory import output
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Host, Port, workspace_in
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.dashboard.proxy import TrustedProxy
 
 
 def dashboard(
@@ -30,28 +33,38 @@ def dashboard(
             metavar="FILE", help="Tokens of several people, a line `name: token` each; nobody else may read it."
         ),
     ] = None,
+    proxy_header: Annotated[
+        str,
+        typer.Option(
+            metavar="HEADER",
+            help="With --allow-actions: the header in which a proxy names whom it logged in. It counts with the secret of MCPFACTORY_DASHBOARD_PROXY_SECRET.",
+        ),
+    ] = "",
+    proxy_from: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ADDRESS", help="From where that proxy asks, an address or a network; repeatable."),
+    ] = None,
+    public_url: Annotated[
+        str,
+        typer.Option(metavar="URL", help="Where people open the dashboard, if a proxy is in front of it."),
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Show where every server of the workspace stands, in a browser; with --allow-actions also decide there."""
     workspace = workspace_in()
     if export is not None:
-        from mcpfactory_pipeline.dashboard.export import export as write_site
-
-        pages = write_site(workspace.root, export)
-        if as_json:
-            output.data({"folder": str(export.resolve()), "files": [str(page.relative_to(export)) for page in pages]})
-            return
-        output.line(f"{len(pages)} files in {export.resolve()}")
-        output.note(f"open {export.resolve() / 'index.html'}")
+        _export(workspace.root, export, as_json=as_json)
         return
-    people = _people(host, token_file) if allow_actions else None
-    if token_file and not allow_actions:
-        output.fail("--token-file is for --allow-actions", "mcpfactory dashboard --allow-actions", Exit.USAGE)
-    import uvicorn
-
+    if (token_file or proxy_header or proxy_from) and not allow_actions:
+        option = "--token-file" if token_file else "--proxy-header" if proxy_header else "--proxy-from"
+        output.fail(f"{option} is for --allow-actions", "mcpfactory dashboard --allow-actions", Exit.USAGE)
+    proxy = _proxy(proxy_header, proxy_from or [])
+    people = _people(host, token_file, needed=proxy is None) if allow_actions else None
     from mcpfactory_pipeline.dashboard.app import create_app
+    from mcpfactory_pipeline.dashboard.proxy import public_origin
     from mcpfactory_runtime.transports.http.serve import listen, listening_hint
 
+    origin = public_origin(public_url)
     try:
         listener = listen(host, port)
     except OSError as error:
@@ -63,12 +76,50 @@ def dashboard(
         sys.stdout.flush()  # whoever started it waits for the address
     else:
         output.note(f"dashboard of {workspace.name}: {url}  (Ctrl-C ends it)")
-    app = create_app(workspace.root, hosts=(name,), age=1.0, ended=lambda: server.should_exit, people=people)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    import uvicorn
+
+    app = create_app(
+        workspace.root,
+        hosts=(name,),
+        age=1.0,
+        ended=lambda: server.should_exit,
+        people=people,
+        proxy=proxy,
+        origin=origin,
+    )
+    # What a proxy says of addresses is read by the dashboard itself: from loopback anybody could say it.
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", proxy_headers=False))
     server.run(sockets=[listener])
 
 
-def _people(host: str, token_file: Path | None) -> dict[str, str]:
+def _export(root: Path, folder: Path, *, as_json: bool) -> None:
+    from mcpfactory_pipeline.dashboard.export import export
+
+    pages = export(root, folder)
+    if as_json:
+        output.data({"folder": str(folder.resolve()), "files": [str(page.relative_to(folder)) for page in pages]})
+        return
+    output.line(f"{len(pages)} files in {folder.resolve()}")
+    output.note(f"open {folder.resolve() / 'index.html'}")
+
+
+def _proxy(header: str, addresses: list[str]) -> TrustedProxy | None:
+    """The proxy that says who people are, with its secret, which no process that is started from here will see."""
+    if not header and not addresses:
+        return None
+    import os
+
+    from mcpfactory_pipeline.dashboard.proxy import PROXY_SECRET_VARIABLE, read_proxy
+
+    if not header:
+        output.fail("--proxy-from is for --proxy-header", "--proxy-header X-Forwarded-User", Exit.USAGE)
+    proxy = read_proxy(os.environ, header, addresses)
+    os.environ.pop(PROXY_SECRET_VARIABLE, None)
+    output.note(f"whom the proxy at {', '.join(addresses)} names in {header} may act, too")
+    return proxy
+
+
+def _people(host: str, token_file: Path | None, *, needed: bool) -> dict[str, str]:
     """Those who may act, with their tokens, which no process that is started from here will see."""
     import os
 
@@ -81,7 +132,8 @@ def _people(host: str, token_file: Path | None) -> dict[str, str]:
             "leave --host out, and reach it through a tunnel: ssh -L 8765:127.0.0.1:8765 HOST",
             Exit.USAGE,
         )
-    people = read_people(os.environ, token_file, actor())
+    people = read_people(os.environ, token_file, actor(), needed=needed)
     os.environ.pop(TOKEN_VARIABLE, None)
-    output.note(f"who may act: {', '.join(people)}")
+    if people:
+        output.note(f"who may act: {', '.join(people)}")
     return people

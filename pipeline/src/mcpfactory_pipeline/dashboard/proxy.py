@@ -1,0 +1,172 @@
+"""Whom a proxy in front of the dashboard logged in: it names them in a header, which is believed from that proxy alone.
+
+A request is from the proxy when it comes from one of its addresses and has the secret that both know. The address alone says
+nothing where the dashboard listens: on loopback every program of the machine has it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Final
+from urllib.parse import urlsplit
+
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.dashboard.access import AccessError
+
+__all__ = ["PROXY_SECRET_VARIABLE", "SECRET_HEADER", "Caller", "TrustedProxy", "public_origin", "read_proxy"]
+
+PROXY_SECRET_VARIABLE: Final = "MCPFACTORY_DASHBOARD_PROXY_SECRET"  # noqa: S105 - the name of a variable
+SECRET_HEADER: Final = "X-MCPFactory-Proxy-Secret"  # noqa: S105 - the name of a header
+_MIN_SECRET: Final = 16  # characters
+_MAX_NAME: Final = 100  # characters of a person's name
+_HEADER: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
+# What every browser or proxy sends by itself: a name of a person in these would be somebody else's text.
+_TAKEN: Final = frozenset(
+    {
+        "accept", "authorization", "connection", "content-length", "content-type", "cookie", "forwarded", "host", "origin", "referer", "user-agent",
+        "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", SECRET_HEADER.lower(),
+    }
+)  # fmt: skip
+
+RawHeaders = Iterable[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sent a request: from which address, and whom the proxy logged in, "" for nobody. `proxied`: it came through the proxy."""
+
+    address: str = ""
+    person: str = ""
+    proxied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedProxy:
+    """The proxy: in which header it names people, from which networks it asks, and the hash of the secret that it sends along."""
+
+    header: str
+    networks: tuple[IPv4Network | IPv6Network, ...]
+    secret: str
+
+    def caller(self, headers: RawHeaders, address: str) -> Caller:
+        """Return who sent a request.
+
+        Raises:
+            AccessError: the header, or the secret, does not come from the proxy; or the name is none.
+        """
+        sent = [(name.lower(), value) for name, value in headers]
+        named, secrets = _values(sent, self.header), _values(sent, SECRET_HEADER)
+        if not named and not secrets:
+            return Caller(address)
+        if not self._is_from(address, secrets):
+            raise AccessError(
+                f"{self.header} is believed from the proxy of this dashboard alone, and this request is not from it",
+                hint="open the dashboard through its proxy; whoever runs it: docs/how-to/dashboard.md#behind-a-proxy",
+            )
+        if len(named) > 1:
+            raise AccessError(
+                f"{self.header} is there more than once: the proxy passes on what clients send",
+                hint="let the proxy replace the header, and not add to it",
+            )
+        return Caller(_forwarded(sent) or address, _person(self.header, named[0]) if named else "", proxied=True)
+
+    def _is_from(self, address: str, secrets: Sequence[bytes]) -> bool:
+        if len(secrets) != 1 or not hmac.compare_digest(_hash(secrets[0]), self.secret):
+            return False
+        try:
+            found = ip_address(address.partition("%")[0])
+        except ValueError:
+            return False
+        plain = getattr(found, "ipv4_mapped", None) or found
+        return any(plain in network for network in self.networks)
+
+
+def read_proxy(environ: Mapping[str, str], header: str, addresses: Sequence[str]) -> TrustedProxy:
+    """Return the proxy that names people in `header`, and asks from these addresses or networks.
+
+    Raises:
+        ConfigError: for what names no header, no address or all of them, and without a secret in the environment.
+    """
+    if not _HEADER.fullmatch(header) or header.lower() in _TAKEN:
+        raise ConfigError(f"{header!r} is no header for names of people", hint="--proxy-header X-Forwarded-User")
+    if not addresses:
+        raise ConfigError(
+            "nothing says from where the proxy asks", hint=f"--proxy-header {header} --proxy-from 127.0.0.1"
+        )
+    networks = []
+    for address in addresses:
+        try:
+            network = ip_network(address, strict=False)
+        except ValueError as error:
+            raise ConfigError(f"{address!r} is no address", hint="--proxy-from 127.0.0.1, or 10.1.0.0/24") from error
+        if not network.prefixlen:
+            raise ConfigError(f"{address} is every address", hint="name those of the proxy: --proxy-from 127.0.0.1")
+        networks.append(network)
+    secret = environ.get(PROXY_SECRET_VARIABLE, "").strip()
+    if len(secret) < _MIN_SECRET:
+        raise ConfigError(
+            f"{PROXY_SECRET_VARIABLE} has fewer than {_MIN_SECRET} characters"
+            if secret
+            else f"{PROXY_SECRET_VARIABLE} is not set: any program of this machine could say who it is",
+            hint=f"let the proxy send the same in {SECRET_HEADER}; python -c 'import secrets; print(secrets.token_urlsafe())' makes one",
+        )
+    return TrustedProxy(header, tuple(networks), _hash(secret.encode()))
+
+
+def public_origin(url: str) -> str:
+    """Return the origin of the address that people open, as browsers send it; "" for "".
+
+    Raises:
+        ConfigError: for what is none, or has a path: pages are at the root.
+    """
+    if not url:
+        return ""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    host = (parts.hostname or "").lower()
+    plain = not (parts.username or parts.password or parts.query or parts.fragment or parts.path.strip("/"))
+    if parts.scheme not in {"http", "https"} or not host or not plain:
+        raise ConfigError(f"{url!r} is no address of a dashboard", hint="--public-url https://factory.example.org")
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    name = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{name}" + (f":{port}" if port and port != usual else "")
+
+
+def _values(sent: Iterable[tuple[bytes, bytes]], header: str) -> list[bytes]:
+    wanted = header.lower().encode()
+    return [value for name, value in sent if name == wanted]
+
+
+def _forwarded(sent: Iterable[tuple[bytes, bytes]]) -> str:
+    """Return the address that the proxy saw: the last one, which it added itself; what stands before, clients may write."""
+    last = b",".join(_values(sent, "X-Forwarded-For")).rpartition(b",")[2].strip().decode("latin-1")
+    bare = last.removeprefix("[").partition("]")[0] if last.startswith("[") else last
+    try:
+        return str(ip_address(bare))
+    except ValueError:
+        return ""
+
+
+def _person(header: str, value: bytes) -> str:
+    """Return the name of a person; with a comma it is that of several, of which clients may have written the first."""
+    try:
+        name = value.decode("utf-8").strip()
+    except UnicodeDecodeError:
+        name = "\n"
+    if not name.isprintable() or "," in name or len(name) > _MAX_NAME:
+        raise AccessError(
+            f"what {header} has is no name of one person", hint=f"at most {_MAX_NAME} characters, and no comma"
+        )
+    return name
+
+
+def _hash(secret: bytes) -> str:
+    return hashlib.sha256(secret).hexdigest()

@@ -1,0 +1,218 @@
+"""A proxy in front of the dashboard says who people are; whoever is not the proxy says so in vain. Over real HTTP."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.dashboard.access import AccessError
+from mcpfactory_pipeline.dashboard.proxy import PROXY_SECRET_VARIABLE, SECRET_HEADER, public_origin, read_proxy
+from tests.dashboard.conftest import Bench, serving
+from tests.dashboard.person import PEOPLE, Browser
+from tests.dashboard.test_action_routes import POLICY, happened, kept, offered
+from tests.patience import PATIENCE
+
+SECRET = "what-proxy-and-dashboard-know"
+ORIGIN = "https://factory.example.org"
+USER = "X-Forwarded-User"
+PROXY = read_proxy({PROXY_SECRET_VARIABLE: SECRET}, USER, ["127.0.0.2"])
+
+
+@pytest.fixture
+def behind(library: Bench) -> Iterator[str]:
+    config = library.root / "mcpfactory.toml"
+    config.write_text(config.read_text() + POLICY)
+    offered(library, "bookshop", "1.4.0")
+    with serving(library.root, PEOPLE, proxy=PROXY, origin=ORIGIN) as address:
+        yield address
+
+
+def through(address: str, person: str, **more: str) -> Browser:
+    """The browser of somebody whom the proxy logged in."""
+    usual = {"Host": "factory.example.org", "Origin": ORIGIN, USER: person, SECRET_HEADER: SECRET}
+    return Browser(address, source="127.0.0.2", headers=usual | {k.replace("_", "-"): v for k, v in more.items()})
+
+
+def test_whom_the_proxy_names_acts_by_that_name_without_a_token(library: Bench, behind: str) -> None:
+    ada = through(behind, "Zoë Lovelace".encode().decode("latin-1"))
+    page = ada.get("/").text
+    assert "acting as Zoë Lovelace" in page
+    assert "Log out" not in page, "the proxy logs people out"
+    assert ada.act("bookshop", "approve", channel="production", reason="tried").status == 303
+    assert through(behind, "Grace").act("bookshop", "approve", channel="production").status == 303
+    assert happened(library, "bookshop") == [("approved", "Zoë Lovelace"), ("approved", "Grace")]
+    assert "Done: bookshop 1.4.0" in ada.get("/servers/bookshop/").text
+    assert ada.cookies == {}
+
+
+def test_who_comes_past_the_proxy_reads_and_logs_in_with_a_token(library: Bench, behind: str) -> None:
+    assert "Log in to act" in Browser(behind).get("/").text
+    assert "acting as Ada" in Browser(behind).login("Ada").get("/").text
+    nobody = through(behind, "")
+    assert "acting as" not in nobody.get("/").text
+    assert nobody.get("/servers/bookshop/actions/hold/").status == 303
+
+
+SPOOFS: list[tuple[str, dict[str, str]]] = [
+    ("another address", {"source": "127.0.0.1"}),
+    ("another address of loopback", {"source": "127.0.0.3"}),
+    ("no secret", {SECRET_HEADER: ""}),
+    ("another secret", {SECRET_HEADER: SECRET + "x"}),
+    ("a secret in other letters", {SECRET_HEADER: SECRET.upper()}),
+    ("a name and a guess of the address", {"source": "127.0.0.1", SECRET_HEADER: "", "X-Forwarded-For": "127.0.0.2"}),
+    ("two names in one", {USER: "mallory, Ada"}),
+    ("no characters", {USER: "Ada\xff"}),
+    ("a character that is not seen", {USER: "Ada\u200b".encode().decode("latin-1")}),
+    ("a very long name", {USER: "a" * 101}),
+]
+
+
+@pytest.mark.parametrize(("change", "values"), SPOOFS, ids=[name for name, _ in SPOOFS])
+def test_a_name_that_the_proxy_did_not_give_is_refused_for_every_page_and_changes_nothing(
+    library: Bench, behind: str, change: str, values: dict[str, str]
+) -> None:
+    form = through(behind, "Ada").confirmation("bookshop", "hold", channel="staging", reason="audit")
+    before = kept(library.root)
+    mallory = through(behind, "Ada")
+    mallory.source = values.get("source", mallory.source)
+    mallory.headers |= {name: value for name, value in values.items() if name != "source"}
+    for answer in (
+        mallory.get("/"),
+        mallory.get("/live/runs/none/"),
+        mallory.post("/servers/bookshop/actions/hold/", form),
+    ):
+        assert answer.status == 403, change
+        assert "hint:" in answer.text
+        assert SECRET not in answer.text
+        assert "content-security-policy" in answer.headers
+    assert kept(library.root) == before
+    assert through(behind, "Ada").post("/servers/bookshop/actions/hold/", form).status == 303
+
+
+def test_a_name_beside_another_is_refused(behind: str) -> None:
+    connection = http.client.HTTPConnection(
+        behind.removeprefix("http://"), timeout=PATIENCE, source_address=("127.0.0.2", 0)
+    )
+    connection.putrequest("GET", "/", skip_host=True)
+    for name, value in (("Host", "factory.example.org"), (USER, "mallory"), (USER, "Ada"), (SECRET_HEADER, SECRET)):
+        connection.putheader(name, value)
+    connection.endheaders()
+    answer = connection.getresponse()
+    assert (answer.status, "more than once" in answer.read().decode()) == (403, True)
+    connection.close()
+
+
+def test_without_a_proxy_that_was_named_its_headers_are_nothing(library: Bench) -> None:
+    with serving(library.root, PEOPLE) as address:
+        page = Browser(address, headers={USER: "Ada", SECRET_HEADER: SECRET}).get("/")
+        assert (page.status, "acting as" in page.text) == (200, False)
+
+
+FOREIGN = [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Origin": "http://127.0.0.1"}, {"Origin": ""},
+           {"Sec_Fetch_Site": "cross-site"}]  # fmt: skip
+
+
+def test_another_site_cannot_use_the_login_of_the_proxy(library: Bench, behind: str) -> None:
+    ada = through(behind, "Ada")
+    form = ada.confirmation("bookshop", "hold", channel="staging", reason="audit")
+    before = kept(library.root)
+    own = {"Host": behind.removeprefix("http://"), "Origin": behind}  # as if the proxy had written the address anew
+    for headers in (*FOREIGN, own):
+        assert ada.post("/servers/bookshop/actions/hold/", form, **headers).status == 403, headers
+    assert through(behind, "Grace").post("/servers/bookshop/actions/hold/", form).status == 403, "it is Ada's ticket"
+    assert ada.post("/servers/bookshop/actions/hold/", form | {"ticket": "x" * 43}).status == 403
+    assert kept(library.root) == before
+    assert ada.post("/servers/bookshop/actions/hold/", form).status == 303
+
+
+def test_a_bearer_that_the_proxy_passes_on_is_not_taken_for_ours(behind: str) -> None:
+    page = through(behind, "Ada", Authorization="Bearer a-token-of-somebody-else").get(
+        "/servers/bookshop/actions/hold/"
+    )
+    assert page.status == 200
+
+
+def test_wrong_tokens_count_for_the_address_that_the_proxy_saw_and_not_for_what_clients_wrote_before(
+    behind: str,
+) -> None:
+    def guess(forwarded: str, **change: Any) -> int:
+        browser = through(behind, "", X_Forwarded_For=forwarded)
+        browser.source = change.get("source", browser.source)
+        browser.headers |= change.get("headers", {})
+        return browser.post("/login/", {"token": change.get("token", "a wrong one")}).status
+
+    assert [guess(f"203.0.113.{number}, 198.51.100.7") for number in range(11)][-2:] == [401, 429]
+    assert guess("198.51.100.8", token=PEOPLE["Ada"]) == 303, "somebody else behind the same proxy"
+    own = {"source": "127.0.0.9", "headers": {SECRET_HEADER: "", USER: "", "Host": "127.0.0.1", "Origin": ORIGIN}}
+    assert [guess(f"198.51.100.{number}", **own) for number in range(20, 31)][-2:] == [401, 429]
+
+
+def test_the_login_page_says_where_to_go_where_nobody_has_a_token(library: Bench) -> None:
+    with serving(library.root, proxy=PROXY, origin=ORIGIN) as address:
+        page = Browser(address).get("/login/").text
+        assert f'<a href="{ORIGIN}/">' in page
+        assert 'name="token"' not in page
+        assert "acting as Ada" in through(address, "Ada").get("/").text
+
+
+def test_the_public_address_is_one_that_a_request_may_be_addressed_to(library: Bench) -> None:
+    with serving(library.root, origin=ORIGIN) as address:
+        assert Browser(address, headers={"Host": "factory.example.org"}).get("/").status == 200
+        assert Browser(address, headers={"Host": "evil.example"}).get("/").status == 421
+
+
+@pytest.mark.parametrize(
+    ("header", "addresses", "secret", "words"),
+    [
+        (USER, ["127.0.0.1"], "", "is not set"),
+        (USER, ["127.0.0.1"], "short", "fewer than 16"),
+        (USER, [], SECRET, "from where"),
+        (USER, ["0.0.0.0/0"], SECRET, "every address"),
+        (USER, ["::/0"], SECRET, "every address"),
+        (USER, ["proxy.example.org"], SECRET, "is no address"),
+        ("Cookie", ["127.0.0.1"], SECRET, "no header for names"),
+        ("X-Forwarded-For", ["127.0.0.1"], SECRET, "no header for names"),
+        (SECRET_HEADER, ["127.0.0.1"], SECRET, "no header for names"),
+        ("X User\n", ["127.0.0.1"], SECRET, "no header for names"),
+    ],
+)
+def test_a_proxy_that_protects_nothing_is_refused(header: str, addresses: list[str], secret: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as caught:
+        read_proxy({PROXY_SECRET_VARIABLE: secret} if secret else {}, header, addresses)
+    assert caught.value.hint
+
+
+def test_networks_and_both_families_of_addresses_are_understood() -> None:
+    proxy = read_proxy({PROXY_SECRET_VARIABLE: SECRET}, USER, ["10.1.0.0/24", "::1"])
+    headers = [(USER.encode(), b"Ada"), (SECRET_HEADER.lower().encode(), SECRET.encode())]
+    for address in ("10.1.0.9", "::ffff:10.1.0.9", "::1"):
+        assert proxy.caller(headers, address).person == "Ada"
+    for address in ("10.1.1.9", "::2", "", "somewhere"):
+        with pytest.raises(AccessError):
+            proxy.caller(headers, address)
+
+
+@pytest.mark.parametrize(
+    ("url", "origin"),
+    [
+        ("", ""),
+        ("https://Factory.example.org/", ORIGIN),
+        ("https://factory.example.org:443", ORIGIN),
+        ("http://[::1]:8080", "http://[::1]:8080"),
+        ("https://factory.example.org/below", None),
+        ("https://ada@factory.example.org", None),
+        ("factory.example.org", None),
+        ("javascript:alert(1)", None),
+        ("https://a:b", None),
+    ],
+)
+def test_the_public_address_is_an_origin(url: str, origin: str | None) -> None:
+    if origin is not None:
+        assert public_origin(url) == origin
+        return
+    with pytest.raises(ConfigError):
+        public_origin(url)
