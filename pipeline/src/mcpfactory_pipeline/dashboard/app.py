@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import BinaryIO, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -28,6 +28,7 @@ from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess
 from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes
 from mcpfactory_pipeline.dashboard.batch_routes import BatchRoutes
 from mcpfactory_pipeline.dashboard.cancel_routes import CancelRoutes
+from mcpfactory_pipeline.dashboard.feed import FEED, atom_feed
 from mcpfactory_pipeline.dashboard.follow import Followers, watch_run, watch_workspace
 from mcpfactory_pipeline.dashboard.live import Snapshot
 from mcpfactory_pipeline.dashboard.log import opened_log, read_raw
@@ -83,6 +84,7 @@ def create_app(
             if page.type is RunPage
         ),
         Route("/live/", _events(reader, followers, None), methods=["GET"]),
+        Route(f"/{FEED}", partial(_feed, reader, origin), name="feed"),
         Route("/openapi.json", partial(_api, acting is not None), name="openapi"),
         Route("/assets/{name}", _asset, name="asset"),
     ]
@@ -214,6 +216,16 @@ async def _raw_log(reader: WorkspaceReader, request: Request) -> Response:
 def _closing(stack: ExitStack, stream: BinaryIO) -> Iterator[bytes]:
     with stack:
         yield from read_raw(stream)
+
+
+async def _feed(reader: WorkspaceReader, origin: str, request: Request) -> Response:
+    """Return what waits as a feed; its links begin where people open the dashboard."""
+    start, whose = origin or str(request.base_url).rstrip("/"), request.query_params.get("for", "")
+
+    def feed() -> bytes:
+        return atom_feed(reader.workspace(), lambda path: start + quote(path), last=reader.last_time(), whose=whose)
+
+    return Response(await run_in_threadpool(feed), media_type="application/atom+xml")
 
 
 async def _api(acting: bool, request: Request) -> Response:

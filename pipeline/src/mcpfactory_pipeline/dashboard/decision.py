@@ -118,8 +118,7 @@ def decision_page(
     Raises:
         NotFoundError: for an unknown channel, and where no candidate is there.
     """
-    name = detail.facts.name
-    chosen = candidate or decided_about(detail, channel)
+    name, chosen = detail.facts.name, candidate or decided_about(detail, channel)
     every = {one.id: one for one in candidates_of(detail.state, detail.history)}
     if chosen not in every:
         raise NotFoundError(f"there is no candidate of {name} for {channel}", hint=f"mcpfactory pipeline status {name}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import PipelineError, RefusedError
+from mcpfactory_pipeline.dashboard.feed import FEED, atom_feed
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page, path_of
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import ASSETS, Links, asset, page_folder, render
@@ -18,10 +19,11 @@ __all__ = ["export"]
 _MARK: Final = "assets/live.js"  # a folder with this file has an earlier export
 
 
-def export(workspace_root: Path, out: Path) -> list[Path]:
+def export(workspace_root: Path, out: Path, *, url: str = "") -> list[Path]:
     """Write the site into `out` and return the files, `out/index.html` among them.
 
-    What the site does not have any more is not removed.
+    What the site does not have any more is not removed. `url` is where the folder will be served, with its last slash: the
+    links of the feed begin with it, and are relative without.
 
     Raises:
         WorkspaceError: when `workspace_root` is in no workspace.
@@ -34,7 +36,7 @@ def export(workspace_root: Path, out: Path) -> list[Path]:
     if there - {".git"} and not (out / _MARK).is_file():
         raise RefusedError(f"{out} has files that are no dashboard", hint="name a new or empty folder")
     written = []
-    for relative, content in _site(WorkspaceReader(workspace_root, live=False)):
+    for relative, content in _site(WorkspaceReader(workspace_root, live=False), url):
         file = out / relative
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -45,11 +47,13 @@ def export(workspace_root: Path, out: Path) -> list[Path]:
     return written
 
 
-def _site(reader: WorkspaceReader) -> Iterator[tuple[str, bytes]]:
-    reader.workspace()  # before anything is written: is there one?
+def _site(reader: WorkspaceReader, url: str) -> Iterator[tuple[str, bytes]]:
+    facts = reader.workspace()  # before anything is written: is there one?
     yield ".nojekyll", b""  # static hosts that run Jekyll leave out what begins with an underscore
     for name in ASSETS:
         yield f"assets/{name}", asset(name)
+    links = Links("/", static=True)
+    yield FEED, atom_feed(facts, lambda path: url + links.to(path), last=reader.last_time())
     for page in PAGES:
         for values in page.instances(reader):
             yield from _instance(reader, page, values)

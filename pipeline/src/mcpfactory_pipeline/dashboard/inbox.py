@@ -18,7 +18,7 @@ from mcpfactory_pipeline.dashboard.values import Pager, paged, shorten
 from mcpfactory_pipeline.plan.policy import person_key
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem, in_order, next_commands, problem_item
 
-__all__ = ["WHOM", "InboxEntry", "InboxGroup", "InboxPage", "KindCount", "RejectedCandidate", "inbox"]
+__all__ = ["WHOM", "InboxEntry", "InboxGroup", "InboxPage", "KindCount", "RejectedCandidate", "every_entry", "inbox"]
 
 _SIZE: Final = 60  # items of a page
 
@@ -141,13 +141,7 @@ class InboxPage:
 
 def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", whose: str = "", page: str = "1") -> InboxPage:
     """Return the inbox of a workspace. `query` keeps servers whose name contains it, `kind` things of that kind, `whose` those for that person."""
-    kind = kind if kind in KINDS else ""
-    items = in_order([*(item for server in facts.servers for item in server.items), *facts.gone])
-    items += [
-        problem_item(server.name, "files", server.row["problem"]["message"], server.row["problem"]["hint"])
-        for server in facts.servers
-        if server.row.get("problem") and not server.items
-    ]
+    kind, items = kind if kind in KINDS else "", _items(facts)
     numbers = Counter(item.kind for item in items)
     people = _Whom(facts)
     kept = [item for item in items if query.casefold() in item.server.casefold() and kind in {"", item.kind}]
@@ -172,6 +166,21 @@ def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", whose: str 
             for channel, known in server.row.get("rejected", {}).items()
         ),
     )
+
+
+def every_entry(facts: WorkspaceFacts, *, whose: str = "") -> tuple[InboxEntry, ...]:
+    """Return all that waits, on one page; `whose` as `inbox` has it."""
+    people = _Whom(facts)
+    return tuple(_waiting(item, people, facts.now) for item in _items(facts) if people.concerns(item, whose))
+
+
+def _items(facts: WorkspaceFacts) -> list[InboxItem]:
+    items = in_order([*(item for server in facts.servers for item in server.items), *facts.gone])
+    return items + [
+        problem_item(server.name, "files", server.row["problem"]["message"], server.row["problem"]["hint"])
+        for server in facts.servers
+        if server.row.get("problem") and not server.items
+    ]
 
 
 class _Whom:

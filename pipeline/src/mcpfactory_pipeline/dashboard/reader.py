@@ -156,6 +156,10 @@ class WorkspaceReader:
         with self._guard:
             return {name: self._history(store, name) for name in ([server] if server else store.servers())}
 
+    def last_time(self) -> str:
+        """Return when the last thing happened in the workspace, as events have it; "" where nothing has."""
+        return max((str(events[-1]["at"]) for events in self.histories().values() if events), default="")
+
     def from_histories(self, name: str, make: Callable[[Mapping[str, list[Event]]], T]) -> T:
         """Return what `make` makes of all histories: the same as before, as long as no history has changed. `name` says what it is."""
         histories = self.histories()

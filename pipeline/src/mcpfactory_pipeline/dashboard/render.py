@@ -20,6 +20,7 @@ from mcpfactory_pipeline.dashboard.batch import mark_of
 from mcpfactory_pipeline.dashboard.board import GROUPS
 from mcpfactory_pipeline.dashboard.charts import figure, gantt, lanes, line, time_axis
 from mcpfactory_pipeline.dashboard.deciders import decision_refusal
+from mcpfactory_pipeline.dashboard.feed import FEED
 from mcpfactory_pipeline.dashboard.ink import inked
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.runs import RunPage
@@ -121,6 +122,11 @@ class Links:
         if part and path == self.path:
             return f"#{part}"
         return self.to(path, dict(parse_qsl(query))) + (f"#{part}" if part else "")
+
+    @property
+    def feed(self) -> str:
+        """The link to what waits, as a feed."""
+        return f"{self.up}{FEED}"
 
     def asset(self, name: str) -> str:
         """Return the link to one of `ASSETS`."""

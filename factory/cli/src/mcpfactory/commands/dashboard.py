@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,57 +14,61 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.dashboard.proxy import TrustedProxy
 
 
+_Export = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write a static site there instead of serving.")]
+_AllowActions = Annotated[
+    bool,
+    typer.Option(
+        "--allow-actions",
+        help="Let people act, after a login with a token: that of MCPFACTORY_DASHBOARD_TOKEN, or one of --token-file.",
+    ),
+]
+_TokenFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Tokens of several people, a line `name: token` each; nobody else may read it."),
+]
+_ProxyHeader = Annotated[
+    str,
+    typer.Option(
+        metavar="HEADER",
+        help="With --allow-actions: the header in which a proxy names whom it logged in. It counts with the secret of MCPFACTORY_DASHBOARD_PROXY_SECRET.",
+    ),
+]
+_ProxyFrom = Annotated[
+    list[str] | None,
+    typer.Option(metavar="ADDRESS", help="From where that proxy asks, an address or a network; repeatable."),
+]
+_PublicUrl = Annotated[
+    str,
+    typer.Option(
+        metavar="URL", help="Where people open the dashboard, if a proxy is in front of it, or the exported site."
+    ),
+]
+
+
 def dashboard(
-    export: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write a static site there instead of serving.")
-    ] = None,
+    export: _Export = None,
     host: Host = "127.0.0.1",
     port: Port = 8765,
-    allow_actions: Annotated[
-        bool,
-        typer.Option(
-            "--allow-actions",
-            help="Let people act, after a login with a token: that of MCPFACTORY_DASHBOARD_TOKEN, or one of --token-file.",
-        ),
-    ] = False,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Tokens of several people, a line `name: token` each; nobody else may read it."
-        ),
-    ] = None,
-    proxy_header: Annotated[
-        str,
-        typer.Option(
-            metavar="HEADER",
-            help="With --allow-actions: the header in which a proxy names whom it logged in. It counts with the secret of MCPFACTORY_DASHBOARD_PROXY_SECRET.",
-        ),
-    ] = "",
-    proxy_from: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ADDRESS", help="From where that proxy asks, an address or a network; repeatable."),
-    ] = None,
-    public_url: Annotated[
-        str,
-        typer.Option(metavar="URL", help="Where people open the dashboard, if a proxy is in front of it."),
-    ] = "",
+    allow_actions: _AllowActions = False,
+    token_file: _TokenFile = None,
+    proxy_header: _ProxyHeader = "",
+    proxy_from: _ProxyFrom = None,
+    public_url: _PublicUrl = "",
     as_json: AsJson = False,
 ) -> None:
     """Show where every server of the workspace stands, in a browser; with --allow-actions also decide there."""
     workspace = workspace_in()
     if export is not None:
-        _export(workspace.root, export, as_json=as_json)
+        _export(workspace.root, export, public_url, as_json=as_json)
         return
     if (token_file or proxy_header or proxy_from) and not allow_actions:
         option = "--token-file" if token_file else "--proxy-header" if proxy_header else "--proxy-from"
         output.fail(f"{option} is for --allow-actions", "mcpfactory dashboard --allow-actions", Exit.USAGE)
-    proxy = _proxy(proxy_header, proxy_from or [])
-    people = _people(host, token_file, needed=proxy is None) if allow_actions else None
-    from mcpfactory_pipeline.dashboard.app import create_app
     from mcpfactory_pipeline.dashboard.proxy import public_origin
     from mcpfactory_runtime.transports.http.serve import listen, listening_hint
 
-    origin = public_origin(public_url)
+    origin, proxy = public_origin(public_url), _proxy(proxy_header, proxy_from or [])
+    people = _people(host, token_file, needed=proxy is None) if allow_actions else None
     try:
         listener = listen(host, port)
     except OSError as error:
@@ -78,24 +82,20 @@ def dashboard(
         output.note(f"dashboard of {workspace.name}: {url}  (Ctrl-C ends it)")
     import uvicorn
 
-    app = create_app(
-        workspace.root,
-        hosts=(name,),
-        age=1.0,
-        ended=lambda: server.should_exit,
-        people=people,
-        proxy=proxy,
-        origin=origin,
-    )
+    from mcpfactory_pipeline.dashboard.app import create_app
+
+    options: dict[str, Any] = {"hosts": (name,), "people": people, "proxy": proxy, "origin": origin}
+    app = create_app(workspace.root, age=1.0, ended=lambda: server.should_exit, **options)
     # What a proxy says of addresses is read by the dashboard itself: from loopback anybody could say it.
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", proxy_headers=False))
     server.run(sockets=[listener])
 
 
-def _export(root: Path, folder: Path, *, as_json: bool) -> None:
+def _export(root: Path, folder: Path, url: str, *, as_json: bool) -> None:
     from mcpfactory_pipeline.dashboard.export import export
+    from mcpfactory_pipeline.dashboard.feed import folder_url
 
-    pages = export(root, folder)
+    pages = export(root, folder, url=folder_url(url))
     if as_json:
         output.data({"folder": str(folder.resolve()), "files": [str(page.relative_to(folder)) for page in pages]})
         return
