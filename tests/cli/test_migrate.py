@@ -24,6 +24,8 @@ def test_it_is_shown_first_and_written_when_asked(desk):
     shown = desk("migrate", "server.py")
     assert shown.code == 0
     assert "+mcp = Server('notes')  # mine" in shown.out
+    assert "note: nothing was compared: results may be of another type" in shown.err
+    assert "--compare starts both versions" in shown.err
     assert file.read_text() == WHOLE
     assert desk("migrate", "server.py", "--write").code == 0
     assert file.read_text() == WHOLE.replace("mcp.server.mcpserver", "mcpfactory_runtime").replace(
@@ -55,6 +57,7 @@ def test_both_versions_are_compared(desk):
     (desk.folder / "server.py").write_text(WHOLE)
     seen = desk("migrate", "server.py", "--compare", "--timeout", str(PATIENCE))
     assert seen.code == 0
+    assert "nothing was compared" not in seen.err
     assert "0 calls compared: they list the same; no call was made; nothing was shown of 1 tool" in seen.out
     assert "unshown: size: it was not called, as it is not marked readOnlyHint" in seen.out
     done = desk("migrate", "server.py", "--compare", "--all-tools", "--json", "--timeout", str(PATIENCE))

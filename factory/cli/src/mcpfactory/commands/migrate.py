@@ -113,6 +113,11 @@ def _print(found: Migration, alike: Likeness | None, path: Path) -> None:
     print_migration(found, str(path))
     if alike is not None:
         print_likeness(alike)
+    elif found.moved:
+        output.note(
+            "note: nothing was compared: results may be of another type, or said in other words; --compare starts both versions"
+            " and says what callers would notice"
+        )
 
 
 def _write(path: Path, found: Migration, *, partial: bool) -> None:
