@@ -135,7 +135,11 @@ RequiredReason = Annotated[
     str, typer.Option("--reason", "-m", help="Why; kept with what is decided. Required.", show_default=False)
 ]
 Refresh = Annotated[
-    bool, typer.Option("--refresh", help="Read the API documents again where they came from; needs the network.")
+    bool,
+    typer.Option(
+        "--refresh",
+        help="Read the API documents again where they came from, and ask whether adopted servers still are what was adopted; needs the network.",
+    ),
 ]
 Root = Annotated[
     Path | None,
