@@ -381,3 +381,11 @@ def test_documents_come_from_the_workspace_and_from_where_a_person_said(tmp_path
 
 
 ADDRESSES = {"outside.example": "8.8.8.8", "inside.example": "10.0.0.1", "rebound.example": "10.0.0.1"}
+
+
+async def test_tools_that_may_write_do_not_say_that_they_only_read(space):
+    async with connect(make_factory(space.root)) as client:
+        tools = await client.list_tools()
+    reads = {tool["name"] for tool in tools if tool["annotations"].get("readOnlyHint")}
+    assert reads == {"list_servers", "status", "inbox", "plan", "findings", "log", "diff", "confused_tools"}
+    assert "refresh" not in next(tool for tool in tools if tool["name"] == "inbox")["inputSchema"].get("properties", {})

@@ -27,7 +27,7 @@ from mcpfactory_pipeline.serve.results import (
     StatusList,
     StepRow,
 )
-from mcpfactory_pipeline.views.inbox import read_inbox
+from mcpfactory_pipeline.views.inbox import InboxItem, read_inbox
 from mcpfactory_pipeline.views.status import list_servers, read_log, read_report, status
 from mcpfactory_runtime import Server
 
@@ -51,6 +51,7 @@ class ReadTools:
         """Offers the tools."""
         looks: dict[str, Callable[..., Any]] = {
             "List servers": self.list_servers,
+            "What waits": self.inbox,
             "Where servers stand": self.status,
             "What a run would do": self.plan,
             "Findings of a candidate": self.findings,
@@ -58,25 +59,12 @@ class ReadTools:
         }
         for title, tool in looks.items():
             server.tool(title=title, annotations=_READS)(tool)
-        abroad = {
-            "readOnlyHint": True,
-            "openWorldHint": True,
-        }  # documents are read where they came from; a server starts
-        server.tool(title="What waits", annotations=abroad)(self.inbox)
+        abroad = {**_READS, "openWorldHint": True}  # a server starts
         server.tool(title="What changes for callers", annotations=abroad)(self.diff)
-        server.tool(
-            title="Examine a server's sources",
-            annotations={
-                "readOnlyHint": False,
-                "destructiveHint": False,
-                "idempotentHint": True,
-                "openWorldHint": True,
-            },
-        )(self.validate)
-        server.tool(
-            title="Tools that models confuse",
-            annotations={**_READS, "openWorldHint": True},  # a server starts
-        )(self.confused_tools)
+        server.tool(title="Tools that models confuse", annotations=abroad)(self.confused_tools)
+        writes = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": True}
+        server.tool(title="Look up what waits again", annotations=writes)(self.refresh_inbox)
+        server.tool(title="Examine a server's sources", annotations=writes)(self.validate)
 
     async def list_servers(self) -> ServerList:
         """List the servers of the workspace: template, source of the API document, number of tools."""
@@ -102,15 +90,23 @@ class ReadTools:
         rows = [StepRow(step.server, step.stage, step.verdict, list(step.reasons)) for step in steps]
         return PlanResult(sum(row.verdict == "run" for row in rows), rows)
 
-    async def inbox(self, servers: SomeServers = (), refresh: bool = False) -> InboxResult:
+    async def inbox(self, servers: SomeServers = ()) -> InboxResult:
         """List what waits for somebody, the most blocking first, with the command that comes next.
 
         Args:
             servers: their names; none means all.
-            refresh: also read the API documents again where they came from.
         """
-        items = await self._access.read(read_inbox, servers or None, refresh=refresh)
-        return InboxResult([InboxRow(**item.to_json()) for item in items])
+        return _inbox(await self._access.read(read_inbox, servers or None))
+
+    async def refresh_inbox(self, servers: SomeServers = ()) -> InboxResult:
+        """List what waits, as `inbox` does, after a look at where things came from: API documents, adopted servers and packages.
+
+        That an adopted server is no longer what was adopted is written down, and stops it until a person has looked.
+
+        Args:
+            servers: their names; none means all.
+        """
+        return _inbox(await self._access.read(read_inbox, servers or None, refresh=True))
 
     async def findings(
         self,
@@ -195,6 +191,10 @@ class ReadTools:
         report = await in_own_loop(lambda: validate_source(self._access.workspace(), server))
         rows = _rows([finding.to_json() for finding in report.findings], 50)
         return Examination(server, report.score, report.passed, list(report.failed_gates), rows)
+
+
+def _inbox(items: Iterable[InboxItem]) -> InboxResult:
+    return InboxResult([InboxRow(**item.to_json()) for item in items])
 
 
 def _rows(findings: Iterable[Mapping[str, Any]], limit: int) -> list[FindingRow]:
