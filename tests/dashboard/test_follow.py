@@ -36,9 +36,10 @@ class Told(NamedTuple):
 class Stream:
     """A browser that follows; `read` waits for the next event, and gives None at the end."""
 
-    def __init__(self, address: str, path: str, last: str = "") -> None:
+    def __init__(self, address: str, path: str, last: str = "", cookie: str = "") -> None:
         self._connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=PATIENCE)
-        self._connection.request("GET", path, headers={"Last-Event-ID": last} if last else {})
+        sent = {"Last-Event-ID": last, "Cookie": cookie}
+        self._connection.request("GET", path, headers={name: value for name, value in sent.items() if value})
         self.answer = self._connection.getresponse()
 
     def read(self) -> Told | None:

@@ -10,9 +10,13 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from mcpfactory_pipeline.base.ids import new_id
-from tests.dashboard.conftest import Bench
+from tests.dashboard.conftest import Bench, serving
+from tests.dashboard.person import PEOPLE, Browser
+from tests.dashboard.test_decision import shop
 from tests.dashboard.test_export import chromium
 from tests.dashboard.test_follow import going
+
+__all__ = ["shop"]
 
 pytestmark = pytest.mark.browser
 
@@ -68,3 +72,20 @@ def test_a_run_is_followed_in_colours_and_what_is_over_goes_when_it_ends(
     assert tokyo.get_by_role("heading", name="At work now").count() == 0
     assert tokyo.locator("#work, #tails").count() == 0
     assert "so far" not in tokyo.locator("#content").text_content()
+
+
+def test_whoever_has_a_decision_open_sees_somebody_come_and_what_they_decide(shop: Bench, tokyo: Any) -> None:
+    with serving(shop.root, PEOPLE) as address:
+        tokyo.goto(f"{address}/login/?next=/servers/bookshop/decide/production/")
+        tokyo.locator("#token").fill(PEOPLE["Ada"])
+        tokyo.get_by_role("button", name="Log in").click()
+        tokyo.locator("#live", has_text="Live").wait_for()
+        tokyo.locator("#reason").fill("half a sentence")
+        grace = Browser(address).login("Grace")
+        grace.get("/servers/bookshop/decide/production/")
+        tokyo.get_by_text("Grace is looking at this too").wait_for()
+        assert "UTC" not in tokyo.locator("[data-live=onlookers]").text_content()
+        grace.act("bookshop", "approve", channel="production", reason="fine")
+        tokyo.locator("[data-live=asked]", has_text="by Grace: fine").wait_for()
+        assert tokyo.locator("#reason").input_value() == "half a sentence"
+        tokyo.goto("about:blank")

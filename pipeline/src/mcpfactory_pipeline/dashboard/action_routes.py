@@ -33,6 +33,7 @@ from mcpfactory_pipeline.dashboard.actions import (
     values_of,
 )
 from mcpfactory_pipeline.dashboard.pages import decide_about
+from mcpfactory_pipeline.dashboard.presence import Presence
 from mcpfactory_pipeline.dashboard.proxy import Caller
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, Visitor, render_form
@@ -60,7 +61,7 @@ class ActionRoutes:
 
     def __init__(self, workspace_root: Path, reader: WorkspaceReader, access: DashboardAccess, origin: str) -> None:
         self._root, self.reader, self.access, self._origin = workspace_root, reader, access, origin
-        self.runs = RunProcesses(workspace_root)
+        self.runs, self.presence = RunProcesses(workspace_root), Presence()
         self._trials = asyncio.Semaphore(_TRIALS_AT_ONCE)
 
     def routes(self) -> list[Route]:
@@ -77,13 +78,13 @@ class ActionRoutes:
 
     def visitor(self, request: Request) -> Visitor:
         """Who looks at a page, and what is to be shown once."""
-        session = self._session(request)
+        session = self.session(request)
         if session is None:
             return Visitor()
         message, session.message = session.message, ""
         return Visitor(session.actor, message, self.runs.going, proxied=session.proxied)
 
-    def _session(self, request: Request) -> DashboardSession | None:
+    def session(self, request: Request) -> DashboardSession | None:
         """Return the session of whoever the proxy names, else that of the browser's cookie."""
         if person := _caller(request).person:
             return self.access.named(person)
@@ -101,7 +102,7 @@ class ActionRoutes:
         self._refuse_foreign_origin(request, program=program)
         if program:
             return self.access.bearer(token.strip(), caller.address)
-        session = self._session(request)
+        session = self.session(request)
         if session is None:
             raise AccessError(
                 "nobody is logged in here", hint="open /login/, or send your token as a bearer", status=401
@@ -166,6 +167,8 @@ class ActionRoutes:
         action, explain = _action(request), wants_json(request) or "check" in request.query_params
         values = values_of(action, request.query_params)
         view = await run_in_threadpool(self.page, session, request.path_params["name"], action, values, explain=explain)
+        if view.evidence:  # who confirms has left the page of the decision, and looks at it still
+            self.presence.look(f"/servers/{view.server}/decide/{view.evidence.channel}/", session.actor)
         return self._action_response(request, view)
 
     def page(

@@ -34,6 +34,7 @@ from mcpfactory_pipeline.dashboard.live import Snapshot
 from mcpfactory_pipeline.dashboard.log import opened_log, read_raw
 from mcpfactory_pipeline.dashboard.openapi import api_document
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
+from mcpfactory_pipeline.dashboard.presence_routes import PresenceRoutes, looking
 from mcpfactory_pipeline.dashboard.proxy import Caller, TrustedProxy
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, Visitor, asset, render
@@ -84,6 +85,7 @@ def create_app(
             if page.type is RunPage
         ),
         Route("/live/", _events(reader, followers, None), methods=["GET"]),
+        *(PresenceRoutes(acting, followers).routes() if acting else ()),
         Route(f"/{FEED}", partial(_feed, reader, origin), name="feed"),
         Route("/openapi.json", partial(_api, acting is not None), name="openapi"),
         Route("/assets/{name}", _asset, name="asset"),
@@ -120,13 +122,15 @@ def _endpoint(
 ) -> Callable[[Request], Awaitable[Response]]:
     def answer(request: Request, visitor: Visitor | None) -> Response:
         # Before the view is made: it is not older than this. The page of one server asks nothing about many.
-        seen = reader.digest() if page.name == "server" else reader.seen
+        seen = reader.digest() if page.name in {"server", "decision"} else reader.seen
         view = page.view(reader, request.path_params, request.query_params)
         headers = {"Vary": "Accept"}
         if wants_json(request):
             return JSONResponse(to_json(view), headers=headers)
         links = Links(request.url.path, query=dict(request.query_params))
         live = _live(page, view, request, links, seen)
+        if acting and page.name == "decision" and visitor and visitor.actor:
+            visitor, live = looking(acting, request.url.path, visitor, links, seen)
         return HTMLResponse(render(page, view, links, live=live, visitor=visitor), headers=headers)
 
     async def show(request: Request) -> Response:

@@ -29,7 +29,7 @@ document.addEventListener("DOMContentLoaded", () => {
 function refresh() {
   const form = document.querySelector("form.filter");
   if (form) form.dispatchEvent(new Event("refresh"));
-  else if (document.querySelector("[data-live=now]")) reread();
+  else if (document.querySelector("[data-live=now], [data-live=onlookers]")) reread();
   else location.reload(); // a page without a list: nothing waits, or there is no server yet
 }
 
