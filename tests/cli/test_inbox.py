@@ -6,6 +6,7 @@ import pytest
 
 from tests.cli.conftest import Inside
 from tests.cli.workshop import finish, make, stage
+from tests.pipeline.test_notices import Receiver
 
 
 @pytest.fixture
@@ -29,6 +30,25 @@ def test_the_inbox_says_what_waits_with_the_command_to_type(shell):
     text = shell("inbox").out
     assert "the document cannot be used" in text
     assert text.index("notes") < text.index("books")
+
+
+def test_what_waits_is_told_once_to_whom_the_workspace_names(shell):
+    assert shell("inbox", "--notify").out == "nobody was told anything\n"
+    config = shell.folder / "mcpfactory.toml"
+    receiver = Receiver()
+    try:
+        config.write_text(config.read_text() + f'\n[pipeline.events]\nwebhook = "{receiver.url}"\nformat = "slack"\n')
+        told = shell("inbox", "--notify", "--json")
+        assert told.code == 0
+        assert [item["command"] for item in told.data] == [item["command"] for item in shell("inbox", "--json").data]
+        assert len(receiver.got) == len(told.data) == 2
+        assert shell("inbox", "--notify", "--json").data == []
+        assert "the document cannot be used" in receiver.events[0]["text"]
+        config.write_text(config.read_text().replace("slack", "discord"))
+        done = shell("inbox", "--notify")
+        assert (done.code, "there is no format 'discord'" in done.err) == (4, True)
+    finally:
+        receiver.close()
 
 
 def test_alone_in_a_workspace_it_prints_the_inbox_and_what_comes_next(shell):

@@ -61,6 +61,7 @@ MEANINGS = {
     "--command": "a command that starts a server",
     "--device": "a login on another device",
     "--assigned": "what was assigned to jobs",
+    "--notify": "what waits is told",
     "--open": "everybody is served",
     "--pushed": "the base is the commit before a push",
     "--dialect": "a dialect",

@@ -14,6 +14,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import InboxEntry, every_entry
 from mcpfactory_pipeline.dashboard.values import shorten
+from mcpfactory_pipeline.views.waiting import waiting_id
 
 __all__ = ["FEED", "atom_feed", "entry_path", "folder_url"]
 
@@ -69,8 +70,7 @@ def folder_url(url: str) -> str:
 
 def _entry(entry: ElementTree.Element, workspace: str, one: InboxEntry, href: str, last: str) -> None:
     _text(entry, "title", shorten(f"{one.server}: {one.message}", _TITLE))
-    key = (one.since,) if one.since else (one.message,)  # what nobody knows the beginning of is named by what it says
-    _text(entry, "id", _urn(workspace, one.server, one.kind, one.about, *key))
+    _text(entry, "id", waiting_id(workspace, one))
     _text(entry, "updated", one.since or last or _EPOCH)
     ElementTree.SubElement(entry, "link", rel="alternate", type="text/html", href=_plain(href))
     ElementTree.SubElement(entry, "category", term=one.kind)

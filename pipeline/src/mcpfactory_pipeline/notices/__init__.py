@@ -1,4 +1,4 @@
-"""Notifications: events as JSON lines in a file and to a webhook, as `[pipeline.events]` of the workspace says.
+"""Notifications: events as JSON lines in a file, to a webhook or a chat, and by mail, as `[pipeline.events]` of the workspace says.
 
 Delivery never delays or fails a command: what cannot be delivered is dropped, and one line on stderr says so.
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
+from urllib.parse import quote
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import Reporter, RunEvent
@@ -30,31 +31,47 @@ class Notifier:
 
     def __init__(self, workspace: Workspace, settings: EventSettings) -> None:
         self._workspace, self._settings = workspace, settings
-        self._receivers: list[_Receiver] = []
-        self._complaints: list[str] = []
+        self._receivers: dict[str, tuple[_Receiver, frozenset[str]]] = {}
         if settings.log:
-            self._receivers.append(_LogFile(workspace, settings.log))
+            self._receivers["log"] = (_LogFile(workspace, settings.log), settings.kinds)
         if settings.problem:
-            self._complaints.append(settings.problem)
+            self._receivers["webhook"] = (_Off(settings.problem), settings.kinds)
         elif settings.url:
             from mcpfactory_pipeline.notices.webhook import Webhook  # noqa: PLC0415 - loads the HTTP client
 
-            self._receivers.append(Webhook(settings))
+            self._receivers["webhook"] = (Webhook(settings), settings.kinds)
+        if settings.mail and settings.mail.problem:
+            self._receivers["mail"] = (_Off(settings.mail.problem), settings.mail.kinds)
+        elif settings.mail:
+            from mcpfactory_pipeline.notices.mail import Mail  # noqa: PLC0415 - loads what mail needs
 
-    def notify(self, event: Mapping[str, Any]) -> None:
-        """Send one event, if its kind is wanted; `event` is its kind. Return at once, and never raise."""
-        if not self._settings.wants(str(event["event"])):
+            self._receivers["mail"] = (Mail(settings.mail), settings.mail.kinds)
+
+    def who_wants(self, kind: str) -> list[str]:
+        """Return which receivers are sent events of a kind: `log`, `webhook`, `mail`."""
+        return [name for name, (_, kinds) in self._receivers.items() if kind in kinds]
+
+    def link(self, path: str) -> str:
+        """Return the address of a path of the dashboard; "" where nothing says where that is."""
+        return self._settings.dashboard + path if self._settings.dashboard else ""
+
+    def notify(self, event: Mapping[str, Any], *, but: Collection[str] = ()) -> None:
+        """Send one event to who wants its kind, `but` these receivers; `event` is its kind. Return at once, and never raise."""
+        names = [name for name in self.who_wants(str(event["event"])) if name not in but]
+        if not names:
             return
-        notice = {"id": new_id(), "at": format_time(utc_now()), "workspace": self._workspace.name, **event}
-        for receiver in self._receivers:
-            receiver.send(notice)
+        place = self.link(quote(f"servers/{event['server']}/")) if event.get("server") else ""
+        about = {"id": new_id(), "at": format_time(utc_now()), "workspace": self._workspace.name}
+        for name in names:
+            self._receivers[name][0].send({**about, **({"link": place} if place else {}), **event})
 
-    def close(self) -> None:
-        """Close the receivers; print a line on stderr for each that missed something."""
-        self._complaints += [said for receiver in self._receivers if (said := receiver.close())]
-        for complaint in self._complaints:
+    def close(self) -> set[str]:
+        """Close the receivers; print a line on stderr for each that missed something. Return which these are."""
+        missed = {name: said for name, (receiver, _) in self._receivers.items() if (said := receiver.close())}
+        for complaint in missed.values():
             sys.stderr.write(f"warning: events: {complaint}\n")
-        self._receivers, self._complaints = [], []
+        self._receivers = {}
+        return set(missed)
 
 
 def make_notifier(workspace: Workspace) -> Notifier | None:
@@ -64,7 +81,8 @@ def make_notifier(workspace: Workspace) -> Notifier | None:
         ConfigError: for settings that cannot be used.
     """
     settings = read_events(workspace)
-    return Notifier(workspace, settings) if settings.log or settings.url or settings.problem else None
+    known = settings.log or settings.url or settings.problem or settings.mail
+    return Notifier(workspace, settings) if known else None
 
 
 def notify_decisions(workspace: Workspace, server: str, events: Iterable[Mapping[str, Any]]) -> None:
@@ -96,6 +114,19 @@ class NotifyingReporter:
         """Close the reporter and the notifier; the run is over."""
         self._reporter.close()
         self._others.close()
+
+
+class _Off:
+    """A receiver that cannot be had here: it says so where something should have been sent."""
+
+    def __init__(self, why: str) -> None:
+        self._why, self._missed = why, False
+
+    def send(self, _notice: Mapping[str, Any]) -> None:
+        self._missed = True
+
+    def close(self) -> str:
+        return self._why if self._missed else ""
 
 
 class _LogFile:

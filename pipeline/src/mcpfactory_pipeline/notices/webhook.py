@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import queue
 import threading
 import time
@@ -15,6 +14,7 @@ import httpx
 
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.notices.settings import EventSettings
+from mcpfactory_pipeline.notices.words import BODIES
 
 __all__ = ["Webhook"]
 
@@ -71,7 +71,7 @@ class Webhook:
 
     def _post(self, client: httpx.Client, notice: Mapping[str, Any]) -> str:
         """Deliver one event; return why that did not work. What the receiver refuses for good is not sent again."""
-        body = json.dumps(notice, ensure_ascii=False).encode()
+        body = BODIES[self._settings.form](notice)
         why = ""
         for attempt in range(self._settings.attempts):
             if attempt and self._closing.wait(_PAUSE * float(1 << (attempt - 1))):

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import typer
 
 from mcpfactory import output
 from mcpfactory.options import AsJson, Names, Refresh, Show, workspace_in
@@ -25,12 +27,29 @@ _STYLES: Final = {
 def inbox(
     names: Names = None,
     refresh: Refresh = False,
+    notify: Annotated[
+        bool,
+        typer.Option(
+            "--notify", help="Tell the receivers of [pipeline.events] what waits, each thing once; show what was told."
+        ),
+    ] = False,
     show: Show = _SHOWN,
     as_json: AsJson = False,
 ) -> None:
     """Show what waits for a person, and the command to type next."""
     from mcpfactory_pipeline.views.inbox import read_inbox
 
+    if notify:
+        from mcpfactory_pipeline.views.waiting import tell_waiting
+
+        told = tell_waiting(workspace_in(), names or None)
+        if as_json:
+            output.data([item.to_json() for item in told])
+        elif told:
+            _print(told, show or len(told))
+        else:
+            output.line("nobody was told anything")
+        return
     with counting() as count:
         items = read_inbox(workspace_in(), names or None, refresh=refresh, count=count)
     if as_json:

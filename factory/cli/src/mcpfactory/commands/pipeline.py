@@ -108,6 +108,7 @@ def run(
         return
     from mcpfactory_pipeline.report import make_reporter
     from mcpfactory_pipeline.run.run import run_pipeline
+    from mcpfactory_pipeline.views.waiting import tell_waiting
 
     workspace = workspace_in()
     reporter = make_reporter("json" if as_json else "live" if output.read_by_person(sys.stdout) else "plain")
@@ -122,6 +123,7 @@ def run(
         executor=executor or None,
     )
     warn_of_isolation(workspace, outcome)
+    tell_waiting(workspace, list(outcome.servers))
     if not as_json:
         _note_waiting(workspace, list(outcome.servers))
     raise typer.Exit(exit_of_run(outcome))
