@@ -92,7 +92,7 @@ def test_approvals_from_before_a_rollback_ask_for_another(shop: Bench) -> None:
         assert ada.act("bookshop", "rollback", channel="production", reason="bad").status == 303
         assert ada.act("bookshop", "release", channel="production").status == 303
         assert grace.act("bookshop", "approve", channel="production", reason="mended").status == 303
-        assert "actions/approve/" in ada.get("/").text
+        assert "servers/bookshop/actions/approve/" in ada.get("/").text
         assert ">Approve <kbd>" in ada.get(DECIDE).text, "what she said before it was rolled back counts no more"
         assert "you have approved it already" in grace.get(DECIDE).text
 
