@@ -169,6 +169,15 @@ def test_a_log_of_very_many_colours_keeps_those_at_its_end() -> None:
     assert (len(styles), styles[0], styles[-1], styles.count("red")) == (500, "", "red", 300)
 
 
+def test_what_was_written_over_on_a_line_is_left_out_but_for_what_was_not_covered_or_went_wrong() -> None:
+    text = b"\x1b[31m1 %\r22 %\rfailed\r333 %\r\n downloading everything\rdone\r \rwell\n  \nlast"
+    pieces = inked(text)
+    assert "".join(piece.text for piece in pieces) == "failed\n333 %\n downloading everything\nwell\n  \nlast"
+    assert {piece.style for piece in pieces if piece.text.strip()} == {"red"}, (
+        "a colour goes on also over what is left out"
+    )
+
+
 def test_a_run_that_goes_on_has_taken_until_now_and_says_so_again_and_again(
     library: Bench, address: str, followed: ExitStack
 ) -> None:

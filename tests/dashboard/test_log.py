@@ -185,6 +185,82 @@ def test_lines_that_say_the_same_in_a_row_are_one_that_can_be_opened(atlas: Atla
     assert page.count(">twice<") + page.count(" twice</div>") == 2
 
 
+def test_of_a_line_that_was_written_over_the_last_state_is_shown_and_what_went_wrong(atlas: Atlas) -> None:
+    bar = "".join(f"\x1b[32m{one:3} % of wheels\x1b[0m\r" for one in range(1000))
+    atlas.file.write_bytes(f"begin\n{bar}done\nthen\r\n {bar}ERROR: the disk is full\r  \r100 %\nend\n".encode())
+    lines = atlas.told()["lines"]
+    assert [(line["text"].strip(), line["number"], line["replaced"], line["wrong"]) for line in lines] == [
+        ("begin", 1, 0, False), ("done", 2, 1000, False), ("then", 3, 0, False), ("ERROR: the disk is full", 4, 1000, True), ("100 %", 4, 0, False),
+        ("end", 5, 0, False),
+    ]  # fmt: skip
+    assert [state["text"] for state in lines[1]["states"]] == [f"{one} % of wheels" for one in range(990, 1000)]
+    data = atlas.file.read_bytes()
+    assert all(data[one["at"] :].lstrip(b"\x1b[32m").startswith(one["text"].encode()) for one in lines[1]["states"])
+    page = atlas.shown()
+    assert "<summary>… 1,000 states of line 2 before</summary><div><i>…</i> 990 more</div>" in page
+    assert '<i id="wrong">4</i> ERROR: the disk is full' in page
+    assert page.count("% of wheels") == 20
+    at = data.index(b"  5 % of") - 5
+    assert f'<div id="at-{at}"><i>2</i>' in atlas.shown(f"?at={at}"), (
+        "what is named is shown, however many came after it"
+    )
+
+
+def test_each_state_that_speaks_of_something_wrong_is_shown(atlas: Atlas) -> None:
+    atlas.file.write_bytes(b"1 %\rError: one\r2 %\rError: two\r3 %\rError: three\n4 %\n")
+    assert atlas.texts() == ["Error: one", "Error: two", "Error: three", "4 %"]
+
+
+@pytest.mark.parametrize("before", range(8))
+def test_a_read_that_ends_within_the_end_of_a_line_makes_no_line_of_its_half(atlas: Atlas, before: int) -> None:
+    atlas.file.write_bytes(b"." * before + b"Error:\r\n" * 30_000)
+    lines = atlas.told("?from=0")["lines"]
+    assert {line["text"].lstrip(".") for line in lines} == {"Error:"}
+    assert sum(line["times"] for line in lines) == 30_000
+    assert atlas.told(f"?from={before + 8 * 100 + 7}")["start"] == before + 8 * 100, (
+        "of its two bytes neither begins a line"
+    )
+
+
+def test_what_nothing_was_written_over_is_shown_and_every_state_is_found(atlas: Atlas) -> None:
+    atlas.file.write_bytes(b"one\rtwo\r\x1b[0m\nthree\r\r\n\rfour\r")
+    assert [(line["text"], line["replaced"]) for line in atlas.told()["lines"]] == [
+        ("two", 1),
+        ("three", 0),
+        ("four", 0),
+    ]
+    for words in ("one", "two", "three", "four"):
+        (found,) = atlas.told(f"?q={words}")["lines"]
+        assert (found["text"], found["number"]) == (words, {"four": 3, "three": 2}.get(words, 1))
+        assert f'<div id="at-{found["at"]}"><i>' in atlas.shown(f"?at={found['at']}"), "what is named is shown"
+
+
+@pytest.mark.parametrize("end", [b"\r", b"\r\n", b"\r\r\n", b"\r \r"])
+def test_a_bar_of_any_length_is_reached_part_by_part_and_no_state_comes_twice(atlas: Atlas, end: bytes) -> None:
+    """Also where a read ends between a carriage return and its line feed."""
+    states = [b"%05d of them %s" % (one, b"=" * (one % 23)) for one in range(8_000)]
+    atlas.file.write_bytes(b"begin\n" + b"".join(state + end for state in states) + b"the end\n")
+    at, parts, shown = 0, 0, list[str]()
+    while at >= 0:
+        part = atlas.told(f"?from={at}")
+        assert part["after"] == -1 or part["after"] > at
+        assert len(atlas.shown(f"?from={at}").encode()) < 100_000
+        shown += [line["text"] for line in part["lines"] for _ in range(line["times"])]
+        shown += [state["text"] for line in part["lines"] for state in line["states"]]
+        at, parts = part["after"], parts + 1
+    assert len(shown) == len(set(shown))
+    assert set(shown) <= {"begin", "the end", *(state.decode() for state in states)}
+    assert len(shown) == len(states) + 2 if end.endswith(b"\n") else len(shown) > 4
+    assert parts < 100 if b"\n" in end else parts < 10
+    part = atlas.told("?from=end")
+    assert part["lines"][-1]["text"] == "the end"
+    while part["before"] >= 0:
+        earlier = atlas.told(f"?from={part['before']}")
+        assert earlier["start"] < part["start"] <= earlier["end"]
+        part = earlier
+    assert part["lines"][0]["text"] == "begin"
+
+
 def test_a_line_leads_to_the_rule_and_to_the_test_that_it_names(atlas: Atlas) -> None:
     atlas.file.write_text(
         "behaviour.tools-work: no; not behaviour.tools-work2, x.behaviour.tools-work or a/behaviour.tools-work\n"

@@ -2,6 +2,8 @@
 
 A place in a log is a number of bytes from its beginning, for those are known without reading what stands before. Everything here reads
 in pieces that have a bound, so that a log of 50 MB costs what one of 1 MB does.
+
+A carriage return within a line ends a state of it: what follows is written over it, as by the bar of a download. Each state is read as a line.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ _LONG: Final = 1_000  # bytes of a line that may speak of something wrong: what 
 _COMMANDS: Final = re.compile(
     r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 )
+_END_OF_STATE: Final = re.compile(rb"\r\n|\n|\r")
 _BYTES_OF_COMMANDS: Final = bytes({*range(9), *range(0x0B, 0x20), 0x7F, 0xC2})
 _WRONG: Final = re.compile(
     r"\b(?:error|failed|failure|fatal|traceback|exception|assert)\b|^E[ \t]{2,}|^[^\s:]*Error:", re.IGNORECASE
@@ -45,11 +48,15 @@ def plain_text(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RawLine:
-    """One line, or piece of a very long one, without its end: where it begins, and where the next one does."""
+    """One line, state of a line or piece of a very long one, without its end: where it begins, and where the next one does.
+
+    `over` says that it is a state over which another was written.
+    """
 
     at: int
     data: bytes
     end: int
+    over: bool = False
 
     @property
     def wrong(self) -> bool:
@@ -59,7 +66,12 @@ class RawLine:
     @property
     def ended(self) -> bool:
         """Whether a line break ends it: what follows is another line, and no further piece of this one."""
-        return self.end > self.at + len(self.data)
+        return self.end > self.at + len(self.data) and not self.over
+
+    @property
+    def blank(self) -> bool:
+        """Whether it has nothing that could be seen, or cover anything."""
+        return not plain_text(self.data).strip()
 
 
 class RawLog:
@@ -79,7 +91,7 @@ class RawLog:
         at = min(max(at, 0), self.size)
         begin, end = at - at % _PIECE, at
         while True:
-            found = self.read(begin, end).rfind(b"\n") + 1
+            found = _last_end(self.read(begin, end + 1), end - begin)
             if found or begin == 0 or self._cut(begin):
                 return begin + found
             begin, end = begin - _PIECE, begin
@@ -87,7 +99,10 @@ class RawLog:
     def next_start(self, at: int) -> int:
         """Return where the first line, or piece of a very long one, begins that does so at a place or after it."""
         begin = self.line_start(at)
-        return begin if begin >= min(at, self.size) else next(_split(begin, self._whole_lines(begin))).end
+        if begin >= min(at, self.size):
+            return begin
+        first = next(self._split(begin, self._whole_lines(begin)), None)  # none where the file has become shorter
+        return first.end if first else begin
 
     def lines(self, start: int, end: int) -> Iterator[RawLine]:
         """Yield the lines that begin between two places, the first of them a beginning itself. A very long one comes in pieces."""
@@ -95,7 +110,7 @@ class RawLog:
             data = self._whole_lines(start)
             if not data:  # the file has become shorter
                 return
-            for line in _split(start, data):
+            for line in self._split(start, data):
                 if line.at >= end:
                     return
                 yield line
@@ -127,8 +142,8 @@ class RawLog:
             data = self._whole_lines(start)
             if not data:
                 return -1
-            if _ANYWHERE.search(plain_text(data)):
-                for line in _split(start, data):
+            if _ANYWHERE.search(plain_text(data.replace(b"\r", b"\n"))):
+                for line in self._split(start, data):
                     if line.wrong:
                         return line.at
             start += len(data)
@@ -143,30 +158,47 @@ class RawLog:
             if not data:
                 break
             if folded in plain_text(data).casefold():
-                yield from (line for line in _split(at, data) if folded in plain_text(line.data).casefold())
+                yield from (line for line in self._split(at, data) if folded in plain_text(line.data).casefold())
             at += len(data)
         yield at
 
     def _cut(self, at: int) -> bool:
         """Whether a line is cut at a place: it has so many bytes before it, and goes on."""
-        return 0 < at < self.size and at % _PIECE == 0 and b"\n" not in self.read(at - _PIECE, at + 1)
+        if not 0 < at < self.size or at % _PIECE:
+            return False
+        around = self.read(at - _PIECE, at + 1)
+        return b"\n" not in around and b"\r" not in around
 
     def _whole_lines(self, start: int) -> bytes:
         """Return the bytes from a beginning on, up to the end of a line, or of the first piece of one that is very long."""
         data = self.read(start, start + _PIECE)
         if start + len(data) >= self.size:
             return data
-        whole = data.rfind(b"\n") + 1
+        whole = _last_end(
+            data, len(data) - data.endswith(b"\r")
+        )  # what follows the last byte says whether it ends a state
         if whole:
             return data[:whole]
         cut = start + _PIECE + -start % _PIECE
-        data += self.read(start + _PIECE, cut + 1)
-        return data[: data.find(b"\n") + 1 or cut - start]
+        data += self.read(start + _PIECE, cut + 2)
+        first = _END_OF_STATE.search(data, 0, cut + 2 - start)
+        return data[: first.end() if first and first.start() <= cut - start else cut - start]
+
+    def _split(self, start: int, data: bytes) -> Iterator[RawLine]:
+        """Yield the lines, states and pieces in bytes from a beginning on, which end where one of them does."""
+        begin = 0
+        for end in _END_OF_STATE.finditer(data):
+            over = end.group() == b"\r" and start + end.end() < self.size
+            yield RawLine(start + begin, data[begin : end.start()], start + end.end(), over)
+            begin = end.end()
+        if begin < len(data):
+            yield RawLine(start + begin, data[begin:], start + len(data))
 
 
-def _split(start: int, data: bytes) -> Iterator[RawLine]:
-    last = start + len(data)
-    for line in data.removesuffix(b"\n").split(b"\n"):
-        end = min(start + len(line) + 1, last)
-        yield RawLine(start, line, end)
-        start = end
+def _last_end(data: bytes, limit: int) -> int:
+    """Return where the last line or state begins that does so up to a place in bytes; 0 for none. The byte behind the place is looked at."""
+    newline = data.rfind(b"\n", 0, limit) + 1
+    carriage = data.rfind(b"\r", newline, limit)
+    if carriage >= 0 and data[carriage + 1 : carriage + 2] == b"\n":  # of one line end only half is before the place
+        carriage = data.rfind(b"\r", newline, carriage)
+    return max(newline, carriage + 1)

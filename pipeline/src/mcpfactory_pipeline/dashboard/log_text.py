@@ -15,7 +15,7 @@ from typing import Final
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.dashboard.log_bytes import plain_text
 
-__all__ = ["Ink", "LogPiece", "pieces_of"]
+__all__ = ["Ink", "LogPiece", "ink_behind", "pieces_of"]
 
 _COLOURS: Final = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _LEVELS: Final = (0, 95, 135, 175, 215, 255)  # of the 6×6×6 colours among the 256
@@ -136,6 +136,13 @@ def pieces_of(line: bytes, ink: Ink) -> tuple[tuple[LogPiece, ...], Ink]:
             left -= len(text)
             found += _linked(cut, ink.style if len(found) < _PIECES else "")
     return tuple(found), ink
+
+
+def ink_behind(text: bytes, ink: Ink) -> Ink:
+    """Return the ink after a text that is not shown."""
+    for codes in _SGR.findall(text.decode("utf-8", errors="replace")):
+        ink = ink.after(codes)
+    return ink
 
 
 def _linked(text: str, style: str) -> Iterator[LogPiece]:
