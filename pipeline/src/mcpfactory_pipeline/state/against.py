@@ -118,7 +118,8 @@ def oddities(workspace: Workspace, names: Sequence[str] | None = None) -> list[d
     """Return what is odd about the order and the time of events and may have happened in good faith, as `verify` returns differences.
 
     An id never goes back and a clock may: where they differ, the clock was set back, or the event was written by hand. An event
-    stands behind newer ones where two branches were merged, or where it was put in later.
+    stands behind newer ones where two branches were merged, or where it was put in later. A last line that never was whole is left of a
+    process or a machine that stopped.
     """
     store, found = Store(workspace), []
     for server in names or store.servers():
@@ -127,6 +128,8 @@ def oddities(workspace: Workspace, names: Sequence[str] | None = None) -> list[d
             message = f"{store.where(server, 'history')}: {pluralize(len(told), 'event')} out of time or order"
             hint = "fine after a merge or with a clock that was set; else: git log -p, who wrote them"
             found.append({"server": server, "message": message, "hint": hint, "changes": told})
+        if half := store.half_written(server):
+            found.append({"server": server, **half, "changes": []})
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -15,7 +16,18 @@ from mcpfactory_pipeline.base.files import read_regular
 from mcpfactory_pipeline.state.schema import UPGRADE, check_event, explain, read_event, unknown_kind
 from mcpfactory_pipeline.state.state import Event, repair_hint
 
-__all__ = ["CONFLICT_MARKERS", "LARGEST", "LONGEST", "append", "event_line", "parse", "read", "read_bytes"]
+__all__ = [
+    "CONFLICT_MARKERS",
+    "LARGEST",
+    "LONGEST",
+    "append",
+    "event_line",
+    "half_written",
+    "parse",
+    "read",
+    "read_bytes",
+    "without_half_line",
+]
 
 LARGEST: Final = 1 << 31  # bytes of a history: some million events
 LONGEST: Final = 1 << 24  # bytes of one event
@@ -28,7 +40,7 @@ def read(file: Path, where: str) -> list[Event]:
     """All events, in the order of their ids, each once (a union merge may repeat and reorder lines).
 
     A last line without its end that is no JSON was being written when the machine stopped; nobody was told of it, and it is
-    left out.
+    left out: `half_written` says so.
 
     Raises:
         StateError: on any other line that cannot be read, or is no event (`schema`).
@@ -119,17 +131,8 @@ def _write(descriptor: int, data: bytes) -> None:
 
 def _end_of_last_event(descriptor: int) -> int:
     """Put the descriptor behind the last whole event: a torn last line goes, a whole one gets its end."""
-    size = os.lseek(descriptor, 0, os.SEEK_END)
-    if size == 0:
-        return 0
-    tail, place = b"", size
-    while place and b"\n" not in tail:
-        length = min(place, 1 << 16)
-        place -= length
-        os.lseek(descriptor, place, os.SEEK_SET)
-        tail = os.read(descriptor, length) + tail
+    size, tail = _last_line(descriptor)
     os.lseek(descriptor, 0, os.SEEK_END)
-    tail = tail[tail.rfind(b"\n") + 1 :]
     if not tail:
         return size
     if _is_json(tail):
@@ -139,6 +142,41 @@ def _end_of_last_event(descriptor: int) -> int:
     os.ftruncate(descriptor, start)
     os.lseek(descriptor, start, os.SEEK_SET)
     return start
+
+
+def _last_line(descriptor: int) -> tuple[int, bytes]:
+    """Return the bytes of a file, and those behind its last line end."""
+    size = os.lseek(descriptor, 0, os.SEEK_END)
+    tail, place = b"", size
+    while place and b"\n" not in tail:
+        length = min(place, 1 << 16)
+        place -= length
+        os.lseek(descriptor, place, os.SEEK_SET)
+        tail = os.read(descriptor, length) + tail
+    return size, tail[tail.rfind(b"\n") + 1 :]
+
+
+def half_written(file: Path) -> int:
+    """Return how many bytes of a line that never was whole a history ends in, 0 for none: what `read` leaves out. Whoever writes just now has such a line, too."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return 0
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return 0
+        tail = _last_line(descriptor)[1]
+    except OSError:  # a folder, say: reading it says what is wrong
+        return 0
+    finally:
+        os.close(descriptor)
+    return len(tail) if tail.strip() and not _is_json(tail) else 0
+
+
+def without_half_line(data: bytes) -> bytes:
+    """Return what is in a history without a last line that never was whole."""
+    whole = data.rfind(b"\n") + 1
+    return data if not data[whole:].strip() or _is_json(data[whole:]) else data[:whole]
 
 
 def _is_json(line: bytes) -> bool:

@@ -119,6 +119,26 @@ class Store:
         """Every event of a server, oldest first."""
         return history.read(self.history_file(server), self.where(server, "history"))
 
+    def half_written(self, server: str) -> dict[str, str] | None:
+        """Return message and hint where the history of a server ends in a line that never was whole; None for any other.
+
+        It says nothing about where the server stands: nobody was told of that line, and the next write takes it away.
+        """
+        if not history.half_written(self.history_file(server)):
+            return None
+        try:
+            with file_lock(self.locks / f"{server}.lock"):  # whoever writes it just now has come to its end then
+                size = history.half_written(self.history_file(server))
+        except StateError:  # where no lock can be taken nobody writes either
+            size = history.half_written(self.history_file(server))
+        if not size:
+            return None
+        where, command = self.where(server, "history"), f"mcpfactory pipeline verify {server} --repair"
+        return {
+            "message": f"{where} ends in half a line of {size} bytes: a write broke off, nobody was told of it, and it does not count",
+            "hint": f"the next write takes it away, or: {command}",
+        }
+
     def state(self, server: str) -> ServerState:
         """Where a server stands; an empty state when it has none yet.
 

@@ -75,7 +75,37 @@ def mend(workspace: Workspace, names: Sequence[str] | None = None, *, against: s
             found.append({**wrong, "changes": changes, "mended": True})
         except StateError as error:
             found.append({**wrong, "message": str(error), "hint": error.hint, "mended": False})
-    return found
+    kept = {wrong["server"] for wrong in found if not wrong["mended"]}
+    return [
+        *found,
+        *(made for server in names or store.servers() if server not in kept for made in _whole(store, server)),
+    ]
+
+
+def _whole(store: Store, server: str) -> Iterator[dict[str, Any]]:
+    """Take a last line away that never was whole, and say so."""
+    half = store.half_written(server)
+    if half is None:
+        return
+    try:
+        with file_lock(store.locks / f"{server}.lock"):
+            data = read_regular(store.history_file(server), LARGEST)
+            replace_file(store.history_file(server), history.without_half_line(data))
+        yield {
+            "server": server,
+            **half,
+            "changes": [repr(data[data.rfind(b"\n") + 1 :][:60].decode(errors="replace"))],
+            "mended": True,
+        }
+    except OSError as error:
+        message = f"{store.where(server, 'history')} cannot be written: {error.strerror}"
+        yield {
+            "server": server,
+            "message": message,
+            "hint": "free space, or make the folder writable",
+            "changes": [],
+            "mended": False,
+        }
 
 
 def _lost(

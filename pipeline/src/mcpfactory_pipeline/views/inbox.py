@@ -203,6 +203,9 @@ class InboxReader:
         if problem := row.get("problem"):
             yield problem_item(server.name, "files", problem["message"], problem["hint"])
             return
+        if half := row["half_written"]:
+            command = f"mcpfactory pipeline verify {server.name} --repair"
+            yield InboxItem("problem", server.name, "history", f"{half['message']}; hint: {half['hint']}", command)
         if state.retired:
             return
         recent = cache(lambda: self.store.recent(server.name))  # read only where somebody waits, and once

@@ -182,6 +182,7 @@ def status_row(
         "drift": [entry.to_json() for entry in drift],
         "stale": any(step.verdict == RUN for step in steps),
         "running": holder["stage"] if holder.get("alive") else None,
+        "half_written": store.half_written(server.name),
     }
     return ({**row, "problem": problem} if problem else row), state
 
@@ -190,7 +191,7 @@ def broken_row(one: BrokenServer) -> dict[str, Any]:
     """Return the row of a server of which nothing can be said but what is wrong."""
     lists: dict[str, Any] = {"publishing": [], "drift": []}
     tables: dict[str, Any] = {name: {} for name in ("stages", "channels", "published", "holds", "rejected", "expect")}
-    unknown = dict.fromkeys(("version", "candidate", "retired", "coverage", "running"))
+    unknown = dict.fromkeys(("version", "candidate", "retired", "coverage", "running", "half_written"))
     known = {"server": one.name, "stale": False, "problem": {"message": one.message, "hint": one.hint}}
     return {**known, **unknown, **lists, **tables}
 

@@ -196,6 +196,9 @@ def status(
         for row in rows:
             if problem := row.get("problem"):
                 output.hint(f"{row['server']}: {problem['hint']}")
+            elif half := row.get("half_written"):
+                output.note(f"{row['server']}: {half['message']}")
+                output.hint(half["hint"])
 
 
 @app.command()
