@@ -107,14 +107,18 @@ async def _lifespan(reader: WorkspaceReader, acting: ActionRoutes | None, _app: 
     yield
     if acting:
         await run_in_threadpool(acting.runs.close)
+    with suppress(PipelineError):
+        await run_in_threadpool(reader.keep)
 
 
 def _read_ahead(reader: WorkspaceReader) -> None:
     with suppress(PipelineError):  # the first page says it
         reader.workspace()
-        reader.forget()
-        reader.workspace()  # from the second look on, changes are heard of
-        reader.histories()  # for the pages about runs
+        for page in PAGES:  # those about many servers, with all that they are made of
+            if "{" not in page.path:
+                render(page, page.view(reader, {}, {}), Links(page.path))
+        reader.listen()
+        reader.keep()
 
 
 def _endpoint(

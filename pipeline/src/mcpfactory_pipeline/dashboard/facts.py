@@ -63,9 +63,9 @@ class ServerDetail:
     contract: Sequence[Mapping[str, Any]] = ()  # the tools that the newest candidate listed when it was validated
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RunFacts:
-    """The events of one run, by server, and the logs of its steps that are still on this machine, by (server, stage).
+    """The events of one run, by server, and the logs of its steps that are still on this machine, by (server, stage). Two readings are two.
 
     `going` says whether its process is there; before its first step such a run has no events. `now` is when this was read, in seconds
     as `created_at` has them. `waits` are the servers for which it waits, each with the run that is at work there, "" where that is not known.

@@ -6,36 +6,39 @@ factory's own parts change, they are another process. Where a channel asks for s
 
 from __future__ import annotations
 
-import hashlib
-import os
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
-from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.base.ids import Clock, utc_now
+from mcpfactory_pipeline.base.git import git_text
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.base.ids import Clock, actor, utc_now
 from mcpfactory_pipeline.base.locks import active_runs, read_holder, waits_of
+from mcpfactory_pipeline.base.versions import part_version
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.dashboard.compare import StoredCandidate
 from mcpfactory_pipeline.dashboard.facts import LogFacts, RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.files import open_log, read_json, read_log, read_validation, wheel_manifest
+from mcpfactory_pipeline.dashboard.kept import CachedServer, read_kept, write_kept
+from mcpfactory_pipeline.dashboard.stamps import Stamps, channel_pages, files_below, stamps_of, workspace_digest
 from mcpfactory_pipeline.dashboard.watching import FileWatch
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, read_channels
+from mcpfactory_pipeline.promotion.signatures import SIGNERS
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.views.inbox import InboxReader, gone_items
+from mcpfactory_pipeline.views.inbox import InboxItem, InboxReader, gone_items
 from mcpfactory_pipeline.views.status import broken_row, status_row
 from mcpfactory_pipeline.workspace.broken import explain_broken
 from mcpfactory_pipeline.workspace.owners import CODEOWNERS, Owners, owners_of
-from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, is_name
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.evaluation.model_report import ModelReport
@@ -44,11 +47,6 @@ __all__ = ["WorkspaceReader"]
 
 T = TypeVar("T")
 
-_FOLDERS: Final = ("state", "history", "locks", "locks/runs")
-_SUFFIXES: Final = (".json", ".jsonl", ".running")  # a lock that is only held says nothing
-_IGNORED: Final = frozenset(
-    {".git", ".venv", "__pycache__", "node_modules", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
-)
 _MANY: Final = 50  # servers from which on changes are heard of: fewer are looked at as soon
 _LOOK_AGAIN: Final = 60.0  # seconds after which all files are looked at although nothing was heard of them
 _SOAK_STEP: Final = 60  # seconds after which soak time is looked at again
@@ -56,18 +54,11 @@ _SOAK_STEP: Final = 60  # seconds after which soak time is looked at again
 _LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})
 
 
-@dataclass(frozen=True, slots=True)
-class _CachedServer:
-    paths: tuple[str, ...]
-    stamps: Stamps
-    facts: ServerFacts
-
-
 class WorkspaceReader:
     """The workspace around `root`. Raises `WorkspaceError` where there is none, at every question.
 
     What was looked at less than `age` seconds ago is not looked at again for a page about many servers. Without `live`
-    no answer says how long something has waited: then equal workspaces give equal answers. From `many` servers on the files of
+    no answer says how long something has waited: then equal workspaces give equal answers; and nothing is looked at twice. From `many` servers on the files of
     one are looked at again when the kernel has told of a change, and for safety now and then.
     """
 
@@ -76,11 +67,18 @@ class WorkspaceReader:
     ) -> None:
         self._root, self._age, self._live, self._clock = root, age, live, clock
         self._last: tuple[float, WorkspaceFacts] | None = None
-        self._entries: dict[str, _CachedServer] = {}
+        self._entries: dict[str, CachedServer] = {}
         self._histories: dict[str, tuple[Stamps, list[Event]]] = {}
         self._made: dict[str, tuple[object, object]] = {}
         self._sizes: dict[tuple[str, str], Mapping[str, int]] = {}
         self._settings: tuple[object, ...] = ()
+        self._opened: tuple[Workspace, InboxReader] | None = None
+        self._detail: ServerDetail | None = None
+        self._run: tuple[tuple[str, str], RunFacts] | None = None
+        self._of = ""
+        self._kept: dict[str, CachedServer] = {}
+        self._unheard: set[str] = set()
+        self._gone: tuple[object, tuple[InboxItem, ...]] = ((), ())
         self._owners: Owners = lambda _server: ()
         self._many, self._watch, self._checked = many, FileWatch(root), time.monotonic()
         self._guard = threading.Lock()  # requests come from several threads
@@ -92,7 +90,7 @@ class WorkspaceReader:
 
     def workspace(self) -> WorkspaceFacts:
         """All servers, by name."""
-        if (last := self._last) is not None and time.monotonic() - last[0] < self._age:
+        if (last := self._last) is not None and (not self._live or time.monotonic() - last[0] < self._age):
             return last[1]
         seen = self.digest()
         workspace, inbox = self._open()
@@ -106,7 +104,7 @@ class WorkspaceReader:
             servers,
             inbox.channels,
             inbox.now if self._live else None,
-            tuple(gone_items(workspace)),
+            self._gone_items(workspace, names, seen),
             inbox.stages,
         )
         self._last, self.seen = (time.monotonic(), facts), seen
@@ -115,12 +113,25 @@ class WorkspaceReader:
             threading.Thread(target=self.look_again, daemon=True).start()
         return facts
 
+    def _gone_items(self, workspace: Workspace, names: Sequence[str], seen: str) -> tuple[InboxItem, ...]:
+        """Return what waits where servers are no more: looked for when a state, a channel or the list of servers has changed."""
+        now = seen, tuple(names), tuple(channel_pages(channels_folder(workspace)))
+        if self._gone[0] != now:
+            self._gone = now, tuple(gone_items(workspace))
+        return self._gone[1]
+
     def server(self, name: str) -> ServerDetail:
         """One server with everything that is known of it.
 
         Raises:
             NotFoundError: when the workspace has none of that name.
         """
+        if self._detail is not None and self._detail.facts.name == name and not self._live:
+            return self._detail
+        self._detail = self._read_server(name)
+        return self._detail
+
+    def _read_server(self, name: str) -> ServerDetail:
         workspace, inbox = self._open()
         if name not in self._entries:  # it comes from an address: no folder is looked through that is no server's
             _refuse_unknown(workspace, name)
@@ -152,7 +163,7 @@ class WorkspaceReader:
 
     def histories(self, server: str = "") -> dict[str, list[Event]]:
         """Return the events of every server that is or was, or of one, oldest first, without what only its own page shows."""
-        store = Store(Workspace.find(self._root))
+        store = Store(self._workspace())
         with self._guard:
             return {name: self._history(store, name) for name in ([server] if server else store.servers())}
 
@@ -175,7 +186,7 @@ class WorkspaceReader:
 
     def listed(self, histories: Mapping[str, Iterable[Event]]) -> dict[tuple[str, str], Mapping[str, int]]:
         """Return how many tools and tokens candidates listed, by server and candidate: of those whose build did not count them."""
-        artifacts = Workspace.find(self._root).artifacts
+        artifacts = self._workspace().artifacts
         found = {}
         for server, events in histories.items():
             for event in events:
@@ -192,13 +203,19 @@ class WorkspaceReader:
         Raises:
             NotFoundError: when no history has such a run.
         """
-        workspace = Workspace.find(self._root)
+        if self._run is not None and self._run[0] == (run, server) and not self._live:
+            return self._run[1]
+        self._run = (run, server), self._read_run(run, server)
+        return self._run[1]
+
+    def _read_run(self, run: str, server: str) -> RunFacts:
+        workspace = self._workspace()
         store = Store(workspace)
-        found = {
-            name: events
-            for name, known in self.histories().items()
-            if server in {"", name} and (events := [event for event in known if event.get("run") == run])
-        }
+        if server:
+            known = self.histories(server)[server] if is_name(server) else []
+            found = {server: events} if (events := [event for event in known if event.get("run") == run]) else {}
+        else:
+            found = dict(self.from_histories("runs of servers", _by_run).get(run, {}))
         going = run in active_runs(store.locks)
         if not found and not going:
             raise NotFoundError(
@@ -215,7 +232,7 @@ class WorkspaceReader:
 
     def log_file(self, server: str, stage: str) -> Path:
         """Where the log of a stage is: of its last run, or of the one that is under way."""
-        return log_file(Workspace.find(self._root), server, stage)
+        return log_file(self._workspace(), server, stage)
 
     def log(self, server: str, stage: str) -> LogFacts:
         """Return where the log of a stage is, for names that come from an address, and how that stage stands.
@@ -223,7 +240,7 @@ class WorkspaceReader:
         Raises:
             NotFoundError: for an unknown server or stage: no other file is looked at.
         """
-        workspace = Workspace.find(self._root)
+        workspace = self._workspace()
         _refuse_unknown(workspace, server)
         known = [one.name for one in workspace_stages(workspace)]
         if stage not in known:
@@ -243,14 +260,35 @@ class WorkspaceReader:
 
     def digest(self) -> str:
         """Another text whenever a state, a history or who is at work has changed. Cheap: names, times and sizes of files."""
-        return _workspace_digest(Workspace.find(self._root).pipeline)
+        return workspace_digest(self._workspace().pipeline)
+
+    def keep(self) -> None:
+        """Keep what was found for the next process, where something else was found than is kept."""
+        workspace, _ = self._open()
+        with self._guard:
+            entries = dict(self._entries)
+        known = self._kept
+        if known.keys() == entries.keys() and all(known[name] is one for name, one in entries.items()):
+            return
+        if self._what_counts(workspace) == self._of:  # else some of it was found when things were otherwise
+            self._kept = entries
+            write_kept(_kept_file(workspace), workspace.root, self._of, entries)
+
+    def listen(self) -> None:
+        """Hear of changes of all servers from now on, so that their files need not be looked at for every page."""
+        workspace, _ = self._open()
+        for name in list(self._entries):
+            with self._guard:  # for one at a time, so that nobody waits for all
+                known = self._entries.get(name)
+                if known is not None and not self._is_as_it_was(workspace, name, known):
+                    del self._entries[name]
 
     def look_again(self) -> None:
         """Look at the files of all servers that are known, whatever was heard of them: what has changed is read the next time."""
         for name in list(self._entries):
             with self._guard:  # for one at a time, so that nobody waits for all
                 known = self._entries.get(name)
-                if known is not None and known.stamps != _stamps(known.paths):
+                if known is not None and known.stamps != stamps_of(known.paths):
                     del self._entries[name]
 
     def forget(self) -> None:
@@ -265,13 +303,13 @@ class WorkspaceReader:
 
     def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:
         """Return what of a candidate is on this machine; empty where nothing is, or where there is no such candidate."""
-        artifacts = Workspace.find(self._root).artifacts / server
-        known = Store(Workspace.find(self._root)).state(server).candidates.get(candidate)
+        artifacts = self._workspace().artifacts / server
+        known = Store(self._workspace()).state(server).candidates.get(candidate)
         if known is None:
             return StoredCandidate()
         folder = artifacts / candidate
         return StoredCandidate(
-            manifest=wheel_manifest(folder) or _listed(_contract(Workspace.find(self._root), server, candidate)),
+            manifest=wheel_manifest(folder) or _listed(_contract(self._workspace(), server, candidate)),
             report=read_validation(artifacts, {f"{candidate}/validate/report.json": ""}),
             sizes={name: (folder / name).stat().st_size for name in known.files if (folder / name).is_file()},
         )
@@ -281,29 +319,53 @@ class WorkspaceReader:
         from mcpfactory_pipeline.evaluation.recorded import read_reports  # noqa: PLC0415 - only one page needs the evaluation
 
         try:
-            return read_reports(Workspace.find(self._root).server(server).folder), ""
+            return read_reports(self._workspace().server(server).folder), ""
         except PipelineError as error:
             return [], str(error).replace(f"{self._root}/", "")
 
+    def _workspace(self) -> Workspace:
+        return Workspace.find(self._root) if self._live or self._opened is None else self._opened[0]
+
     def _open(self) -> tuple[Workspace, InboxReader]:
+        if self._opened is not None and not self._live:
+            return self._opened
+        self._opened = self._open_now()
+        return self._opened
+
+    def _open_now(self) -> tuple[Workspace, InboxReader]:
         workspace = Workspace.find(self._root)
         inbox = InboxReader(workspace, workspace_stages(workspace), read_channels(workspace), self._clock())
         soaking = any(channel.soak for channel in inbox.channels)
         moment = int(inbox.now.timestamp()) // _SOAK_STEP if soaking else 0
-        owners = _stamps(str(workspace.root / name) for name in CODEOWNERS)
+        owners = stamps_of(str(workspace.root / name) for name in CODEOWNERS)
         settings = (repr(workspace.config), inbox.now.date(), moment, owners)  # waivers end with a day
         with self._guard:
             if settings != self._settings:
+                first = not self._settings
                 self._entries, self._settings, self._owners = {}, settings, owners_of(workspace)
+                if first:  # a later change of settings changes what is kept, too
+                    self._of = self._what_counts(workspace)
+                    self._entries = read_kept(_kept_file(workspace), workspace.root, self._of)
+                    self._unheard, self._kept = set(self._entries), dict(self._entries)
         return workspace, inbox
+
+    def _what_counts(self, workspace: Workspace) -> str:
+        """Return a short text for all besides a server's files that decides what is found of it: settings, the factory, the commit, who asks."""
+        parts = [part_version(name) for name in ("mcpfactory-pipeline", "mcpfactory-codegen", "mcpfactory-runtime")]
+        head = git_text(workspace.root, "rev-parse", "--quiet", "--verify", "HEAD")
+        signers = stamps_of([str(workspace.root / SIGNERS)])
+        return hash_record(
+            {"all": repr((self._settings, parts, sys.version, head, signers, actor(), str(workspace.root)))}
+        )
 
     def _server(self, workspace: Workspace, inbox: InboxReader, name: str) -> ServerFacts:
         known = self._entries.get(name)
         if known is not None and self._is_as_it_was(workspace, name, known):
             return known.facts
         # What was read is not older than its stamp: a file that changed meanwhile is read again the next time.
+        read_at = time.time_ns()
         places = tuple(_own_files(workspace, inbox.store, name))
-        before = _stamps(places)
+        before = stamps_of(places)
         try:
             server = workspace.server(name)
             row, state = status_row(workspace, inbox.store, inbox.stages, server)
@@ -326,31 +388,56 @@ class WorkspaceReader:
         )
         if not row["running"]:  # else the process may end without a word
             watched = tuple(map(str, _watched(workspace, server, state)))
-            self._entries[name] = _CachedServer((*places, *watched), (*before, *_stamps(watched)), facts)
+            # What rests on files elsewhere is not kept for another process: a template of the workspace, the sources of an adopted server.
+            own = (
+                server.adopted is None and (not server.template or is_name(server.template)) and not row.get("problem")
+            )
+            self._entries[name] = CachedServer(
+                (*places, *watched), (*before, *stamps_of(watched)), facts, read_at if own else 0
+            )
         return facts
 
-    def _is_as_it_was(self, workspace: Workspace, name: str, known: _CachedServer) -> bool:
+    def _is_as_it_was(self, workspace: Workspace, name: str, known: CachedServer) -> bool:
         if self._watch.unchanged(name, known):
             return True
+        if name in self._unheard:  # listening takes longer than looking: that is for when the first page was seen
+            self._unheard.discard(name)
+            return known.stamps == stamps_of(known.paths)
         # Listen first: what changes after the look is heard.
         heard = len(self._entries) >= self._many and self._watch.cover(
             name, known.paths, f"{workspace.root}/servers/{name}"
         )
-        if known.stamps != _stamps(known.paths):
+        if known.stamps != stamps_of(known.paths):
             return False
         if heard:
             self._watch.settle(name, known)
         return True
 
     def _history(self, store: Store, name: str) -> list[Event]:
-        now = _stamps([str(store.history_file(name))])
         known = self._histories.get(name)
+        if known is not None and not self._live:
+            return known[1]
+        now = stamps_of([str(store.history_file(name))])
         if known is None or known[0] != now:
             events: list[Event] = [
                 {k: v for k, v in event.items() if k not in _LARGE_FIELDS} for event in _events(store, name)
             ]
             self._histories[name] = known = (now, events)
         return known[1]
+
+
+def _by_run(histories: Mapping[str, Sequence[Event]]) -> Mapping[str, Mapping[str, list[Event]]]:
+    """Return the events of each run, by server."""
+    found: dict[str, dict[str, list[Event]]] = {}
+    for server, events in histories.items():
+        for event in events:
+            if event.get("run"):
+                found.setdefault(str(event["run"]), {}).setdefault(server, []).append(event)
+    return found
+
+
+def _kept_file(workspace: Workspace) -> Path:
+    return workspace.pipeline / "locks" / "dashboard.kept"
 
 
 def log_file(workspace: Workspace, server: str, stage: str) -> Path:
@@ -371,7 +458,7 @@ def _refuse_unknown(workspace: Workspace, name: str) -> None:
 def _own_files(workspace: Workspace, store: Store, name: str) -> Iterator[str]:
     """Where a server's folder and its record are."""
     yield from map(str, (store.state_file(name), store.history_file(name), store.locks / f"{name}.running"))
-    yield from _files_below(f"{workspace.root}/servers/{name}")
+    yield from files_below(f"{workspace.root}/servers/{name}")
 
 
 def _watched(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> Iterator[Path]:
@@ -485,53 +572,3 @@ def _hash_log(file: Path) -> str:
             return hash_bytes(stream.read())
     except OSError:
         return ""
-
-
-Stamps = tuple[tuple[int, int, int] | None, ...]
-
-
-def _workspace_digest(pipeline: Path) -> str:
-    """Hash names, times and sizes of the files of states, histories and locks: it changes with any of them."""
-    digest = hashlib.sha256()
-    for folder in _FOLDERS:
-        digest.update(repr(sorted(_entries_of(pipeline / folder))).encode())
-    digest.update(repr(sorted(active_runs(pipeline / "locks"))).encode())  # a run that is killed changes no file
-    return digest.hexdigest()[:16]
-
-
-def _entries_of(folder: Path) -> Iterator[tuple[str, int, int]]:
-    with suppress(OSError):
-        for entry in os.scandir(folder):
-            if entry.name.endswith(_SUFFIXES) and not entry.name.startswith("."):
-                with suppress(OSError):
-                    found = entry.stat()
-                    yield entry.name, found.st_mtime_ns, found.st_size
-
-
-def _files_below(folder: str) -> Iterator[str]:
-    """Yield a folder, and every folder and file below it; a file that comes or goes changes the stamp of its folder."""
-    yield folder
-    try:
-        entries = list(os.scandir(folder))
-    except OSError:
-        return
-    for entry in entries:
-        if entry.name in _IGNORED:
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            yield from _files_below(entry.path)
-        else:
-            yield entry.path
-
-
-def _stamps(paths: Iterable[str]) -> Stamps:
-    """Return time, size and inode of each file or folder, None where there is none: equal stamps, equal content."""
-    return tuple(map(_stamp, paths))
-
-
-def _stamp(path: str) -> tuple[int, int, int] | None:
-    try:
-        found = os.stat(path)  # noqa: PTH116 - asked of thirty thousand files at every look; pathlib takes twice as long
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -127,13 +128,10 @@ def runs_page(workspace: str, runs: Sequence[RunRow], *, page: str = "1") -> Run
 
 def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> RunPage:
     """One run; with `server` what it did there, with logs."""
-    ids = (str(event["id"]) for events in facts.events.values() for event in events)
-    began = created_at(min(ids, default=facts.run))
-    steps = {name: _steps(facts, name, events, began) for name, events in facts.events.items()}
-    names, pager = paged(sorted(steps, key=lambda name: (_worst(steps[name]).rank, name)), page, _SERVERS)
+    began, steps, line = _whole_run(facts)
+    names, pager = paged(tuple(steps), page, _SERVERS)
     every = [step for some in steps.values() for step in some]
     numbers = Counter(step.status.key for step in every)
-    line = _line(facts.run, facts.events)
     return RunPage(
         workspace=facts.workspace,
         run=facts.run,
@@ -149,6 +147,17 @@ def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> RunPage:
         steps=tuple(step for name in names for step in steps[name]),
         waits=tuple(RunWait(name, other) for name, other in facts.waits.items()),
     )
+
+
+@functools.lru_cache(maxsize=2)
+def _whole_run(facts: RunFacts) -> tuple[float, Mapping[str, tuple[RunStep, ...]], RunRow]:
+    """Return what all pages of a run's list have in common: when it began, its steps by server in the order of the list, and its row."""
+    ids = (str(event["id"]) for events in facts.events.values() for event in events)
+    began = created_at(min(ids, default=facts.run))
+    steps = {name: _steps(facts, name, events, began) for name, events in facts.events.items()}
+    worst = {name: _worst(some).rank for name, some in steps.items()}
+    ordered = {name: steps[name] for name in sorted(steps, key=lambda name: (worst[name], name))}
+    return began, ordered, _line(facts.run, facts.events)
 
 
 def _line(run: str, events: Mapping[str, Sequence[Event]]) -> RunRow:

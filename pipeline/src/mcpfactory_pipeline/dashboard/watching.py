@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import stat
 import struct
 import weakref
 from collections import defaultdict
@@ -53,13 +54,14 @@ class FileWatch:
             return False
         below, watch = f"{folder}/", self._watch_nearest(name, folder)
         for path in paths:
-            if watch < 0 or Path(path).is_symlink():
+            kind = _kind(path)
+            if watch < 0 or stat.S_ISLNK(kind):
                 return False
             inside = path == folder or path.startswith(below)
-            if inside and Path(path).is_dir():
+            if inside and stat.S_ISDIR(kind):
                 watch = self._watch(path)
                 self._whole[watch].add(name)
-            elif not inside or not Path(path).exists():
+            elif not inside or not kind:
                 watch = self._watch_nearest(name, path)
         return watch >= 0
 
@@ -134,6 +136,14 @@ class FileWatch:
             return watch
         self._folders[folder] = watch
         return watch
+
+
+def _kind(path: str) -> int:
+    """Return what a path itself is, 0 where nothing is."""
+    try:
+        return os.lstat(path).st_mode
+    except OSError:
+        return 0
 
 
 def _library() -> Any:

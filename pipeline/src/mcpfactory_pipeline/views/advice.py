@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -40,6 +41,17 @@ class _Parser(argparse.ArgumentParser):
         raise ValueError(message)
 
 
+@functools.cache
+def _parser() -> _Parser:
+    """Return what reads the options of every command: making it takes longer than reading with it."""
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    for name in ("channel", "candidate", "stage", "reason", "sign-with", "server", "tool", "expires"):
+        parser.add_argument(f"--{name}", default="")
+    parser.add_argument("--force", action="store_const", const="1", default="")
+    parser.add_argument("words", nargs="*")
+    return parser
+
+
 def read_suggestion(command: str) -> Suggestion | None:
     """Return what a command does to which server; None for what acts on no single server, or on nothing."""
     try:
@@ -49,13 +61,8 @@ def read_suggestion(command: str) -> Suggestion | None:
     for verb in _TRIALS:
         parts = ["mcpfactory", *verb.split()]
         if words[: len(parts)] == parts:
-            parser = _Parser(add_help=False, allow_abbrev=False)
-            for name in ("channel", "candidate", "stage", "reason", "sign-with", "server", "tool", "expires"):
-                parser.add_argument(f"--{name}", default="")
-            parser.add_argument("--force", action="store_const", const="1", default="")
-            parser.add_argument("words", nargs="*")
             try:
-                found = vars(parser.parse_args(words[len(parts) :]))
+                found = vars(_parser().parse_args(words[len(parts) :]))
             except ValueError:
                 return None
             given = found.pop("words")

@@ -156,7 +156,13 @@ def template_version(name: str, server: Path) -> str:
     if not name or parse_source(name).foreign:
         return ""
     shipped = _SHIPPED / name
-    return _version(shipped.resolve() if shipped.is_dir() else (server / name).resolve())
+    return _shipped_version(shipped) if shipped.is_dir() else _version((server / name).resolve())
+
+
+@cache
+def _shipped_version(folder: Path) -> str:
+    """Return what `template_version` does for a template of this package: it stays the same as long as its code does."""
+    return _version(folder.resolve())
 
 
 def _version(folder: Path) -> str:

@@ -1,0 +1,100 @@
+"""What was found of each server, kept for the next dashboard: a server whose files have the times and sizes that they had is not read again.
+
+The file is a memory, and nothing is decided by it: whatever is done is checked by the files themselves. It is data (JSON) and says by its first line
+which bytes it has, of which workspace and of which parts of the factory it is. Where something is otherwise there is no memory, and nobody is told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic_core import from_json, to_json
+
+from mcpfactory_pipeline.base.files import read_regular, replace_file
+from mcpfactory_pipeline.dashboard.facts import ServerFacts
+from mcpfactory_pipeline.dashboard.stamps import Stamps
+from mcpfactory_pipeline.views.inbox import InboxItem
+
+__all__ = ["CachedServer", "read_kept", "write_kept"]
+
+_FORMAT: Final = 1
+_LARGEST: Final = 1 << 28  # bytes
+_SETTLED: Final = (
+    2 * 10**9
+)  # nanoseconds that a file must not have changed for before it was read: a later change has another time
+
+
+@dataclass(frozen=True, slots=True)
+class CachedServer:
+    """What was found of a server, with the files on which that rests and their stamps. `read_at` is when, in nanoseconds, 0 for what must not be kept."""
+
+    paths: tuple[str, ...]
+    stamps: Stamps
+    facts: ServerFacts
+    read_at: int = 0
+
+    @property
+    def settled(self) -> bool:
+        """Whether no file can have changed again without another stamp."""
+        return all(stamp is None or stamp[0] < self.read_at - _SETTLED for stamp in self.stamps)
+
+
+def read_kept(file: Path, root: Path, of: str) -> dict[str, CachedServer]:
+    """Return what is kept of the servers of a workspace, by name; nothing where it is damaged, or not `of` the same."""
+    try:
+        digest, _, body = read_regular(file, _LARGEST).partition(b"\n")
+        if digest.decode() != _digest(of, body):
+            return {}
+        content: dict[str, dict[str, Any]] = from_json(body)
+        return {name: _server(f"{root}/", known) for name, known in content.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def write_kept(file: Path, root: Path, of: str, servers: Mapping[str, CachedServer]) -> None:
+    """Keep what was found of servers, whole or not at all. Where it cannot be written nothing is kept: that is no harm."""
+    kept = {name: _data(f"{root}/", one) for name, one in sorted(servers.items()) if one.settled}
+    body = to_json(kept)
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(
+            file, _digest(of, body).encode() + b"\n" + body
+        )  # two dashboards write two files, and one of them stays
+
+
+def _digest(of: str, body: bytes) -> str:
+    return hashlib.sha256(b"%d %s " % (_FORMAT, of.encode()) + body).hexdigest()
+
+
+def _data(root: str, one: CachedServer) -> dict[str, Any]:
+    facts = one.facts
+    return {
+        "paths": [path.removeprefix(root) if path.startswith(root) else f"/{path}" for path in one.paths],
+        "stamps": one.stamps,
+        "read_at": one.read_at,
+        "workspace": facts.workspace,
+        "row": facts.row,
+        "template": facts.template,
+        "source": facts.source,
+        "tools": facts.tools,
+        "tokens": facts.tokens,
+        "items": [item.to_json() for item in facts.items],
+        "owners": facts.owners,
+        "logs": facts.logs,
+    }
+
+
+def _server(root: str, data: dict[str, Any]) -> CachedServer:
+    paths = tuple(root + path if not path.startswith("/") else path[1:] for path in data.pop("paths"))
+    stamps = tuple(None if stamp is None else (stamp[0], stamp[1], stamp[2]) for stamp in data.pop("stamps"))
+    read_at, items = int(data.pop("read_at")), tuple(InboxItem(**item) for item in data.pop("items"))
+    owners, logs = tuple(data.pop("owners")), tuple(data.pop("logs"))
+    if len(paths) != len(stamps):
+        raise ValueError("as many stamps as files")
+    facts = ServerFacts(name=str(data["row"]["server"]), items=items, owners=owners, logs=logs, **data)
+    return CachedServer(paths, stamps, facts, read_at)

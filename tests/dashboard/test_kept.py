@@ -1,0 +1,249 @@
+"""What was found of each server is kept for the next dashboard: nothing that is the same is read again, and nothing that changed, or is damaged, is believed."""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import os
+import subprocess
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_core import from_json, to_json
+
+from mcpfactory_pipeline.base.ids import utc_now
+from mcpfactory_pipeline.dashboard.export import export
+from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
+from mcpfactory_pipeline.dashboard.kept import read_kept
+from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
+from tests.dashboard.conftest import Bench
+from tests.dashboard.test_export_states import broken, much, nothing
+from tests.dashboard.test_watching import MORE
+
+NOW = utc_now()
+LONG_AGO = 1_700_000_000 * 10**9
+
+
+def kept_file(bench: Bench) -> Path:
+    return bench.workspace.pipeline / "locks" / "dashboard.kept"
+
+
+def settle(bench: Bench) -> None:
+    """A while passes in which no file changes."""
+    for path in (bench.root, *bench.root.rglob("*")):
+        os.utime(path, ns=(LONG_AGO, LONG_AGO))
+
+
+def found(bench: Bench, *, keep: bool = False) -> WorkspaceFacts:
+    """What a new dashboard finds, at a moment that is always the same."""
+    reader = WorkspaceReader(bench.root, live=False, clock=lambda: NOW)
+    facts = reader.workspace()
+    if keep:
+        reader.keep()
+    return facts
+
+
+def anew(bench: Bench) -> WorkspaceFacts:
+    """What is found where nothing is kept."""
+    kept_file(bench).unlink(missing_ok=True)
+    return found(bench)
+
+
+@pytest.fixture
+def known(library: Bench) -> Bench:
+    """The library, of which a dashboard kept what it found."""
+    settle(library)
+    found(library, keep=True)
+    assert kept_file(library).is_file()
+    return library
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every file that is opened."""
+    files, real = list[str](), builtins.open
+
+    def counted(file: Any, *arguments: Any, **options: Any) -> Any:
+        files.append(str(file))
+        return real(file, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "open", counted)
+    return files
+
+
+def read_of_servers(bench: Bench, opened: list[str]) -> int:
+    """How many files of servers were opened since this was asked last."""
+    count = sum(file.startswith(str(bench.root / "servers")) for file in opened)
+    opened.clear()
+    return count
+
+
+def test_the_next_dashboard_opens_no_file_of_a_server(known: Bench, opened: list[str]) -> None:
+    facts = found(known)
+    assert read_of_servers(known, opened) == 0
+    assert anew(known) == facts
+    assert read_of_servers(known, opened) > 0
+
+
+@pytest.mark.parametrize("what", MORE)
+def test_what_changed_meanwhile_is_read(known: Bench, what: str) -> None:
+    name, change = MORE[what]
+    before = {server.name: server for server in found(known).servers}
+    change(known)
+    after = {server.name: server for server in found(known).servers}
+    assert after == {server.name: server for server in anew(known).servers}
+    assert {one for one in before if before[one] != after[one]} <= {name}
+
+
+def test_a_server_that_came_or_went_is_seen(known: Bench) -> None:
+    known.add("later")
+    (known.root / "servers/zebra/mcpfactory.toml").unlink()
+    assert [server.name for server in found(known).servers] == ["atlas", "bookshop", "later", "weather"]
+    assert found(known) == anew(known)
+
+
+@pytest.mark.parametrize("state", [nothing, much, broken])
+def test_pages_of_what_was_kept_are_those_of_what_is_read(bench: Bench, tmp_path: Path, state: Any) -> None:
+    state(bench)
+    settle(bench)
+    found(bench, keep=True)
+    sites = []
+    for place in ("kept", "read"):
+        export(bench.root, tmp_path / place)
+        files = sorted((tmp_path / place).rglob("*.*"))
+        sites.append({file.relative_to(tmp_path / place): file.read_bytes() for file in files if file.is_file()})
+        kept_file(bench).unlink(missing_ok=True)
+    assert sites[0] == sites[1]
+
+
+def without(member: str) -> Any:
+    def changed(content: Any) -> Any:
+        return {name: {key: value for key, value in one.items() if key != member} for name, one in content.items()}
+
+    return changed
+
+
+DAMAGE: dict[str, Any] = {
+    "empty": lambda data: b"",
+    "cut off": lambda data: data[: len(data) // 2],
+    "no text": lambda data: b"\xff\xfe\n" + data,
+    "another byte": lambda data: data.replace(b"bookshop", b"bookshoq", 1),
+    "of something else": lambda data: b"0" * 64 + b"\n" + data.partition(b"\n")[2],
+}
+FORMS: dict[str, Any] = {
+    "a list": lambda content: [],
+    "texts": lambda content: dict.fromkeys(content, "text"),
+    "nothing of a server": lambda content: {name: {} for name in content},
+    **{f"no {member}": without(member) for member in ("paths", "stamps", "row", "items", "read_at")},
+    "too few stamps": lambda content: {name: {**one, "stamps": one["stamps"][1:]} for name, one in content.items()},
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_memory_is_none_and_is_made_anew(known: Bench, damage: str) -> None:
+    file, expected = kept_file(known), found(known)
+    good = file.read_bytes()
+    file.write_bytes(DAMAGE[damage](good))
+    assert found(known, keep=True) == expected
+    assert from_json(file.read_bytes().partition(b"\n")[2]).keys() == {"atlas", "bookshop", "weather", "zebra"}
+
+
+@pytest.mark.parametrize("form", ["as it is", *FORMS])
+def test_a_memory_of_another_form_is_none(known: Bench, form: str) -> None:
+    file = kept_file(known)
+    content = from_json(file.read_bytes().partition(b"\n")[2])
+    body = to_json(FORMS.get(form, lambda known: known)(content))
+    file.write_bytes(hashlib.sha256(b"1 a workspace " + body).hexdigest().encode() + b"\n" + body)
+    assert len(read_kept(file, known.root, "a workspace")) == (4 if form == "as it is" else 0)
+    assert read_kept(file, known.root, "another") == {}
+
+
+def commit(root: Path) -> None:
+    for words in (
+        ("init", "-q"),
+        ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "a"),
+    ):
+        subprocess.run(["git", "-C", str(root), *words], check=True)
+
+
+OTHERWISE: dict[str, Callable[[Path, pytest.MonkeyPatch], object]] = {
+    "a setting": lambda root, _patch: (root / "mcpfactory.toml").write_text(
+        '[workspace]\nname = "library"\n[owners]\n"*" = ["Ada"]\n'
+    ),
+    "who asks": lambda _root, patch: patch.setenv("MCPFACTORY_ACTOR", "Somebody else"),
+    "the commit": lambda root, _patch: commit(root),
+    "the signers": lambda root, _patch: (root / "pipeline/allowed_signers").touch(),
+}
+
+
+@pytest.mark.parametrize("what", OTHERWISE)
+def test_what_was_found_when_things_were_otherwise_is_not_believed(
+    known: Bench, what: str, opened: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found(known)
+    assert read_of_servers(known, opened) == 0
+    OTHERWISE[what](known.root, monkeypatch)
+    found(known)
+    assert read_of_servers(known, opened) > 0
+
+
+def test_a_workspace_that_was_moved_is_read_anew(known: Bench, opened: list[str]) -> None:
+    elsewhere = known.root.with_name("elsewhere")
+    known.root.rename(elsewhere)
+    WorkspaceReader(elsewhere).workspace()
+    assert [file for file in opened if file.startswith(f"{elsewhere}/servers")]
+
+
+def test_a_file_that_has_just_changed_is_not_trusted_to_keep_its_time(known: Bench) -> None:
+    """A second change within the same tick of the clock would have the same stamp."""
+    report = known.root / "servers/weather/.mcpfactory/report.json"
+    report.write_text(report.read_text().replace("600", "700"))
+    found(known, keep=True)
+    assert "weather" not in from_json(kept_file(known).read_bytes().partition(b"\n")[2])
+    settle(known)
+    found(known, keep=True)
+    assert "weather" in from_json(kept_file(known).read_bytes().partition(b"\n")[2])
+
+
+def test_what_rests_on_files_elsewhere_is_not_kept(known: Bench) -> None:
+    """A template of the workspace may change, and no file of the server does; a server that cannot be read may be made readable."""
+    config = known.root / "servers/zebra/mcpfactory.toml"
+    config.write_text(config.read_text().replace('template = "openapi"', 'template = "../../mine"'))
+    known.store.state_file("weather").write_text("{")
+    settle(known)
+    found(known, keep=True)
+    assert from_json(kept_file(known).read_bytes().partition(b"\n")[2]).keys() == {"atlas", "bookshop"}
+
+
+def test_two_dashboards_at_once_leave_a_whole_memory(known: Bench) -> None:
+    file, expected, over = kept_file(known), found(known), threading.Event()
+
+    def keep() -> None:
+        for _ in range(20):
+            file.unlink(missing_ok=True)
+            found(known, keep=True)
+
+    def read() -> int:
+        count = 0
+        while not over.is_set():
+            try:
+                digest, _, body = file.read_bytes().partition(b"\n")
+            except FileNotFoundError:
+                continue
+            assert len(digest) == 64
+            assert from_json(body).keys() == {"atlas", "bookshop", "weather", "zebra"}
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(3) as pool:
+        reading = pool.submit(read)
+        for one in [pool.submit(keep), pool.submit(keep)]:
+            one.result()
+        over.set()
+        assert reading.result() > 0
+    assert found(known) == expected
+    assert not list(file.parent.glob(".dashboard.kept*"))
