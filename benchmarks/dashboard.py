@@ -5,7 +5,9 @@ Ends in exit code 1 when a page is over 100 kB.
 The real command in a process of its own, over a real socket, by the clock of the one who asks, to the last byte, in milliseconds. Cold is the
 first time that a page is asked for once the process has read the workspace; warm at once after that, when nothing is looked at again for a
 second; quiet when nobody asked for longer than that; changed when a file of one server has changed meanwhile. A key press takes what its
-answer takes, and 80 ms besides in which the page waits for the next one. Last, all of it as files, twice.
+answer takes, and 80 ms besides in which the page waits for the next one. How long the first page takes from the start of the command is measured
+where nothing is kept of the servers (a first start), and where an earlier dashboard kept what it found. Last, with `--export`, all of it as files,
+and the same again after one server changed. `--page` writes the table into docs/explanation/performance.md.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from typing import NamedTuple
 
 import uvicorn
 
+from benchmarks import report
 from benchmarks.followers import follow
 from benchmarks.workspace import prepared
 from mcpfactory_pipeline.dashboard.app import create_app
@@ -41,6 +44,10 @@ _PAGES = ("/board/", "/board/?sort=-score&group=prefix", "/", "/runs/", "/trends
 _QUIET = 1.5  # seconds in which nobody asks: longer than what was looked at is good for
 _SELDOM = 3  # times that each page is asked for after a pause
 _LIMIT = 100_000  # bytes of a page
+_AHEAD = 4.0  # seconds in which a dashboard reads ahead
+_PATIENCE = 60.0  # seconds after which nothing more is waited for
+
+_Row = tuple[str, ...]
 
 
 class Answer(NamedTuple):
@@ -89,11 +96,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", help="a workspace; by default one of 1,000 servers is made")
     parser.add_argument("--export", action="store_true", help="also write all of it as files, which takes minutes")
+    parser.add_argument("--page", action="store_true", help="write docs/explanation/performance.md, with the export")
     asked = parser.parse_args(arguments)
     with nullcontext(asked.folder) if asked.folder else prepared(_SERVERS) as place:
-        worst = _measure(place)
-        if asked.export:
-            _export(place)
+        starts = list(_starts(place))
+        worst, rows = _measure(place)
+        rows = [*starts, *rows, *(_export(place) if asked.export or asked.page else ())]
+        if asked.page:
+            _fill(_servers(place), rows)
     print("live:")
     for browsers in (1, 50):
         print(follow(browsers).row())
@@ -115,19 +125,47 @@ def _command(folder: Path) -> Iterator[int]:
             process.terminate()
 
 
-def _measure(folder: Path) -> int:
-    """Print the table; return the bytes of the largest page."""
-    servers = sorted(file.parent.name for file in (folder / "servers").glob("*/mcpfactory.toml"))
+def _servers(folder: Path) -> list[str]:
+    return sorted(file.parent.name for file in (folder / "servers").glob("*/mcpfactory.toml"))
+
+
+def _starts(folder: Path) -> Iterator[_Row]:
+    """Yield how long the first page takes after a first start, and after a start where an earlier dashboard kept what it found."""
+    locks = folder / "pipeline" / "locks"
+    print(f"{len(_servers(folder))} servers; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    for what in ("of all", "with what an earlier one kept"):
+        if what == "of all":
+            for kept in (*locks.glob("*.snapshot"), locks / "dashboard.kept"):
+                kept.unlink(missing_ok=True)
+        started = time.perf_counter()
+        with _command(folder) as port:
+            announced = time.perf_counter() - started
+            ask(port, "/board/")
+            shown = time.perf_counter() - started
+            print(f"  the first start {what}: address after {announced:.1f} s, the first page after {shown:.1f} s")
+            yield f"the first page after a first start {what}", f"{shown:.1f} s", "", "", ""
+            time.sleep(_AHEAD)  # what it reads ahead is read, and kept
+            _seen(folder, port)
+
+
+def _seen(folder: Path, port: int) -> None:
+    """Wait until the dashboard has kept what it found."""
+    until = time.perf_counter() + _PATIENCE
+    while not (folder / "pipeline/locks/dashboard.kept").exists() and time.perf_counter() < until:
+        time.sleep(_QUIET)
+        ask(port, "/rules/")
+
+
+def _measure(folder: Path) -> tuple[int, list[_Row]]:
+    """Print the table; return the bytes of the largest page, and its rows."""
+    servers = _servers(folder)
     name = servers[len(servers) // 2]
     file = folder / "servers" / name / "README.md"
     pages = (*_PAGES, *(f"/servers/{name}/{part}" for part in ("", "tools/", "trends/")))
-    print(f"{len(servers)} servers; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    started = time.perf_counter()
+    rows = list[_Row]()
     with _command(folder) as port:
-        announced = time.perf_counter() - started
         size = ask(port, "/board/").size
-        print(f"  address after {announced:.1f} s, the first page after {time.perf_counter() - started:.1f} s")
-        time.sleep(_QUIET)  # what it reads ahead is read
+        time.sleep(_AHEAD)  # what it reads ahead is read
         print(f"  {'page':<40}{'cold':>8}{'warm':>8}{'quiet':>8}{'changed':>8}  ms")
         for path in pages:
             cold = ask(port, path)
@@ -140,23 +178,42 @@ def _measure(folder: Path) -> int:
                     time.sleep(_QUIET)
                     times.append(ask(port, path))
             size = max(size, cold.size)
-            cells = "".join(
-                f"{statistics.median(one.whole for one in some):8.0f}" for some in ([cold], warm, quiet, changed)
-            )
-            print(f"  {path:<40}{cells}  {cold.size / 1000:.0f} kB", flush=True)
-        keys = [ask(port, f"/board/?q={name[:end]}") for end in range(1, len(name) + 1)]
-        print(
-            f"  a key typed into the filter: median {statistics.median(one.whole for one in keys):.0f} ms, worst {max(one.whole for one in keys):.0f} ms"
-        )
-    return size
+            cells = [f"{statistics.median(one.whole for one in some):.0f}" for some in ([cold], warm, quiet, changed)]
+            print(f"  {path:<40}{''.join(f'{cell:>8}' for cell in cells)}  {cold.size / 1000:.0f} kB", flush=True)
+            rows.append((f"`{path.replace(name, '…')}`", *(f"{cell} ms" for cell in cells)))
+        keys = [ask(port, f"/board/?q={name[:end]}").whole for end in range(1, len(name) + 1)]
+        print(f"  a key typed into the filter: median {statistics.median(keys):.0f} ms, worst {max(keys):.0f} ms")
+        rows.append(("a key typed into the filter", "", f"{statistics.median(keys):.0f} ms", "", ""))
+    return size, rows
 
 
-def _export(folder: Path) -> None:
+def _export(folder: Path) -> Iterator[_Row]:
+    """Yield how long an export takes: into an empty folder, again, and again after one server changed."""
+    file = folder / "servers" / _servers(folder)[0] / ".mcpfactory" / "report.json"
     with tempfile.TemporaryDirectory() as out:
-        for which in ("first", "second"):
+        for which in ("into an empty folder", "again", "again, when one server has changed"):
+            if which.endswith("changed"):
+                report = json.loads(file.read_bytes())
+                file.write_text(json.dumps({**report, "tokens": int(report.get("tokens") or 0) + 1}), "utf-8")
             started = time.perf_counter()
-            files = export(folder, Path(out))
-            print(f"  export, the {which} time: {time.perf_counter() - started:.1f} s, {len(files)} files", flush=True)
+            site = export(folder, Path(out))
+            took = time.perf_counter() - started
+            numbers = f"{site.written} written, {site.unchanged} unchanged, {site.removed} removed"
+            print(f"  export {which}: {took:.1f} s, {numbers}", flush=True)
+            yield f"export {which}: {numbers}", f"{took:.1f} s", "", "", ""
+
+
+def _fill(servers: list[str], rows: list[_Row]) -> None:
+    """Write the rows between the marks of docs/explanation/performance.md, whatever was there."""
+    facts = report.facts()
+    head = ["| what | first | at once again | after quiet | after a change |", "|---|---|---|---|---|"]
+    lines = [*head, *(f"| {' | '.join(row)} |" for row in rows), ""]
+    lines += [
+        f"{len(servers)} servers. Machine: {facts['cores']} cores of {facts['processor']}, {facts['system']}, Python {facts['python']}."
+    ]
+    before, begin, rest = report.PAGE.read_text("utf-8").partition("<!-- dashboard -->\n")
+    _, end, after = rest.partition("<!-- /dashboard -->")
+    report.PAGE.write_text("".join((before, begin, "\n".join(lines), "\n", end, after)), "utf-8")
 
 
 if __name__ == "__main__":

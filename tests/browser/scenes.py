@@ -33,7 +33,7 @@ def _paths(root: Path) -> Iterator[tuple[str, str]]:
     """Every page of the dashboard: its kind and its path."""
     library = WorkspaceReader(root)
     for page in PAGES:
-        for values in page.instances(library):
+        for values in page.instances(library, [server.name for server in library.workspace().servers]):
             yield page.name, path_of(page, values)
 
 

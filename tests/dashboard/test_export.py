@@ -26,7 +26,7 @@ def site(library: Bench, tmp_path: Path) -> Path:
 
 
 def test_the_site_has_a_page_and_its_data_for_every_server(library: Bench, tmp_path: Path) -> None:
-    files = export(library.root, tmp_path / "site")
+    files = export(library.root, tmp_path / "site").files
     names = {file.relative_to(tmp_path / "site").as_posix() for file in files}
     assert {
         "index.html",

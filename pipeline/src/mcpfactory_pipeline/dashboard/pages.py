@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -45,7 +45,7 @@ class PageParameter:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One kind of page. `view` makes its view; `instances` gives the path parameters of all such pages, for the export."""
+    """One kind of page. `view` makes its view; `instances` gives the path parameters of all such pages, those about servers of the named ones, for the export."""
 
     name: str
     path: str
@@ -54,7 +54,9 @@ class Page:
     type: type
     view: Callable[[WorkspaceReader, _Values, _Values], Any]
     parameters: tuple[PageParameter, ...] = ()
-    instances: Callable[[WorkspaceReader], Iterator[dict[str, str]]] = lambda _library: iter(({},))
+    instances: Callable[[WorkspaceReader, Sequence[str]], Iterator[dict[str, str]]] = lambda _reader, _names: iter(
+        ({},)
+    )
 
     @property
     def template(self) -> str:
@@ -70,22 +72,22 @@ def path_of(page: Page, values: _Values) -> str:
     return path
 
 
-def _servers(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
-    yield from ({"name": server.name} for server in reader.workspace().servers)
+def _servers(_reader: WorkspaceReader, names: Sequence[str]) -> Iterator[dict[str, str]]:
+    yield from ({"name": name} for name in names)
 
 
-def _places(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
+def _places(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, str]]:
     yield from ({"place": key} for key in place_keys(reader.workspace()))
 
 
-def _compared(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
-    for values in _servers(reader):
+def _compared(reader: WorkspaceReader, names: Sequence[str]) -> Iterator[dict[str, str]]:
+    for values in _servers(reader, names):
         for old, new in pairs(reader.server(values["name"]).state):
             yield {**values, "old": old, "new": new}
 
 
-def _decidable(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
-    for values in _servers(reader):
+def _decidable(reader: WorkspaceReader, names: Sequence[str]) -> Iterator[dict[str, str]]:
+    for values in _servers(reader, names):
         for channel in decidable(reader.server(values["name"])):
             yield {**values, "channel": channel}
 
@@ -104,13 +106,13 @@ def log_of_stage(facts: LogFacts, query: _Values) -> LogPage:
         return log_page(facts, stream, query=query.get("q", ""), start=query.get("from", ""), place=query.get("at", ""))
 
 
-def _runs(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
+def _runs(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, str]]:
     found = {str(event["run"]) for events in reader.histories().values() for event in events if event.get("run")}
     yield from ({"run": run} for run in sorted(found))
 
 
-def _parts(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
-    for name, events in reader.histories().items():
+def _parts(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, str]]:
+    for name, events in reader.histories().items():  # also of servers that are no more
         for run in dict.fromkeys(str(event["run"]) for event in events if event.get("run")):
             yield {"run": run, "name": name}
 
@@ -200,7 +202,7 @@ PAGES: Final[tuple[Page, ...]] = (
             PageParameter("from", "The byte from which on it is shown, or searched; `end` for the last part"),
             PageParameter("at", "The byte at which a line begins: it is shown with what stands before it"),
         ),
-        lambda _reader: iter(()),
+        lambda _reader, _names: iter(()),
     ),
     Page(
         "evaluation", "/servers/{name}/evaluation/", "Evaluation",

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
-__all__ = ["Pager", "adapter", "paged", "shorten", "to_json"]
+__all__ = ["Pager", "adapter", "paged", "shorten", "to_json", "to_json_text"]
 
 _T = TypeVar("_T")
 
@@ -45,3 +45,8 @@ def to_json(view: Any) -> dict[str, Any]:
     """Return a view as plain data: the fields that its page shows, and a status as its key."""
     data: dict[str, Any] = adapter(view.__class__).dump_python(view, mode="json")
     return data
+
+
+def to_json_text(view: Any) -> bytes:
+    """Return the plain data of a view as indented JSON. Two views of a class that have the same text are the same."""
+    return adapter(view.__class__).dump_json(view, indent=2, warnings=False) + b"\n"

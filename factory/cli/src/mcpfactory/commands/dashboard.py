@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.dashboard.proxy import TrustedProxy
 
 
-_Export = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write a static site there instead of serving.")]
+_Export = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write a static site there instead of serving; into an earlier one what is otherwise only.")]
 _AllowActions = Annotated[
     bool,
     typer.Option(
@@ -95,11 +95,14 @@ def _export(root: Path, folder: Path, url: str, *, as_json: bool) -> None:
     from mcpfactory_pipeline.dashboard.export import export
     from mcpfactory_pipeline.dashboard.feed import folder_url
 
-    pages = export(root, folder, url=folder_url(url))
+    site = export(root, folder, url=folder_url(url))
+    numbers = {"written": site.written, "unchanged": site.unchanged, "removed": site.removed}
     if as_json:
-        output.data({"folder": str(folder.resolve()), "files": [str(page.relative_to(folder)) for page in pages]})
+        names = [str(file.relative_to(folder)) for file in site.files]
+        output.data({"folder": str(folder.resolve()), **numbers, "files": names})
         return
-    output.line(f"{len(pages)} files in {folder.resolve()}")
+    words = ", ".join(f"{number} {what}" for what, number in numbers.items())
+    output.line(f"{len(site.files)} files in {folder.resolve()}: {words}")
     output.note(f"open {folder.resolve() / 'index.html'}")
 
 
