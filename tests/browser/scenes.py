@@ -29,6 +29,11 @@ _WIDER = """() => document.documentElement.scrollWidth <= innerWidth + 1 ? "" :
     .map((one) => `${one.localName}.${one.className} ${(one.textContent || "").trim().slice(0, 40)}`).slice(-2).join(" | ")"""
 
 
+# How many tables of cards have to be moved sideways, or have a cell that sticks out of its card.
+_CUT = """() => [...document.querySelectorAll("table.cards")].filter((table) => table.parentElement.scrollWidth > table.parentElement.clientWidth + 1
+  || [...table.querySelectorAll("tbody tr:not([hidden]) > *")].some((cell) => cell.getBoundingClientRect().right > cell.parentElement.getBoundingClientRect().right + 1)).length"""
+
+
 def _paths(root: Path) -> Iterator[tuple[str, str]]:
     """Every page of the dashboard: its kind and its path."""
     library = WorkspaceReader(root)
@@ -49,6 +54,8 @@ def visit(browser: Any, url: str, root: Path, shots: Path) -> Told:
                 look.judge()
                 if wide := look.page.evaluate(_WIDER):
                     faults.append(f"{path} is wider than the window: {wide} ({shape})")
+                if "phone" in shape and (cut := look.page.evaluate(_CUT)):
+                    faults.append(f"{path}: of {cut} cards a part is reached sideways only ({shape})")
                 if kind not in pictured:
                     pictured.add(kind)
                     look.picture(shots, f"{kind}-{shape}")

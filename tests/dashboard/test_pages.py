@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -235,3 +236,18 @@ def test_the_page_of_a_server_has_its_overview_as_the_command_line_has_it() -> N
     assert page.overview.hard == ("1 tool has no description: remove_book",)
     assert page.overview.decisions[0].value == 'profile = "read-only"   # below [server]'
     assert server_page(ServerDetail(ServerFacts("zoo", "books", row))).overview is None
+
+
+def test_every_value_of_a_row_that_is_a_card_on_a_phone_has_its_label(library: Bench) -> None:
+    """There is no head above the columns there: a value without a label would be a number of nothing."""
+    library.store.state_file("zebra").write_text("{")
+    client = TestClient(create_app(library.root), base_url="http://127.0.0.1")
+    seen = set[str]()
+    for path in ("/board/", "/runs/", "/styleguide/"):
+        page = client.get(path, headers={"Accept": "text/html"}).text
+        (table,) = re.findall(r'<table[^>]*class="cards">(.*?)</table>', page, re.DOTALL)
+        for cell in re.findall(r"<td([^>]*)>", table):
+            label = re.search(r'data-label="([^"]+)"', cell)
+            assert label or re.search(r'class="(state|note whole|whole)"', cell), (path, cell)
+            seen.add(label[1] if label else "")
+    assert {"generate", "in staging", "score", "tools", "tokens", "took", "servers", "steps", "by"} <= seen
