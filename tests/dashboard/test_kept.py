@@ -20,9 +20,13 @@ from mcpfactory_pipeline.dashboard.export import export
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
 from mcpfactory_pipeline.dashboard.kept import read_kept
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
+from mcpfactory_pipeline.promotion import decision
 from tests.dashboard.conftest import Bench
+from tests.dashboard.test_decision import shop
 from tests.dashboard.test_export_states import broken, much, nothing
 from tests.dashboard.test_watching import MORE
+
+__all__ = ["shop"]
 
 NOW = utc_now()
 LONG_AGO = 1_700_000_000 * 10**9
@@ -120,6 +124,15 @@ def test_pages_of_what_was_kept_are_those_of_what_is_read(bench: Bench, tmp_path
     assert sites[0] == sites[1]
 
 
+def test_who_approved_is_kept(shop: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCPFACTORY_ACTOR", "Ada")
+    decision.approve(shop.workspace, "bookshop", "production", reason="tried it")
+    settle(shop)
+    expected = found(shop, keep=True)
+    assert [server.approved for server in expected.servers if server.approved]
+    assert found(shop) == expected
+
+
 def without(member: str) -> Any:
     def changed(content: Any) -> Any:
         return {name: {key: value for key, value in one.items() if key != member} for name, one in content.items()}
@@ -138,7 +151,7 @@ FORMS: dict[str, Any] = {
     "a list": lambda content: [],
     "texts": lambda content: dict.fromkeys(content, "text"),
     "nothing of a server": lambda content: {name: {} for name in content},
-    **{f"no {member}": without(member) for member in ("paths", "stamps", "row", "items", "read_at")},
+    **{f"no {member}": without(member) for member in ("paths", "stamps", "facts", "read_at")},
     "too few stamps": lambda content: {name: {**one, "stamps": one["stamps"][1:]} for name, one in content.items()},
 }
 

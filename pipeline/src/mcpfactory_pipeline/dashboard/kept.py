@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -72,29 +72,24 @@ def _digest(of: str, body: bytes) -> str:
 
 
 def _data(root: str, one: CachedServer) -> dict[str, Any]:
-    facts = one.facts
+    facts = {field.name: getattr(one.facts, field.name) for field in fields(one.facts)}
     return {
         "paths": [path.removeprefix(root) if path.startswith(root) else f"/{path}" for path in one.paths],
         "stamps": one.stamps,
         "read_at": one.read_at,
-        "workspace": facts.workspace,
-        "row": facts.row,
-        "template": facts.template,
-        "source": facts.source,
-        "tools": facts.tools,
-        "tokens": facts.tokens,
-        "items": [item.to_json() for item in facts.items],
-        "owners": facts.owners,
-        "logs": facts.logs,
+        "facts": {**facts, "items": [item.to_json() for item in one.facts.items]},
     }
 
 
 def _server(root: str, data: dict[str, Any]) -> CachedServer:
-    paths = tuple(root + path if not path.startswith("/") else path[1:] for path in data.pop("paths"))
-    stamps = tuple(None if stamp is None else (stamp[0], stamp[1], stamp[2]) for stamp in data.pop("stamps"))
-    read_at, items = int(data.pop("read_at")), tuple(InboxItem(**item) for item in data.pop("items"))
-    owners, logs = tuple(data.pop("owners")), tuple(data.pop("logs"))
+    paths = tuple(root + path if not path.startswith("/") else path[1:] for path in data["paths"])
+    stamps = tuple(None if stamp is None else (stamp[0], stamp[1], stamp[2]) for stamp in data["stamps"])
     if len(paths) != len(stamps):
         raise ValueError("as many stamps as files")
-    facts = ServerFacts(name=str(data["row"]["server"]), items=items, owners=owners, logs=logs, **data)
-    return CachedServer(paths, stamps, facts, read_at)
+    facts = data["facts"]
+    lists = {name: tuple(facts[name]) for name in ("owners", "logs")}
+    items = tuple(InboxItem(**item) for item in facts["items"])
+    approved = {channel: tuple(people) for channel, people in facts["approved"].items()}
+    return CachedServer(
+        paths, stamps, ServerFacts(**{**facts, **lists, "items": items, "approved": approved}), int(data["read_at"])
+    )

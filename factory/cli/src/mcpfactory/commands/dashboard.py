@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.dashboard.proxy import TrustedProxy
 
 
-_Export = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write a static site there instead of serving; into an earlier one what is otherwise only.")]
+_Export = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Write a static site there instead of serving; into an earlier one what is otherwise only.",
+    ),
+]
 _AllowActions = Annotated[
     bool,
     typer.Option(
