@@ -112,7 +112,7 @@ async def _lifespan(reader: WorkspaceReader, acting: ActionRoutes | None, _app: 
 
 
 def _read_ahead(reader: WorkspaceReader) -> None:
-    with suppress(PipelineError):  # the first page says it
+    with suppress(Exception):  # the page says it to whoever asks for it
         reader.workspace()
         for page in PAGES:  # those about many servers, with all that they are made of
             if "{" not in page.path:
