@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
 
+from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.dashboard import presence
+from mcpfactory_pipeline.dashboard.follow import watch_decision
 from mcpfactory_pipeline.dashboard.presence import Presence
+from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from tests.dashboard.conftest import EVIL, Bench, serving
 from tests.dashboard.person import PEOPLE, Browser
 from tests.dashboard.test_decision import shop
@@ -76,8 +80,26 @@ def test_whoever_follows_is_told_when_somebody_comes_and_when_they_leave(
             told.until("state")
     while f"Grace {TOO}" in ada.get(DECIDE).text:
         told.until("state")
-    event = told
-    assert event.answer.status == 200
+
+
+def test_a_stream_has_something_to_tell_when_somebody_comes_or_leaves_and_nothing_else(shop: Bench) -> None:
+    now = 0.0
+    there, reader = Presence(clock=lambda: now), WorkspaceReader(shop.root)
+    poll = watch_decision(reader, "bookshop", "production", partial(there.mark, DECIDE))
+    first = poll()
+    assert first is not None
+    assert poll() is None
+    there.look(DECIDE, "Ada")
+    came = poll()
+    assert came is not None
+    assert poll() is None
+    assert "Ada" not in came.state
+    now = 60.0
+    left = poll()
+    assert left is not None
+    assert (left.digest, came.digest != first.digest) == (first.digest, True)
+    with pytest.raises(NotFoundError):
+        watch_decision(reader, "bookshop", "nowhere", lambda: "")()
 
 
 def test_a_decision_of_somebody_else_is_told_to_whoever_looks(address: str, followed: ExitStack) -> None:

@@ -223,6 +223,15 @@ def test_the_password_of_the_mail_comes_from_the_environment_and_without_it_noth
     assert "mail is off, for MAIL_PASSWORD is not set" in capsys.readouterr().err
 
 
+def test_a_mail_server_that_cannot_encrypt_gets_nothing_where_it_has_to(asking, post, monkeypatch, capsys):
+    monkeypatch.setenv("MAIL_PASSWORD", "hunter2hunter2")
+    more = 'user = "factory"\npassword_variable = "MAIL_PASSWORD"\n'
+    space = asking(mail(post, more).replace('tls = "none"\n', ""))
+    assert tell(space) == []
+    assert (post.mails, post.logins) == ([], [])
+    assert "not mailed by 127.0.0.1: SMTPNotSupportedError" in capsys.readouterr().err
+
+
 def test_a_mail_server_that_refuses_or_is_gone_fails_nothing_and_its_words_are_not_shown(asking, post, capsys):
     space = asking(mail(post))
     post.refuses = "550 secret-of-the-server"
