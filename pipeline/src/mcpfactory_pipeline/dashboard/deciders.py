@@ -71,7 +71,8 @@ def _refusal(deciders: Deciders, action: str, actor: str) -> str:
     may = key in map(person_key, deciders.approvers) if deciders.stage else actor in deciders.approvers
     if deciders.approvers and not may:
         more = len(deciders.approvers) - _NAMED
-        named = ", ".join(deciders.approvers[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+        shown = [*deciders.approvers[:_NAMED], *([f"{more} more"] if more > 0 else [])]
+        named = " or ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
         return f"only {named} may decide about {deciders.about}; you are {actor}"
     if not deciders.asked and not approves:
         return f"{deciders.about} asks for no approval, so there is none to refuse"
