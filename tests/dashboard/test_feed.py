@@ -123,7 +123,7 @@ def test_the_newest_sixty_are_there_and_a_feed_of_nothing_is_one() -> None:
 @pytest.mark.parametrize("url", ["", "https://factory.example.org/site/"])
 def test_the_export_has_the_feed_and_its_links_lead_to_its_files(shop: Bench, tmp_path: Path, url: str) -> None:
     out = tmp_path / "site"
-    assert out / "feed.atom" in export(shop.root, out, url=url)
+    assert out / "feed.atom" in export(shop.root, out, url=url).files
     found = entries((out / "feed.atom").read_bytes())
     assert found
     for one in found:
