@@ -21,13 +21,13 @@ channel offers or offered before, and those that are published.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from pydantic_core import from_json
 
+from mcpfactory_pipeline.base.canonical import canonical_text
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.state.schema import UPGRADE, Event, explain, read_state
 
@@ -155,6 +155,9 @@ class ServerState:
         """Return the state as plain data, the shape of the file. What came later than the schema is mentioned where there is some."""
         data = {"state": SCHEMA, **asdict(self)}
         return {key: value for key, value in data.items() if value or key not in OPTIONAL}
+
+
+_RECORDS: Final = (StageRecord, Candidate, Release, Publication, StageDecision)
 
 
 def fold(server: str, events: Iterable[Event]) -> ServerState:
@@ -371,7 +374,23 @@ def _pruned(state: ServerState) -> ServerState:
 
 def to_text(state: ServerState) -> str:
     """Return the canonical text: equal states have equal bytes; one fact a line, so that a change reads well and merges well."""
-    return json.dumps(state.to_json(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return canonical_text(_shallow(state)) + "\n"
+
+
+def _shallow(state: ServerState) -> dict[str, Any]:
+    """Return what `to_json` does, of the very values that the state has: to be read only."""
+    found: dict[str, Any] = {"state": SCHEMA}
+    for name in ServerState.__slots__:
+        value = getattr(state, name)
+        records = isinstance(value, dict) and any(isinstance(one, _RECORDS) for one in value.values())
+        plain = (
+            {key: {part: getattr(one, part) for part in one.__slots__} for key, one in value.items()}
+            if records
+            else value
+        )
+        if plain or name not in OPTIONAL:
+            found[name] = plain
+    return found
 
 
 def repair_hint(where: str) -> str:
