@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import BinaryIO, Final
 from urllib.parse import quote, urlsplit
 
@@ -46,6 +46,7 @@ __all__ = ["create_app"]
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _FOLLOWED: Final = frozenset({"inbox", "board", "graph", "server"})  # pages that follow every server
+_FIRST: Final = 2.0  # seconds in which somebody may ask for a page before all others are made
 _HEADERS: Final = {
     "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -72,11 +73,11 @@ def create_app(
     `ended` says that the server goes down, so that streams of events end. `people` are those who may act, with their tokens, `proxy` names
     others; without either the application changes nothing. `origin` is where people open it, if that is not where it listens.
     """
-    reader, followers = WorkspaceReader(workspace_root, age=age), Followers(ended)
+    reader, followers, answered = WorkspaceReader(workspace_root, age=age), Followers(ended), Event()
     acting = ActionRoutes(workspace_root, reader, DashboardAccess(people or {}), origin) if people or proxy else None
     deeds = (acting, BatchRoutes(acting), CancelRoutes(acting)) if acting else ()
     routes = [
-        *(Route(page.path, _endpoint(page, reader, acting), name=page.name) for page in PAGES),
+        *(Route(page.path, _endpoint(page, reader, acting, answered), name=page.name) for page in PAGES),
         Route("/servers/{name}/logs/{stage}/raw", partial(_raw_log, reader), name="raw_log"),
         *(route for some in deeds for route in some.routes()),
         *(
@@ -96,14 +97,16 @@ def create_app(
         routes=routes,
         middleware=[guard],
         exception_handlers={PipelineError: problem_response, 404: not_found_response},
-        lifespan=partial(_lifespan, reader, acting),
+        lifespan=partial(_lifespan, reader, acting, answered),
     )
 
 
 @asynccontextmanager
-async def _lifespan(reader: WorkspaceReader, acting: ActionRoutes | None, _app: Starlette) -> AsyncIterator[None]:
+async def _lifespan(
+    reader: WorkspaceReader, acting: ActionRoutes | None, answered: Event, _app: Starlette
+) -> AsyncIterator[None]:
     """Read the workspace while the person still looks for the browser; a server that ends does not wait for it."""
-    Thread(target=_read_ahead, args=(reader,), daemon=True).start()
+    Thread(target=_read_ahead, args=(reader, answered), daemon=True).start()
     yield
     if acting:
         await run_in_threadpool(acting.runs.close)
@@ -111,9 +114,10 @@ async def _lifespan(reader: WorkspaceReader, acting: ActionRoutes | None, _app: 
         await run_in_threadpool(reader.keep)
 
 
-def _read_ahead(reader: WorkspaceReader) -> None:
+def _read_ahead(reader: WorkspaceReader, answered: Event) -> None:
     with suppress(Exception):  # the page says it to whoever asks for it
         reader.workspace()
+        answered.wait(_FIRST)  # whoever waits for a page is served first
         for page in PAGES:  # those about many servers, with all that they are made of
             if "{" not in page.path:
                 render(page, page.view(reader, {}, {}), Links(page.path))
@@ -122,7 +126,7 @@ def _read_ahead(reader: WorkspaceReader) -> None:
 
 
 def _endpoint(
-    page: Page, reader: WorkspaceReader, acting: ActionRoutes | None
+    page: Page, reader: WorkspaceReader, acting: ActionRoutes | None, answered: Event
 ) -> Callable[[Request], Awaitable[Response]]:
     def answer(request: Request, visitor: Visitor | None) -> Response:
         # Before the view is made: it is not older than this. The page of one server asks nothing about many.
@@ -139,7 +143,10 @@ def _endpoint(
 
     async def show(request: Request) -> Response:
         visitor = acting.visitor(request) if acting and not wants_json(request) else None
-        return await run_in_threadpool(answer, request, visitor)
+        try:
+            return await run_in_threadpool(answer, request, visitor)
+        finally:
+            answered.set()
 
     return show
 
