@@ -14,14 +14,17 @@ from typing import Any
 
 import pytest
 from pydantic_core import from_json, to_json
+from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.ids import utc_now
+from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.export import export
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
 from mcpfactory_pipeline.dashboard.kept import read_kept
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.promotion import decision
 from tests.dashboard.conftest import Bench
+from tests.dashboard.person import PEOPLE
 from tests.dashboard.test_decision import shop
 from tests.dashboard.test_export_states import broken, much, nothing
 from tests.dashboard.test_watching import MORE
@@ -260,3 +263,34 @@ def test_two_dashboards_at_once_leave_a_whole_memory(known: Bench) -> None:
         assert reading.result() > 0
     assert found(known) == expected
     assert not list(file.parent.glob(".dashboard.kept*"))
+
+
+def test_nothing_is_decided_by_what_is_kept(shop: Bench) -> None:
+    """Whoever writes the file says what is shown of servers; what is done is checked by the files themselves."""
+    settle(shop)
+    reader = WorkspaceReader(shop.root)
+    reader.workspace()
+    reader.keep()
+
+    def asked() -> tuple[str, dict[str, Any]]:
+        client = TestClient(create_app(shop.root, people=PEOPLE), base_url="http://127.0.0.1")
+        headers = {"Authorization": f"Bearer {PEOPLE['Ada']}", "Accept": "application/json"}
+        values = {"channel": "production", "reason": "tried it"}
+        board = client.get("/board/", headers={"Accept": "text/html"}).text
+        answer = client.get("/servers/bookshop/actions/approve/", params=values, headers=headers).json()
+        return board, {**answer, "ticket": "", "evidence": "is shown"}
+
+    board, honest = asked()
+    assert ("2.0.0" in board, "9.9.9" in board, "settled" in honest) == (True, False, True)
+    file = kept_file(shop)
+    kept = from_json(file.read_bytes().partition(b"\n")[2])
+    facts = kept["bookshop"]["facts"]
+    facts["row"]["version"], facts["row"]["expect"]["production"] = "9.9.9", "forged"
+    facts["row"]["rejected"] = facts["row"]["holds"] = {}
+    facts["items"] = [{**item, "expect": "forged"} for item in facts["items"]]
+    body = to_json(kept)
+    of = reader._of.encode()
+    file.write_bytes(hashlib.sha256(b"1 %s " % of + body).hexdigest().encode() + b"\n" + body)
+    board, told = asked()
+    assert "9.9.9" in board
+    assert told == honest
