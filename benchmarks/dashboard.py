@@ -133,8 +133,8 @@ def _starts(folder: Path) -> Iterator[_Row]:
     """Yield how long the first page takes after a first start, and after a start where an earlier dashboard kept what it found."""
     locks = folder / "pipeline" / "locks"
     print(f"{len(_servers(folder))} servers; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    for what in ("of all", "with what an earlier one kept"):
-        if what == "of all":
+    for what in ("a first start", "a start with what an earlier one kept"):
+        if what == "a first start":
             for kept in (*locks.glob("*.snapshot"), locks / "dashboard.kept"):
                 kept.unlink(missing_ok=True)
         started = time.perf_counter()
@@ -142,8 +142,8 @@ def _starts(folder: Path) -> Iterator[_Row]:
             announced = time.perf_counter() - started
             ask(port, "/board/")
             shown = time.perf_counter() - started
-            print(f"  the first start {what}: address after {announced:.1f} s, the first page after {shown:.1f} s")
-            yield f"the first page after a first start {what}", f"{shown:.1f} s", "", "", ""
+            print(f"  {what}: address after {announced:.1f} s, the first page after {shown:.1f} s")
+            yield f"the first page after {what}", f"{shown:.1f} s", "", "", ""
             time.sleep(_AHEAD)  # what it reads ahead is read, and kept
             _seen(folder, port)
 

@@ -37,7 +37,7 @@ from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.presence_routes import PresenceRoutes, looking
 from mcpfactory_pipeline.dashboard.proxy import Caller, TrustedProxy
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
-from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, Visitor, asset, render
+from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, Visitor, asset, prepare, render
 from mcpfactory_pipeline.dashboard.responses import not_found_response, problem_response, wants_json
 from mcpfactory_pipeline.dashboard.runs import RunPage
 from mcpfactory_pipeline.dashboard.values import to_json
@@ -119,6 +119,7 @@ def _read_ahead(reader: WorkspaceReader, answered: Event) -> None:
         reader.workspace()
         answered.wait(_FIRST)  # whoever waits for a page is served first
         for page in PAGES:  # those about many servers, with all that they are made of
+            prepare(page)
             if "{" not in page.path:
                 render(page, page.view(reader, {}, {}), Links(page.path))
         reader.listen()

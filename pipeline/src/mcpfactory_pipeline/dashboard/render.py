@@ -37,6 +37,7 @@ __all__ = [
     "Visitor",
     "asset",
     "page_folder",
+    "prepare",
     "render",
     "render_form",
     "render_problem",
@@ -162,6 +163,11 @@ def render(page: Page, view: object, links: Links, *, live: str = "", visitor: V
     return _templates.get_template(page.template).render(
         view=view, page=page, links=links, static=links.static, live=live, visitor=visitor
     )
+
+
+def prepare(page: Page) -> None:
+    """Compile the template of a page, which takes longer than to fill it."""
+    _templates.get_template(page.template)
 
 
 def render_state(view: RunPage, links: Links) -> str:
