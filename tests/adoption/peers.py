@@ -96,6 +96,7 @@ class Registry:
         self.tarballs: dict[str, dict[str, bytes]] = {}  # package → version → bytes
         self.manifests: dict[tuple[str, str], dict] = {}
         self.url = ""
+        self.asked: list[str] = []  # paths, in order
 
     def add_wheel(self, name: str, version: str, data: bytes) -> None:
         self.wheels.setdefault(name, {})[f"{name.replace('-', '_')}-{version}-py3-none-any.whl"] = data
@@ -107,6 +108,7 @@ class Registry:
 
     def answer(self, path: str) -> tuple[str, bytes] | None:
         """What is at a path: its type and its bytes."""
+        self.asked.append(path)
         parts = [
             part for part in path.split("?", maxsplit=1)[0].replace("%2f", "/").replace("%2F", "/").split("/") if part
         ]

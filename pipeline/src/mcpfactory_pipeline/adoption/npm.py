@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_pipeline.adoption.pinned import check_node_lock
 from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, npm_environ
@@ -129,13 +130,18 @@ def package_text(package: str) -> str:
 
 
 def tree_lock(package: str, tarball: bytes, work: Path) -> str:
-    """Return a lock of the tree of a tarball, for every platform: versions and integrities, and no address. Raises as `run_npm` does."""
+    """Return a lock of the tree of a tarball, for every platform: versions and integrities, and no address.
+
+    Raises as `run_npm` does, and ConfigError where something that it depends on can be pinned by no integrity: a repository, an address.
+    """
     tree = work / "tree"
     tree.mkdir()
     (tree / _TARBALL).write_bytes(tarball)
     (tree / "package.json").write_text(package_text(package), encoding="utf-8")
     run_npm("install", *_LOCKED, cwd=tree, log=False)
-    return (tree / LOCKS["node"]).read_text(encoding="utf-8")
+    lock = (tree / LOCKS["node"]).read_bytes()
+    check_node_lock(lock, own=package, where=f"the lock of {package}")
+    return lock.decode()
 
 
 def scripted_packages(lock: str | bytes) -> list[str]:
@@ -146,13 +152,13 @@ def scripted_packages(lock: str | bytes) -> list[str]:
 
 def collect(sources: Sources) -> Collected:
     """Return the tarball of the version that was adopted, by its integrity, and the lock."""
-    adopted = sources.adopted
+    adopted, lock = sources.adopted, sources.lock("node")
+    check_node_lock(lock, own=adopted.package, where=f"servers/{sources.server}/{LOCKS['node']}")
     _, data = fetch_tarball(f"{adopted.package}@{adopted.version}", sources.work, log=sources.log)
     if integrity(data) != adopted.hash:
         raise ProgramRefusedError(
             f"the registry has {adopted.package} {adopted.version} with the integrity {integrity(data)}, and {adopted.hash} was adopted: it was replaced"
         )
-    lock = sources.lock("node")
     rows = json.loads(lock)["packages"]
     if rows.get(f"node_modules/{adopted.package}", {}).get("integrity") != adopted.hash:
         raise ProgramRefusedError(
@@ -163,7 +169,12 @@ def collect(sources: Sources) -> Collected:
 
 
 def make_tree(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Install the tree of a candidate in `place`, each package by the integrity in its lock. Raises as `run_npm` does."""
+    """Install the tree of a candidate in `place`, each package by the integrity in its lock.
+
+    Raises as `run_npm` does, and ConfigError where the lock does not pin each.
+    """
+    about = json.loads((files / "package.json").read_bytes())
+    check_node_lock((files / LOCKS["node"]).read_bytes(), own=next(iter(about["dependencies"])))
     for name in names:
         shutil.copyfile(files / name, place / name)
     run_npm("ci", "--omit=dev", cwd=place, log=log)

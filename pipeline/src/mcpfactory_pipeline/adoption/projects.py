@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.adoption.npm import QUIET_NPM, run_npm
+from mcpfactory_pipeline.adoption.pinned import SHRINKWRAP, check_node_lock, check_python_lock
 from mcpfactory_pipeline.adoption.sources import LOCKS, WHEELS, Collected, Sources
+from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.build.frontend import copy_files
 from mcpfactory_pipeline.build.leaks import find_leaks, find_leaks_among, without_ignored
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, run_captured
 from mcpfactory_pipeline.build.wheels import backend_of, build_packages, wheel_name, wheel_version
 from mcpfactory_pipeline.isolation.sandbox import Sandbox, make_sandbox
 
-__all__ = ["collect_node", "collect_python", "make_package", "own_files", "package_program"]
+__all__ = ["check_project_lock", "collect_node", "collect_python", "make_package", "own_files", "package_program"]
 
 _UNPACKED: Final = "package"  # the folder that every tarball of npm has its files in
 _LARGEST: Final = 512 * 1024 * 1024  # bytes of a tarball when it is unpacked
@@ -32,11 +34,13 @@ def own_files(sources: Sources) -> tuple[Path, list[str]]:
 
 def collect_python(sources: Sources) -> Collected:
     """Build the wheel of a project in a copy of its sources; its dependencies are those of the lock beside `mcpfactory.toml`."""
+    lock = sources.lock("python")
+    check_python_lock(lock, addresses=True, where=f"servers/{sources.server}/{LOCKS['python']}")
     folder, files = own_files(sources)
     wheel, sdist = build_packages(folder, files, sources.work / "python", settings=sources.settings, log=sources.log)
     _refuse_leaks(find_leaks((wheel, sdist)))
     name, version = wheel_name(wheel.name), wheel_version(wheel.name)
-    made = {wheel.name: wheel.read_bytes(), LOCKS["python"]: sources.lock("python")}
+    made = {wheel.name: wheel.read_bytes(), LOCKS["python"]: lock}
     made |= {one.name: one.read_bytes() for one in sorted((sources.folder / WHEELS).glob("*.whl"))}
     return Collected(name, version, made, {"backend": backend_of(wheel)})
 
@@ -45,6 +49,8 @@ def collect_node(sources: Sources) -> Collected:
     """Build and pack a project of Node.js in a copy of its sources.
 
     What it is built with is installed by its lock, without scripts; its own build runs in a sandbox.
+
+    Raises as `run_npm` does, and ConfigError where its lock does not pin each package.
     """
     folder, files = own_files(sources)
     sandbox = make_sandbox(sources.settings, sources.work, name="builder")
@@ -56,6 +62,7 @@ def collect_node(sources: Sources) -> Collected:
         raise ProgramRefusedError(
             f"{sources.adopted.path} has dependencies and no {LOCKS['node']}: npm install --package-lock-only there, and keep the file"
         )
+    check_project_lock(bench, called=sources.adopted.path)
     if sources.adopted.build:
         run_npm("ci" if locked else "install", cwd=bench, log=sources.log)
         _run_build(sources.adopted.build, bench, sandbox, log=sources.log)
@@ -77,6 +84,22 @@ def collect_node(sources: Sources) -> Collected:
     return Collected(str(about.get("name") or sources.server), str(about.get("version") or "0"), made)
 
 
+def check_project_lock(folder: Path, *, called: str = "") -> None:
+    """Look whether the lock of a project, where it has one, pins each package by its integrity.
+
+    Raises:
+        ConfigError: it does not, or there is another file that npm would take before it.
+    """
+    if (folder / SHRINKWRAP).exists():
+        raise ConfigError(
+            f"{SHRINKWRAP} of {called or 'the package'} is what npm would take before {LOCKS['node']}",
+            hint=f"rename it to {LOCKS['node']}, which is looked at and kept with the candidate",
+        )
+    if (folder / LOCKS["node"]).is_file():
+        where = f"{called}/{LOCKS['node']}" if called else LOCKS["node"]
+        check_node_lock((folder / LOCKS["node"]).read_bytes(), addresses=True, where=where)
+
+
 def _run_build(command: Sequence[str], bench: Path, sandbox: Sandbox, *, log: bool) -> None:
     code, said = run_captured(command, bench, {**sandbox.environ, **QUIET_NPM}, sandbox, log=log)
     if code:
@@ -93,6 +116,7 @@ def make_package(files: Path, names: Sequence[str], place: Path, *, log: bool) -
 
     Raises:
         ProgramRefusedError: it is no tarball of npm, or what the lock names is not to be had.
+        ConfigError: the lock does not pin each package.
         StageError: the registry does not answer.
     """
     with tarfile.open(fileobj=io.BytesIO((files / "package.tgz").read_bytes())) as archive:
@@ -105,6 +129,7 @@ def make_package(files: Path, names: Sequence[str], place: Path, *, log: bool) -
             archive.extractall(place, members)  # noqa: S202 - it was packed here
     if LOCKS["node"] in names:
         shutil.copyfile(files / LOCKS["node"], place / _UNPACKED / LOCKS["node"])
+        check_project_lock(place / _UNPACKED)
         run_npm("ci", "--omit=dev", cwd=place / _UNPACKED, log=log)
 
 

@@ -19,6 +19,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.tags import sys_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
+from mcpfactory_pipeline.adoption.pinned import check_python_lock
 from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError, StageError
 from mcpfactory_pipeline.base.hashing import hash_bytes
@@ -221,6 +222,7 @@ def collect(sources: Sources) -> Collected:
     adopted = sources.adopted
     requirement = f"{adopted.package}=={adopted.version}"
     lock = sources.lock("python")
+    check_python_lock(lock, where=f"servers/{sources.server}/{LOCKS['python']}")
     if not re.search(
         rf"^{re.escape(canonicalize_name(adopted.package))}=={re.escape(adopted.version)}\b", lock.decode(), re.M
     ):
@@ -237,10 +239,12 @@ def make_environment(files: Path, names: Sequence[str], place: Path, *, log: boo
     """Make the environment of a candidate in `place/venv`: what its lock names, by hashes; and its own wheel, where the lock does not.
 
     Raises:
+        ConfigError: the lock has something else than packages by their hashes.
         ProgramRefusedError: something has another hash, or is not to be had as a wheel.
         StageError: the index does not answer.
     """
     venv, lock = place / "venv", files / LOCKS["python"]
+    check_python_lock(lock.read_bytes(), addresses=True)
     run_uv("venv", "--quiet", str(venv), cwd=place, log=log)
     python = programs(place) / "python"
     if re.search(r"^[a-z0-9]", lock.read_text(encoding="utf-8"), re.M):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.adoption.npm import QUIET_NPM, node_paths, run_npm
-from mcpfactory_pipeline.adoption.projects import own_files
+from mcpfactory_pipeline.adoption.projects import check_project_lock, own_files
 from mcpfactory_pipeline.adoption.pypi import ONLY_WHEELS, check_requirement, make_environment, programs
 from mcpfactory_pipeline.adoption.reports import TestCount, read_junit, read_tap
 from mcpfactory_pipeline.adoption.sources import LOCKS, Sources
@@ -123,6 +123,7 @@ def test_requirements(folder: Path) -> list[str]:
 
 def _node_tools(bench: Path, candidate: Artifact, place: Path) -> None:
     del candidate, place
+    check_project_lock(bench)
     if (bench / LOCKS["node"]).is_file():
         run_npm("ci", cwd=bench)
 
