@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-__all__ = ["IN_TWO_YEARS", "NEXT_MONTH"]
+__all__ = ["IN_TWO_YEARS", "NEXT_MONTH", "TODAY"]
 
 
 def _in(days: int) -> str:
     return (datetime.now(UTC) + timedelta(days)).date().isoformat()
 
 
+TODAY: Final = _in(0)
 NEXT_MONTH: Final = _in(30)
 IN_TWO_YEARS: Final = _in(730)

@@ -108,7 +108,13 @@ class Shop:
         server = self.fresh().server("notes")
         if server.adopted:
             known = [
-                KnownDrift("offers", message, "callers get it", "mcpfactory adopt https://notes.test/mcp --name notes")
+                KnownDrift(
+                    "offers",
+                    message,
+                    "callers get it",
+                    "mcpfactory adopt https://notes.test/mcp --name notes",
+                    f"sha256:{message}",
+                )
             ]
             write_known_drift(server.folder, server.adopted, known if message else ())
 

@@ -27,6 +27,7 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
 
 __all__ = [
     "ONLY_WHEELS",
+    "OtherFilesError",
     "WheelAtIndex",
     "check_requirement",
     "collect",
@@ -49,6 +50,14 @@ _NO_WHEEL: Final = re.compile(
 _MORE_THAN_A_REQUIREMENT: Final = re.compile(r"[\r\n]|\$\{")
 
 
+class OtherFilesError(ProgramRefusedError):
+    """An index has other files than the one that is wanted; `hashes` are theirs."""
+
+    def __init__(self, message: str, hashes: Sequence[str]) -> None:
+        super().__init__(message)
+        self.hashes = tuple(hashes)
+
+
 class WheelAtIndex(NamedTuple):
     """A wheel that an index has: version of the package, name of the file, where it is, and its hash."""
 
@@ -64,7 +73,7 @@ def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> WheelAtInde
     With `wanted` the one of that hash.
 
     Raises:
-        ProgramRefusedError: there is no such version, or no wheel of it.
+        ProgramRefusedError: there is no such version, or no wheel of it; `OtherFilesError`: none of the hash that is wanted.
         StageError: the index does not answer.
     """
     asked, answer = work / "asked.in", work / "pylock.toml"
@@ -89,8 +98,9 @@ def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> WheelAtInde
     if wanted:
         found = next((row for row in rows if row.hash == wanted), None)
         if found is None:
-            raise ProgramRefusedError(
-                f"the index has no file of {requirement} with the hash {wanted}: what was adopted is gone, or was replaced"
+            raise OtherFilesError(
+                f"the index has no file of {requirement} with the hash {wanted}: what was adopted is gone, or was replaced",
+                sorted(row.hash for row in rows),
             )
         return found
     order = {str(tag): place for place, tag in enumerate(sys_tags())}

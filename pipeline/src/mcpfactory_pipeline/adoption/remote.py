@@ -9,9 +9,19 @@ from typing import Any, Final
 from mcpfactory_codegen.describe.suspicion import orders_in
 from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
 from mcpfactory_pipeline.base.errors import ServerError
+from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 
-__all__ = ["ask_offers", "changed_offers", "collect", "given_orders", "offers_text", "read_offers", "shorten"]
+__all__ = [
+    "ask_offers",
+    "changed_offers",
+    "collect",
+    "given_orders",
+    "hash_offers",
+    "offers_text",
+    "read_offers",
+    "shorten",
+]
 
 _SCHEMA: Final = 1
 _KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
@@ -76,11 +86,21 @@ def read_offers(text: bytes) -> dict[str, Any]:
     return dict(data)
 
 
+def hash_offers(offers: Offers) -> str:
+    """Return one hash of all that a server offers, in whatever order it lists that; who it says it is does not count."""
+    parts: dict[str, Any] = {
+        kind: sorted(json.dumps(row, sort_keys=True) for row in offers.get(kind, ())) for kind in _KEYS
+    }
+    return hash_bytes(json.dumps({"instructions": offers.get("instructions") or "", **parts}, sort_keys=True).encode())
+
+
 def changed_offers(before: Offers, after: Offers) -> list[str]:
     """Return in words how what a server offers differs from what was written down; the version that it says it has does not count.
 
-    What gives orders to a model comes first.
+    What gives orders to a model comes first. Nothing only where the hashes are the same.
     """
+    if hash_offers(before) == hash_offers(after):
+        return []
     found = []
     if (before.get("instructions") or "") != (after.get("instructions") or ""):
         found.append(f"its instructions are others{_orders(after.get('instructions'))}")
@@ -90,12 +110,18 @@ def changed_offers(before: Offers, after: Offers) -> list[str]:
         found += [f"{word} {name} is gone" for name in sorted(old.keys() - new.keys())]
         found += [f"{word} {name} is new{_orders(new[name])}" for name in sorted(new.keys() - old.keys())]
         for name in sorted(old.keys() & new.keys()):
-            if old[name] != new[name]:
-                parts = sorted(
-                    part for part in old[name].keys() | new[name].keys() if old[name].get(part) != new[name].get(part)
-                )
-                found.append(f"{word} {name} has another {', '.join(parts)}{_orders(new[name])}")
-    return sorted(found, key=lambda words: _ORDERS not in words)
+            if _line(old[name]) != _line(new[name]):
+                found.append(f"{word} {name} {_changed_parts(old[name], new[name])}{_orders(new[name])}")
+    return sorted(found, key=lambda words: _ORDERS not in words) or ["what it lists has another form"]
+
+
+def _changed_parts(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
+    """Return how what is listed under one name differs; a name may be listed more than once."""
+    if len(old) != len(new):
+        return f"is listed {len(new)} times"
+    names = sorted({part for rows in zip(old, new, strict=True) for row in rows for part in row})
+    changed = (name for name in names if [_line(row.get(name)) for row in old] != [_line(row.get(name)) for row in new])
+    return f"has another {', '.join(changed)}"
 
 
 def _orders(said: Any) -> str:
@@ -134,8 +160,12 @@ def collect(sources: Sources) -> Collected:
     return Collected(str(server.get("name") or sources.server), version, {LOCKS["url"]: text})
 
 
-def _rows(rows: Iterable[Any], key: str) -> dict[str, dict[str, Any]]:
-    return {_named(row, key): row for row in rows if isinstance(row, dict)}
+def _rows(rows: Iterable[Any], key: str) -> dict[str, list[dict[str, Any]]]:
+    """Return what is listed, by its name."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in sorted((row for row in rows if isinstance(row, dict)), key=_line):
+        found.setdefault(_named(row, key), []).append(row)
+    return found
 
 
 def _named(row: Any, key: str) -> str:

@@ -14,22 +14,27 @@ from mcpfactory_pipeline.adoption import npm, pypi, remote
 from mcpfactory_pipeline.adoption.kinds import KINDS
 from mcpfactory_pipeline.adoption.sources import LOCKS
 from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_pipeline.base.hashing import hash_record
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.workspace.adopted import Adopted
-from mcpfactory_pipeline.workspace.known_drift import read_known_drift
+from mcpfactory_pipeline.workspace.known_drift import offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
-__all__ = ["Watched", "drift_words", "watch"]
+__all__ = ["Watched", "look_now", "watch"]
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """One difference: `kind` is `version`, `replaced` or `offers`; `command` is what to type next. `unknown`: nobody could look."""
+    """One difference: `kind` is `version`, `replaced` or `offers`; `command` is what to type next. `unknown`: nobody could look.
+
+    `offer` is the hash of what is there instead, for those that stop a server.
+    """
 
     kind: str
     message: str
     means: str
     command: str
+    offer: str = ""
     unknown: bool = False
 
 
@@ -62,14 +67,15 @@ def _offers(server: WorkspaceServer, work: Path) -> Iterator[Watched]:
     del work
     assert server.adopted is not None  # the caller looked
     url = server.adopted.url
-    if changed := asyncio.run(_offered_otherwise(url, (server.folder / LOCKS["url"]).read_bytes())):
+    changed, offer = asyncio.run(_offered_otherwise(url, (server.folder / LOCKS["url"]).read_bytes()))
+    if changed:
         message = f"{url} offers something else than was adopted: {changed}"
         means = "callers get tools that nobody looked at: a description can tell a model what to do"
-        yield Watched("offers", message, means, f"mcpfactory adopt {url} --name {server.name}")
+        yield Watched("offers", message, means, f"mcpfactory adopt {url} --name {server.name}", offer)
 
 
-async def drift_words(adopted: Adopted, folder: Path, offers: Path) -> tuple[str, ...] | None:
-    """Return how a server is no longer what was adopted; None where nobody can tell: its kind is not watched.
+async def look_now(adopted: Adopted, folder: Path, offers: Path) -> tuple[tuple[str, ...] | None, str]:
+    """Return how a server is no longer what was adopted, and the hash of what is there instead; None where nobody can tell: its kind is not watched.
 
     A server at a URL is asked, and compared with what was written down in the file `offers`; of a package it is what was
     found when its index or registry was asked last.
@@ -79,16 +85,18 @@ async def drift_words(adopted: Adopted, folder: Path, offers: Path) -> tuple[str
         ProgramRefusedError: what was written down cannot be read.
     """
     if adopted.kind not in _LOOKS:
-        return None
+        return None, ""
     if adopted.kind != "url":
-        return tuple(one.message for one in read_known_drift(folder, adopted))
-    changed = await _offered_otherwise(adopted.url, await asyncio.to_thread(offers.read_bytes))
-    return (f"it offers something else than was adopted: {changed}",) if changed else ()
+        known = read_known_drift(folder, adopted)
+        return tuple(one.message for one in known), offered_now(known)
+    changed, offer = await _offered_otherwise(adopted.url, await asyncio.to_thread(offers.read_bytes))
+    return ((f"it offers something else than was adopted: {changed}",), offer) if changed else ((), "")
 
 
-async def _offered_otherwise(url: str, offers: bytes) -> str:
-    """Return in words how what a URL offers now differs from what was written down; "" where it does not."""
-    return remote.shorten(remote.changed_offers(remote.read_offers(offers), await remote.ask_offers(url)))
+async def _offered_otherwise(url: str, offers: bytes) -> tuple[str, str]:
+    """Return in words how what a URL offers now differs from what was written down ("" where it does not), and the hash of what it offers."""
+    before, now = remote.read_offers(offers), await remote.ask_offers(url)
+    return remote.shorten(remote.changed_offers(before, now)), remote.hash_offers(now)
 
 
 def _wheel(server: WorkspaceServer, work: Path) -> Iterator[Watched]:
@@ -97,32 +105,35 @@ def _wheel(server: WorkspaceServer, work: Path) -> Iterator[Watched]:
     try:
         pypi.find_wheel(f"{adopted.package}=={adopted.version}", work, wanted=adopted.hash)
     except ProgramRefusedError as error:
-        yield _replaced(server, str(error))
+        files = error.hashes if isinstance(error, pypi.OtherFilesError) else ()
+        yield _replaced(server, str(error), hash_record(dict.fromkeys(files, "wheel")))
     yield from _newer(server, f"pypi:{adopted.package}==", work)
 
 
 def _tarball(server: WorkspaceServer, work: Path) -> Iterator[Watched]:
     assert server.adopted is not None  # the caller looked
     adopted = server.adopted
+    gone = ""
     try:
         there = json.loads(
             npm.run_npm("view", f"{adopted.package}@{adopted.version}", "dist.integrity", "--json", cwd=work, log=False)
             or '""'
         )
     except ProgramRefusedError as error:
-        there = str(error)
+        there, gone = None, str(error)
     if there != adopted.hash:
         yield _replaced(
             server,
-            f"the registry has {there or 'nothing'} for {adopted.package} {adopted.version}, and {adopted.hash} was adopted",
+            f"the registry has {there or gone or 'nothing'} for {adopted.package} {adopted.version}, and {adopted.hash} was adopted",
+            hash_record({"tarball": str(there or "")}),
         )
     yield from _newer(server, f"npm:{adopted.package}@", work)
 
 
-def _replaced(server: WorkspaceServer, message: str) -> Watched:
+def _replaced(server: WorkspaceServer, message: str, offer: str) -> Watched:
     means = "what is in channels stays as it is; a machine that has not its files cannot get them again"
     command = f"mcpfactory adopt {server.adopted.again} --name {server.name}" if server.adopted else ""
-    return Watched("replaced", message, means, command)
+    return Watched("replaced", message, means, command, offer)
 
 
 def _newer(server: WorkspaceServer, form: str, work: Path) -> Iterator[Watched]:

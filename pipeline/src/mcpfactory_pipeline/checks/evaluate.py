@@ -41,7 +41,8 @@ def evaluate(
 
     `waivers` that have not expired `today` and that their `policy` allows are taken into account; the others are only listed.
     """
-    secrets, table, refused = secrets or {}, tuple(rules), refused_waivers(waivers, policy, today)
+    secrets, table = secrets or {}, tuple(rules)
+    refused = refused_waivers(waivers, policy, today, offer=evidence.drift_offer)
     valid = tuple(waiver for waiver in in_force(waivers, today) if waiver not in refused)
     tools = frozenset(name for name, _ in evidence.named_tools)
     judged = [_judge(rule, evidence, valid, tools) for rule in table]

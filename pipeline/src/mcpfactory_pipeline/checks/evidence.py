@@ -393,6 +393,7 @@ class Evidence:
     failures: tuple[FailureOutcome, ...] = ()  # what happened while the API failed
     traffic: tuple[WireExchange, ...] = ()  # every request that was made, in order
     drift: tuple[str, ...] | None = None  # how an adopted server is no longer what was adopted; None for others
+    drift_offer: str = ""  # the hash of what is there instead
     limits: Mapping[str, float] = field(default_factory=dict)  # what policy allows, by the names of `gates.COSTS`
 
     @property

@@ -108,7 +108,8 @@ async def observe(
         evidence = await _with_failures(evidence, target, environ, cases, timeout)
     if evaluations is not None and target.command is not None and evidence.named_tools:
         evidence = await _with_evaluations(evidence, target, plain, evaluations, timeout)
-    return replace(evidence, package=package, limits=target.limits, drift=target.drift), secrets
+    evidence = replace(evidence, drift=target.drift, drift_offer=target.drift_offer)
+    return replace(evidence, package=package, limits=target.limits), secrets
 
 
 def _require_tools(evidence: Evidence, examples: Sequence[Mapping[str, Any]], file: Path | None) -> None:

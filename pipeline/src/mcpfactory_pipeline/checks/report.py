@@ -267,7 +267,8 @@ def _waiver_line(one: WaiverState) -> str:
     waiver = one.waiver
     about = f" for {waiver.tool}" if waiver.tool else ""
     state = f"{one.state}: {one.reason}" if one.reason else one.state
-    return f"  {waiver.rule}{about} [{state}] by {waiver.person} until {waiver.until}: {waiver.reason}"
+    covers = f"; it {waiver.covers}" if waiver.covers else ""
+    return f"  {waiver.rule}{about} [{state}] by {waiver.person} until {waiver.until}: {waiver.reason}{covers}"
 
 
 def finding_lines(alike: list[Finding]) -> list[str]:

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from mcpfactory_pipeline.adoption.sources import LOCKS
-from mcpfactory_pipeline.adoption.watch import drift_words
+from mcpfactory_pipeline.adoption.watch import look_now
 from mcpfactory_pipeline.base.errors import ServerError
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.checks.examine import validate
@@ -70,13 +70,14 @@ async def _adopted_target(server: WorkspaceServer, adopted: Adopted) -> Validati
     calls = server.folder / CALLS
     examples = calls if calls.is_file() else None
     try:
-        drift = await drift_words(adopted, server.folder, server.folder / LOCKS["url"])
+        drift, offer = await look_now(adopted, server.folder, server.folder / LOCKS["url"])
     except (ServerError, ProgramRefusedError, OSError):
-        drift = None  # nobody can tell; whether it answers, the rules say
+        drift, offer = None, ""  # nobody can tell; whether it answers, the rules say
+    about: dict[str, Any] = {"examples": examples, "drift": drift, "drift_offer": offer}
     if adopted.url:
-        return ValidationTarget(url=adopted.url, examples=examples, drift=drift)
+        return ValidationTarget(url=adopted.url, **about)
     command = tuple(await asyncio.to_thread(server_command, server))
-    return ValidationTarget(command=command, environ=server_environ(server), examples=examples, drift=drift)
+    return ValidationTarget(command=command, environ=server_environ(server), **about)
 
 
 def with_locations(report: Report, root: Path, folder: Path) -> Report:

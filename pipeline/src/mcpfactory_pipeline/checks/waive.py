@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,6 +17,7 @@ from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.coverage import inspection_report
+from mcpfactory_pipeline.workspace.known_drift import DRIFT_RULE, KnownDrift, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.waivers import (
     Waiver,
     WaiverPolicy,
@@ -50,17 +52,20 @@ def waive(
 ) -> dict[str, Any]:
     """Accept a rule's findings about a server until a day (YYYY-MM-DD, the last one); by default in the name of the actor.
 
-    Returns the waiver with `server`, `file` (below the workspace) and `dry_run`.
+    What drifted is accepted as it is known to be now, and no other drift with it: `offer` of the waiver is the hash of that, `covers` says it
+    in words. Returns the waiver with `server`, `file` (below the workspace) and `dry_run`.
 
     Raises:
         NotFoundError: for an unknown server, rule or tool.
-        WaiverArgumentError: for a day that is none or over, and for a missing reason.
-        RefusedError: for what `[waivers]` of the workspace does not allow.
+        WaiverArgumentError: for a day that is none or over, for a missing reason, and for a tool where the rule is about no tool.
+        RefusedError: for what `[waivers]` of the workspace does not allow, and where no drift is known.
         ConfigError: for a `[waivers]` that cannot be used, and as `read_waivers` does.
     """
     known = workspace.server(server)
     folder = known.folder
     waiver = Waiver(_known_rule(rule, server), person or actor(), _reason(reason), _until_day(until, clock), tool)
+    known_drift = _drift_to_cover(known, rule, tool)
+    waiver = replace(waiver, offer=offered_now(known_drift), seen=max((one.seen for one in known_drift), default=""))
     if tool:
         _require_tool(workspace, known, tool)
     _require_allowed(
@@ -68,11 +73,30 @@ def waive(
     )
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
         facts = {"rule": waiver.rule, "tool": tool or None, "until": waiver.until.isoformat()}
+        facts |= {"offer": waiver.offer or None}
         if not dry_run:
             add_waiver(folder, waiver)
         transaction.append("waived", **facts, reason=waiver.reason, person=waiver.person)
     file = f"servers/{server}/waivers.toml"
-    return {**waiver.to_json(), "server": server, "file": file, "dry_run": dry_run}
+    covers = f"it {waiver.covers}: {'; '.join(one.message for one in known_drift)}" if known_drift else ""
+    said = {"covers": covers} if covers else {}
+    return {**waiver.to_json(), **said, "server": server, "file": file, "dry_run": dry_run}
+
+
+def _drift_to_cover(server: WorkspaceServer, rule: str, tool: str) -> tuple[KnownDrift, ...]:
+    """Return the known drift of a server that a waiver of it would cover; nothing for other rules."""
+    if rule != DRIFT_RULE:
+        return ()
+    if tool:
+        raise WaiverArgumentError(
+            f"{rule} is about all that a server offers: a waiver for one tool covers nothing", hint="leave out --tool"
+        )
+    if not (known := read_known_drift(server.folder, server.adopted)):
+        raise RefusedError(
+            f"{server.name} is not known to be another than was adopted: there is nothing that a waiver of {rule} would cover",
+            hint=f"mcpfactory inbox --refresh {server.name} looks",
+        )
+    return known
 
 
 def _require_allowed(policy: WaiverPolicy, known: Sequence[Waiver], waiver: Waiver, today: date) -> None:

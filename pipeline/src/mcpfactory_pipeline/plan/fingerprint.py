@@ -14,7 +14,7 @@ from mcpfactory_pipeline.base.versions import commit, part_version, python_versi
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.known_drift import FILE as DRIFT
-from mcpfactory_pipeline.workspace.known_drift import read_known_drift
+from mcpfactory_pipeline.workspace.known_drift import offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.modelled_files import is_evaluation, model_files
 from mcpfactory_pipeline.workspace.waivers import FILE as WAIVERS
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, waiver_rows
@@ -147,9 +147,9 @@ def _waivers(subject: InputReader) -> str:
 
 
 def _drift(subject: InputReader) -> str:
-    """Return what is known of an adopted server that is no longer what was adopted; `none` where nothing is."""
+    """Return the hash of what is there instead of what was adopted, where that is known; `none` where nothing is."""
     known = read_known_drift(subject.server.folder, subject.server.adopted)
-    return hash_record({one.kind: one.message for one in known}) if known else ABSENT
+    return offered_now(known) or ABSENT
 
 
 _DOCUMENTS: Final = (".json", ".yaml", ".yml")

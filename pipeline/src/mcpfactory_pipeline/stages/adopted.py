@@ -16,7 +16,7 @@ from mcpfactory_pipeline.adoption.record import Record
 from mcpfactory_pipeline.adoption.remote import read_offers
 from mcpfactory_pipeline.adoption.sources import LOCKS, Sources
 from mcpfactory_pipeline.adoption.trial import run_own_tests
-from mcpfactory_pipeline.adoption.watch import drift_words
+from mcpfactory_pipeline.adoption.watch import look_now
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError, StageError
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines
@@ -144,7 +144,7 @@ def validate(inputs: StageInputs) -> StageOutputs:
     try:
         ready = make_ready(candidate.folder, candidate.files, candidate.folder / _READY)
         offers = candidate.folder / next(iter(ready.record.files))
-        about["drift"] = asyncio.run(drift_words(_adopted(inputs), inputs.folder, offers))
+        about["drift"], about["drift_offer"] = asyncio.run(look_now(_adopted(inputs), inputs.folder, offers))
         if ready.record.url:
             level, target = "none", ValidationTarget(url=ready.record.url, **about)
         else:
@@ -167,7 +167,9 @@ def validate(inputs: StageInputs) -> StageOutputs:
         message = f"it does not start: {silent.message}{said}; hint: {_start_hint(ready.record, candidate.folder, end)}; validate.log has all of it"
     elif drifted := next((one for one in report.findings if one.rule == DRIFT_RULE), None):
         again = f"mcpfactory adopt {_adopted(inputs).again} --name {inputs.server}"
-        message = f"{drifted.message}; hint: {again} shows the difference, and writes down what is accepted"
+        others = [one for one in report.waivers if one.waiver.rule == DRIFT_RULE and one.reason]
+        unlike = "".join(f"; the waiver by {one.waiver.person} does not count: {one.reason}" for one in others)
+        message = f"{drifted.message}{unlike}; hint: {again} shows the difference, and writes down what is accepted"
     elif unseen:
         message += f"; not shown: {', '.join(unseen)} (calls that must work go into {CALLS})"
         summary["unseen"] = unseen

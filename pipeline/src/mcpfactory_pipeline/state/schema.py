@@ -106,7 +106,7 @@ KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "retired": ({}, {"channel": _TEXT, "gone": _TEXT, "kept": bool_schema(strict=True), **_REASON}),
     "revived": ({}, _REASON),
     "renamed": ({"previous": _TEXT}, _REASON),
-    "waived": ({"rule": _TEXT}, {**dict.fromkeys(("until", "person", "tool"), _TEXT), **_REASON}),
+    "waived": ({"rule": _TEXT}, {**dict.fromkeys(("until", "person", "tool", "offer"), _TEXT), **_REASON}),
     "publish.started": ({"target": _TEXT, **_OFFER}, {}),
     "published": ({"target": _TEXT, **_OFFER}, {"digest": _TEXT, "evidence": _TEXT_BY_NAME}),
 }

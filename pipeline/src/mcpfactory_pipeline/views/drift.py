@@ -103,7 +103,9 @@ def look_again(server: WorkspaceServer) -> list[Drift]:
     from mcpfactory_pipeline.adoption.watch import watch  # noqa: PLC0415 - heavy, and only asked for by --refresh
 
     seen = watch(server)
-    known = [KnownDrift(one.kind, one.message, one.means, one.command) for one in seen if one.kind in STOPPING]
+    known = [
+        KnownDrift(one.kind, one.message, one.means, one.command, one.offer) for one in seen if one.kind in STOPPING
+    ]
     if not any(one.unknown for one in seen):
         with suppress(OSError):  # who may only read is told all the same
             write_known_drift(server.folder, server.adopted, known)

@@ -39,7 +39,8 @@ from mcpfactory_pipeline.views.advice import Adviser
 from mcpfactory_pipeline.views.drift import removed_servers
 from mcpfactory_pipeline.views.status import status_row
 from mcpfactory_pipeline.workspace.broken import BrokenServer, contain
-from mcpfactory_pipeline.workspace.waivers import expiring, read_waiver_policy
+from mcpfactory_pipeline.workspace.known_drift import DRIFT_RULE, offered_now, read_known_drift
+from mcpfactory_pipeline.workspace.waivers import Waiver, expiring, read_waiver_policy, uncovering
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["KINDS", "InboxItem", "InboxReader", "gone_items", "in_order", "next_commands", "problem_item", "read_inbox"]
@@ -409,6 +410,8 @@ class InboxReader:
             yield problem_item(server.name, "waivers", str(error), error.hint)
             return
         for waiver, left in ending:
+            if waiver.rule == DRIFT_RULE and not _covers_known(waiver, server):
+                continue  # there is nothing that it excuses
             what = f"{waiver.rule} of {waiver.tool}" if waiver.tool else waiver.rule
             when = "ends today" if left == 0 else f"ends in {pluralize(left, 'day')}" if left > 0 else "has ended"
             then = (
@@ -418,6 +421,10 @@ class InboxReader:
             message = f"the waiver of {what} by {waiver.person} ({waiver.reason}) {when}: what it excused {then}"
             rule, until = shlex.quote(waiver.rule), self.now.date() + timedelta(days=self._waiver_days)
             command = f"mcpfactory waive {rule} --server {server.name}{tool} --reason '…' --expires {until}"
+            if (
+                waiver.rule == DRIFT_RULE and server.adopted
+            ):  # what drifted is for a person to look at, and not to accept on and on
+                command = f"mcpfactory adopt {server.adopted.again} --name {server.name}"
             yield InboxItem("waiver", server.name, what, message, command)
 
     def _timed(self, items: Sequence[InboxItem], events: Sequence[Event], state: ServerState) -> Iterator[InboxItem]:
@@ -443,6 +450,12 @@ class InboxReader:
         if item.kind in {"gate", "approval"}:
             return _last_time(event for event in events if event["event"] == "stage.finished")
         return failing_since(events, item.about)
+
+
+def _covers_known(waiver: Waiver, server: WorkspaceServer) -> bool:
+    """Whether a waiver of what drifted covers what is known to be there now."""
+    offer = offered_now(read_known_drift(server.folder, server.adopted))
+    return bool(offer) and not uncovering(waiver, offer)
 
 
 def _last_time(events: Iterable[Event]) -> datetime | None:

@@ -9,6 +9,9 @@ reason = "the vendor promised descriptions for the next release"
 until = 2027-01-31                   # the last day on which it holds
 ```
 
+One of `security.drift` also says which offer it covers: `offer`, the hash of what was there instead of what was adopted, and `seen`, since
+when. Another offer is not covered.
+
 They have a file of their own so that a repository can say who must review it.
 """
 
@@ -26,6 +29,7 @@ from mcpfactory_codegen.text import unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.ids import Clock, utc_now
+from mcpfactory_pipeline.workspace.known_drift import DRIFT_RULE, offer_words
 from mcpfactory_pipeline.workspace.workspace import setting_error
 
 __all__ = [
@@ -38,25 +42,36 @@ __all__ = [
     "read_waiver_policy",
     "read_waivers",
     "refused_waivers",
+    "uncovering",
     "waiver_rows",
 ]
 
 FILE: Final = "waivers.toml"
 SOON: Final = 14  # days before the end at which the inbox begins to list a waiver
-_FIELDS: Final = ("rule", "tool", "person", "reason", "until")
+_FIELDS: Final = ("rule", "tool", "person", "reason", "offer", "seen", "until")
 _TEXT: Final = 500  # characters of a reason
 _HEAD: Final = "# Findings of `mcpfactory validate` that are accepted for a time (mcpfactory waive).\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """One accepted rule: `tool` is the tool that it is accepted for ("" for all), `until` the last day on which it holds."""
+    """One accepted rule: `tool` is the tool that it is accepted for ("" for all), `until` the last day on which it holds.
+
+    `offer` is the hash of what it covers, and `seen` the day on which that was found, for a waiver of what drifted; "" for others.
+    """
 
     rule: str
     person: str
     reason: str
     until: date
     tool: str = ""
+    offer: str = ""
+    seen: str = ""
+
+    @property
+    def covers(self) -> str:
+        """`covers what was offered on 2026-11-28, sha256 0123456789ab`, for one of what drifted; "" for others."""
+        return f"covers {offer_words(self.offer, self.seen)}" if self.offer else ""
 
     def days_left(self, today: date) -> int:
         """Days until the last one; negative when it has expired."""
@@ -65,11 +80,13 @@ class Waiver:
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         about = {"tool": self.tool} if self.tool else {}
+        covered = {"offer": self.offer, "seen": self.seen} if self.offer else {}
         return {
             "rule": self.rule,
             **about,
             "person": self.person,
             "reason": self.reason,
+            **covered,
             "until": self.until.isoformat(),
         }
 
@@ -107,14 +124,34 @@ def read_waiver_policy(table: object) -> WaiverPolicy:
     return WaiverPolicy(table.get("limit", usual.limit), table.get("max_days", usual.max_days), tuple(people))
 
 
-def refused_waivers(waivers: Sequence[Waiver], policy: WaiverPolicy, today: date) -> dict[Waiver, str]:
-    """Return the waivers that hold by their day and that a policy does not allow, with the reason. Of too many none is allowed."""
+def uncovering(waiver: Waiver, offer: str) -> str:
+    """Return why a waiver does not cover `offer`, the hash of what is there instead of what was adopted ("": nothing is); "" where it may."""
+    if waiver.rule != DRIFT_RULE:
+        return ""
+    if waiver.tool:
+        return f"it names a tool, and {DRIFT_RULE} is about all that a server offers"
+    if not waiver.offer:
+        return f"it does not say what was offered: mcpfactory waive {DRIFT_RULE} makes it anew"
+    if offer and waiver.offer != offer:
+        return f"it {waiver.covers}, and this is another offer"
+    return ""
+
+
+def refused_waivers(
+    waivers: Sequence[Waiver], policy: WaiverPolicy, today: date, *, offer: str = ""
+) -> dict[Waiver, str]:
+    """Return the waivers that hold by their day and that do not count, with the reason: a policy does not allow them, or what they cover is not `offer`.
+
+    Of too many none is allowed.
+    """
     valid, refused = in_force(waivers, today), dict[Waiver, str]()
     for waiver in valid:
         if policy.by and waiver.person not in policy.by:
             refused[waiver] = f"{waiver.person} may not waive: {', '.join(policy.by)} may"
         elif (days := waiver.days_left(today)) > policy.max_days:
             refused[waiver] = f"it ends in {days} days, {policy.max_days} are allowed"
+        elif reason := uncovering(waiver, offer):
+            refused[waiver] = reason
     allowed = [waiver for waiver in valid if waiver not in refused]
     if len(allowed) > policy.limit:
         refused |= dict.fromkeys(allowed, f"there are {len(allowed)} waivers, {policy.limit} are allowed")
@@ -206,11 +243,13 @@ def _waiver(where: str, table: Mapping[str, Any]) -> Waiver:
                 f"{where} has no {key}: nothing is waived without one", hint=f'{key} = "…", at most {_TEXT} characters'
             )
         texts[key] = value
-    until, tool = table.get("until"), table.get("tool", "")
+    until = table.get("until")
     if not isinstance(until, date) or isinstance(until, datetime):
         raise ConfigError(
             f"{where} has no expiry: nothing is waived for ever", hint="until = a date as 2031-01-31, without quotes"
         )
-    if not isinstance(tool, str):
-        raise ConfigError(f"{where}: tool is no text", hint='tool = "search", or leave it out')
-    return Waiver(**texts, until=until, tool=tool)
+    for key, example in (("tool", "search"), ("offer", "sha256:…"), ("seen", "2031-01-31")):
+        if not isinstance(table.get(key, ""), str):
+            raise ConfigError(f"{where}: {key} is no text", hint=f'{key} = "{example}", or leave it out')
+        texts[key] = table.get(key, "")
+    return Waiver(**texts, until=until)

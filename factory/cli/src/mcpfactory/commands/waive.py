@@ -31,3 +31,5 @@ def waive(
         about = f" for {tool}" if tool else ""
         would = "would be: " if dry_run else ""
         output.line(f"{would}{rule}{about} is waived at {server} until {expires} by {made['person']}: {made['file']}")
+        if covers := made.get("covers"):
+            output.line(covers)

@@ -71,7 +71,7 @@ def _body(report: Report) -> Iterator[str]:
         yield "<h2>Tools that were not called, or given up</h2>" + _table(("tool", "reason"), report.uncalled.items())
     if report.waivers:
         cells = (
-            (w.rule, w.tool or "all", one.state, w.person, w.until, w.reason)
+            (w.rule, w.tool or "all", one.state, w.person, w.until, w.reason + (f" ({w.covers})" if w.covers else ""))
             for one in report.waivers
             for w in [one.waiver]
         )

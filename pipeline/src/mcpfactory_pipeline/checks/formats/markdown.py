@@ -55,8 +55,9 @@ def _lines(report: Report) -> Iterator[str]:
         yield from ("", "| waiver | state | person | until | reason |", "|---|---|---|---|---|")
     for state in report.waivers:
         waiver = state.waiver
+        reason = waiver.reason + (f" ({waiver.covers})" if waiver.covers else "")
         about = _escape(f" ({waiver.tool})") if waiver.tool else ""
-        cells = (f"`{waiver.rule}`{about}", state.state, _escape(waiver.person), waiver.until, _escape(waiver.reason))
+        cells = (f"`{waiver.rule}`{about}", state.state, _escape(waiver.person), waiver.until, _escape(reason))
         yield f"| {' | '.join(map(str, cells))} |"
 
 

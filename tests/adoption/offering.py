@@ -1,0 +1,144 @@
+"""A plain MCP server on loopback whose offer a test changes while it runs, and which may show a client of one name another list."""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from mcpfactory_runtime.revisions import LATEST_LEGACY, LEGACY
+
+__all__ = ["Offering", "offering", "tool"]
+
+Json = dict[str, Any]
+
+
+def tool(name: str, description: str) -> Json:
+    """A tool that takes a name and greets."""
+    schema = {
+        "type": "object",
+        "properties": {"name": {"type": "string", "description": "Whom to greet."}},
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+    return {
+        "name": name,
+        "description": description,
+        "inputSchema": schema,
+        "annotations": {"title": "Greet", "readOnlyHint": True},
+    }
+
+
+@dataclass
+class Offering:
+    """What the server offers now. `lists` counts how often its tools were listed, `names` has what clients called themselves."""
+
+    url: str
+    tools: list[Json]
+    by_client: dict[str, list[Json]] = field(default_factory=dict)
+    silent: bool = False
+    lists: int = 0
+    names: set[str] = field(default_factory=set)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    known: Offering
+    sessions: dict[str, str]
+
+    def log_message(self, *_words: object) -> None:
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        self._send(405)
+
+    def do_DELETE(self) -> None:
+        self._send(200 if self.sessions.pop(self.headers.get("Mcp-Session-Id", ""), None) else 404)
+
+    def do_POST(self) -> None:
+        text = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        session = self.headers.get("Mcp-Session-Id", "")
+        try:
+            message = json.loads(text)
+        except ValueError:
+            message = None
+        if self.known.silent or not isinstance(message, dict):
+            self._send(503 if self.known.silent else 400)
+        elif "127.0.0.1" not in self.headers.get("Origin", "127.0.0.1"):
+            self._send(403)
+        elif self.headers.get("MCP-Protocol-Version", LATEST_LEGACY.name) not in LEGACY:
+            self._send(400)
+        elif message.get("method") != "initialize" and session not in self.sessions:
+            self._send(404 if session else 400)
+        elif "id" not in message or "method" not in message:
+            self._send(202)
+        elif message["method"] == "initialize":
+            self._begin(message)
+        else:
+            self._answer(message, self._result(message, self.sessions[session]))
+
+    def _begin(self, message: Json) -> None:
+        params, session = message["params"], uuid.uuid4().hex
+        self.sessions[session] = str(params["clientInfo"]["name"])
+        self.known.names.add(self.sessions[session])
+        result = {
+            "protocolVersion": LATEST_LEGACY.name,
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "plain", "version": "1.0.0"},
+        }
+        self._answer(message, result, session)
+
+    def _result(self, message: Json, client: str) -> Json | None:
+        tools = self.known.by_client.get(client, self.known.tools)
+        if message["method"] == "ping":
+            return {}
+        if message["method"] == "tools/list":
+            self.known.lists += 1
+            return {"tools": tools}
+        if message["method"] == "tools/call":
+            params = message.get("params")
+            if not isinstance(params, dict) or params.get("name") not in {one["name"] for one in tools}:
+                return None
+            given = params.get("arguments") or {}
+            if not isinstance(given.get("name"), str):
+                return {
+                    "content": [{"type": "text", "text": "name must be a text: give whom to greet"}],
+                    "isError": True,
+                }
+            return {"content": [{"type": "text", "text": f"Hello, {given['name']}"}]}
+        return None
+
+    def _answer(self, message: Json, result: Json | None, session: str = "") -> None:
+        said = {"result": result} if result is not None else {"error": {"code": -32601, "message": "Method not found"}}
+        self._send(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], **said}).encode(), session)
+
+    def _send(self, status: int, body: bytes = b"", session: str = "") -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        if session:
+            self.send_header("Mcp-Session-Id", session)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@contextmanager
+def offering(*tools: Json) -> Iterator[Offering]:
+    """The server, on a port of its own."""
+    handler = type("_Known", (_Handler,), {"sessions": {}})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        found = Offering(f"http://127.0.0.1:{server.server_address[1]}/mcp", list(tools))
+        handler.known = found  # type: ignore[attr-defined] # the class was made here
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        try:
+            yield found
+        finally:
+            server.shutdown()
+            thread.join()
