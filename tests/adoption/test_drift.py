@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_pipeline.dashboard.actions import ACTIONS, ActionCall
+from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.adoption.conftest import done, state
 from tests.adoption.offering import offering, tool
 from tests.adoption.test_packages import with_node
@@ -210,3 +215,88 @@ def test_a_tool_that_is_listed_twice_is_another_offer(space):
         assert "tool greet is listed 2 times, which gives orders to a model: 'call send_mail" in item["message"]
         far.tools = [tool("greet", HONEST)]
         assert [one["kind"] for one in inbox(space, "--refresh")] == ["approval"]
+
+
+def test_what_leads_into_production_or_a_client_asks_the_url_at_that_moment(space):
+    """Nobody refreshed; every act looks for itself, writes down what it found, and refuses."""
+    with offering(tool("greet", HONEST)) as far:
+        adopted(space, far.url, "remote")
+        drift = space.folder / "servers/remote/drift.json"
+        acts = (
+            ((*APPROVE, "remote"), "may not be approved"),
+            ((*PROMOTE, "remote"), "may not be promoted to production"),
+            ((*PROMOTE, "--due"), "may not be promoted to production"),
+            (("install", "remote", "--client", "cursor"), "is not what was adopted"),
+            (("install", "remote", "--client", "cursor", "--print"), "is not what was adopted"),
+        )
+        for act, refusal in acts:
+            far.tools = [tool("greet", POISON)]
+            found = space(*act)
+            assert found.code == 1, found
+            assert refusal in found.err
+            assert (
+                "offers something else than was adopted: tool greet has another description, which gives" in found.err
+            )
+            assert json.loads(drift.read_bytes())["found"][0]["kind"] == "offers"
+            far.tools = [tool("greet", HONEST)]
+            if act[1] == "approve":
+                done(space, *act)
+            elif act[0] == "install":
+                assert "remote" in done(space, *act)
+            inbox(space, "--refresh")
+            assert not drift.exists()
+        done(space, *PROMOTE, "--due")
+        assert state(space, "remote")["channels"]["production"]["candidate"]
+
+
+def test_where_nobody_answers_nothing_goes_on_and_it_is_said_what_to_do(space):
+    with offering(tool("greet", HONEST)) as far:
+        adopted(space, far.url, "remote")
+        done(space, *APPROVE, "remote")
+        far.silent = True
+        install = ("install", "remote", "--client", "cursor")
+        for act, what in (
+            ((*PROMOTE, "remote"), "promoted to production"),
+            ((*PROMOTE, "--due"), "promoted to production"),
+            (install, "installed"),
+        ):
+            found = space(*act)
+            assert (
+                found.code,
+                f"remote may not be {what}: whether it is still what was adopted is not known" in found.err,
+            ) == (1, True), found
+            assert f"hint: start what is at {far.url}, and type the same again" in found.err
+        assert not (space.folder.parent / "home/.cursor/mcp.json").exists()
+        assert "production" not in state(space, "remote")["channels"]
+        far.silent = False
+        done(space, *PROMOTE, "remote")
+        done(space, *install)
+
+
+def test_nobody_is_asked_by_what_only_shows_or_suggests(space):
+    with offering(tool("greet", HONEST)) as far:
+        adopted(space, far.url, "remote")
+        done(space, *APPROVE, "remote")
+        before = far.lists
+        inbox(space)
+        done(space, "pipeline", "status", "remote")
+        done(space, *PROMOTE, "remote", "--dry-run")
+        done(space, "install", "remote", "--client", "cursor", "--dry-run")
+        reader = WorkspaceReader(space.folder, live=False)
+        assert reader.workable("remote", "mcpfactory pipeline promote remote --channel production")
+        assert reader.server("remote").facts.items
+        assert far.lists == before
+
+
+def test_the_dashboard_asks_the_url_when_it_promotes(space):
+    with offering(tool("greet", HONEST)) as far:
+        adopted(space, far.url, "remote")
+        done(space, *APPROVE, "remote")
+        values = {"channel": "production", "reason": "because"}
+        call = ActionCall(Workspace.find(space.folder), "remote", values, dry_run=True)
+        before = far.lists
+        far.tools = [tool("greet", POISON)]
+        assert ACTIONS["promote"].perform(call).message
+        assert far.lists == before
+        with pytest.raises(PipelineError, match=r"may not be promoted to production: .* offers something else"):
+            ACTIONS["promote"].perform(replace(call, dry_run=False))

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as some
 
+from mcpfactory_pipeline.adoption.remote import offers_text
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.ids import acting_as, utc_now
@@ -23,10 +24,11 @@ from mcpfactory_pipeline.promotion.promote import promote, rollback
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.advice import read_suggestion
+from mcpfactory_pipeline.views.drift import look_again
 from mcpfactory_pipeline.views.inbox import InboxItem, next_commands, read_inbox
 from mcpfactory_pipeline.views.status import status
-from mcpfactory_pipeline.workspace.known_drift import KnownDrift, write_known_drift
 from mcpfactory_pipeline.workspace.workspace import Workspace
+from tests.adoption.offering import Offering, offering, tool
 from tests.cli.conftest import Done, Inside
 from tests.cli.workshop import make
 from tests.fuzzing import examples
@@ -37,18 +39,21 @@ POLICIES = (
     "approvals = 2\n",
     'soak = "1h"\n',
 )
+HONEST = "Keep a note."
 PEOPLE = ("Ada", "Grace", "Linus")
 
 
 class Shop:
     """A workspace with one server, and what may happen to it. What cannot be done as things stand happens to nobody."""
 
-    def __init__(self, root: Path, *, adopted: bool = False) -> None:
+    def __init__(self, root: Path, far: Offering | None = None) -> None:
         self.space = make(root, "notes")
-        if adopted:
-            config = root / "servers/notes/mcpfactory.toml"
-            config.write_text(f'{config.read_text()}\n[adopted]\nkind = "url"\nurl = "https://notes.test/mcp"\n')
-        self.root, self.texts = root, 0
+        self.root, self.texts, self.far = root, 0, far
+        if far:
+            folder = root / "servers/notes"
+            text = (folder / "mcpfactory.toml").read_text()
+            (folder / "mcpfactory.toml").write_text(f'{text}\n[adopted]\nkind = "url"\nurl = "{far.url}"\n')
+            (folder / "offers.json").write_text(offers_text(far.url, {"tools": far.tools}))
 
     def fresh(self) -> Workspace:
         return Workspace.find(self.root)
@@ -105,18 +110,9 @@ class Shop:
 
     def drift(self, message: str) -> None:
         """What was adopted is known to be another one, or to be what it was again (no message)."""
-        server = self.fresh().server("notes")
-        if server.adopted:
-            known = [
-                KnownDrift(
-                    "offers",
-                    message,
-                    "callers get it",
-                    "mcpfactory adopt https://notes.test/mcp --name notes",
-                    f"sha256:{message}",
-                )
-            ]
-            write_known_drift(server.folder, server.adopted, known if message else ())
+        if self.far:
+            self.far.tools = [tool("note", message or HONEST)]
+            look_again(self.fresh().server("notes"))
 
     def lose_wheels(self) -> None:
         for wheel in self.space.artifacts.rglob("*.whl"):
@@ -132,7 +128,7 @@ EVENTS: dict[str, Any] = {
     "built_only": some.sampled_from(["passed", "failed", "errored", "inconclusive"]),
     "fail": some.sampled_from(["generate", "test", "validate"]),
     "recheck": some.booleans(),
-    "drift": some.sampled_from(["tool a is gone", "tool b is new", ""]),
+    "drift": some.sampled_from(["Another text.", "And another.", ""]),
     "lose_wheels": some.none(),
     "policy": some.sampled_from(POLICIES),
 }
@@ -189,8 +185,8 @@ def suggestions(shop: Shop) -> tuple[list[InboxItem], list[str]]:
 @settings(deadline=None, max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
 @given(past=some.lists(HAPPENED, min_size=1, max_size=9), adopted=some.booleans())
 def test_no_suggestion_is_refused_when_it_is_followed(past: list[tuple[Any, ...]], adopted: bool) -> None:
-    with tempfile.TemporaryDirectory() as place:
-        shop = Shop(Path(place, "space"), adopted=adopted)
+    with tempfile.TemporaryDirectory() as place, offering(tool("note", HONEST)) as far:
+        shop = Shop(Path(place, "space"), far if adopted else None)
         shop.next(97)
         for happened in past:
             live(shop, happened)
@@ -227,12 +223,12 @@ def older(shop: Shop) -> None:
 
 
 def drifted(shop: Shop) -> None:
-    shop.drift("tool a is gone")
+    shop.drift("Another text.")
 
 
 def approved_and_drifted(shop: Shop) -> None:
     shop.decide("approve", "production")
-    shop.drift("tool a is gone")
+    shop.drift("Another text.")
 
 
 @pytest.mark.parametrize(
@@ -246,10 +242,13 @@ def approved_and_drifted(shop: Shop) -> None:
     ],
 )
 def test_what_a_dry_run_refuses_is_not_suggested(tmp_path: Path, lives: Callable[[Shop], None], never: str) -> None:
-    shop = Shop(tmp_path / "space", adopted="drifted" in lives.__name__)
-    shop.next(97)
-    lives(shop)
-    _, commands = suggestions(shop)
+    with offering(tool("note", HONEST)) as far:
+        shop = Shop(tmp_path / "space", far if "drifted" in lives.__name__ else None)
+        shop.next(97)
+        lives(shop)
+        asked = far.lists
+        _, commands = suggestions(shop)
+        assert far.lists == asked
     assert commands
     assert [command for command in commands if f"pipeline {never} " in command] == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -26,6 +27,7 @@ __all__ = [
 _SCHEMA: Final = 1
 _KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
 _PATIENCE: Final = 30.0  # seconds for each request
+_ENOUGH: Final = 60.0  # seconds for all of them
 _SHOWN: Final = 5  # differences that a message names
 _ORDERS: Final = ", which gives orders to a model"
 _WORDS: Final = 120  # characters of an order that are shown
@@ -43,7 +45,7 @@ async def ask_offers(url: str) -> dict[str, Any]:
     from mcpfactory_runtime.client import ConnectionLostError, HttpError, ProtocolError, connect_http  # noqa: PLC0415 - as above
 
     try:
-        async with connect_http(url, timeout=_PATIENCE) as client:
+        async with asyncio.timeout(_ENOUGH), connect_http(url, timeout=_PATIENCE) as client:
             able = client.capabilities
             found: dict[str, Any] = {
                 "tools": await client.list_tools(keep_invalid=True) if "tools" in able else [],
@@ -54,7 +56,7 @@ async def ask_offers(url: str) -> dict[str, Any]:
             return {"server": dict(client.server_info), "instructions": client.instructions, **found}
     except (ConnectionLostError, HttpError, ProtocolError, McpError, TimeoutError, OSError) as error:
         raise ServerError(
-            f"{url} does not say what it offers: {error}",
+            f"{url} does not say what it offers: {error or 'it takes too long'}",
             hint="it must speak MCP over Streamable HTTP, and answer without a login",
         ) from error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,10 +17,16 @@ from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.hashing import hash_record
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.workspace.adopted import Adopted
-from mcpfactory_pipeline.workspace.known_drift import offered_now, read_known_drift
+from mcpfactory_pipeline.workspace.known_drift import (
+    STOPPING,
+    KnownDrift,
+    offered_now,
+    read_known_drift,
+    write_known_drift,
+)
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
-__all__ = ["Watched", "look_now", "watch"]
+__all__ = ["Watched", "look_now", "note_seen", "watch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,18 @@ def watch(server: WorkspaceServer) -> list[Watched]:
                     unknown=True,
                 )
             ]
+
+
+def note_seen(server: WorkspaceServer, seen: Sequence[Watched]) -> None:
+    """Write down what stops a server (`known_drift`) of what was seen of it; where nobody answered, what was known stays.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if server.adopted is not None and not any(one.unknown for one in seen):
+        known = [one for one in seen if one.kind in STOPPING]
+        facts = [KnownDrift(one.kind, one.message, one.means, one.command, one.offer) for one in known]
+        write_known_drift(server.folder, server.adopted, facts)
 
 
 def _offers(server: WorkspaceServer, work: Path) -> Iterator[Watched]:

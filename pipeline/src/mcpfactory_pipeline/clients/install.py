@@ -23,7 +23,7 @@ from mcpfactory_pipeline.clients.files import replace as replace_text
 from mcpfactory_pipeline.clients.installed import entry_url, starts_server
 from mcpfactory_pipeline.clients.launch import SOURCE, launch
 from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile, ConfigFile, Form, find_client
-from mcpfactory_pipeline.promotion.drifted import drift_blockers
+from mcpfactory_pipeline.promotion.drifted import ask_again, drift_blockers
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
@@ -108,6 +108,7 @@ def server_target(
     environ: Sequence[str] = (),
     literal: bool = False,
     project: Path | None = None,
+    ask: bool = True,
 ) -> InstallTarget:
     """Return a server of the workspace as something to install.
 
@@ -119,16 +120,34 @@ def server_target(
         environ: `NAME=VALUE`, or `NAME` for a reference to one more variable of the client's environment.
         literal: whether values are written that look like secrets.
         project: the folder of the project whose configuration it is for; None for the user's own.
+        ask: whether a server at a URL is asked what it offers now.
 
     Raises:
         NotFoundError: no such server or channel.
         ClientError: the source does not have it, or a secret would be written.
-        RefusedError: it is at a URL, and known to offer something else than was adopted.
+        RefusedError: it is at a URL, and offers something else than was adopted, or nobody answers there.
     """
     one = workspace.server(server)
     if one.adopted is not None and one.adopted.url:
-        return _adopted_url(workspace, one, one.adopted.url, name, source, given=bool(environ))
+        return _adopted_url(workspace, one, one.adopted.url, name, source, given=bool(environ), ask=ask)
     reached, source, version = launch(workspace, one, source, project=project)
+    reached = _with_variables(reached, environ, literal=literal)
+    return InstallTarget(
+        _checked(name or server),
+        reached,
+        source,
+        lambda entry: starts_server(entry, workspace, one),
+        version,
+        tuple(blocker.message for blocker in drift_blockers(one, Store(workspace).state(server))),
+    )
+
+
+def _with_variables(reached: Launch, environ: Sequence[str], *, literal: bool) -> Launch:
+    """Return how a server is started with variables that somebody gave (`server_target`).
+
+    Raises:
+        ClientError: one has no name, or a secret would be written.
+    """
     literals, variables = dict(reached.literals), list(reached.variables)
     for pair in environ:
         variable, equals, value = pair.partition("=")
@@ -149,28 +168,22 @@ def server_target(
         elif variable not in variables:
             variables.append(variable)
     plain = tuple(variable for variable in reached.plain if variable not in {*literals, *variables})
-    reached = replace(reached, literals=literals, variables=tuple(variables), plain=plain)
-    return InstallTarget(
-        _checked(name or server),
-        reached,
-        source,
-        lambda entry: starts_server(entry, workspace, one),
-        version,
-        tuple(blocker.message for blocker in drift_blockers(one, Store(workspace).state(server))),
-    )
+    return replace(reached, literals=literals, variables=tuple(variables), plain=plain)
 
 
 def _adopted_url(
-    workspace: Workspace, server: WorkspaceServer, url: str, name: str, source: str, *, given: bool
+    workspace: Workspace, server: WorkspaceServer, url: str, name: str, source: str, *, given: bool, ask: bool
 ) -> InstallTarget:
     """Return an adopted server that is at a URL. That it was looked at, a channel says; the entry is the URL.
 
     Raises:
         ClientError: variables are given.
-        RefusedError: it is known that it offers something else than was adopted.
+        RefusedError: it offers something else than was adopted, or nobody answers there.
     """
     if given:
         raise ClientError(f"{server.name} is at {url}, and has no process that takes variables", hint="leave out --env")
+    if ask:
+        ask_again(server, "installed")
     if drift := drift_blockers(server, Store(workspace).state(server.name)):
         raise RefusedError(f"{server.name} is not what was adopted: {drift[0].message}", hint=drift[0].command)
     channel, version = channel_of(workspace, server, source, None) if source != SOURCE else ("", "")

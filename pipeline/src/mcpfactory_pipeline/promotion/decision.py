@@ -30,7 +30,7 @@ from mcpfactory_pipeline.plan.policy import (
 )
 from mcpfactory_pipeline.plan.stage import Stage, offered_name
 from mcpfactory_pipeline.promotion.basis import channel_basis, require_basis
-from mcpfactory_pipeline.promotion.drifted import drift_blockers
+from mcpfactory_pipeline.promotion.drifted import ask_again, drift_blockers
 from mcpfactory_pipeline.promotion.proof import proof_lines
 from mcpfactory_pipeline.promotion.signatures import require_key, sign_decision, unsigned_approvals
 from mcpfactory_pipeline.promotion.stage_decision import stage_blockers
@@ -89,6 +89,15 @@ class Decision:
     def state(self) -> ServerState:
         """Where the server stands."""
         return self.transaction.state
+
+    def ask_again(self, what: str) -> None:
+        """Ask the server what it offers now, where it is at a URL; a dry run asks nobody.
+
+        Raises:
+            RefusedError: it does not answer.
+        """
+        if not self.dry_run:
+            ask_again(self.workspace.server(self.state.server), what)
 
     def record(
         self, event: str, candidate: str | None, reason: str, *, key: Path | None = None, stage: str | None = None
@@ -227,6 +236,7 @@ def approve(
         PromotionError: when the channel asks for no approval, the actor may not give one or has given it, or the candidate
             did not pass its checks or is not in the channel before, the server is no longer what was adopted, or an approval has to be signed.
         ConfigError: the key cannot sign.
+        RefusedError: the server is at a URL, where nobody answers.
     """
     with open_decision(
         workspace, server, channel, dry_run=dry_run, expect=expect, stages=stages, clock=clock
@@ -241,21 +251,14 @@ def approve(
                 f"candidate {chosen} of {server} has nothing to approve yet: {'; '.join(missing)}",
                 hint=f"mcpfactory pipeline run {server}",
             )
-        _refuse_drifted(decision, chosen)
         source = decision.policy.source or ""
         if source not in known.channels:
             raise PromotionError(
                 f"candidate {chosen} of {server} was never in {source}",
                 hint=f"mcpfactory pipeline promote {server} --channel {source}",
             )
-        keys = (
-            set() if _lacks_signature(decision, chosen) else {person_key(who) for who in _approvers(decision, chosen)}
-        )
-        if again := [who for who in (confirmed_by() or actor(), actor()) if person_key(who) in keys]:
-            raise PromotionError(
-                f"{again[0]} has approved candidate {chosen} of {server} for {channel} already",
-                hint=f"mcpfactory inbox {server}",
-            )
+        _refuse_repeated(decision, chosen)
+        _refuse_drifted(decision, chosen)
         lifted = [f"{who}: {why or 'no reason'}" for who, why in known.rejections.get(channel, {}).items()]
         waived = known.checks.get("validate", {}).get("summary", {}).get("waived", 0)
         decision.blockers(chosen, clock)  # what cannot be asked is said before anything is recorded
@@ -265,8 +268,22 @@ def approve(
         return {**made, **about, **rests_on}
 
 
+def _refuse_repeated(decision: Decision, candidate: str) -> None:
+    """Refuse an approval of somebody who has given one."""
+    if _lacks_signature(decision, candidate):
+        return
+    keys = {person_key(who) for who in _approvers(decision, candidate)}
+    if again := [who for who in (confirmed_by() or actor(), actor()) if person_key(who) in keys]:
+        server = decision.state.server
+        raise PromotionError(
+            f"{again[0]} has approved candidate {candidate} of {server} for {decision.policy.name} already",
+            hint=f"mcpfactory inbox {server}",
+        )
+
+
 def _refuse_drifted(decision: Decision, candidate: str) -> None:
-    """Refuse to approve what is known to be no longer what was adopted."""
+    """Refuse to approve what is no longer what was adopted; a server at a URL is asked."""
+    decision.ask_again("approved")
     if drift := decision.drift:
         words = "; ".join(one.message for one in drift)
         raise PromotionError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mcpfactory_pipeline.base.errors import RefusedError
 from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.plan.policy import Blocker
 from mcpfactory_pipeline.state.state import ServerState
@@ -11,7 +12,7 @@ from mcpfactory_pipeline.workspace.known_drift import DRIFT_RULE, KnownDrift, of
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, uncovering
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
-__all__ = ["drift_blockers"]
+__all__ = ["ask_again", "drift_blockers"]
 
 
 def drift_blockers(server: WorkspaceServer, state: ServerState) -> list[Blocker]:
@@ -25,6 +26,33 @@ def drift_blockers(server: WorkspaceServer, state: ServerState) -> list[Blocker]
         return []
     way_out = f"adopt what is there now, or waive {DRIFT_RULE}, and run it{_other_waiver(server, known)}"
     return [Blocker("drift", f"{one.message}: {way_out}", one.command) for one in known]
+
+
+def ask_again(server: WorkspaceServer, what: str) -> None:
+    """Ask a server at a URL what it offers now, before something is done that `what` names, and write down how that differs from what was adopted.
+
+    Of others nothing is asked: they run the bytes that were checked.
+
+    Raises:
+        RefusedError: it does not answer, or what was found cannot be written down.
+    """
+    if server.adopted is None or not server.adopted.url:
+        return
+    from mcpfactory_pipeline.adoption.watch import note_seen, watch  # noqa: PLC0415 - heavy, and most servers are at no URL
+
+    seen = watch(server)
+    if unknown := next((one for one in seen if one.unknown), None):
+        raise RefusedError(
+            f"{server.name} may not be {what}: whether it is still what was adopted is not known, for {unknown.message}",
+            hint=f"start what is at {server.adopted.url}, and type the same again: only it can tell what it offers now",
+        )
+    try:
+        note_seen(server, seen)
+    except OSError as error:
+        raise RefusedError(
+            f"{server.name} may not be {what}: what it offers now cannot be written down: {error}",
+            hint=f"make servers/{server.name} writable",
+        ) from error
 
 
 def _accepted(state: ServerState, offer: str) -> bool:

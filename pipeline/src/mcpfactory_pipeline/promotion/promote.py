@@ -38,12 +38,13 @@ def promote(
 
     By default it is what the channel before offers (for the first channel, the newest); the beginning of an id will do.
     What the channel offers already is not promoted again: its files are put right, and nothing is recorded.
+    A server that was adopted by its URL is asked what it offers now, unless this is a dry run.
     Returns `{"server", "channel", "candidate", "version", "dry_run", "already", "pruned"}`: `already` for
     what was offered before, `pruned` the files of old candidates that `[artifacts]` does not keep (path → bytes). `stages` takes the place of those of the workspace.
 
     Raises:
         PromotionError: when the policy says no, or the bytes on disk are not those that were checked.
-        RefusedError: when `verify` would refuse the server.
+        RefusedError: when `verify` would refuse the server, or nobody answers at its URL.
         NotFoundError: for an unknown server or channel.
     """
     read_keep(workspace)  # a setting that cannot be used is said before anything moves
@@ -56,6 +57,7 @@ def promote(
         if (offered := decision.state.channels.get(channel)) and offered.candidate == chosen:
             _fill_channel(decision, chosen)
             return {**decision.about(chosen), "already": True, "pruned": {}, **rests_on}
+        decision.ask_again(f"promoted to {channel}")
         _refuse_move(decision, chosen, clock)
         _fill_channel(decision, chosen)
         made = decision.record("promoted", chosen, reason)

@@ -15,7 +15,7 @@ from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.promotion.offers import ghost_pages, state_faults
 from mcpfactory_pipeline.promotion.orphans import find_orphans
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
-from mcpfactory_pipeline.workspace.known_drift import STOPPING, KnownDrift, read_known_drift, write_known_drift
+from mcpfactory_pipeline.workspace.known_drift import read_known_drift
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceDocument, WorkspaceServer
 
 __all__ = ["KINDS", "Drift", "find_drift", "look_again", "removed_servers"]
@@ -100,15 +100,11 @@ def look_again(server: WorkspaceServer) -> list[Drift]:
     """
     if server.adopted is None:
         return []
-    from mcpfactory_pipeline.adoption.watch import watch  # noqa: PLC0415 - heavy, and only asked for by --refresh
+    from mcpfactory_pipeline.adoption.watch import note_seen, watch  # noqa: PLC0415 - heavy, and only asked for by --refresh
 
     seen = watch(server)
-    known = [
-        KnownDrift(one.kind, one.message, one.means, one.command, one.offer) for one in seen if one.kind in STOPPING
-    ]
-    if not any(one.unknown for one in seen):
-        with suppress(OSError):  # who may only read is told all the same
-            write_known_drift(server.folder, server.adopted, known)
+    with suppress(OSError):  # who may only read is told all the same
+        note_seen(server, seen)
     return [Drift(one.kind, one.message, one.means, one.command) for one in seen]
 
 

@@ -95,7 +95,9 @@ def install(
         output.fail("--token-variable needs a URL", "--env NAME refers to a variable", Exit.USAGE)
     else:
         space = workspace_in(workspace)
-        target = server_target(space, what, name=name, source=source, environ=env, literal=literal, project=folder)
+        target = server_target(
+            space, what, name=name, source=source, environ=env, literal=literal, project=folder, ask=not dry_run
+        )
     if show:
         output.line("\n".join(snippet(row, target, home, project=folder).rstrip("\n") for row in rows))
         return
