@@ -1,23 +1,32 @@
 """What a person accepted of the servers of clients, as a file: how each is started, in which version, and the tools that it offered.
 
-Secrets are in it neither in clear text nor as hashes: an entry is remembered by what a reviewer reads of it, with `…` for values.
+Of a command only what names something stands in it in clear: programs, packages, options, hosts and paths of URLs. Any other word is a
+digest, by which another one is noticed; what is known as a secret is `…`, and not even a digest.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from mcpfactory_pipeline.audit.inventory import ConfiguredServer
-from mcpfactory_pipeline.audit.mentions import shown_url
+from mcpfactory_pipeline.audit.mentions import is_token, shown_url
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 
-__all__ = ["AcceptedServer", "OfferedTools", "accept", "lock_text", "read_lock", "tools_digest"]
+__all__ = ["AcceptedServer", "OfferedTools", "accept", "is_older", "lock_key", "lock_text", "read_lock", "tools_digest"]
 
-_VERSION: Final = 1
+_VERSION: Final = 2
+_SHORTEST: Final = 6  # characters of a secret that is taken out of longer words; `1` stands in many
+_OPTION: Final = re.compile(r"--?[A-Za-z][A-Za-z0-9_.-]{0,39}")
+_PAIR: Final = re.compile(r"(--?[A-Za-z][A-Za-z0-9_.-]{0,39}|[A-Za-z_][A-Za-z0-9_]{0,39})=(.+)", re.DOTALL)
+_PLAIN: Final = frozenset(
+    {"run", "exec", "x", "dlx", "tool", "start", "stdio", "serve", "mcp"}
+)  # what runners are told
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +56,51 @@ class AcceptedServer:
 
 def accept(server: ConfiguredServer, listing: OfferedTools | None) -> AcceptedServer:
     """Return what there is to accept of a server."""
-    masks = [one.value for one in server.secrets]
-    words = [shown_url(server.url)] if server.url else list(server.words)
-    if server.origin.version:  # the version is told apart from the command
-        words = [word.replace(server.origin.version, "…") for word in words]
-    command = " ".join(words)
-    for value in sorted(masks, key=len, reverse=True):
-        command = command.replace(value, "…")
+    command = " ".join(_shown(server, word) for word in ((server.url,) if server.url else server.words))
     tools = (
         None
         if listing is None or listing.problem
         else tuple(sorted(listing.tools, key=lambda tool: str(tool.get("name"))))
     )
-    variables = tuple(sorted({*server.environ, *server.passed, *(f"header {name}" for name in server.headers)}))
-    return AcceptedServer(command, server.origin.version, variables, tools)
+    names = {*server.environ, *server.passed, *(f"header {name}" for name in server.headers)}
+    variables = tuple(sorted(_name(server.key, one) for one in names))
+    return AcceptedServer(command, _name(server.key, server.origin.version), variables, tools)
+
+
+def lock_key(server: ConfiguredServer) -> str:
+    """Return what a lock calls a server: its key, and a digest in place of a name that has a token in it."""
+    return _name("", server.key)
+
+
+def _shown(server: ConfiguredServer, word: str) -> str:
+    """Return what a lock has of one word of a command: itself, where it names something, and else a digest."""
+    for value in sorted((one.value for one in server.secrets), key=len, reverse=True):
+        word = "…" if word == value else word.replace(value, "…") if len(value) >= _SHORTEST else word
+    origin, bare = server.origin, word.strip("…")
+    if not bare or is_token(word):
+        return "…" if not bare else _digest(server.key, word)
+    if re.match(r"[a-z][a-z0-9+.-]{0,30}://", word):
+        shown = shown_url(word)
+        return shown if word in {shown, f"{shown}?", f"{shown}#"} else f"{shown} {_digest(server.key, word)}"
+    known = {server.words[0] if server.words else "", *origin.words[:1], *origin.scripts, *_PLAIN}
+    spec = word
+    if origin.name and word.startswith(origin.name):  # the version is told apart from the command
+        spec = origin.name
+        word = word.replace(origin.version, "…") if origin.version else word
+    if spec in known or (origin.name and spec == origin.name and origin.kind != "code") or _OPTION.fullmatch(word):
+        return word
+    if pair := _PAIR.fullmatch(word):
+        return f"{pair[1]}={pair[2] if pair[2] == '…' else _digest(server.key, pair[2])}"
+    return _digest(server.key, word)
+
+
+def _name(salt: str, text: str) -> str:
+    return _digest(salt, text) if is_token(text) else text
+
+
+def _digest(salt: str, text: str) -> str:
+    """Return a digest of a text, another one for each server: enough to notice another text."""
+    return "#" + hashlib.sha256(f"{salt}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def tools_digest(tools: Sequence[Mapping[str, Any]]) -> str:
@@ -75,12 +115,25 @@ def lock_text(servers: Mapping[str, AcceptedServer]) -> str:
     return json.dumps(data, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
 
 
+def is_older(text: bytes) -> bool:
+    """Whether a lock is of an earlier form, which had arguments in clear text: it is accepted again, and not compared with."""
+    try:
+        return bool(json.loads(text)["audit"] == 1)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
 def read_lock(text: bytes, source: str) -> dict[str, AcceptedServer]:
     """Return the servers of a lock by their keys.
 
     Raises:
         StateError: it is none.
     """
+    if is_older(text):
+        raise StateError(
+            f"{source} is a lock of an earlier version, with arguments in clear text",
+            hint="look, then accept it again: mcpfactory audit --lock FILE --accept; have secrets that stand in it made anew, where others had it",
+        )
     try:
         data = json.loads(text)
         if data["audit"] != _VERSION:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcpfactory_pipeline.audit.accepted import AcceptedServer, OfferedTools, accept
+from mcpfactory_pipeline.audit.accepted import AcceptedServer, OfferedTools, accept, lock_key
 from mcpfactory_pipeline.audit.configuration import ClientFile, find_files, named_file
 from mcpfactory_pipeline.audit.inventory import ConfiguredServer, OddEntry, configured_servers, sections
 from mcpfactory_pipeline.audit.machine import MachineFacts, examine_files
@@ -78,10 +78,10 @@ def now_accepted(evidence: AuditEvidence) -> dict[str, AcceptedServer]:
     before = evidence.accepted or {}
     kept = {} if evidence.whole else dict(before)
     for one in evidence.servers:
-        new, old = accept(one.server, one.listing), before.get(one.server.key)
+        new, old = accept(one.server, one.listing), before.get(lock_key(one.server))
         if new.tools is None and old is not None and (old.command, old.version) == (new.command, new.version):
             new = AcceptedServer(new.command, new.version, new.variables, old.tools)
-        kept[one.server.key] = new
+        kept[lock_key(one.server)] = new
     return kept
 
 

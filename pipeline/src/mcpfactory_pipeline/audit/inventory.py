@@ -142,6 +142,7 @@ def sections(file: ClientFile) -> list[Section]:
 
 def configured_servers(section: Section) -> Iterator[ConfiguredServer | OddEntry]:
     """Yield what stands in a section."""
+    lines = dict(section.lines)  # the last of a name
     for name, entry in section.entries.items():
         if isinstance(entry, dict) and str(entry.get("type")) in _BUILT_IN:
             continue
@@ -150,7 +151,7 @@ def configured_servers(section: Section) -> Iterator[ConfiguredServer | OddEntry
         if not isinstance(entry, dict) or not (words or url):
             yield OddEntry(section, name)
             continue
-        yield _server(section, name, entry, words, url)
+        yield _server(section, name, entry, words, url, line=lines.get(name, 1))
 
 
 def value_at(data: Any, dotted: str) -> Any:
@@ -272,12 +273,14 @@ def _words(entry: Mapping[str, Any]) -> tuple[str, ...]:
     rest = entry.get("args")
     found = [*words, *(rest if isinstance(rest, list) else [])][:_LONGEST]
     return (
-        tuple(str(word) for word in found) if isinstance(words[0] if words else "", str) and words and words[0] else ()
+        tuple(str(word) for word in found if isinstance(word, str | int | float))
+        if isinstance(words[0] if words else "", str) and words and words[0]
+        else ()
     )
 
 
 def _server(
-    section: Section, name: str, entry: Mapping[str, Any], words: tuple[str, ...], url: str
+    section: Section, name: str, entry: Mapping[str, Any], words: tuple[str, ...], url: str, *, line: int
 ) -> ConfiguredServer:
     environ = _strings(next((entry[key] for key in _ENVIRONMENTS if isinstance(entry.get(key), dict)), {}))
     origin = read_command(words) if words else CommandOrigin("none")
@@ -297,7 +300,7 @@ def _server(
         section.file,
         section.scope,
         name,
-        section.line(name),
+        line,
         words,
         url,
         str(entry.get("type") or entry.get("transport") or ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import Counter
@@ -21,6 +22,7 @@ __all__ = [
     "in_url",
     "in_variables",
     "is_reference",
+    "is_token",
     "shown_url",
 ]
 
@@ -64,7 +66,7 @@ _PLACEHOLDER: Final = re.compile(
     r"|\bexample\b|EXAMPLE|to-?be-?filled|x{4,}|\*{3,}",
     re.IGNORECASE,
 )
-_PASSWORD: Final = re.compile(r"pass(word|wd|phrase|code)?$|pwd$", re.IGNORECASE)
+_PASSWORD: Final = re.compile(r"pass(word|wd|phrase|code)?$|pwd$|(?:^|[_-])pw$", re.IGNORECASE)
 _WHERE: Final = re.compile(
     r"(_|-)?(FILE|PATH|DIR|URL|URI|HOST|PORT|NAME|ID|MODE|TYPE|PREFIX|HEADER|ENV|PROVIDER|BACKEND|STORE|LIMIT|BUDGET|COUNT)$",
     re.IGNORECASE,
@@ -118,13 +120,17 @@ def in_arguments(words: Sequence[str]) -> Iterator[SecretMention]:
             found = list(_under("arguments", pair[1], pair[2]))
         elif before.startswith("-") and "=" not in before and not word.startswith("-"):
             found = list(_under("arguments", before.lstrip("-"), word))
+            if not found and len(before) == 2 and _is_token_like(word):
+                found = [
+                    SecretMention("arguments", before.lstrip("-"), "value that looks like a token", len(word), word)
+                ]
         else:
-            found = list(_of_form("arguments", f"argument {at + 1}", word))
+            found = list(_in_json("arguments", word)) or list(_of_form("arguments", f"argument {at + 1}", word))
         yield from found or _in_urls("arguments", f"argument {at + 1}", word)
 
 
 def in_url(url: str, place: Place = "url", name: str = "") -> Iterator[SecretMention]:
-    """Yield the secrets in a URL: a password, a parameter, a part of the path."""
+    """Yield the secrets in a URL: a password, a parameter, a part of the path, what stands behind `#`."""
     try:
         parts = urlsplit(url)
         password, query = parts.password or "", parse_qsl(parts.query)
@@ -136,13 +142,16 @@ def in_url(url: str, place: Place = "url", name: str = "") -> Iterator[SecretMen
     for key, value in query:
         for one in _under(place, key, value):
             yield SecretMention(place, f"{before}parameter {key}", one.kind, one.length, one.value)
+    for key, value in parse_qsl(parts.fragment) or [("fragment", parts.fragment)]:
+        for one in _under(place, key, value):
+            yield SecretMention(place, f"{before}{key} behind #", one.kind, one.length, one.value)
     for part in parts.path.split("/"):
         if _is_random(part):
             yield SecretMention(place, f"{before}path", "part of a path that looks like a token", len(part), part)
 
 
 def in_texts(data: Any) -> Iterator[SecretMention]:
-    """Yield what has the form of a token anywhere in data, wherever it stands."""
+    """Yield what has the form of a token anywhere in data, wherever it stands: in names, too."""
     todo: list[tuple[str, Any]] = [("", data)]
     seen: set[int] = set()
     for _ in range(_DEEPEST):
@@ -155,11 +164,19 @@ def in_texts(data: Any) -> Iterator[SecretMention]:
             if id(value) in seen:
                 continue
             seen.add(id(value))
+            for key in value if isinstance(value, dict) else ():
+                for one in _of_form("settings", "", str(key)):
+                    yield SecretMention("settings", "a name", one.kind, one.length, one.value)
             todo += (
                 [(str(key), one) for key, one in value.items()]
                 if isinstance(value, dict)
                 else [(name, one) for one in value]
             )
+
+
+def is_token(text: str) -> bool:
+    """Whether something in a text has the form of a token, or looks random."""
+    return any(form.search(text) for form in _FORMS.values()) or _is_token_like(text)
 
 
 def is_reference(value: str) -> bool:
@@ -190,6 +207,9 @@ def _named(place: Place, pairs: Mapping[str, str]) -> Iterator[SecretMention]:
 
 def _under(place: Place, name: str, value: str) -> Iterator[SecretMention]:
     """Yield the secret that a value under a name is."""
+    if found := list(_in_json(place, value)):  # before all else: a placeholder has braces, too
+        yield from found
+        return
     if _is_nothing(value) or is_reference(value):
         return
     if found := list(_of_form(place, name, value)):
@@ -203,6 +223,24 @@ def _under(place: Place, name: str, value: str) -> Iterator[SecretMention]:
     pair = _PAIR.fullmatch(value)
     if pair and place == "arguments" and is_secret(pair[1]):
         yield from _under(place, pair[1], pair[2])
+
+
+def _in_json(place: Place, text: str) -> Iterator[SecretMention]:
+    """Yield the secrets in a text that is data: each under its name."""
+    if not text.lstrip().startswith(("{", "[")):
+        return
+    try:
+        todo = [("", json.loads(text))]
+    except (ValueError, RecursionError):
+        return
+    while todo:
+        name, value = todo.pop()
+        if isinstance(value, dict):
+            todo += [(str(key), one) for key, one in value.items()]
+        elif isinstance(value, list):
+            todo += [(name, one) for one in value]
+        elif isinstance(value, str) and not value.lstrip().startswith(("{", "[")):
+            yield from _under(place, name, value) if name else _of_form(place, name, value)
 
 
 def _of_form(place: Place, name: str, value: str) -> Iterator[SecretMention]:
@@ -226,7 +264,11 @@ def _is_nothing(value: str) -> bool:
 
 def _is_credential(name: str) -> bool:
     """Whether a name is that of a credential, and not of where one is, or of something about one."""
-    return is_secret(name) and not _WHERE.search(name) and not _NO_NAMES.search(name)
+    return (
+        (is_secret(name) or _PASSWORD.search(name) is not None)
+        and not _WHERE.search(name)
+        and not _NO_NAMES.search(name)
+    )
 
 
 def _is_value(name: str, value: str) -> bool:
@@ -245,6 +287,11 @@ def _is_random(part: str) -> bool:
     if _UUID.fullmatch(part) or _is_nothing(part) or is_reference(part):
         return False
     return any(_looks_random(one) for one in _PART.findall(part))
+
+
+def _is_token_like(text: str) -> bool:
+    """Whether a text is one that nobody chose, and no hash of bytes or of a commit, as versions are written."""
+    return _PART.fullmatch(text) is not None and not re.fullmatch(r"[0-9a-f]+", text) and _looks_random(text)
 
 
 def _looks_random(text: str) -> bool:

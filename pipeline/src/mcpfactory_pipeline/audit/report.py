@@ -18,7 +18,7 @@ from mcpfactory_pipeline.checks.rule import Severity
 __all__ = ["DOCS", "AuditFinding", "AuditReport", "FileRow", "InventoryRow", "judge"]
 
 DOCS: Final = "docs/reference/audit-rules.md"
-_SHORTEST: Final = 4  # characters of a secret that is masked everywhere; shorter ones would mask half of every report
+_SHORTEST: Final = 6  # characters of a secret that is masked everywhere; shorter ones would mask half of every report
 _PATH: Final = re.compile(r"(~|\.{1,2})?[/\\].*|[A-Za-z]:[\\/].*|~")
 _KINDS: Final[Mapping[str, str]] = {
     "npm": "npm package", "pypi": "PyPI package", "go": "Go package", "nuget": "NuGet package", "image": "image", "git": "repository",
@@ -141,12 +141,28 @@ def _mask(evidence: AuditEvidence) -> Callable[[str], str]:
     values = {
         secret.value for one in evidence.servers for secret in one.server.secrets if len(secret.value) >= _SHORTEST
     }
-    known = re.compile("|".join(map(re.escape, sorted(values, key=len, reverse=True)))) if values else None
+    known: dict[str, list[str]] = {}  # by how they begin: a pattern of thousands would be tried at every character
+    for value in sorted(values, key=len, reverse=True):
+        known.setdefault(value[:_SHORTEST], []).append(value)
 
     def hide(text: str) -> str:
-        return redacted(known.sub("…", text) if known else text, lambda _: "…", pairs=False)
+        return redacted(_without(known, text), lambda _: "…", pairs=False)
 
     return hide
+
+
+def _without(known: Mapping[str, Sequence[str]], text: str) -> str:
+    """Return a text with `…` for each of the values, the longest first; they are given by their beginnings."""
+    kept, at = [], 0
+    begun = 0
+    while at <= len(text) - _SHORTEST:
+        found = next((one for one in known.get(text[at : at + _SHORTEST], ()) if text.startswith(one, at)), None)
+        if found is None:
+            at += 1
+            continue
+        kept += [text[begun:at], "…"]
+        begun = at = at + len(found)
+    return "".join([*kept, text[begun:]])
 
 
 def _finding(rule: AuditRule, fault: AuditFault, hide: Callable[[str], str]) -> AuditFinding:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcpfactory_codegen.servers.diff import diff
-from mcpfactory_pipeline.audit.accepted import AcceptedServer, accept, tools_digest
+from mcpfactory_pipeline.audit.accepted import AcceptedServer, accept, lock_key, tools_digest
 from mcpfactory_pipeline.audit.rule import AuditedServer, AuditEvidence, AuditFault, AuditRule
 
 __all__ = ["RULES"]
@@ -16,13 +16,13 @@ _SHOWN: Final = 4  # changes that a message tells
 
 def _known(evidence: AuditEvidence) -> Iterator[tuple[AuditedServer, AcceptedServer]]:
     for one in evidence.servers:
-        if evidence.accepted is not None and (before := evidence.accepted.get(one.server.key)) is not None:
+        if evidence.accepted is not None and (before := evidence.accepted.get(lock_key(one.server))) is not None:
             yield one, before
 
 
 def _new(evidence: AuditEvidence) -> Iterator[AuditFault]:
     for one in evidence.servers:
-        if evidence.accepted is not None and one.server.key not in evidence.accepted:
+        if evidence.accepted is not None and lock_key(one.server) not in evidence.accepted:
             yield AuditFault("nobody has accepted it", one.server)
 
 
@@ -69,7 +69,7 @@ def _not_compared(evidence: AuditEvidence) -> Iterator[AuditFault]:
 
 
 def _gone(evidence: AuditEvidence) -> Iterator[AuditFault]:
-    here = {one.server.key for one in evidence.servers}
+    here = {lock_key(one.server) for one in evidence.servers}
     for key in evidence.accepted or () if evidence.whole else ():
         if key not in here:
             yield AuditFault(f"{key} was accepted, and is not there any more")

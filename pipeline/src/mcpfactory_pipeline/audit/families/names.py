@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Final
 
 from mcpfactory_pipeline.audit.inventory import ConfiguredServer
@@ -12,6 +12,7 @@ from mcpfactory_pipeline.audit.rule import AuditedServer, AuditEvidence, AuditFa
 
 __all__ = ["RULES"]
 
+_SHOWN: Final = 50  # servers whose names are alike, with which each other one is compared
 _ALIKE: Final = str.maketrans({"l": "i", "1": "i", "|": "i", "0": "o", "-": "", "_": "", ".": "", " ": ""})
 
 
@@ -36,29 +37,40 @@ def _groups(evidence: AuditEvidence) -> dict[str, list[ConfiguredServer]]:
     return found
 
 
+def _alike(
+    evidence: AuditEvidence, key: Callable[[str], str]
+) -> Iterator[tuple[ConfiguredServer, list[ConfiguredServer]]]:
+    """Yield each server with those before it in its client whose names have the same key; of thousands of servers few have."""
+    for servers in _groups(evidence).values():
+        before: dict[str, list[ConfiguredServer]] = {}
+        for one in servers:
+            others = before.setdefault(key(one.name), [])
+            yield one, others
+            if len(others) < _SHOWN:
+                others.append(one)
+
+
 def _meet(one: ConfiguredServer, other: ConfiguredServer) -> bool:
     """Whether two servers of a client may be there at once: those of one project are not in another."""
     return not (one.scope.startswith("local ") and other.scope.startswith("local ") and one.scope != other.scope)
 
 
 def _shadowed(evidence: AuditEvidence) -> Iterator[AuditFault]:
-    for servers in _groups(evidence).values():
-        for at, one in enumerate(servers):
-            for other in servers[:at]:
-                if one.name == other.name and _meet(one, other) and _target(one) != _target(other):
-                    yield AuditFault(
-                        f"{other.file.shown}:{other.line} has another server of this name for scope {other.scope}: only one of them is started",
-                        one,
-                        lesser=None if "project" in {one.scope, other.scope} else 2,
-                    )
+    for one, others in _alike(evidence, lambda name: name):
+        for other in others:
+            if _meet(one, other) and _target(one) != _target(other):
+                yield AuditFault(
+                    f"{other.file.shown}:{other.line} has another server of this name for scope {other.scope}: only one of them is started",
+                    one,
+                    lesser=None if "project" in {one.scope, other.scope} else 2,
+                )
 
 
 def _similar(evidence: AuditEvidence) -> Iterator[AuditFault]:
-    for servers in _groups(evidence).values():
-        for at, one in enumerate(servers):
-            for other in servers[:at]:
-                if one.name != other.name and _meet(one, other) and _looks(one.name) == _looks(other.name):
-                    yield AuditFault(f"{one.name} and {other.name} are hard to tell apart, for people and models", one)
+    for one, others in _alike(evidence, _looks):
+        for other in others:
+            if one.name != other.name and _meet(one, other):
+                yield AuditFault(f"{one.name} and {other.name} are hard to tell apart, for people and models", one)
 
 
 def _looks(name: str) -> str:

@@ -91,6 +91,8 @@ def _names(one: AuditedServer) -> list[str]:
 def _others(evidence: AuditEvidence) -> Iterator[AuditFault]:
     """Texts of a server that name tools of another one: how a description changes what a model does with tools that are not its own."""
     for one in evidence.enabled:
+        if one.listing is None:
+            continue
         own = set(_names(one))
         foreign = {
             name: other.server.name

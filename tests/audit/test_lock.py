@@ -1,0 +1,129 @@
+"""What a lock of an audit holds: what names something, and digests, and no value that somebody may have to keep to themselves."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from mcpfactory_pipeline.audit.accepted import accept, lock_key, lock_text
+from tests.audit.says import evidence_of, read, report_of, said
+
+VALUE = "q7Zx81kLmN0pRtUvWxYz2Bc4De6Fg8Hj"
+GH = "ghp_" + "9Qm2Zx7LkP4vT8sWnB3cR6yHdJ5fG1aUeK0o"
+
+# An entry, and the rule that names what is in it.
+ENTRIES = {
+    "json": ({"command": "npx", "args": ["-y", "a-mcp@1.0.0", "/etc/hostname", "--config", json.dumps({"apiKey": VALUE})]}, "secrets.arguments"),
+    "short option": ({"command": "./serve", "args": ["-p", VALUE]}, "secrets.arguments"),
+    "container": ({"command": "docker", "args": ["run", "-e", f"PW={VALUE}", "acme/a:1.0"]}, "secrets.environment"),
+    "short variable": ({"command": "./serve", "args": ["--config", json.dumps({"apiKey": VALUE})], "env": {"PASSWORD": "1"}}, "secrets.arguments"),
+    "json in a variable": ({"command": "./serve", "env": {"HEADERS": json.dumps({"Authorization": f"Bearer {VALUE}"})}}, "secrets.environment"),
+    "behind the hash": ({"url": f"https://x.test/mcp#token={GH}"}, "secrets.url"),
+    "query": ({"url": f"https://x.test/mcp?api_key={VALUE}"}, "secrets.url"),
+    "name of a variable": ({"command": "./serve", "env": {GH: "on"}}, "secrets.settings"),
+    "positional": ({"command": "./serve", "args": ["hunter22", VALUE]}, ""),
+    "shell": ({"command": "bash", "args": ["-c", f"exec ./serve {VALUE}"]}, ""),
+}  # fmt: skip
+
+
+def entries(entry: dict, name: str = "one") -> str:
+    return json.dumps({"mcpServers": {name: entry}})
+
+
+def locked(text: str) -> str:
+    evidence = evidence_of(read("cursor", "user", text))
+    return lock_text({lock_key(one.server): accept(one.server, None) for one in evidence.servers})
+
+
+@pytest.mark.parametrize("what", ENTRIES)
+def test_no_value_is_in_a_lock_and_each_secret_is_a_finding(what):
+    entry, rule = ENTRIES[what]
+    text = entries(entry)
+    for value in (VALUE, GH, "hunter22", "1kLmN0"):
+        assert value not in locked(text)
+    report = report_of(read("cursor", "user", text))
+    found = {one.rule for one in report.findings}
+    assert not rule or rule in found, found
+    assert VALUE not in json.dumps(report.to_json())
+    assert GH not in json.dumps(report.to_json())
+
+
+def test_a_token_in_the_name_of_a_server_is_a_finding_and_a_digest_in_the_lock():
+    text = entries({"command": "./serve"}, GH)
+    assert GH not in locked(text)
+    assert "secrets.settings" in {one.rule for one in report_of(read("cursor", "user", text)).findings}
+    known = {
+        lock_key(one.server): accept(one.server, None) for one in evidence_of(read("cursor", "user", text)).servers
+    }
+    assert not said(report_of(read("cursor", "user", text), accepted=known)).get("…", set()) & {"accepted.new"}
+
+
+def test_what_names_something_stays_in_clear():
+    entry = {
+        "command": "npx",
+        "args": ["-y", "@acme/a-mcp@1.0.0", "--root", "/home/me", "--mode=fast", "https://x.test/mcp"],
+    }
+    command = json.loads(locked(entries(entry)))["servers"]["cursor/user/one"]["command"].split()
+    assert command[:4] == ["npx", "-y", "@acme/a-mcp@…", "--root"]
+    assert command[4].startswith("#")
+    assert command[5].startswith("--mode=#")
+    assert command[6] == "https://x.test/mcp"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"command": "./serve", "args": ["--root", "/a"]}, {"command": "./serve", "args": ["--root", "/b"]}),
+        ({"command": "./serve", "args": ["--mode=a"]}, {"command": "./serve", "args": ["--mode=b"]}),
+        ({"command": "bash", "args": ["-c", "./serve"]}, {"command": "bash", "args": ["-c", "./serve; ./more"]}),
+        ({"url": "https://x.test/mcp?page=a"}, {"url": "https://x.test/mcp?page=b"}),
+        ({"url": "https://x.test/mcp#a"}, {"url": "https://x.test/mcp#b"}),
+        ({"command": "./serve"}, {"command": "./server"}),
+    ],
+)  # fmt: skip
+def test_another_value_is_noticed_by_its_digest(before, after):
+    known = {
+        lock_key(one.server): accept(one.server, None)
+        for one in evidence_of(read("cursor", "user", entries(before))).servers
+    }
+    for entry, rules in ((before, set()), (after, {"accepted.command"})):
+        found = said(report_of(read("cursor", "user", entries(entry)), accepted=known)).get("one", set())
+        assert {one for one in found if one.startswith("accepted.")} == rules
+
+
+def test_a_value_of_one_letter_takes_nothing_out_of_other_texts():
+    text = entries({"command": "npx", "args": ["-y", "a-mcp@1.0.1", "--v1"], "env": {"PASSWORD": "1"}})
+    row = report_of(read("cursor", "user", text)).servers[0]
+    assert (row.target, row.version) == ("a-mcp", "1.0.1")
+    kept = json.loads(locked(text))["servers"]["cursor/user/one"]
+    assert (kept["command"], kept["version"]) == ("npx -y a-mcp@… --v1", "1.0.1")
+
+
+def test_an_argument_that_is_no_text_is_no_package():
+    report = report_of(read("cursor", "user", entries({"command": "npx", "args": ["-y", ["x"], {"a": 1}, None]})))
+    assert not [one.message for one in report.findings if "['x']" in one.message or "None" in one.message]
+
+
+def test_twice_as_many_servers_are_twice_the_work():
+    def work(count: int) -> int:
+        entry = {"command": "npx", "args": ["-y", "a-mcp@1.0.0"]}
+        servers = {f"s{at}": {**entry, "env": {"API_KEY": f"{VALUE}{at:05}"}} for at in range(count)}
+        file = read("cursor", "user", json.dumps({"mcpServers": servers}))
+        calls = 0
+
+        def count_call(_frame: object, event: str, _arg: object) -> None:
+            nonlocal calls
+            calls += event in {"call", "c_call"}
+
+        sys.setprofile(count_call)
+        try:
+            report_of(file)
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    work(10)
+    once, twice = work(150), work(300)
+    assert twice - 2 * once < 10 * 300, (once, twice)  # what each server costs more because there are others
