@@ -280,6 +280,11 @@ def _framework_words(names: Any) -> tuple[str, ...]:
 
 
 def _at_url(workspace: Workspace, wish: Wish) -> Recognised:
+    if not _is_url(wish.what):
+        raise ConfigError(
+            f"{wish.what!r} is no URL: it has spaces, line breaks or other characters that no address has, or a port that is none",
+            hint="https://host/mcp",
+        )
     parts = urlsplit(wish.what)
     if not parts.hostname or parts.username is not None or parts.password is not None:
         raise ConfigError(
@@ -301,6 +306,15 @@ def _at_url(workspace: Workspace, wish: Wish) -> Recognised:
     name = before.name if before else server_name(str(server.get("name") or parts.hostname))
     text = remote.offers_text(wish.what, offers)
     return Recognised("url", name, {"url": wish.what}, {LOCKS["url"]: text}, (), found, _offer_notes(before, offers))
+
+
+def _is_url(text: str) -> bool:
+    """Whether a text can be an address: urlsplit drops line breaks without a word, and an HTTP client stumbles over them."""
+    try:
+        _ = urlsplit(text).port
+    except ValueError:
+        return False
+    return re.fullmatch(r"[\x21-\x7e]+", text) is not None
 
 
 def _offer_notes(before: WorkspaceServer | None, offers: Mapping[str, Any]) -> tuple[str, ...]:
