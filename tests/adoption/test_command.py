@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -216,3 +217,17 @@ def test_python_of_a_command_is_that_of_the_machine_and_not_ours(space):
     stages = state(space, "greeter")["stages"]
     assert stages["test"]["outcome"] == "passed", stages["test"]["message"]
     assert "does not start" not in stages["validate"]["message"]
+
+
+def test_python_of_an_environment_of_ones_own_starts_in_the_sandbox_too(space, tmp_path):
+    """An environment that stands first on PATH is the machine's Python: `validate` may read it, as `call` does."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "own")], check=True)
+    space.environ["PATH"] = os.pathsep.join([str(tmp_path / "own/bin"), "/usr/bin", "/bin"])
+    text = f"import sys\nassert sys.prefix == {str(tmp_path / 'own')!r}, sys.prefix\n{PYTHON}\nmain()\n"
+    put(space.folder / "tools/greeter", {"server.py": text})
+    said = space.at(space.folder / "tools/greeter")
+    said.environ.update(space.environ)
+    done(said, "adopt", "--command", "python3 server.py", "--name", "greeter", "--yes")
+    assert done(space, "call", "greeter", "greet", "--arg", "name=Ada").strip() == "Hello, Ada"
+    space("pipeline", "run", "greeter")
+    assert "does not start" not in state(space, "greeter")["stages"]["validate"]["message"]

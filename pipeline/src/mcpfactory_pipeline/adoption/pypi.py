@@ -32,6 +32,7 @@ __all__ = [
     "check_requirement",
     "collect",
     "compile_lock",
+    "environment_paths",
     "fetch_wheel",
     "find_wheel",
     "make_environment",
@@ -279,6 +280,15 @@ def make_environment(files: Path, names: Sequence[str], place: Path, *, log: boo
 def python_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
     """Return the command line in an environment that was made: its first word is a program of that, or `python`."""
     return (str(programs(place) / start[0]), *start[1:])
+
+
+def environment_paths(program: Path) -> tuple[Path, ...]:
+    """Return what a sandbox has to be able to read so that a program of a virtual environment starts: that, and the Python that it was made of."""
+    place = program.parent.parent
+    if not (place / "pyvenv.cfg").is_file():
+        return ()
+    base = program.resolve().parent.parent
+    return (place, base) if base != place else (place,)
 
 
 def programs(place: Path) -> Path:

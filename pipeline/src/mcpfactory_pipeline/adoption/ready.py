@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.adoption.kinds import KINDS
 from mcpfactory_pipeline.adoption.npm import node_paths
+from mcpfactory_pipeline.adoption.pypi import environment_paths
 from mcpfactory_pipeline.adoption.record import Record, read_record
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.hashing import hash_file
@@ -76,8 +77,10 @@ def make_ready(
         holds = _whole(place, hashes, verify=verify)
         if holds is None:
             holds = _lay_out(record, files, hashes, place, log=log)
-    readable = (place, *(node_paths() if record.kind in {"node", "npm", "command"} else ()))
-    return ReadyServer(record, place, _located(kind.program(place, record.start)), readable, holds)
+    command = _located(kind.program(place, record.start))
+    machine = (*node_paths(), *environment_paths(Path(command[0]))) if record.kind == "command" else ()
+    readable = (place, *(node_paths() if record.kind in {"node", "npm"} else machine))
+    return ReadyServer(record, place, command, readable, holds)
 
 
 def _located(command: tuple[str, ...]) -> tuple[str, ...]:
