@@ -49,7 +49,7 @@ def inputs(tmp_path) -> StageInputs:
 def recorded(inputs: StageInputs, passed: int = 20, **changes) -> ModelReport:
     cases, setting = read_cases(inputs.folder), Setting()
     attempts = [
-        Attempt(case.name, setting, 1, "passed" if number < passed else "wrong-tool")
+        Attempt(case.name, setting, 1, "passed" if number < passed else "wrong-tool", turns=1)
         for number, case in enumerate(cases)
     ]
     made = ModelReport(
@@ -99,11 +99,53 @@ def test_other_questions_close_it(inputs):
         ({"lists": {Setting(mode="search"): (3, 99)}}, "has nothing of full, full"),
         ({"repeat": 2}, "20 questions have no answer"),
         ({"attempts": ()}, "20 questions have no answer"),
+        (
+            {"questions": {f"q{number}": "Another?" for number in range(20)}},
+            "its report has other questions than the cases",
+        ),
     ],
 )
 def test_a_report_of_something_else_or_of_half_of_it_opens_nothing(inputs, changes, words):
     recorded(inputs, **changes)
     assert words in closed(inputs, 0.0)
+    assert "nothing is known, and gates stay closed" in run(inputs).message
+
+
+def test_answers_that_stand_there_twice_or_were_not_asked_for_close_it(inputs):
+    made = recorded(inputs)
+    recorded(inputs, attempts=[*made.attempts, *made.attempts])
+    assert "its report has more answers to q0, q1, q2 than were asked for" in closed(inputs, 0.0)
+    recorded(inputs, attempts=[*made.attempts[:-1], replace(made.attempts[-1], number=2)])
+    assert "its report has more answers to q19 than were asked for" in closed(inputs, 0.0)
+
+
+def test_a_report_of_another_endpoint_than_the_workspace_names_counts_for_nothing(inputs):
+    inputs = replace(inputs, settings={**inputs.settings, "endpoints": {MODEL: "http://127.0.0.1:9/v1"}})
+    recorded(inputs, endpoint="http://127.0.0.1:8/v1")
+    assert "its report is of another endpoint than the workspace names" in closed(inputs, 0.0)
+    recorded(inputs, endpoint="http://127.0.0.1:9/v1")
+    assert closed(inputs) == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda data: data["attempts"][0].update(odd=1), "a part of it has another form"),
+        (lambda data: data["attempts"][0].update(calls=[1]), "a part of it has another form"),
+        (lambda data: data["attempts"][0].pop("usage"), "'usage' is missing"),
+        (lambda data: data.update(repeat="x"), "a part of it has another form"),
+        (lambda data: data.update(evaluation=7), "form 7"),
+    ],
+)
+def test_a_report_of_an_odd_form_says_so_in_words(inputs, change, says):
+    recorded(inputs)
+    file = report_file(inputs.folder, MODEL)
+    data = json.loads(file.read_text())
+    change(data)
+    file.write_text(json.dumps(data))
+    outputs = run(inputs)
+    assert (outputs.outcome, says in outputs.message) == ("failed", True), outputs.message
+    assert not [word for word in ("Error(", "__init__", "object has no", "literal") if word in outputs.message]
 
 
 def test_what_the_file_says_of_itself_does_not_count(inputs):
@@ -132,6 +174,7 @@ CALL = MadeCall("find", {"a": "b"}, 1, "a book")
         ({"calls": (replace(CALL, failed=True),), "text": "The book."}, False),
         ({"calls": (replace(CALL, answer="nothing"),), "text": "The book."}, False),
         ({"calls": (CALL,), "text": "Nothing."}, False),
+        ({"calls": (CALL,), "text": "The book.", "turns": 0}, False),
         ({"calls": (CALL, replace(CALL, tool="buy")), "text": "The book."}, False),
         ({"calls": (CALL,), "text": "The book.", "faults": ("find was expected",)}, False),
         ({"calls": (CALL,), "text": "The book.", "wrong": (WrongArgument("find", "a", "missing"),)}, False),
@@ -139,7 +182,7 @@ CALL = MadeCall("find", {"a": "b"}, 1, "a book")
 )
 def test_a_verdict_that_its_own_calls_contradict_closes_the_gate(inputs, attempt, stands):
     (inputs.folder / "evals/cases.yaml").write_text(RIGHT)
-    recorded(inputs, attempts=[Attempt("right", Setting(), 1, "passed", **attempt)])
+    recorded(inputs, attempts=[Attempt("right", Setting(), 1, "passed", **{"turns": 1, **attempt})])
     words = "its report says passed of right, and what it has of the calls says otherwise"
     assert (words in closed(inputs, 0.0)) is not stands
 
@@ -186,6 +229,11 @@ def test_the_stage_is_there_where_models_count_and_another_model_makes_it_due(tm
         assert "evaluate" in stages["staging"].needs
         found.append(stages["evaluate"])
     assert found[0].settings == {"models": ["openai:x"], "mode": "full"}
+    (space.root / CONFIG).write_text(
+        f'{plain}\n[pipeline.evaluation]\nmodels = ["openai:x"]\n[pipeline.evaluation.endpoints."openai:x"]\nurl = "http://127.0.0.1:9/v1"\n{GATED % 0.8}'
+    )
+    named = {stage.name: stage for stage in workspace_stages(Workspace.find(space.root))}["evaluate"]
+    assert named.settings["endpoints"] == {"openai:x": "http://127.0.0.1:9/v1"}
     assert found[0].stamp != found[1].stamp
 
 

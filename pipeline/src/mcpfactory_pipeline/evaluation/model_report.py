@@ -266,7 +266,18 @@ def read_report(text: bytes, where: str) -> ModelReport:
             attempts=[Attempt.from_json(one) for one in data["attempts"]],
             prices=ModelPrices(**data["prices"]) if data.get("prices") else None,
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise StateError(
-            f"{where} is no report of an evaluation: {error!r}", hint="mcpfactory evaluate NAME --model … --report"
+            f"{where} is no report of an evaluation: {_why(error)}", hint="mcpfactory evaluate NAME --model … --report"
         ) from error
+
+
+def _why(error: Exception) -> str:
+    """Return in words what is wrong with a report, and nothing of Python."""
+    if isinstance(error, KeyError):
+        return f"{error.args[0]!r} is missing"
+    if isinstance(error, json.JSONDecodeError):
+        return f"it is not JSON: line {error.lineno}"
+    if isinstance(error, ValueError) and not str(error).lower().startswith("invalid"):
+        return str(error)
+    return "a part of it has another form"

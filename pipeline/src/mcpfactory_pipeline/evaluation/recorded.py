@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from pathlib import Path
@@ -74,11 +75,12 @@ def judge_recorded(
     tools: Sequence[Tool],
     cases: Sequence[EvaluationCase],
     today: date,
+    endpoint: str = "",
 ) -> dict[str, Any]:
     """Return what the recorded report of a model says of a tool list and of cases.
 
-    That is `rate`, `lower`, `upper`, `questions` and `asked`; or `why` it says nothing of them: it is of others, of a day to
-    come, or calls passed what its own calls show to be otherwise.
+    That is `rate`, `lower`, `upper`, `questions` and `asked`; or `why` it says nothing of them: it is of others, of another
+    `endpoint` than the workspace names, of a day to come, or calls passed what its own calls show to be otherwise.
 
     Raises:
         StateError: the report cannot be read.
@@ -93,8 +95,14 @@ def judge_recorded(
         return {"why": "its report is of another tool list"}
     if report.cases != hash_cases(cases):
         return {"why": "its report is of other cases"}
+    if dict(report.questions) != {case.name: case.question for case in cases}:
+        return {"why": "its report has other questions than the cases"}
+    if endpoint and report.endpoint != endpoint:
+        return {"why": "its report is of another endpoint than the workspace names"}
     if setting not in report.lists:
         return {"why": f"its report has nothing of {setting.title}"}
+    if odd := _counted_twice(report, setting):
+        return {"why": f"its report has more answers to {', '.join(odd[:_NAMED])} than were asked for"}
     if missing := report.missing(setting):
         return {"why": f"in its report {missing} questions have no answer"}
     if report.asked > today + timedelta(days=1):  # a day is everywhere at once
@@ -104,6 +112,13 @@ def judge_recorded(
             "why": f"its report says passed of {', '.join(wrong[:_NAMED])}, and what it has of the calls says otherwise"
         }
     return {**report.rate(setting).to_json(), "asked": report.asked.isoformat()}
+
+
+def _counted_twice(report: ModelReport, setting: Setting) -> list[str]:
+    """Return the cases with an answer that stands there twice, or is numbered as none that was asked for."""
+    times = Counter((one.case, one.number) for one in report.attempts if one.setting == setting)
+    odd = [case for (case, number), count in times.items() if count > 1 or not 1 <= number <= report.repeat]
+    return list(dict.fromkeys(odd))
 
 
 def _contradicted(
@@ -117,7 +132,7 @@ def _contradicted(
 
 def _stands(attempt: Attempt, case: EvaluationCase | None, tools: Mapping[str, Tool]) -> bool:
     """Whether an attempt passed by what is recorded of it. Texts are recorded by their beginning: what they lack is held against none that is cut."""
-    if case is None or attempt.faults or attempt.wrong:
+    if case is None or attempt.faults or attempt.wrong or attempt.turns < 1:
         return False
     if any(len(text) >= SHOWN for text in (attempt.text, *(one.answer for one in attempt.calls))):
         ways = [[call.model_copy(update={"says": []}) for call in way] for way in case.right]

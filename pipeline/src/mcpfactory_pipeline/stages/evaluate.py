@@ -5,7 +5,7 @@ A report counts for one tool list and one set of cases. Of any other it says not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ def evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) ->
     """
     if "evaluation" not in workspace.settings and not any(set(_GATES) & set(channel.gates) for channel in channels):
         return None
+    from mcpfactory_pipeline.evaluation.model import find_endpoint  # noqa: PLC0415 - as below
     from mcpfactory_pipeline.evaluation.settings import read_evaluation  # noqa: PLC0415 - for those who evaluate
 
     known = read_evaluation(workspace)
@@ -38,7 +39,13 @@ def evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) ->
                 f"channel {channel.name} has the gate {gates[0]}, and pipeline.evaluation names no model that counts",
                 '[pipeline.evaluation] with models = ["openai:NAME"]',
             )
-    settings = {"models": list(known.models), "mode": known.mode}
+    settings: dict[str, Any] = {"models": list(known.models), "mode": known.mode}
+    if places := {
+        name: find_endpoint(name, {**known.endpoints[name], "key": "none"}, environ={}).place
+        for name in known.models
+        if known.endpoints.get(name, {}).get("url")
+    }:
+        settings["endpoints"] = places
     return replace(STAGE, settings=settings) if known.models else None
 
 
@@ -60,17 +67,29 @@ def run(inputs: StageInputs) -> StageOutputs:
         cases = read_cases(inputs.folder)
         today = utc_now().date()
         mode = str(inputs.settings.get("mode", "full"))
+        places: Mapping[str, str] = inputs.settings.get("endpoints", {})
         found: dict[str, dict[str, Any]] = {
             str(model): judge_recorded(
-                inputs.folder, inputs.server, str(model), mode, tools=kept.tools, cases=cases, today=today
+                inputs.folder,
+                inputs.server,
+                str(model),
+                mode,
+                tools=kept.tools,
+                cases=cases,
+                today=today,
+                endpoint=places.get(str(model), ""),
             )
             for model in inputs.settings.get("models", ())
         }
     except (ConfigError, StateError) as error:
         return StageOutputs("failed", f"{error}; hint: {error.hint}")
-    said = [one.get("why") or f"{one['rate']:.0%}, at least {one['lower']:.0%}" for one in found.values()]
+    said = [_not_counted(one) or f"{one['rate']:.0%}, at least {one['lower']:.0%}" for one in found.values()]
     words = "; ".join(f"{model}: {text}" for model, text in zip(found, said, strict=True))
     return StageOutputs("passed", words, {"models": found, "cases": len(cases)})
+
+
+def _not_counted(found: Mapping[str, Any]) -> str:
+    return f"nothing is known, and gates stay closed: {found['why']}" if found.get("why") else ""
 
 
 STAGE: Final = Stage(
@@ -78,7 +97,7 @@ STAGE: Final = Stage(
     needs=("validate",),
     reads=("candidate", "evals", "reports"),
     writes=("checks",),
-    version=2,
+    version=3,
     run=run,
     timeout=120,
     check=True,
