@@ -31,7 +31,8 @@ def test_it_is_shown_first_and_written_when_asked(desk):
     assert file.read_text() == WHOLE.replace("mcp.server.mcpserver", "mcpfactory_runtime").replace(
         "MCPServer", "Server"
     )
-    assert desk("migrate", "server.py").code == 4
+    again = desk("migrate", "server.py")
+    assert (again.code, "server.py is written with the runtime already" in again.err) == (4, True)
 
 
 def test_what_is_left_is_told_and_nothing_half_is_written_unless_asked(desk):

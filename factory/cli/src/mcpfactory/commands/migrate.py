@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import asyncio
 import sys
 from dataclasses import asdict
@@ -79,6 +80,12 @@ def _migrated(path: Path) -> Migration:
         found = migrate_source(text)
     except (SyntaxError, ValueError, RecursionError) as error:
         output.fail(f"{path} is not Python: {error}", "mend it first", Exit.BAD_INPUT)
+    if not found.moved and not found.left and _is_of_the_runtime(text):
+        output.fail(
+            f"{path} is written with the runtime already: there is nothing to migrate",
+            "mcpfactory adopt FOLDER takes its project into the workspace",
+            Exit.BAD_INPUT,
+        )
     if not found.moved and not found.left:
         output.fail(
             f"{path} imports neither FastMCP nor the official SDK",
@@ -86,6 +93,17 @@ def _migrated(path: Path) -> Migration:
             Exit.BAD_INPUT,
         )
     return found
+
+
+def _is_of_the_runtime(text: str) -> bool:
+    """Whether a file imports the runtime; it can be parsed."""
+    names: list[str] = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            names.append(node.module or "")
+        elif isinstance(node, ast.Import):
+            names += [one.name for one in node.names]
+    return any(name.partition(".")[0] == "mcpfactory_runtime" for name in names)
 
 
 async def _compared(
