@@ -300,3 +300,28 @@ def test_the_dashboard_asks_the_url_when_it_promotes(space):
         assert far.lists == before
         with pytest.raises(PipelineError, match=r"may not be promoted to production: .* offers something else"):
             ACTIONS["promote"].perform(replace(call, dry_run=False))
+
+
+def test_who_calls_it_or_has_it_in_a_client_is_told_what_is_known(space):
+    with offering(tool("greet", HONEST)) as far:
+        adopted(space, far.url, "remote")
+        done(space, "install", "remote", "--client", "cursor")
+        call = ("call", "remote", "greet", "--arg", "name=Ada")
+        calm = space(*call)
+        assert (calm.code, calm.err) == (0, "")
+        assert "current" in done(space, "installed")
+        far.tools = [tool("greet", POISON)]
+        (item,) = [one for one in inbox(space, "--refresh") if one["kind"] == "drift"]
+        assert item["message"].endswith("; cursor has it (mcpfactory uninstall remote --client cursor)")
+        assert "cursor has it" in space("inbox").out.replace("\n", " ")
+        warned = space(*call)
+        assert (warned.code, warned.out) == (0, "Hello, Ada\n")
+        assert f"warning: remote is not what was adopted: {far.url} offers something else" in warned.err
+        has = space("installed")
+        assert has.code == 1
+        assert f"drifted: {far.url} offers something else than was adopted" in has.out
+        done(space, "uninstall", "remote", "--client", "cursor")
+        assert "has it" not in inbox(space)[0]["message"]
+        (space.folder / "servers/remote/drift.json").write_text("<<<<<<< HEAD")
+        far.tools = [tool("greet", HONEST)]
+        assert space(*call).code != 0

@@ -12,6 +12,7 @@ from urllib.request import url2pathname
 
 from packaging.utils import canonicalize_name
 
+from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.build.wheels import wheel_name, wheel_version
 from mcpfactory_pipeline.clients import edits
@@ -20,6 +21,8 @@ from mcpfactory_pipeline.clients.files import Home, path_of, read_text
 from mcpfactory_pipeline.clients.launch import INDEX, SOURCE, ServerPackage, package_of, promoted, promoted_wheel
 from mcpfactory_pipeline.clients.published import recorded_package
 from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile
+from mcpfactory_pipeline.promotion.drifted import drift_blockers
+from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["Installed", "entry_url", "installed", "starts_server"]
@@ -35,8 +38,8 @@ _URLS: Final = ("url", "serverUrl", "httpUrl", "uri")
 class Installed(JsonRecord):
     """One server in one configuration.
 
-    `server` is "" for one that is not of this workspace. `state`: current; stale, another version is here; broken, it cannot
-    start; unreadable, the file cannot be read; other, not of this workspace. `message` says why.
+    `server` is "" for one that is not of this workspace. `state`: current; stale, another version is here; drifted, its URL
+    is known to offer something else than was adopted; broken, it cannot start; unreadable, the file cannot be read; other, not of this workspace. `message` says why.
     """
 
     client: str
@@ -125,7 +128,7 @@ def _classify(entry: Mapping[str, Any], known: tuple[_KnownServer, ...]) -> tupl
     """Return server, source, version, state and message of an entry."""
     if url := entry_url(entry):
         one = next((one for one in known if one.server.adopted and one.server.adopted.url == url), None)
-        return (one.server.name, "url", one.package.version, "current", "") if one else ("", "url", "", "other", url)
+        return (one.server.name, "url", one.package.version, *_url_state(one)) if one else ("", "url", "", "other", url)
     words = _command(entry)
     found = _recognised(words, known)
     if found.one is None:
@@ -135,6 +138,15 @@ def _classify(entry: Mapping[str, Any], known: tuple[_KnownServer, ...]) -> tupl
     else:
         state, message = _state(found, found.one)
     return found.one.server.name, found.source, found.version, state, message
+
+
+def _url_state(one: _KnownServer) -> tuple[str, str]:
+    """Whether a URL offers what was adopted, as far as that is known, and why not; nobody is asked."""
+    try:
+        known = drift_blockers(one.server, Store(one.workspace).shown_state(one.server.name))
+    except PipelineError as error:  # what is known cannot be read
+        return "drifted", str(error)
+    return ("drifted", known[0].message) if known else ("current", "")
 
 
 def _state(found: _EntryTarget, one: _KnownServer) -> tuple[str, str]:

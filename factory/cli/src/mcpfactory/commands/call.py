@@ -40,6 +40,7 @@ def call(
     space = workspace_in(workspace)
     server = space.server(name)
     refuse_among_many(space, server, os.environ)
+    _warn_of_drift(space, server)
     offer = {"MCPFACTORY_MODE": mode, "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
     result = asyncio.run(_call(server, offer, tool, _TypedArguments(arg or [], args), timeout))
     if as_json:
@@ -56,6 +57,18 @@ class _TypedArguments(NamedTuple):
 
     pairs: list[str]
     whole: str
+
+
+def _warn_of_drift(space: Any, server: Any) -> None:
+    """Say that a server is known to be no longer what was adopted, before anything is sent to it."""
+    if server.adopted is None:
+        return
+    from mcpfactory_pipeline.promotion.drifted import drift_blockers
+    from mcpfactory_pipeline.state.store import Store
+
+    for one in drift_blockers(server, Store(space).shown_state(server.name)):
+        output.warning(f"{server.name} is not what was adopted: {one.message}")
+        output.hint(one.command)
 
 
 async def _call(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -50,8 +52,9 @@ def inbox(
         else:
             output.line("nobody was told anything")
         return
+    workspace = workspace_in()
     with counting() as count:
-        items = read_inbox(workspace_in(), names or None, refresh=refresh, count=count)
+        items = _with_clients(read_inbox(workspace, names or None, refresh=refresh, count=count), workspace)
     if as_json:
         output.data([item.to_json() for item in items])
     else:
@@ -68,7 +71,7 @@ def greet() -> bool:
     except WorkspaceError:
         return False
     with counting() as count:
-        items = read_inbox(workspace, count=count)
+        items = _with_clients(read_inbox(workspace, count=count), workspace)
     _print(items, 5)
     commands = next_commands(items) if items or workspace.servers() else _FIRST
     output.line()
@@ -76,6 +79,14 @@ def greet() -> bool:
     for command in commands:
         output.line(f"  {command}")
     return True
+
+
+def _with_clients(items: list[Any], workspace: Any) -> list[Any]:
+    """Return what waits, with the clients of this person that have what is no longer what was adopted."""
+    from mcpfactory_pipeline.clients.files import this_machine
+    from mcpfactory_pipeline.views.holders import name_holders
+
+    return name_holders(items, workspace, this_machine(os.environ), Path.cwd())
 
 
 def _print(items: list[Any], limit: int) -> None:

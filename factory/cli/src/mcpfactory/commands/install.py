@@ -212,7 +212,7 @@ def installed(
         )
     else:
         output.note("no client has a server of this workspace; hint: mcpfactory install NAME --client CLIENT")
-    if any(row.state in {"stale", "broken"} for row in rows):
+    if any(row.state in {"stale", "drifted", "broken"} for row in rows):
         raise typer.Exit(Exit.NO)
 
 
