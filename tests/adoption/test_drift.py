@@ -325,3 +325,23 @@ def test_who_calls_it_or_has_it_in_a_client_is_told_what_is_known(space):
         (space.folder / "servers/remote/drift.json").write_text("<<<<<<< HEAD")
         far.tools = [tool("greet", HONEST)]
         assert space(*call).code != 0
+
+
+def test_a_list_for_the_factory_alone_does_not_hide_what_others_get(space):
+    with offering(tool("greet", HONEST)) as far:
+        far.by_client = {name: [tool("greet", HONEST)] for name in ("mcpfactory", "mcpfactory-validate")}
+        adopted(space, far.url, "remote")
+        assert far.names == {"claude-ai", "mcpfactory-validate"}
+        far.tools = [tool("greet", POISON)]
+        assert "which gives orders to a model" in inbox(space, "--refresh")[0]["message"]
+        assert "may not be approved" in space(*APPROVE, "remote").err
+        assert "is not what was adopted" in space("install", "remote", "--client", "cursor").err
+
+
+def test_a_server_that_adapts_to_clients_does_not_differ_from_itself(space):
+    with offering(tool("greet", HONEST)) as far:
+        far.by_client = {"claude-ai": [tool("greet", HONEST), tool("wave", "Wave at a person by name, who is given.")]}
+        adopted(space, far.url, "remote")
+        done(space, *APPROVE, "remote")
+        done(space, *PROMOTE, "remote")
+        assert [one for one in inbox(space, "--refresh") if one["kind"] == "drift"] == []

@@ -27,6 +27,8 @@ __all__ = [
 _SCHEMA: Final = 1
 _KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
 _PATIENCE: Final = 30.0  # seconds for each request
+# What asks under the name of the factory may be shown a list of its own. Claude Desktop and claude.ai call themselves so.
+_CLIENT: Final = {"name": "claude-ai", "version": "0.1.0"}
 _ENOUGH: Final = 60.0  # seconds for all of them
 _SHOWN: Final = 5  # differences that a message names
 _ORDERS: Final = ", which gives orders to a model"
@@ -38,6 +40,8 @@ Offers = Mapping[str, Any]
 async def ask_offers(url: str) -> dict[str, Any]:
     """Return what the server at a URL offers now: who it says it is, its instructions, and its lists.
 
+    It is asked under the name of a usual client, at adoption and ever after: what it offers may depend on that.
+
     Raises:
         ServerError: it does not answer, or does not speak MCP.
     """
@@ -45,7 +49,7 @@ async def ask_offers(url: str) -> dict[str, Any]:
     from mcpfactory_runtime.client import ConnectionLostError, HttpError, ProtocolError, connect_http  # noqa: PLC0415 - as above
 
     try:
-        async with asyncio.timeout(_ENOUGH), connect_http(url, timeout=_PATIENCE) as client:
+        async with asyncio.timeout(_ENOUGH), connect_http(url, timeout=_PATIENCE, info=_CLIENT) as client:
             able = client.capabilities
             found: dict[str, Any] = {
                 "tools": await client.list_tools(keep_invalid=True) if "tools" in able else [],
