@@ -345,3 +345,19 @@ def test_a_server_that_adapts_to_clients_does_not_differ_from_itself(space):
         done(space, *APPROVE, "remote")
         done(space, *PROMOTE, "remote")
         assert [one for one in inbox(space, "--refresh") if one["kind"] == "drift"] == []
+
+
+def test_a_url_that_is_what_it_was_only_while_it_is_validated_is_stopped(space):
+    with offering(tool("greet", HONEST)) as far:
+        adopted(space, far.url, "remote")
+        far.tools = [tool("greet", POISON)]
+        inbox(space, "--refresh")
+        far.tools = [tool("greet", HONEST)]
+        done(space, "pipeline", "run", "remote")  # it passes, and knows of the drift that it does not see
+        assert state(space, "remote")["stages"]["validate"]["outcome"] == "passed"
+        assert "may not be approved" in space(*APPROVE, "remote", "--dry-run").err
+        far.tools = [tool("greet", POISON)]
+        assert "may not be approved" in space(*APPROVE, "remote").err
+        far.tools = [tool("greet", HONEST)]
+        done(space, *APPROVE, "remote")  # which takes away what is no longer so
+        assert not (space.folder / "servers/remote/drift.json").exists()

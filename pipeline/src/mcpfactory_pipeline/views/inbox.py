@@ -421,9 +421,7 @@ class InboxReader:
             message = f"the waiver of {what} by {waiver.person} ({waiver.reason}) {when}: what it excused {then}"
             rule, until = shlex.quote(waiver.rule), self.now.date() + timedelta(days=self._waiver_days)
             command = f"mcpfactory waive {rule} --server {server.name}{tool} --reason '…' --expires {until}"
-            if (
-                waiver.rule == DRIFT_RULE and server.adopted
-            ):  # what drifted is for a person to look at, and not to accept on and on
+            if waiver.rule == DRIFT_RULE and server.adopted:  # it is to be looked at, and not accepted on and on
                 command = f"mcpfactory adopt {server.adopted.again} --name {server.name}"
             yield InboxItem("waiver", server.name, what, message, command)
 
