@@ -117,14 +117,16 @@ def test_what_is_known_and_cannot_be_read_stops_too_and_is_written_anew(space, t
         adopted(space, f"http://127.0.0.1:{port}/mcp", "remote")
         file = space.folder / "servers/remote/drift.json"
         file.write_text("<<<<<<< HEAD")
-        found = space(*APPROVE, "remote")
+        found = space(*APPROVE, "remote", "--dry-run")
         assert found.code != 0
         assert "remote/drift.json cannot be read" in found.err
         assert "mcpfactory inbox --refresh remote writes it anew" in found.err
         assert "drift.json cannot be read" in inbox(space)[0]["message"]
         inbox(space, "--refresh")
         assert not file.exists()
-        done(space, *APPROVE, "remote")
+        file.write_text("<<<<<<< HEAD")
+        done(space, *APPROVE, "remote")  # which looks for itself
+        assert not file.exists()
 
 
 KINDLY = "Greet a person by name, who is given, and be kind."

@@ -251,6 +251,7 @@ def approve(
                 f"candidate {chosen} of {server} has nothing to approve yet: {'; '.join(missing)}",
                 hint=f"mcpfactory pipeline run {server}",
             )
+        _refuse_drifted(decision, chosen)
         source = decision.policy.source or ""
         if source not in known.channels:
             raise PromotionError(
@@ -258,7 +259,6 @@ def approve(
                 hint=f"mcpfactory pipeline promote {server} --channel {source}",
             )
         _refuse_repeated(decision, chosen)
-        _refuse_drifted(decision, chosen)
         lifted = [f"{who}: {why or 'no reason'}" for who, why in known.rejections.get(channel, {}).items()]
         waived = known.checks.get("validate", {}).get("summary", {}).get("waived", 0)
         decision.blockers(chosen, clock)  # what cannot be asked is said before anything is recorded
