@@ -10,6 +10,7 @@ from typing import Any, Final
 
 __all__ = [
     "HIDDEN",
+    "LONGEST_TEXT",
     "UNSEEN",
     "cell_width",
     "escape_markdown",
@@ -63,7 +64,8 @@ HIDDEN: Final = re.compile(
 """What a model reads of a text and a person does not see."""
 UNSEEN: Final = re.compile(f"{HIDDEN.pattern}|[\x7f-\x9f]")
 """The same, and control characters beyond ASCII."""
-_LONGEST: Final = 100_000  # characters of one text that are searched
+LONGEST_TEXT: Final = 100_000
+"""Characters of one text that are searched."""
 _GAP: Final = 2
 _WORD: Final = 20  # columns up to which a word is not broken as long as there is room
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
@@ -75,7 +77,7 @@ def strings_in(value: Any) -> Iterator[str]:
     while todo:
         item = todo.pop()
         if isinstance(item, str):
-            yield item[:_LONGEST]
+            yield item[:LONGEST_TEXT]
         elif isinstance(item, Mapping):
             todo += [*item.keys(), *item.values()]
         elif isinstance(item, list):

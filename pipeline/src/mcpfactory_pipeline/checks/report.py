@@ -51,6 +51,7 @@ VERSIONS: Final[Mapping[int, str]] = {
     9: "the right calls of evaluation cases, against the model of the API; tools that ask a person: what was declined is not sent",
     10: "orders to the model, and tools that are swapped, close a gate; orders are also looked for in what is listed after calls",
     11: "adopted servers that are no longer what was adopted",
+    12: "orders to the model in more wordings and languages, hidden ones, and in prompts and resources; texts too long to be searched",
 }
 
 RULES_VERSION: Final = max(VERSIONS)

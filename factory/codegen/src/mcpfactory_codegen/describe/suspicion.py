@@ -7,77 +7,158 @@ the server. Each pattern is an order about the conversation, not about the tool;
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from mcpfactory_codegen.describe.disguises import backwards, fold, leet, plain_texts, rot13, squeeze
+from mcpfactory_codegen.describe.languages import LANGUAGES, SECRECY, Language
+from mcpfactory_codegen.describe.orders import ORDERS
 from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Api, Problem
 from mcpfactory_codegen.text import count_tokens
 
-__all__ = ["ORDERS", "order_in", "orders_in", "without_orders", "without_suspicious_texts"]
+__all__ = ["joined_order", "order_in", "orders_in", "without_orders", "without_suspicious_texts"]
 
-# Files of a person with secrets. Many sound texts name one, so that only an order about one of them counts.
-_FILE: Final = (
-    r"(?:(?:~|\$HOME|/home/\w+|/root)/\.(?:ssh(?!/\w+\.pub\b)|aws|gnupg|config|cursor|kube|netrc|docker)\b"
-    r"|\bid_(?:rsa|ed25519)\b(?!\.pub\b)|/etc/(?:passwd|shadow)\b)"
-)
-_HANDS_ON: Final = r"\b(?:pass|send|include|put|append|paste|attach|insert|add|post|upload|return|give)\b"
-
-ORDERS: Final = (
-    r"\b(ignore|disregard|forget)\b.{0,30}\b(previous|prior|above|earlier|all other)\b.{0,30}\b(instruction|prompt)",
-    r"\b(ignore|disregard|forget)\b.{0,15}\ball\b.{0,15}\b(previous|prior|above|earlier|other)\b.{0,30}\b(message|rule|tool)",
-    r"\b(do not|don't|never|without)\b.{0,20}\b(tell|telling|inform|informing)\b.{0,20}\b(the )?user",
-    r"\b(do not|don't|never|without)\b.{0,20}\b(mention|mentioning)\b.{0,25}\bto (the )?user",
-    r"\b(do not|don't|never)\b.{0,20}\b(notify|alert)\b.{0,20}\b(the )?user (of|about|that)\b",
-    r"<\s*/?\s*(important|instructions?)\s*>|<\s*/\s*(system|secret)\s*>|<\s*(system|secret)\s*>\s*(?-i:[A-Z])[\w']*(\s+[\w']+){2}",
-    r"\b(reveal|repeat|leak|disclose|append|paste|ignore|disregard|forget)\b.{0,30}\b(your|the) system prompt\b",
-    r"\b(print|output|include|pass|send|copy|put|update|replace|change|treat)\b.{0,30}\byour system prompt\b",
-    r"\bbefore (using|calling|you use|you call) (any|every|all|other)\b.{0,60}\b(read|send|fetch|open)\b"
-    r"(?!.{0,40}\b(resource|documentation|docs|guide|schema|skill|instructions|manual|readme)\b)",
-    rf"\b(first|before|beforehand|always|must|silently|quietly|secretly)\b.{{0,60}}\b(read|open|cat|load|fetch|access|view)\b.{{0,30}}{_FILE}",
-    rf"\b(read|open|cat|load|fetch|get|access|view)\b.{{0,30}}{_FILE}.{{0,80}}\b(and|then)\b.{{0,15}}{_HANDS_ON}",
-    rf"({_HANDS_ON}|\b(copy|provide|contains?|answer)\b).{{0,60}}\b(contents?|text|data|bytes|lines|what (is|stands))\b.{{0,20}}{_FILE}",
-    rf"\b(lies|lis|lee|lees)\b.{{0,30}}{_FILE}|\bcontents? of (the |your )?(user's )?\.env\b",
-    r"\b(mention|tell|show|say|reveal)\b.{0,25}\b(this )?to (nobody|no one)\b",
-    r"\b(hide|conceal)( (this|it|that|these|the (call|request|transfer|upload|fact|action)s?))? from the (user|person)\b",
-    r"<!--.{0,40}\b(assistant|ai|model|system)\b|</?\s*tool_description\s*>|\[/system\]|\[system\]\s+\w+",
-    r"\b(from now on|you are now)\b.{0,60}\b(mode|answer|run|execute|approve|ignore)\b",
-    r"\b(look|search) for\b[^.]{0,40}\b(api keys?|passwords?|credentials|tokens)\b[^.]{0,80}\b(and|then)\b.{0,15}\b(append|include|pass|send|put)\b",
-    r"\b(append|include|pass|put|add|call \w+ with)\b.{0,30}\b((whole|full|entire) (conversation|chat)|user's (last|previous)|chat history|contents? of (the )?(~/(?!\.ssh/\w+\.pub\b)|/etc/))",
-    r"\b(put|pass|include|send)\b.{0,20}\bvalue of (?-i:\$?[A-Z][A-Z0-9_]*(KEY|TOKEN|SECRET|PASSWORD))\b",
-    r"\bdecode (this|it|the following)\b.{0,20}\b(and )?(follow|run|execute|obey)\b",
-    r"\b(the )?user has already consented\b|\b(always|must|should|call|you (may|can))\b.{0,60}\bwithout asking (the user )?(for )?(confirmation|permission|consent)\b",
-    r"\bnever use \w+ of other servers\b|\bunder no circumstances use any other\b|@.{0,60}\bas (an )?additional recipient\b",
-    r"\b(send|post|upload|forward|exfiltrate)\b.{0,20}\b(the|this|our|your) ((whole|full|entire|current) )?(conversation|chat history|chat)\b.{0,20}\bto (https?://|\S+@|this|us|me)\b",
-    r"\b(send|post|upload|forward|exfiltrate)\b.{0,20}\b(credentials?|api keys?|passwords?)\b.{0,30}\bto (https?://|\S+@|this (address|url)|us\b|me\b)",
-)
-_ORDER: Final = re.compile("|".join(f"(?:{pattern})" for pattern in ORDERS), re.IGNORECASE | re.DOTALL)
-# What nobody sees inside of a word (Unicode, Default_Ignorable_Code_Point), and letters of others that look like those of Latin.
-_IGNORABLE: Final = re.compile(
-    "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
-    "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
-_ALIKE: Final = str.maketrans(
-    "авеһіјкмнорсѕтухԁԛԝАВЕНІЈКМОРСЅТУХ", "aвehijkmhopcstyxdqwABEHIJKMOPCSTYX".replace("в", "b")
-)
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 _WITHHELD: Final = "(A part of this description was withheld: it gives orders to the model.)"
 _TEXTS: Final = ("title", "description")
+_READ: Final = frozenset({"title", "description"})
+_WORDS_OF_SCHEMAS: Final = frozenset(
+    {"type", "format", "$ref", "$schema", "mimeType", "required", "uri", "uriTemplate"}
+)
 _LONGEST: Final = 100_000  # characters of one text that are searched
+_JOINED: Final = 20_000  # characters of the texts of one item, taken together
+_SHORTEST: Final = 6  # characters that an order has at least, in Chinese
+_GAP: Final = 30  # characters between the words of the core sentence
+_DIGIT: Final = re.compile(r"(?<=[A-Za-z])[0134570@$]|[013457@$](?=[A-Za-z])")
 
 
 def order_in(text: str) -> str:
-    """Return the first words of a text that give an order to the model, "" where none do; also those that look alike to a reader."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", _IGNORABLE.sub("", text)).translate(_ALIKE)
-    found = _ORDER.search(text)
-    return found[0] if found else ""
+    """Return the first words of a text that give an order to the model, "" where none do; also those that a reader would not see as such.
+
+    Found are the wordings of `orders` and `languages`, and some ways to hide them (`disguises`): a help for who reads, and no proof.
+    """
+    if len(text) < _SHORTEST:
+        return ""
+    for how, said in plain_texts(text):
+        words = _in_rows(said) or _core(said, _CORE) or _core_in(squeeze(said))
+        if not words and _DIGIT.search(said):
+            words = _core(leet(said), _LEET)
+        if words:
+            return words.strip() + how
+    return ""
+
+
+def _in_rows(text: str) -> str:
+    """Return the words of the first pattern that is found; it is tried where one of its literal words stands only."""
+    small = text.lower()
+    for literals, pattern in _ROWS:
+        if any(literal in small for literal in literals) and (found := pattern.search(text)):
+            return found[0]
+    return ""
+
+
+def _core(text: str, languages: Iterable[_Core]) -> str:
+    small = text.lower()
+    return next((words for one in languages if (words := one.search(text, small))), "")
+
+
+def _core_in(letters: str) -> str:
+    """Return what gives the one order that is known in all languages, in letters without spaces, also backwards and in rot13."""
+    for how, words, undo in _TURNED:
+        if any(word in letters for word in words) and (found := _core(undo(letters), _ENGLISH)):
+            return found + how
+    return _core(letters, _CORE)
+
+
+class _Core(NamedTuple):
+    """How one language says the core sentence: literal words of the verb, and what finds each of the three parts."""
+
+    literals: tuple[str, ...]
+    verb: re.Pattern[str]
+    earlier: re.Pattern[str]
+    told: re.Pattern[str]
+    verb_last: bool
+
+    @classmethod
+    def of(cls, language: Language, change: Callable[[str], str] = fold) -> _Core:
+        """Return it with each word changed as the text is that is searched."""
+        parts = [[change(one) for one in words.split("|")] for words in language[:3]]
+        found = [re.compile("|".join(one.replace(" ", r"\W*") for one in part), re.IGNORECASE) for part in parts]
+        literals = tuple(max(one.lower().split(" "), key=len) for one in parts[0])
+        verb, earlier, told = found
+        return cls(literals, verb, earlier, told, language.verb_last)
+
+    def search(self, text: str, small: str) -> str:
+        """Return the words of the sentence; "" where they do not stand near each other. Linear: each part is looked for once."""
+        if not any(one in small for one in self.literals):
+            return ""
+        earlier, told = ([one.span() for one in part.finditer(text)] for part in (self.earlier, self.told))
+        if not earlier or not told:
+            return ""
+        verbs = [one.span() for one in self.verb.finditer(text)]
+        for one in earlier:
+            for other in _beside(one, told):
+                start, end = min(one[0], other[0]), max(one[1], other[1])
+                for verb in _beside((start, end), verbs):
+                    if verb[1] <= start or (self.verb_last and verb[0] >= end):
+                        return text[min(verb[0], start) : max(verb[1], end)]
+        return ""
+
+
+def _beside(span: tuple[int, int], spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the last of the ordered spans before a span and the first behind it, where they are near."""
+    place = bisect_left(spans, span)
+    for one in spans[max(place - 1, 0) : place + 2]:
+        if span[0] - one[1] <= _GAP and one[0] - span[1] <= _GAP:
+            yield one
+
+
+_ROWS: Final = tuple(
+    (tuple(map(fold, literals.split("|"))), re.compile(fold(pattern), re.IGNORECASE | re.DOTALL))
+    for literals, pattern in (*(row for rows in ORDERS.values() for row in rows), *SECRECY)
+)
+_CORE: Final = tuple(map(_Core.of, LANGUAGES.values()))
+_ENGLISH: Final = (_Core.of(LANGUAGES["English"]),)
+_LEET: Final = (_Core.of(LANGUAGES["English"], leet),)
+_TURNED: Final = tuple(
+    (how, tuple(undo(word) for word in LANGUAGES["English"].told.split("|")), undo)
+    for how, undo in ((" (backwards)", backwards), (" (in rot13)", rot13))
+)
+
+
+def joined_order(item: Any) -> str:
+    """Return the order that the texts of one item (a tool, a prompt) give when they are read one after the other, "" where they give none.
+
+    Only the one order that is known in all languages is looked for: texts that belong together by chance say many things.
+    """
+    for texts in (_read_texts(item, values=False), _read_texts(item, values=True)):
+        if words := _core_in(squeeze(fold(" ".join(texts)[:_JOINED]))):
+            return words
+    return ""
+
+
+def _read_texts(item: Any, *, values: bool) -> Iterator[str]:
+    """Yield the texts of an item in their order: those for readers, or with `values` its values instead."""
+    todo = [("", item)]
+    while todo:
+        key, one = todo.pop()
+        if isinstance(one, str):
+            if (key in _READ) is not values and key not in _WORDS_OF_SCHEMAS:
+                yield one
+        elif isinstance(one, Mapping):
+            todo += reversed([(str(name), part) for name, part in one.items()])
+        elif isinstance(one, list | tuple):
+            todo += reversed([(key, part) for part in one])
 
 
 def orders_in(value: Any) -> list[str]:
-    """Return what gives orders to the model in the texts of a JSON value, names of members too: the words of each text that does, once."""
+    """Return what gives orders to the model in the texts of a JSON value, names of members too, and in all of them together.
+
+    Of each text the words that do, once.
+    """
     found: dict[str, None] = {}
     todo = [value]
     while todo:
@@ -89,6 +170,8 @@ def orders_in(value: Any) -> list[str]:
             todo += [*item.keys(), *item.values()]
         elif isinstance(item, list | tuple):
             todo += item
+    if not found and not isinstance(value, str) and (words := joined_order(value)):
+        found[words] = None
     return sorted(found)
 
 

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from mcpfactory_codegen.describe.suspicion import order_in
-from mcpfactory_pipeline.base.text import HIDDEN, strings_in
-from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_codegen.describe.suspicion import joined_order, order_in
+from mcpfactory_pipeline.base.text import HIDDEN, LONGEST_TEXT, strings_in
+from mcpfactory_pipeline.checks.evidence import Evidence, Probe
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.families.legacy import era_or_reason
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
@@ -18,20 +18,45 @@ from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applic
 __all__ = ["RULES"]
 
 
+_READ_FIRST: Final = 20_000  # characters of each text of a prompt or resource that are looked at
+
+
 def _texts(evidence: Evidence) -> list[tuple[str, str]]:
-    """(where, text) of everything that a model is shown of this server by its lists, also when they are asked for again after calls."""
+    """(where, text) of everything that a model is shown of this server by its lists, also when they are asked for again after calls.
+
+    Beside them the messages of the prompt and the contents of the resource that were asked for.
+    """
     found: list[tuple[str, str]] = []
     for exchange in [*evidence.handshakes.values(), *([evidence.discover] if evidence.discover else [])]:
         instructions = (exchange.result or {}).get("instructions")
         if isinstance(instructions, str):
             found.append(("instructions", instructions))
             break
+    found += [(where, text) for where, item in _items(evidence) for text in strings_in(item)]
+    return list(dict.fromkeys([*found, *_contents(evidence)]))
+
+
+def _items(evidence: Evidence) -> Iterator[tuple[str, Any]]:
+    """Yield (where, item) of everything that is listed."""
     again = [("tools/list", evidence.relisted)] if evidence.relisted else []
     for method, listing in [*evidence.lists.items(), *again]:
         for index, item in enumerate(listing.items):
             name = item.get("name") if isinstance(item, dict) else None
-            found += [(str(name or f"{method}/{index}"), text) for text in strings_in(item)]
-    return list(dict.fromkeys(found))
+            yield str(name or f"{method}/{index}"), item
+
+
+def _contents(evidence: Evidence) -> Iterator[tuple[str, str]]:
+    """Yield (where, text) of the prompt that was got and the resource that was read."""
+    read: tuple[tuple[Probe, str, str], ...] = (
+        ("get-prompt", "name", "messages"),
+        ("read-resource", "uri", "contents"),
+    )
+    for probe, key, member in read:
+        exchange = evidence.probes.get(probe)
+        if exchange is None or exchange.result is None or not isinstance(exchange.sent, dict):
+            continue
+        where = str(exchange.sent.get("params", {}).get(key))
+        yield from ((where, text[:_READ_FIRST]) for text in strings_in(exchange.result.get(member)))
 
 
 def _hidden(evidence: Evidence) -> RuleOutcome:
@@ -46,12 +71,28 @@ def _hidden_in(where: str, text: str) -> Iterator[Fault]:
 
 
 def _orders(evidence: Evidence) -> RuleOutcome:
-    return _over_texts(evidence, _orders_in)
+    texts = _texts(evidence)
+    return era_or_reason(evidence) or rule_outcome(len({where for where, _ in texts}), _order_faults(evidence, texts))
+
+
+def _order_faults(evidence: Evidence, texts: Sequence[tuple[str, str]]) -> Iterator[Fault]:
+    """Yield what each text says, and what those of one item say together where none does alone."""
+    told = set()
+    for where, text in texts:
+        for fault in _orders_in(where, text):
+            told.add(where)
+            yield fault
+    for where, item in _items(evidence):
+        if where not in told and (words := joined_order(item)):
+            told.add(where)
+            yield Fault(f"its texts read like an order to the model, one after the other: {words[:120]!r}", where)
 
 
 def _orders_in(where: str, text: str) -> Iterator[Fault]:
     if words := order_in(text):
         yield Fault(f"the text reads like an order to the model: {words[:120]!r}", where, proof={"text": text})
+    elif len(text) >= LONGEST_TEXT and not text.startswith("data:"):
+        yield Fault(f"the text is longer than the {LONGEST_TEXT:,} characters that are searched for orders", where)
 
 
 def _over_texts(evidence: Evidence, find_faults: Any) -> RuleOutcome:
@@ -168,9 +209,9 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         id="security.orders", family="security", severity=5, gate=True, check=_orders,
-        statement="Descriptions describe; they do not give the model orders about other tools, secrets or the user.",
+        statement="Descriptions describe; they do not give the model orders about other tools, secrets or the user. Known wordings are recognised, in English above all: that none is found proves nothing, and a person has to read the texts.",
         source="tool poisoning: descriptions are untrusted text in the model's context",
-        hint="rewrite the text, and look where it came from",
+        hint="rewrite the text, and look where it came from; what is recognised: docs/how-to/adopt-a-server.md#texts-that-give-orders",
     ),
     Rule(
         id="security.canary", family="security", severity=5, gate=True, check=_canary,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from mcpfactory_codegen.describe.suspicion import order_in
+from mcpfactory_codegen.describe.suspicion import joined_order, order_in
 from mcpfactory_pipeline.base.text import UNSEEN
 from mcpfactory_pipeline.serve.gateway.listing import ServerListing
 from mcpfactory_runtime.protocol.jsonrpc import encode
@@ -85,7 +85,7 @@ def _plain_items(items: Iterable[Mapping[str, Any]], key: str, notes: list[str])
     for item in items:
         plain = _plain(item)
         name = plain_text(str(item[key]))
-        if _is_foul(plain):
+        if _is_foul(plain) or joined_order(plain):
             notes.append(f"{name}: not offered, for it has hidden characters or orders to the model in names or values")
             continue
         if plain != item:
