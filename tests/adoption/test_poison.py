@@ -29,7 +29,11 @@ def test_a_poisoned_server_needs_a_waiver_for_staging(space, rule, changes):
     config = space.folder / "servers/greeter/mcpfactory.toml"
     config.write_text(config.read_text() + 'files = ["words.json"]\n')
     put(space.folder / "servers/greeter/tests", {"calls.json": '[{"tool": "greet", "arguments": {"name": "Ada"}}]'})
-    assert space("pipeline", "run", "greeter").code == 1
+    ran = space("pipeline", "run", "greeter")
+    shown = [line for line in (ran.out + ran.err).splitlines() if line.startswith("  validate | ")]
+    assert ran.code == 1
+    assert shown[0].startswith(f"  validate | {rule} [gate] at greet")
+    assert not any("severity" in line or "not applicable" in line for line in shown)
     stopped = state(space, "greeter")
     assert stopped["stages"]["validate"]["outcome"] == "failed"
     assert stopped["stages"]["validate"]["summary"]["gates"] == [rule]

@@ -31,6 +31,7 @@ from mcpfactory_pipeline.plan.plan import BLOCKED, RUN, UP_TO_DATE, WAITING, Pla
 from mcpfactory_pipeline.plan.policy import describe_decision
 from mcpfactory_pipeline.plan.stage import RETRIED, Artifact, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.promotion.signatures import without_unsigned
+from mcpfactory_pipeline.run.excerpt import log_excerpt
 from mcpfactory_pipeline.run.job import make_job
 from mcpfactory_pipeline.run.tampering import Baseline, take_baseline, undo_tampering
 from mcpfactory_pipeline.run.watch import move_back, soaking
@@ -41,7 +42,6 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["Runner", "ServerResult", "retry_delay", "server_plan"]
 
-_SHOWN_LINES: Final = 15
 _LONGEST_PAUSE: Final = 60.0  # seconds
 
 
@@ -313,7 +313,8 @@ class Runner:
             log = self._log(server, stage)
             lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
             where = log.relative_to(self.workspace.root).as_posix()
-            self.emit(LogLines(server.name, stage.name, where, tuple(lines[-_SHOWN_LINES:])))
+            shown = log_excerpt(lines, outputs.summary.get("gates", ()))
+            self.emit(LogLines(server.name, stage.name, where, tuple(shown)))
 
     def _record_finished(
         self, server: WorkspaceServer, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float

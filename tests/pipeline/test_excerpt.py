@@ -1,0 +1,36 @@
+"""What a run shows of the log of a stage that failed."""
+
+from __future__ import annotations
+
+from mcpfactory_pipeline.run.excerpt import log_excerpt
+
+LOG = """NOT PROMOTABLE  server
+closed gates: security.orders, startup.starts
+score 80/100
+
+security.orders [gate] at greet
+  the text reads like an order
+  hint: rewrite the text
+
+descriptions.purpose [severity 1] at greet
+  it says little
+
+not checked (counts as not passed):
+  startup.starts [gate]: no time
+  http.origin: no time
+
+not applicable: 110 rules""".splitlines()
+
+
+def test_what_closed_a_gate_is_shown_and_nothing_else() -> None:
+    assert log_excerpt(LOG, ["security.orders", "startup.starts"]) == [
+        "security.orders [gate] at greet",
+        "  the text reads like an order",
+        "  hint: rewrite the text",
+        "  startup.starts [gate]: no time",
+    ]
+
+
+def test_the_end_is_shown_where_the_log_says_nothing_of_a_gate() -> None:
+    assert log_excerpt(LOG, []) == LOG[-15:]
+    assert log_excerpt(["a", "b"], ["security.orders"]) == ["a", "b"]
