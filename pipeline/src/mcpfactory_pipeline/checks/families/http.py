@@ -154,7 +154,8 @@ def _array(answer: ProbeAnswer) -> Iterator[tuple[str, Severity | None]]:
 
 _REBOUND: Final[tuple[HttpProbe, HttpProbe]] = ("rebound", "modern-rebound")
 _SETTINGS: Final = (
-    "Python: TransportSecuritySettings(allowed_hosts=…, allowed_origins=…) as transport_security; TypeScript: enableDnsRebindingProtection with allowedHosts "
+    "Python: TransportSecuritySettings(allowed_hosts=…, allowed_origins=…) as transport_security of the official SDK, and "
+    "host_origin_protection=True with allowed_hosts=… and allowed_origins=… of FastMCP 4 (run and http_app; it is off unless asked for); TypeScript: enableDnsRebindingProtection with allowedHosts "
     "and allowedOrigins of StreamableHTTPServerTransport (createMcpExpressApp looks at Host only); Go: http.NewCrossOriginProtection().Handler(…) "
     "around the handler; Rust: allowed_origins of StreamableHttpServerConfig"
 )
