@@ -113,9 +113,9 @@ def warning(text: str) -> None:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table without frames: folded into the width of a terminal, a line for each row in a pipe."""
-    from mcpfactory_pipeline.base.text import printable, table_lines
+    from mcpfactory_pipeline.base.text import printable_line, table_lines
 
-    cells = [tuple(map(printable, row)) for row in (header, *rows)]
+    cells = [tuple(map(printable_line, row)) for row in (header, *rows)]
     for number, lines in enumerate(table_lines(cells, width())):
         for text in lines:
             line(styled(text, "dim") if number == 0 else text)

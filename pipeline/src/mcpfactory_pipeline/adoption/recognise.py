@@ -31,7 +31,7 @@ from mcpfactory_pipeline.adoption.scan import environment_names, framework
 from mcpfactory_pipeline.adoption.sources import LOCKS
 from mcpfactory_pipeline.adoption.wish import Wish
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, RefusedError
-from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.base.text import pluralize, printable_line
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.isolation.environ import foreign_path
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
@@ -297,8 +297,9 @@ def _at_url(workspace: Workspace, wish: Wish) -> Recognised:
         )
     offers = asyncio.run(remote.ask_offers(wish.what))
     server = offers.get("server") or {}
+    who = f"{server.get('name', 'a server')} {server.get('version', '')}"
     found = (
-        f"{server.get('name', 'a server')} {server.get('version', '')} at {wish.what}: "
+        f"{printable_line(who)} at {wish.what}: "
         f"{pluralize(len(offers['tools']), 'tool')}, {pluralize(len(offers['resources']), 'resource')}, {pluralize(len(offers['prompts']), 'prompt')}",
         f"what it offers is written down in {LOCKS['url']}; it is watched, and not built",
     )

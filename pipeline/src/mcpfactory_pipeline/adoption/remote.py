@@ -11,6 +11,7 @@ from mcpfactory_codegen.describe.suspicion import orders_in
 from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
 from mcpfactory_pipeline.base.errors import ServerError
 from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.base.text import printable_line
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 
 __all__ = [
@@ -113,11 +114,14 @@ def changed_offers(before: Offers, after: Offers) -> list[str]:
     for kind, key in _KEYS.items():
         old, new = _rows(before.get(kind, ()), key), _rows(after.get(kind, ()), key)
         word = kind[:-1]
-        found += [f"{word} {name} is gone" for name in sorted(old.keys() - new.keys())]
-        found += [f"{word} {name} is new{_orders(new[name])}" for name in sorted(new.keys() - old.keys())]
+        found += [f"{word} {printable_line(name)} is gone" for name in sorted(old.keys() - new.keys())]
+        found += [
+            f"{word} {printable_line(name)} is new{_orders(new[name])}" for name in sorted(new.keys() - old.keys())
+        ]
         for name in sorted(old.keys() & new.keys()):
             if _line(old[name]) != _line(new[name]):
-                found.append(f"{word} {name} {_changed_parts(old[name], new[name])}{_orders(new[name])}")
+                told = printable_line(f"{word} {name} {_changed_parts(old[name], new[name])}")
+                found.append(told + _orders(new[name]))
     return sorted(found, key=lambda words: _ORDERS not in words) or ["what it lists has another form"]
 
 
@@ -140,7 +144,10 @@ def given_orders(offers: Offers) -> list[str]:
     """Return a sentence for each part of what a server offers that gives orders to a model, with the first of them."""
     parts = [("its instructions", offers.get("instructions"))]
     for kind, key in _KEYS.items():
-        parts += [(f"{kind[:-1]} {name}", row) for name, row in sorted(_rows(offers.get(kind, ()), key).items())]
+        parts += [
+            (printable_line(f"{kind[:-1]} {name}"), row)
+            for name, row in sorted(_rows(offers.get(kind, ()), key).items())
+        ]
     return [
         f"orders to a model in {where}: {found[0][:_WORDS]!r}" for where, said in parts if (found := orders_in(said))
     ]
@@ -162,8 +169,8 @@ def collect(sources: Sources) -> Collected:
             f"{LOCKS['url']} is of {offers.get('url')}: mcpfactory adopt {sources.adopted.url} writes it anew"
         )
     server = offers.get("server") or {}
-    version = str(server.get("version") or "0")[:64]
-    return Collected(str(server.get("name") or sources.server), version, {LOCKS["url"]: text})
+    version = printable_line(str(server.get("version") or "0"))[:64]
+    return Collected(printable_line(str(server.get("name") or sources.server)), version, {LOCKS["url"]: text})
 
 
 def _rows(rows: Iterable[Any], key: str) -> dict[str, list[dict[str, Any]]]:

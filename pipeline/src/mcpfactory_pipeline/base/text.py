@@ -18,6 +18,7 @@ __all__ = [
     "pluralize",
     "printable",
     "printable_json",
+    "printable_line",
     "strings_in",
     "table_lines",
     "truncate",
@@ -29,6 +30,7 @@ _CONTROL: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e01ef]"
 )
+_LINE_ENDS: Final = str.maketrans({"\r": r"\r", "\n": r"\n", "\t": r"\t"})
 _COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
 # Colours and weights, but neither black nor backgrounds nor "concealed": what is printed stays readable.
 _PLAIN_COLOUR: Final = re.compile("\x1b\\[(?:(?:0?[0-4]?|2[2-4]|3[1-79]|9[0-6])(?:;|(?=m)))*m")
@@ -96,6 +98,11 @@ def printable(text: str, *, colour: bool = False) -> str:
     else:
         text = _CONTROL.sub(_escape, _COLOUR.sub("", text))
     return _ORDER_TO_CI.sub(lambda found: f"{found[1] or ''}\\x{ord(found[0][-1]):02x}", text)
+
+
+def printable_line(text: str) -> str:
+    r"""Return the same on one line: line ends and tabs are written out, too, so that nobody's name makes a line of its own (`1.0\r\nok`)."""
+    return printable(text.translate(_LINE_ENDS))
 
 
 def printable_json(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
-from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.base.text import pluralize, printable_line
 from mcpfactory_pipeline.checks.rule import Severity
 from mcpfactory_pipeline.workspace.waivers import Waiver
 
@@ -277,8 +277,8 @@ def finding_lines(alike: list[Finding]) -> list[str]:
     finding = alike[0]
     grade = "gate" if finding.gate else f"severity {finding.severity}"
     lines = [
-        f"{finding.rule} [{grade}]{f' at {where}' if (where := join_locations([one.where for one in alike])) else ''}",
-        f"  {finding.message}",
+        f"{finding.rule} [{grade}]{f' at {printable_line(where)}' if (where := join_locations([one.where for one in alike])) else ''}",
+        f"  {printable_line(finding.message)}",
     ]
     lines += [f"  source: {finding.source}", f"  hint: {finding.hint}"]
     for key, value in (finding.evidence or {}).items():

@@ -90,14 +90,16 @@ def _with_clients(items: list[Any], workspace: Any) -> list[Any]:
 
 
 def _print(items: list[Any], limit: int) -> None:
-    from mcpfactory_pipeline.base.text import format_duration, pluralize, printable, table_lines
+    from mcpfactory_pipeline.base.text import format_duration, pluralize, printable_line, table_lines
 
     if not items:
         output.line("nothing waits for you")
         return
     shown = items[:limit]
     waits = [f"  ({format_duration(item.waited)})" if item.waited is not None else "" for item in shown]
-    rows = [(item.kind, item.server, printable(item.message) + wait) for item, wait in zip(shown, waits, strict=True)]
+    rows = [
+        (item.kind, item.server, printable_line(item.message) + wait) for item, wait in zip(shown, waits, strict=True)
+    ]
     for item, lines in zip(shown, table_lines(rows, output.width()), strict=True):
         kind = output.styled(item.kind, _STYLES.get(item.kind, "warn"))
         output.line(lines[0].replace(item.kind, kind, 1))
