@@ -82,6 +82,7 @@ def approve(
     made = decision.approve(workspace_in(), name, channel, **wish, dry_run=dry_run)
     _print(made, f"{name} {made['version']} ({made['candidate']}) is approved for {channel}", as_json)
     if not as_json:
+        _note_texts(name)
         for words in made["lifted"]:
             output.note(f"this takes back the rejection of {words}")
         for words in made["proof"]:
@@ -203,6 +204,13 @@ def _print(made: dict[str, Any], sentence: str, as_json: bool) -> None:
         output.line(f"would be: {sentence}" if made["dry_run"] else sentence)
         if made["dry_run"] and "expect" in made:
             output.note(f"to do it only while nothing has changed: --expect {made['expect']}")
+
+
+def _note_texts(name: str) -> None:
+    """Say of a server of somebody else where its texts are to be read, which no check does for a person."""
+    adopted = workspace_in().server(name).adopted
+    if adopted is not None and adopted.kind in {"url", "pypi", "npm"}:
+        output.note(f"what it tells models is for you to read: mcpfactory inspect {name} --start --texts")
 
 
 def _note_pruned(moved: dict[str, Any], as_json: bool) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -31,6 +32,12 @@ def inspect(
         bool, typer.Option("--overview", help="Only what `new` prints: one screen, with what is worth deciding.")
     ] = False,
     start: _Start = False,
+    texts: Annotated[
+        bool,
+        typer.Option(
+            "--texts", help="With --start: all texts of its tools that a model reads, to be read by a person."
+        ),
+    ] = False,
     as_json: AsJson = False,
     workspace: Root = None,
 ) -> None:
@@ -43,6 +50,9 @@ def inspect(
     from mcpfactory_pipeline.workspace.upstream import api_addresses
 
     server = workspace_in(workspace).server(name)
+    if texts:
+        _print_texts(server, start=start, as_json=as_json)
+        return
     shown = inspection_report(server.folder) or _started_report(server, start=start)
     view = overview(server.name, shown)
     if as_json:
@@ -88,6 +98,45 @@ def inspect(
 
 
 _MOST: Final = 5
+
+
+def _print_texts(server: WorkspaceServer, *, start: bool, as_json: bool) -> None:
+    """Print what a running server says of itself and its tools, a text a line: nothing of it is left out, hidden or recognised."""
+    from mcpfactory_pipeline.base.text import printable_line
+    from mcpfactory_pipeline.launch.connection import connect_server
+
+    if not start:
+        output.fail(
+            "only the server itself says its texts", f"mcpfactory inspect {server.name} --start --texts", Exit.USAGE
+        )
+
+    async def ask(home: Path) -> tuple[str, list[dict[str, Any]]]:
+        async with connect_server(server, home=home) as client:
+            return client.instructions or "", await client.list_tools()
+
+    with TemporaryDirectory(prefix="mcpfactory-inspect-", ignore_cleanup_errors=True) as home:
+        instructions, tools = asyncio.run(ask(Path(home)))
+    if as_json:
+        output.data({"instructions": instructions, "tools": tools})
+        return
+    output.line(f"instructions: {printable_line(instructions) or '-'}")
+    for tool in tools:
+        output.line()
+        output.line(printable_line(tool["name"]))
+        for place, text in _texts_of({key: part for key, part in tool.items() if key != "name"}):
+            output.line(f"  {printable_line(place)}: {printable_line(text)}")
+
+
+def _texts_of(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
+    """Yield (place, text) of every text in a listed tool but the words of its schema."""
+    if isinstance(value, str) and place.rpartition(".")[2] not in {"type", "format"}:
+        yield place, value
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            yield from _texts_of(part, f"{place}.{name}".lstrip("."))
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts_of(part, place)
 
 
 def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
