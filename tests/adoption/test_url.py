@@ -124,7 +124,7 @@ def test_what_a_server_says_of_itself_makes_no_line_of_its_own(space, tmp_path):
         status = space("pipeline", "status", "remote")
         listed = space("inspect", "remote", "--start")
         texts = space("inspect", "remote", "--start", "--texts")
-    assert r"remote-greeter 1.0\r\nadopted: ok at http" in said.out
+    assert r"remote-greeter 1.0\x0d\nadopted: ok at http" in said.out
     for one in (said, ran, status, listed, texts):
         assert [line for line in (one.out + one.err).splitlines() if line.startswith("adopted: ok")] == []
 
@@ -140,7 +140,7 @@ def test_a_name_that_breaks_its_line_is_written_out_where_a_difference_is_told()
     def offers(*names):
         return {"tools": [{"name": name, "description": HONEST} for name in names]}
 
-    assert changed_offers(offers("a\nb"), offers("c\r\nd")) == [r"tool a\nb is gone", r"tool c\r\nd is new"]
+    assert changed_offers(offers("a\nb"), offers("c\r\nd")) == [r"tool a\nb is gone", r"tool c\x0d\nd is new"]
 
 
 def test_a_text_that_gives_orders_to_a_model_is_quoted_among_what_changed_and_comes_first():

@@ -30,7 +30,7 @@ _CONTROL: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e01ef]"
 )
-_LINE_ENDS: Final = str.maketrans({"\r": r"\r", "\n": r"\n", "\t": r"\t"})
+_LINE_ENDS: Final = str.maketrans({"\n": r"\n", "\t": r"\t"})
 _COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
 # Colours and weights, but neither black nor backgrounds nor "concealed": what is printed stays readable.
 _PLAIN_COLOUR: Final = re.compile("\x1b\\[(?:(?:0?[0-4]?|2[2-4]|3[1-79]|9[0-6])(?:;|(?=m)))*m")
@@ -101,7 +101,7 @@ def printable(text: str, *, colour: bool = False) -> str:
 
 
 def printable_line(text: str) -> str:
-    r"""Return the same on one line: line ends and tabs are written out, too, so that nobody's name makes a line of its own (`1.0\r\nok`)."""
+    r"""Return the same on one line: line ends and tabs are written out, too, so that nobody's name makes a line of its own (`1.0\nok`)."""
     return printable(text.translate(_LINE_ENDS))
 
 
