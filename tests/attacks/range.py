@@ -170,7 +170,8 @@ def _look(listed: list[dict[str, Any]], outcome: Outcome) -> None:
             hidden = {char for char in text if unicodedata.category(char) in {"Cc", "Cf", "Cs"} and char not in "\n\t"}
             if hidden:
                 outcome.harm.append(f"hidden characters in {tool['name']}: {sorted(map(ascii, hidden))}")
-            if without_orders(text)[1]:
+            # A name is made of what the document calls the operation, and stays: `validate` closes a gate where it reads like an order.
+            if text != tool["name"] and without_orders(text)[1]:
                 outcome.harm.append(f"orders to the model in {tool['name']}: {text[:80]!r}")
 
 

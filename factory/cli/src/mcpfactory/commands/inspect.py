@@ -47,7 +47,6 @@ def inspect(
     """
     from mcpfactory_codegen.servers.overview import overview
     from mcpfactory_pipeline.workspace.coverage import inspection_report, operation_name
-    from mcpfactory_pipeline.workspace.upstream import api_addresses
 
     server = workspace_in(workspace).server(name)
     if texts:
@@ -77,9 +76,20 @@ def inspect(
     if shown["skipped"]:
         output.line()
         output.table(("LEFT OUT", "REASON"), [(operation_name(op), op["reason"]) for op in shown["skipped"]])
+    _print_settings(shown, server.name)
+    if shown.get("offer", {}).get("mode") != "search":
+        print_groups(
+            shown.get("groups", []), shown.get("tokens", 0), 'mode = "search" below [server] in mcpfactory.toml'
+        )
+
+
+def _print_settings(shown: dict[str, Any], name: str) -> None:
+    """Print where the API is, and what the server reads of its environment."""
+    from mcpfactory_pipeline.workspace.upstream import api_addresses
+
     if address := shown.get("address"):
         output.line()
-        for place in api_addresses(address, os.environ, server=server.name):
+        for place in api_addresses(address, os.environ, server=name):
             output.line(place.message)
             if place.hint:
                 output.line(f"  hint: {place.hint}")
@@ -90,10 +100,6 @@ def inspect(
         output.table(
             ("ENVIRONMENT", "", ""),
             [(v["name"], "required" if v["required"] else "optional", v["description"]) for v in shown["environment"]],
-        )
-    if shown.get("offer", {}).get("mode") != "search":
-        print_groups(
-            shown.get("groups", []), shown.get("tokens", 0), 'mode = "search" below [server] in mcpfactory.toml'
         )
 
 
