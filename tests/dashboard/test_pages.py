@@ -111,6 +111,29 @@ def test_a_run_is_drawn_with_its_timeline_and_links_to_the_logs(library: Bench, 
     assert library.run in client.get("/runs/").text
 
 
+def test_each_step_that_failed_leads_to_its_log_as_long_as_that_is_there(library: Bench, client: TestClient) -> None:
+    run, link = new_id(), 'servers/weather/logs/test/#wrong"'
+    log = library.workspace.artifacts / "weather/logs/test.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text("E assert 1 == 2\n")
+    library.passed("weather", "build", run=run)
+    library.finished("weather", "test", "errored", run=run)
+    library.finished("weather", "test", "failed", run=run)
+    for path in (f"/runs/{run}/", f"/runs/{run}/weather/"):
+        page = client.get(path).text.partition("Why it ran")[2].partition("</table>")[0]
+        assert page.count(link) == 1, "of two attempts the last has written it"
+        assert "logs/build/" not in page
+        assert page.index("attempt 2") < page.index(link)
+    assert [one["kept"] for one in client.get(f"/runs/{run}/?format=json").json()["steps"]] == [False, False, True]
+    assert client.get("/servers/weather/logs/test/").status_code == 200
+    later = new_id()
+    library.finished("weather", "test", "failed", run=later)
+    assert link not in client.get(f"/runs/{run}/").text, "what is there is of another run"
+    assert link in client.get(f"/runs/{later}/").text
+    log.unlink()
+    assert link not in client.get(f"/runs/{later}/").text
+
+
 def test_a_log_is_shown_only_with_the_run_that_wrote_it(library: Bench, client: TestClient) -> None:
     log = library.workspace.artifacts / "zebra" / "logs" / "generate.log"
     log.parent.mkdir(parents=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
+from html.parser import HTMLParser
 
 import pytest
 
@@ -108,7 +109,46 @@ def test_a_decision_of_somebody_else_is_told_to_whoever_looks(address: str, foll
     assert grace.act("bookshop", "approve", channel="production", reason="fine").status == 303
     while "approved</b> by Grace: fine" not in ada.get(DECIDE).text:
         told.until("state")
-    assert 'data-live="asked"' in ada.get(DECIDE).text
+
+
+class Still(HTMLParser):
+    """What of a page stays as it is while it is open: all that is in no part which follows."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.depth, self.kept = 0, list[str]()
+        self.feed(page.replace("&amp;", "&"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in {"meta", "link", "input", "br"}:  # what has no end
+            return
+        if self.depth or "data-live" in dict(attrs):
+            self.depth += 1
+        else:
+            self.kept.append(f"{tag} {[(name, value) for name, value in attrs if name != 'data-source']}")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        self.depth = max(0, self.depth - 1)
+
+    def handle_data(self, data: str) -> None:
+        if not self.depth:
+            self.kept.append(data)
+
+
+def test_nothing_that_a_decision_changes_is_outside_of_what_follows(shop: Bench, address: str) -> None:
+    ada = Browser(address).login("Ada")
+    before = ada.get(DECIDE).text
+    grace = Browser(address).login("Grace")
+    for action in ("approve", "reject", "approve", "promote"):
+        assert grace.act("bookshop", action, channel="production", reason="fine").status == 303
+        after = ada.get(DECIDE).text
+        assert after != before
+        assert Still(after).kept == Still(before).kept, action
+        before = after
+    assert "production offers it" in after
 
 
 def test_a_decision_that_is_none_is_not_followed(address: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from mcpfactory_pipeline.base.ids import new_id
+from mcpfactory_pipeline.promotion import decision
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Browser
 from tests.dashboard.test_decision import shop
@@ -86,6 +87,76 @@ def test_whoever_has_a_decision_open_sees_somebody_come_and_what_they_decide(sho
         tokyo.get_by_text("Grace is looking at this too").wait_for()
         assert "UTC" not in tokyo.locator("[data-live=onlookers]").text_content()
         grace.act("bookshop", "approve", channel="production", reason="fine")
-        tokyo.locator("[data-live=asked]", has_text="by Grace: fine").wait_for()
+        tokyo.locator("[data-live=evidence]", has_text="by Grace: fine").wait_for()
         assert tokyo.locator("#reason").input_value() == "half a sentence"
+        tokyo.goto("about:blank")
+
+
+def test_all_of_an_open_decision_follows_what_somebody_types_elsewhere(shop: Bench, tokyo: Any) -> None:
+    config = shop.root / "mcpfactory.toml"
+    config.write_text(config.read_text().replace("approvals = 1", "approvals = 2"))
+    with serving(shop.root, PEOPLE) as address:
+        tokyo.goto(f"{address}/login/?next=/servers/bookshop/decide/production/")
+        tokyo.locator("#token").fill(PEOPLE["Ada"])
+        tokyo.get_by_role("button", name="Log in").click()
+        tokyo.locator("#live", has_text="Live").wait_for()
+        asked = tokyo.get_by_role("heading", name="approvals missing")
+        assert "2 of 2 approvals missing" in asked.text_content()
+        seen = tokyo.locator("[name=expect]").input_value()
+        tokyo.locator("#reason").fill("half a sentence")
+        tokyo.evaluate("document.getElementById('reason').setSelectionRange(4, 8)")
+        decision.approve(shop.workspace, "bookshop", "production", reason="typed")
+        tokyo.locator("#question", has_text="1 of 2 approvals missing").wait_for()
+        assert tokyo.get_by_text("2 of 2 approvals").count() == 0
+        assert "typed" in tokyo.locator("[data-live=evidence]").text_content()
+        assert tokyo.locator("[name=expect]").input_value() != seen, "what is sent is what is shown"
+        assert tokyo.evaluate("(e => [e.id, e.value, e.selectionStart, e.selectionEnd])(document.activeElement)") == [
+            "reason", "half a sentence", 4, 8
+        ]  # fmt: skip
+        tokyo.get_by_role("button", name="Reject").focus()
+        Browser(address).login("Grace").act("bookshop", "approve", channel="production", reason="fine")
+        tokyo.locator("#question", has_text="is ready for production").wait_for()
+        assert tokyo.evaluate("document.activeElement.textContent").startswith("Reject")
+        assert tokyo.locator("#reason").input_value() == "half a sentence"
+        Browser(address).login("Grace").act("bookshop", "promote", channel="production")
+        tokyo.get_by_role("heading", name="production offers it: nothing is to be decided").wait_for()
+        assert "which offers 2.0.0" in tokyo.locator("h1").text_content()
+        assert tokyo.evaluate("document.activeElement.id") == "content"
+        tokyo.goto("about:blank")
+
+
+@pytest.mark.parametrize("width", [1280, 1440])
+def test_parts_of_a_decision_stand_below_each_other_without_holes(shop: Bench, tokyo: Any, width: int) -> None:
+    tokyo.set_viewport_size({"width": width, "height": 800})
+    with serving(shop.root, PEOPLE) as address:
+        tokyo.goto(f"{address}/servers/bookshop/decide/production/")
+        names = ("Tools", "Findings", "Who asks", "Tests and figures")
+        tools, findings, asked, figures = (tokyo.get_by_role("region", name=name).bounding_box() for name in names)
+        tokyo.evaluate("document.querySelector('[aria-labelledby=figures]').style.minHeight = '1500px'")
+        for _ in range(2):
+            assert figures["y"] == tools["y"]
+            assert findings["y"] - tools["y"] - tools["height"] == pytest.approx(16, abs=1)
+            assert asked["y"] - findings["y"] - findings["height"] == pytest.approx(16, abs=1)
+            tools, findings, asked, figures = (tokyo.get_by_role("region", name=name).bounding_box() for name in names)
+        assert figures["height"] >= 1500
+
+
+def test_the_name_of_a_server_is_whole_on_a_phone_also_where_one_has_approved(shop: Bench, tokyo: Any) -> None:
+    config = shop.root / "mcpfactory.toml"
+    config.write_text(config.read_text().replace("approvals = 1", "approvals = 2"))
+    shop.add(long := "a_server_with_a_name_that_is_longer_than_a_phone_is_wide")
+    tokyo.set_viewport_size({"width": 390, "height": 844})
+    with serving(shop.root, PEOPLE) as address:
+        Browser(address).login("Ada").act("bookshop", "approve", channel="production", reason="fine")
+        tokyo.goto(f"{address}/login/?next=/")
+        tokyo.locator("#token").fill(PEOPLE["Ada"])
+        tokyo.get_by_role("button", name="Log in").click()
+        tokyo.get_by_text("you have approved it already").wait_for()
+        for name in ("bookshop", long):
+            place = tokyo.locator(".who-waits", has_text=name)
+            assert (
+                place.evaluate("e => [e.scrollWidth <= e.clientWidth, e.scrollHeight <= e.clientHeight]") == [True] * 2
+            )
+            assert tokyo.get_by_role("link", name=name, exact=True).bounding_box()["width"] > 50
+        assert tokyo.evaluate("document.documentElement.scrollWidth") == 390
         tokyo.goto("about:blank")

@@ -69,6 +69,7 @@ class RunFacts:
 
     `going` says whether its process is there; before its first step such a run has no events. `now` is when this was read, in seconds
     as `created_at` has them. `waits` are the servers for which it waits, each with the run that is at work there, "" where that is not known.
+    `kept` are the ids of the events of steps that went wrong and whose logs nothing has written over.
     """
 
     workspace: str
@@ -79,6 +80,7 @@ class RunFacts:
     going: bool = False
     now: float = 0.0
     waits: Mapping[str, str] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,8 @@ _MANY: Final = 50  # servers from which on changes are heard of: fewer are looke
 _LOOK_AGAIN: Final = 60.0  # seconds after which all files are looked at although nothing was heard of them
 _SOAK_STEP: Final = 60  # seconds after which soak time is looked at again
 # Fields of events that the pages about many servers do not show.
+_WRONG: Final = frozenset({"failed", "errored"})  # outcomes whose logs say why
+_STEP_EVENTS: Final = frozenset({"stage.started", "stage.finished", "stage.interrupted"})
 _LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})
 
 
@@ -228,7 +230,8 @@ class WorkspaceReader:
             logs[name, stage] = read_log(log_file(workspace, name, stage))
         waits = waits_of(store.locks, run) if going else {}
         waits = {name: other for name, other in waits.items() if server in {"", name}}
-        return RunFacts(workspace.name, run, found, running, logs, going, self._clock().timestamp(), waits)
+        kept = frozenset(_kept_logs(workspace, found, self.histories(server))) if found else frozenset()
+        return RunFacts(workspace.name, run, found, running, logs, going, self._clock().timestamp(), waits, kept)
 
     def log_file(self, server: str, stage: str) -> Path:
         """Where the log of a stage is: of its last run, or of the one that is under way."""
@@ -483,7 +486,7 @@ def _watched(workspace: Workspace, server: WorkspaceServer, state: ServerState) 
 def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Iterator[tuple[str, Path]]:
     """Yield the stages of a server that failed, and where their logs are, if they are on this machine."""
     for stage, record in state.stages.items():
-        if record.outcome in {"failed", "errored"}:
+        if record.outcome in _WRONG:
             yield stage, log_file(workspace, server, stage)
 
 
@@ -564,6 +567,20 @@ def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tup
         if event.get("artifacts", {}).get(relative) == _hash_log(file):
             found[server, str(event["stage"])] = read_log(file)
     return found
+
+
+def _kept_logs(
+    workspace: Workspace, found: Mapping[str, Sequence[Event]], histories: Mapping[str, Sequence[Event]]
+) -> Iterator[str]:
+    """Yield the ids of the events of steps that went wrong, and after which their stage has not begun again: the log that is there is theirs."""
+    for server, events in found.items():
+        wrong = [one for one in events if one["event"] == "stage.finished" and one.get("outcome") in _WRONG]
+        if wrong:
+            last = {str(one.get("stage")): one["id"] for one in histories[server] if one["event"] in _STEP_EVENTS}
+            for one in wrong:
+                stage = str(one.get("stage"))
+                if last[stage] == one["id"] and log_file(workspace, server, stage).is_file():
+                    yield str(one["id"])
 
 
 def _hash_log(file: Path) -> str:

@@ -28,7 +28,7 @@ class RunStep:
     `start` and `seconds` are in seconds, the former since the run began; `seconds` is until now while it is at work (`working`), and
     None where that is not known.
     `log` is the end of what it printed, where that is still on this machine: of a step that ended only on the page of one
-    server in a run.
+    server in a run. `kept` says that it went wrong, and that its log is still there.
     """
 
     server: str
@@ -43,6 +43,7 @@ class RunStep:
     candidate: str
     log: str
     working: bool = False
+    kept: bool = False
 
     @property
     def name(self) -> str:
@@ -189,7 +190,8 @@ def _steps(facts: RunFacts, server: str, events: Iterable[Event], began: float) 
         attempts[stage] += 1
         log = facts.logs.get((server, stage), "") if event["event"] == "stage.finished" else ""
         start = starts.pop(stage, None)
-        steps.append(_step(server, attempts[stage], start, event, began=began, status=_ended(event), log=log))
+        made = _step(server, attempts[stage], start, event, began=began, status=_ended(event), log=log)
+        steps.append(replace(made, kept=str(event["id"]) in facts.kept))
     for stage, start in starts.items():
         status = STATUSES["running" if facts.running.get(server) == stage else "interrupted"]
         log = facts.logs.get((server, stage), "") if status.key == "running" else ""

@@ -69,27 +69,30 @@ function renew(page) {
   }
 }
 
-// New content for a part of the page: where the reader was, and what was open, stays.
+// What somebody typed and has not sent, by the id of its field: a field that goes and comes back has it again.
+const typed = new Map();
+
+// New content for a part of the page: where the reader was, what was open, and what was typed stays.
 function replaceContent(old, fresh) {
   const at = old.contains(document.activeElement) ? document.activeElement : null;
+  const selected = at?.matches("[name=reason]") ? [at.selectionStart, at.selectionEnd] : null;
   const open = new Map([...old.querySelectorAll("details[id]")].map((one) => [one.id, one.open]));
   const current = old.querySelector(".row.current .open")?.getAttribute("href");
   const marked = new Set([...old.querySelectorAll("[name=item]:checked")].map((one) => one.value));
   const scrolled = [...old.querySelectorAll(".wide")].map((one) => one.scrollLeft);
+  for (const one of old.querySelectorAll("[name=reason]")) typed.set(one.id, one.value);
   old.replaceChildren(...fresh.childNodes);
   improve(old);
   for (const one of old.querySelectorAll("details[id]")) if (open.has(one.id)) one.open = open.get(one.id);
   for (const one of old.querySelectorAll("[name=item]")) one.checked = marked.has(one.value); // what has changed has another value
+  for (const one of old.querySelectorAll("[name=reason]")) one.value = typed.get(one.id) || "";
   old.querySelectorAll(".wide").forEach((one, number) => { one.scrollLeft = scrolled[number] || 0; });
   if (current) [...old.querySelectorAll(".row .open")].find((one) => one.getAttribute("href") === current)?.closest(".row").classList.add("current");
   if (!at) return;
-  const href = at.getAttribute("href");
-  const label = at.getAttribute("aria-label");
-  const same = [...old.querySelectorAll("a, summary, button, input, [tabindex]")].find(
-    (one) => one.localName === at.localName && one.getAttribute("href") === href && one.getAttribute("aria-label") === label
-      && one.value === at.value && one.getClientRects().length,
-  );
-  same?.focus({ preventScroll: true });
+  const names = (one) => [one.localName, one.id, one.getAttribute("href"), one.getAttribute("aria-label"), one.dataset.key, one.value].join("\n");
+  const same = [...old.querySelectorAll("a, summary, button, input, [tabindex]")].find((one) => names(one) === names(at) && one.getClientRects().length);
+  (same || document.getElementById("content")).focus({ preventScroll: true }); // never on a button that does something else
+  if (same && selected) same.setSelectionRange(...selected);
 }
 
 function filterRows(form) {
