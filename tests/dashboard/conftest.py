@@ -111,6 +111,14 @@ FINDING = {
 }
 
 
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a dashboard keeps for a person is kept for nobody real."""
+    folder = str(tmp_path_factory.mktemp("person"))
+    for name in ("HOME", "LOCALAPPDATA", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, folder)
+
+
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path / "library")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import builtins
 import hashlib
+import hmac
 import os
+import stat
 import subprocess
 import threading
 from collections.abc import Callable
@@ -17,6 +19,7 @@ from pydantic_core import from_json, to_json
 from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.ids import utc_now
+from mcpfactory_pipeline.clients.files import this_machine
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.export import export
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
@@ -136,6 +139,11 @@ def test_who_approved_is_kept(shop: Bench, monkeypatch: pytest.MonkeyPatch) -> N
     assert found(shop) == expected
 
 
+def sealed(secret: bytes, of: str, body: bytes) -> bytes:
+    """A memory with its first line."""
+    return hmac.new(secret, b"2 %s " % of.encode() + body, hashlib.sha256).hexdigest().encode() + b"\n" + body
+
+
 def without(member: str) -> Any:
     def changed(content: Any) -> Any:
         return {name: {key: value for key, value in one.items() if key != member} for name, one in content.items()}
@@ -173,9 +181,10 @@ def test_a_memory_of_another_form_is_none(known: Bench, form: str) -> None:
     file = kept_file(known)
     content = from_json(file.read_bytes().partition(b"\n")[2])
     body = to_json(FORMS.get(form, lambda known: known)(content))
-    file.write_bytes(hashlib.sha256(b"1 a workspace " + body).hexdigest().encode() + b"\n" + body)
-    assert len(read_kept(file, known.root, "a workspace")) == (4 if form == "as it is" else 0)
-    assert read_kept(file, known.root, "another") == {}
+    file.write_bytes(sealed(b"secret", "a workspace", body))
+    assert len(read_kept(file, known.root, "a workspace", b"secret")) == (4 if form == "as it is" else 0)
+    assert read_kept(file, known.root, "another", b"secret") == {}
+    assert read_kept(file, known.root, "a workspace", b"another") == {}
 
 
 def commit(root: Path) -> None:
@@ -265,8 +274,101 @@ def test_two_dashboards_at_once_leave_a_whole_memory(known: Bench) -> None:
     assert not list(file.parent.glob(".dashboard.kept*"))
 
 
-def test_nothing_is_decided_by_what_is_kept(shop: Bench) -> None:
-    """Whoever writes the file says what is shown of servers; what is done is checked by the files themselves."""
+def test_what_was_edited_in_place_is_read_whatever_time_the_file_was_given(known: Bench) -> None:
+    """The same size, the same inode, and the time of the last write put back, as any program can."""
+    report = known.root / "servers/weather/.mcpfactory/report.json"
+    before, old = found(known), report.stat()
+    with report.open("r+") as stream:
+        text = stream.read()
+        stream.seek(0)
+        stream.write(text.replace('"tokens": 600', '"tokens": 700'))
+    os.utime(report, ns=(old.st_atime_ns, old.st_mtime_ns))
+    now = report.stat()
+    assert (now.st_mtime_ns, now.st_size, now.st_ino) == (old.st_mtime_ns, old.st_size, old.st_ino)
+    after = found(known)
+    assert after == anew(known) != before
+
+
+def test_a_state_in_which_a_byte_was_put_in_place_is_another(known: Bench) -> None:
+    state = known.store.state_file("weather")
+    reader = WorkspaceReader(known.root)
+    before, old = reader.digest(), state.stat()
+    state.write_bytes(state.read_bytes().replace(b"weather", b"weathor"))
+    os.utime(state, ns=(old.st_atime_ns, old.st_mtime_ns))
+    assert state.stat().st_size == old.st_size
+    assert reader.digest() != before
+
+
+def key_file() -> Path:
+    """Where the secret is by which a dashboard knows what it kept."""
+    return this_machine(os.environ).state.parent / "dashboard.key"
+
+
+def test_the_secret_is_one_persons_and_outside_of_the_workspace(known: Bench) -> None:
+    key = key_file()
+    assert not key.is_relative_to(known.root)
+    assert (stat.S_IMODE(key.stat().st_mode), len(key.read_bytes())) == (0o600, 32)
+    secret = key.read_bytes()
+    found(known, keep=True)
+    assert key.read_bytes() == secret
+    kept = b"".join(file.read_bytes() for file in known.workspace.pipeline.rglob("*") if file.is_file())
+    assert secret not in kept
+    assert secret.hex().encode() not in kept
+
+
+def others_may_read(key: Path) -> None:
+    key.chmod(0o640)
+
+
+def a_link(key: Path) -> None:
+    key.rename(key.with_name("elsewhere"))
+    key.symlink_to("elsewhere")
+
+
+def a_folder(key: Path) -> None:
+    key.unlink()
+    key.mkdir()
+
+
+def short(key: Path) -> None:
+    key.write_bytes(key.read_bytes()[:16])
+
+
+def another(key: Path) -> None:
+    key.write_bytes(bytes(32))
+
+
+def no_folder(key: Path) -> None:
+    key.unlink()
+    key.parent.rmdir()
+    key.parent.write_text("a file where the folder was")
+
+
+@pytest.mark.parametrize("spoil", [others_may_read, a_link, a_folder, short, no_folder, another])
+def test_without_a_secret_of_ones_own_nothing_is_believed_or_kept(
+    known: Bench, spoil: Callable[[Path], None], opened: list[str]
+) -> None:
+    expected, before = found(known), kept_file(known).read_bytes()
+    assert read_of_servers(known, opened) == 0
+    spoil(key_file())
+    assert found(known, keep=True) == expected
+    assert read_of_servers(known, opened) > 0
+    assert (kept_file(known).read_bytes() == before) == (spoil is not another)
+    assert found(known) == expected
+
+
+def test_a_secret_below_the_workspace_is_none(library: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "LOCALAPPDATA", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(library.root / "home"))
+    settle(library)
+    found(library, keep=True)
+    assert not key_file().exists()
+    assert not kept_file(library).exists()
+
+
+@pytest.mark.parametrize("secret", ["none", "its owner's"])
+def test_nothing_is_decided_by_what_is_kept(shop: Bench, secret: str) -> None:
+    """Who has no secret of its owner's makes no page lie; and who has says what is shown: what is done is checked by the files themselves."""
     settle(shop)
     reader = WorkspaceReader(shop.root)
     reader.workspace()
@@ -289,8 +391,9 @@ def test_nothing_is_decided_by_what_is_kept(shop: Bench) -> None:
     facts["row"]["rejected"] = facts["row"]["holds"] = {}
     facts["items"] = [{**item, "expect": "forged"} for item in facts["items"]]
     body = to_json(kept)
-    of = reader._of.encode()
-    file.write_bytes(hashlib.sha256(b"1 %s " % of + body).hexdigest().encode() + b"\n" + body)
+    keys = {"its owner's": key_file().read_bytes()}
+    first = hashlib.sha256(b"2 %s " % reader._of.encode() + body).hexdigest().encode() + b"\n" + body
+    file.write_bytes(sealed(keys[secret], reader._of, body) if secret in keys else first)
     board, told = asked()
-    assert "9.9.9" in board
+    assert ("9.9.9" in board) == (secret in keys)
     assert told == honest

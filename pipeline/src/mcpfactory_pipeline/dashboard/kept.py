@@ -1,13 +1,15 @@
 """What was found of each server, kept for the next dashboard: a server whose files have the times and sizes that they had is not read again.
 
-The file is a memory, and nothing is decided by it: whatever is done is checked by the files themselves. It is data (JSON) and says by its first line
-which bytes it has, of which workspace and of which parts of the factory it is. Where something is otherwise there is no memory, and nobody is told.
+The file is a memory, and nothing is decided by it: whatever is done is checked by the files themselves. It is data (JSON), sealed by its first line with
+a secret of whoever wrote it: which bytes it has, of which workspace and of which parts of the factory it is. Where something is otherwise there is no
+memory, and nobody is told.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -22,7 +24,7 @@ from mcpfactory_pipeline.views.inbox import InboxItem
 
 __all__ = ["CachedServer", "read_kept", "write_kept"]
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _LARGEST: Final = 1 << 28  # bytes
 _SETTLED: Final = (
     2 * 10**9
@@ -44,11 +46,13 @@ class CachedServer:
         return all(stamp is None or stamp[0] < self.read_at - _SETTLED for stamp in self.stamps)
 
 
-def read_kept(file: Path, root: Path, of: str) -> dict[str, CachedServer]:
-    """Return what is kept of the servers of a workspace, by name; nothing where it is damaged, or not `of` the same."""
+def read_kept(file: Path, root: Path, of: str, secret: bytes) -> dict[str, CachedServer]:
+    """Return what is kept of the servers of a workspace, by name; nothing where it is damaged, not `of` the same, or sealed by another secret or none."""
+    if not secret:
+        return {}
     try:
-        digest, _, body = read_regular(file, _LARGEST).partition(b"\n")
-        if digest.decode() != _digest(of, body):
+        seal, _, body = read_regular(file, _LARGEST).partition(b"\n")
+        if not hmac.compare_digest(seal, _seal(secret, of, body)):
             return {}
         content: dict[str, dict[str, Any]] = from_json(body)
         return {name: _server(f"{root}/", known) for name, known in content.items()}
@@ -56,19 +60,21 @@ def read_kept(file: Path, root: Path, of: str) -> dict[str, CachedServer]:
         return {}
 
 
-def write_kept(file: Path, root: Path, of: str, servers: Mapping[str, CachedServer]) -> None:
-    """Keep what was found of servers, whole or not at all. Where it cannot be written nothing is kept: that is no harm."""
+def write_kept(file: Path, root: Path, of: str, servers: Mapping[str, CachedServer], secret: bytes) -> None:
+    """Keep what was found of servers, whole or not at all. Where it cannot be written, or sealed, nothing is kept: that is no harm."""
+    if not secret:
+        return
     kept = {name: _data(f"{root}/", one) for name, one in sorted(servers.items()) if one.settled}
     body = to_json(kept)
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_file(
-            file, _digest(of, body).encode() + b"\n" + body
+            file, _seal(secret, of, body) + b"\n" + body
         )  # two dashboards write two files, and one of them stays
 
 
-def _digest(of: str, body: bytes) -> str:
-    return hashlib.sha256(b"%d %s " % (_FORMAT, of.encode()) + body).hexdigest()
+def _seal(secret: bytes, of: str, body: bytes) -> bytes:
+    return hmac.new(secret, b"%d %s " % (_FORMAT, of.encode()) + body, hashlib.sha256).hexdigest().encode()
 
 
 def _data(root: str, one: CachedServer) -> dict[str, Any]:
@@ -83,7 +89,7 @@ def _data(root: str, one: CachedServer) -> dict[str, Any]:
 
 def _server(root: str, data: dict[str, Any]) -> CachedServer:
     paths = tuple(root + path if not path.startswith("/") else path[1:] for path in data["paths"])
-    stamps = tuple(None if stamp is None else (stamp[0], stamp[1], stamp[2]) for stamp in data["stamps"])
+    stamps = tuple(None if stamp is None else (stamp[0], stamp[1], stamp[2], stamp[3]) for stamp in data["stamps"])
     if len(paths) != len(stamps):
         raise ValueError("as many stamps as files")
     facts = data["facts"]

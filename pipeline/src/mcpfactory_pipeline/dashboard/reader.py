@@ -27,6 +27,7 @@ from mcpfactory_pipeline.dashboard.compare import StoredCandidate
 from mcpfactory_pipeline.dashboard.facts import LogFacts, RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.files import open_log, read_json, read_log, read_validation, wheel_manifest
 from mcpfactory_pipeline.dashboard.kept import CachedServer, read_kept, write_kept
+from mcpfactory_pipeline.dashboard.secret import memory_secret
 from mcpfactory_pipeline.dashboard.stamps import Stamps, channel_pages, files_below, stamps_of, workspace_digest
 from mcpfactory_pipeline.dashboard.watching import FileWatch
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, read_channels
@@ -275,7 +276,7 @@ class WorkspaceReader:
             return
         if self._what_counts(workspace) == self._of:  # else some of it was found when things were otherwise
             self._kept = entries
-            write_kept(_kept_file(workspace), workspace.root, self._of, entries)
+            write_kept(_kept_file(workspace), workspace.root, self._of, entries, memory_secret(workspace.root))
 
     def listen(self) -> None:
         """Hear of changes of all servers from now on, so that their files need not be looked at for every page."""
@@ -348,7 +349,8 @@ class WorkspaceReader:
                 self._entries, self._settings, self._owners = {}, settings, owners_of(workspace)
                 if first:  # a later change of settings changes what is kept, too
                     self._of = self._what_counts(workspace)
-                    self._entries = read_kept(_kept_file(workspace), workspace.root, self._of)
+                    secret = memory_secret(workspace.root)
+                    self._entries = read_kept(_kept_file(workspace), workspace.root, self._of, secret)
                     self._unheard, self._kept = set(self._entries), dict(self._entries)
         return workspace, inbox
 

@@ -13,7 +13,8 @@ from mcpfactory_pipeline.base.locks import active_runs
 
 __all__ = ["Stamps", "channel_pages", "files_below", "stamps_of", "workspace_digest"]
 
-Stamps = tuple[tuple[int, int, int] | None, ...]
+FileStamp = tuple[int, int, int, int]
+Stamps = tuple[FileStamp | None, ...]
 
 _FOLDERS: Final = ("state", "history", "locks", "locks/runs")
 _SUFFIXES: Final = (".json", ".jsonl", ".running")  # a lock that is only held says nothing
@@ -23,7 +24,7 @@ _IGNORED: Final = frozenset(
 
 
 def workspace_digest(pipeline: Path) -> str:
-    """Hash names, times and sizes of the files of states, histories and locks: it changes with any of them."""
+    """Hash names, times, sizes and inodes of the files of states, histories and locks: it changes with any of them."""
     digest = hashlib.sha256()
     for folder in _FOLDERS:
         digest.update(repr(sorted(_entries_of(pipeline / folder))).encode())
@@ -31,20 +32,19 @@ def workspace_digest(pipeline: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _entries_of(folder: Path) -> Iterator[tuple[str, int, int]]:
+def _entries_of(folder: Path) -> Iterator[tuple[str, FileStamp]]:
     with suppress(OSError):
         for entry in os.scandir(folder):
             if entry.name.endswith(_SUFFIXES) and not entry.name.startswith("."):
                 with suppress(OSError):
-                    found = entry.stat()
-                    yield entry.name, found.st_mtime_ns, found.st_size
+                    yield entry.name, _stamp_in(entry.stat())
 
 
-def channel_pages(channels: Path) -> Iterator[tuple[str, int]]:
-    """Yield the folders of channels on this machine and of the projects in them, each with the time of its last change."""
+def channel_pages(channels: Path) -> Iterator[tuple[str, FileStamp | None]]:
+    """Yield the folders of channels on this machine and of the projects in them, each with its stamp."""
     for channel in _folders_in(str(channels)):
         for folder in (f"{channel}/simple", *_folders_in(f"{channel}/simple")):
-            yield folder, (_stamp(folder) or (0,))[0]
+            yield folder, _stamp(folder)
 
 
 def _folders_in(folder: str) -> list[str]:
@@ -70,13 +70,18 @@ def files_below(folder: str) -> Iterator[str]:
 
 
 def stamps_of(paths: Iterable[str]) -> Stamps:
-    """Return time, size and inode of each file or folder, None where there is none: equal stamps, equal content."""
+    """Return times, size and inode of each file or folder, None where there is none: equal stamps, equal content."""
     return tuple(map(_stamp, paths))
 
 
-def _stamp(path: str) -> tuple[int, int, int] | None:
+def _stamp(path: str) -> FileStamp | None:
     try:
         found = os.stat(path)  # noqa: PTH116 - asked of thirty thousand files at every look; pathlib takes twice as long
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return _stamp_in(found)
+
+
+def _stamp_in(found: os.stat_result) -> FileStamp:
+    """The time of the last write comes first. Whoever writes can put that back, and not the one of the last change, which is the last here."""
+    return found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns
