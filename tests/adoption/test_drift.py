@@ -363,3 +363,22 @@ def test_a_url_that_is_what_it_was_only_while_it_is_validated_is_stopped(space):
         far.tools = [tool("greet", HONEST)]
         done(space, *APPROVE, "remote")  # which takes away what is no longer so
         assert not (space.folder / "servers/remote/drift.json").exists()
+
+
+def test_a_candidate_of_an_earlier_offer_is_promoted_no_more_once_another_was_adopted(space):
+    """The one in staging passed its checks; what the URL serves by now did not."""
+    with offering(tool("greet", HONEST)) as far:
+        adopted(space, far.url, "remote")
+        far.tools = [tool("greet", POISON)]
+        done(space, "adopt", far.url, "--name", "remote", "--yes")
+        assert space("pipeline", "run", "remote").code == 1
+        for act in (APPROVE, PROMOTE):
+            found = space(*act, "remote")
+            assert found.code == 1, found
+            assert "is of an earlier offer; what its URL offers now was adopted since" in found.err
+        assert not [one for one in inbox(space) if "approve" in one["command"] or "promote" in one["command"]]
+        far.tools = [tool("greet", OTHER)]
+        done(space, "adopt", far.url, "--name", "remote", "--yes")
+        done(space, "pipeline", "run", "remote")
+        done(space, *APPROVE, "remote")
+        done(space, *PROMOTE, "remote")

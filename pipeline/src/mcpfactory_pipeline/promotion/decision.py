@@ -80,10 +80,9 @@ class Decision:
         """The stages that must have checked a candidate for the channel, by name."""
         return required_checks(self.stages, self.policy, self.channels)
 
-    @property
-    def drift(self) -> list[Blocker]:
-        """What the server is no longer, where that stands in its way."""
-        return drift_blockers(self.workspace.server(self.state.server), self.state)
+    def drift(self, candidate: str) -> list[Blocker]:
+        """Return what the server is no longer, where that stands in the way of a candidate."""
+        return drift_blockers(self.workspace.server(self.state.server), self.state, candidate)
 
     @property
     def state(self) -> ServerState:
@@ -135,7 +134,7 @@ class Decision:
             events=self.events,
             now=clock(),
             due=due,
-            drift=self.drift,
+            drift=self.drift(candidate),
         )
         return found + stage_blockers(
             self.workspace,
@@ -284,7 +283,7 @@ def _refuse_repeated(decision: Decision, candidate: str) -> None:
 def _refuse_drifted(decision: Decision, candidate: str) -> None:
     """Refuse to approve what is no longer what was adopted; a server at a URL is asked."""
     decision.ask_again("approved")
-    if drift := decision.drift:
+    if drift := decision.drift(candidate):
         words = "; ".join(one.message for one in drift)
         raise PromotionError(
             f"candidate {candidate} of {decision.state.server} may not be approved: {words}", hint=drift[0].command

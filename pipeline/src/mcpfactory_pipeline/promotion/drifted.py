@@ -5,22 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcpfactory_pipeline.base.errors import RefusedError
+from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.plan.policy import Blocker
 from mcpfactory_pipeline.state.state import ServerState
-from mcpfactory_pipeline.workspace.known_drift import DRIFT_RULE, KnownDrift, offered_now, read_known_drift
+from mcpfactory_pipeline.workspace.known_drift import DRIFT_RULE, OFFERS, KnownDrift, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, uncovering
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 __all__ = ["ask_again", "drift_blockers"]
 
 
-def drift_blockers(server: WorkspaceServer, state: ServerState) -> list[Blocker]:
+def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[Blocker]:
     """Return the known drift of an adopted server that stands in its way; nothing once `validate` has passed with a waiver of just that.
+
+    A `candidate` of a URL drifted as well when another offer was adopted since: the URL serves that one.
 
     Raises:
         ConfigError: what is known, or waived, cannot be read.
     """
+    if candidate and _is_of_other_offer(server, state, candidate):
+        message = f"candidate {candidate} is of an earlier offer; what its URL offers now was adopted since"
+        return [Blocker("drift", message, f"mcpfactory pipeline run {server.name}")]
     known = read_known_drift(server.folder, server.adopted)
     if not known or _accepted(state, offered_now(known)):
         return []
@@ -53,6 +59,13 @@ def ask_again(server: WorkspaceServer, what: str) -> None:
             f"{server.name} may not be {what}: what it offers now cannot be written down: {error}",
             hint=f"make servers/{server.name} writable",
         ) from error
+
+
+def _is_of_other_offer(server: WorkspaceServer, state: ServerState, candidate: str) -> bool:
+    if server.adopted is None or not server.adopted.url:
+        return False
+    adopted = hash_file(server.folder / OFFERS)
+    return state.candidates[candidate].files.get(OFFERS, adopted) != adopted
 
 
 def _accepted(state: ServerState, offer: str) -> bool:

@@ -253,7 +253,7 @@ class InboxReader:
         if not message.startswith(f"{first.name} ") or state.candidate is None:
             return False
         checks = required_checks(self.stages, first, self.channels)
-        drift = drift_blockers(self.workspace.server(state.server), state)
+        drift = drift_blockers(self.workspace.server(state.server), state, state.candidate)
         return not find_blockers(first, checks, state, state.candidate, events=(), now=self.now, drift=drift)
 
     def _first_stale(self, row: Mapping[str, Any]) -> str:
@@ -359,7 +359,7 @@ class InboxReader:
                 source.candidate,
                 events=recent(),
                 now=self.now,
-                drift=drift_blockers(server, state),
+                drift=drift_blockers(server, state, source.candidate),
             )
             blockers += stage_blockers(
                 self.workspace,

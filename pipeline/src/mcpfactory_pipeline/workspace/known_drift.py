@@ -23,6 +23,7 @@ from mcpfactory_pipeline.workspace.adopted import Adopted
 __all__ = [
     "DRIFT_RULE",
     "FILE",
+    "OFFERS",
     "STOPPING",
     "KnownDrift",
     "offer_words",
@@ -34,7 +35,7 @@ __all__ = [
 FILE: Final = "drift.json"
 STOPPING: Final = ("replaced", "offers")  # kinds that nothing may pass by; a newer version is none of them
 DRIFT_RULE: Final = "security.drift"  # the rule of `validate` that says so, and by which it is waived
-_OFFERS: Final = "offers.json"
+OFFERS: Final = "offers.json"
 _SCHEMA: Final = 2
 _SHORT: Final = 12  # characters of a hash that sentences show
 
@@ -108,4 +109,4 @@ def write_known_drift(folder: Path, adopted: Adopted, found: Sequence[KnownDrift
 def _pinned(folder: Path, adopted: Adopted) -> str:
     """Return one hash for what pins an adopted server."""
     pins = {"kind": adopted.kind, "package": adopted.package, "version": adopted.version, "hash": adopted.hash}
-    return hash_record({**pins, "url": adopted.url, "offers": hash_file(folder / _OFFERS)})
+    return hash_record({**pins, "url": adopted.url, "offers": hash_file(folder / OFFERS)})
