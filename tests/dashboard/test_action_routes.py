@@ -85,7 +85,7 @@ def test_two_people_approve_one_promotes_and_the_history_names_each(library: Ben
     for who in (ada, grace):
         answer = who.act("bookshop", "approve", channel="production", reason="tried it")
         assert (answer.status, answer.headers["location"]) == (303, "/servers/bookshop/")
-        told = "Done: bookshop 1.4.0 (1.4.0-fedcba987654) is approved for production"
+        told = 'id="done" role="status"><p>Done: bookshop 1.4.0 (1.4.0-fedcba987654) is approved for production'
         assert told in who.get("/servers/bookshop/").text
         assert told not in who.get("/servers/bookshop/").text
     assert ada.act("bookshop", "promote", channel="production").status == 303

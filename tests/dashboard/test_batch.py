@@ -117,7 +117,8 @@ def test_what_changed_since_the_inbox_was_read_is_said_before_anything_is_confir
     with acting_as("Grace"):
         decision.reject(library.workspace, "bookshop", "production", reason="prices are wrong")
     page = unescape(check(ada, "approve", *found.values()).text)
-    assert "bookshop: nothing was done, this has changed since you looked" in page
+    assert "bookshop: this has changed since you looked" in page
+    assert "nothing was done" not in page, "nothing was pressed yet"
     assert page.count("this has changed since you looked") == 1
 
 
@@ -206,3 +207,12 @@ def test_a_session_keeps_as_many_tickets_as_one_decision_can_need() -> None:
     assert done_message(["one"]) == "one"
     assert done_message([str(number) for number in range(7)]) == "0; 1; 2; 3; 4; 2 more"
     assert set(BATCHED) == {"approve", "promote", "reject"}
+
+
+def test_what_cannot_be_done_to_one_of_them_leads_to_its_decision(library: Bench, acting: str) -> None:
+    ada = Browser(acting).login("Ada")
+    page = check(ada, "promote", *marks(ada).values()).text
+    assert "hint: mcpfactory pipeline approve bookshop" in unescape(page)
+    assert 'href="../../servers/bookshop/decide/production/">Decide about bookshop for production</a>' in page
+    one = ada.get("/servers/bookshop/actions/promote/", channel="production").text
+    assert 'href="../../../../servers/bookshop/decide/production/">Decide about bookshop for production</a>' in one

@@ -123,7 +123,8 @@ def test_a_decision_that_was_made_meanwhile_is_shown_before_the_next_is_confirme
         seen = ada.get("/servers/bookshop/decide/production/?format=json").data["expect"]
         decision.reject(shop.workspace, "bookshop", "production", reason="no")
         page = ada.get("/servers/bookshop/actions/approve/", channel="production", expect=seen).text
-        assert "this has changed since you looked" in page
+        assert "This has changed since you looked" in page
+        assert "Nothing was done" not in page, "nothing was pressed yet"
 
 
 def test_a_first_candidate_is_all_new_and_what_is_offered_is_not_decided_about(shop: Bench) -> None:
@@ -139,3 +140,16 @@ def test_a_first_candidate_is_all_new_and_what_is_offered_is_not_decided_about(s
     shop.add("empty")
     with pytest.raises(NotFoundError, match="no candidate of empty for production"):
         decide_about(reader, reader.server("empty"), "production")
+
+
+def test_a_program_is_told_which_field_to_send_when_things_have_changed(shop: Bench) -> None:
+    from mcpfactory_pipeline.promotion import decision
+
+    with serving(shop.root, PEOPLE) as address:
+        ada, path = Browser(address).login("Ada"), "/servers/bookshop/actions/approve/"
+        asked = ada.get(path, channel="production", format="json").data
+        decision.reject(shop.workspace, "bookshop", "production", reason="no")
+        body = json.dumps({**asked["settled"], "ticket": asked["ticket"]})
+        told = ada.send("POST", path, body, Content_Type="application/json", Accept="application/json")
+        assert (told.status, "--expect" in told.text) == (409, False)
+        assert f"`expect` is {told.data['settled']['expect']}" in told.data["error"]["hint"]

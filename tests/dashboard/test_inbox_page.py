@@ -57,6 +57,13 @@ def test_what_has_one_cause_is_one_group_whatever_server_and_version_it_is() -> 
     assert [item.decision for item in view.items] == ["", "", "", "", "production", "production"]
 
 
+def test_the_heading_of_a_group_is_a_whole_sentence() -> None:
+    items = [
+        InboxItem("ready", name, "production", "1.0 (1.0-0123456789ab) is ready for production", "") for name in "abc"
+    ]
+    assert [group.cause for group in inbox(facts(*items)).groups] == ["a candidate is ready for production"]
+
+
 def test_the_name_of_the_server_in_a_message_makes_no_other_cause() -> None:
     view = inbox(facts(errored("a1", "build errored: a1 is broken"), errored("b1", "build errored: b1 is broken")))
     assert [(group.number, group.cause) for group in view.groups] == [(2, "build errored: … is broken")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from html import unescape
 
 import pytest
 from starlette.testclient import TestClient
@@ -70,6 +71,8 @@ def test_it_is_approved_after_all_from_the_page_of_the_decision(no: Bench) -> No
         ada = Browser(address).login("Ada")
         assert "Approve after all" in ada.get(DECIDE).text
         assert "Approve after all" not in Browser(address).get(DECIDE).text
+        page = unescape(ada.get("/servers/bookshop/actions/approve/", channel="production").text)
+        assert f"it lifts the rejection by Ada: too soon {EVIL}" in page.partition("What will happen")[2]
         assert ada.act("bookshop", "approve", channel="production", reason="looked again").status == 303
         assert "Rejected by" not in ada.get(DECIDE).text
     assert status(no.workspace)[0]["rejected"] == {}

@@ -13,6 +13,7 @@ from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.promotion import decision
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Browser
+from tests.dashboard.test_action_routes import offered
 from tests.dashboard.test_decision import shop
 from tests.dashboard.test_export import chromium
 from tests.dashboard.test_follow import going
@@ -160,3 +161,95 @@ def test_the_name_of_a_server_is_whole_on_a_phone_also_where_one_has_approved(sh
             assert tokyo.get_by_role("link", name=name, exact=True).bounding_box()["width"] > 50
         assert tokyo.evaluate("document.documentElement.scrollWidth") == 390
         tokyo.goto("about:blank")
+
+
+def test_a_mark_that_is_lost_is_told_and_the_bar_is_there_only_for_marks(shop: Bench, tokyo: Any) -> None:
+    config = shop.root / "mcpfactory.toml"
+    config.write_text(config.read_text().replace("approvals = 1", "approvals = 2"))
+    shop.add("zebra")
+    shop.passed("zebra", "generate")
+    offered(shop, "zebra", "1.0.0")
+    tokyo.set_viewport_size({"width": 390, "height": 844})
+    with serving(shop.root, PEOPLE) as address:
+        tokyo.goto(f"{address}/login/?next=/")
+        tokyo.locator("#token").fill(PEOPLE["Ada"])
+        tokyo.get_by_role("button", name="Log in").click()
+        tokyo.locator("#live", has_text="Live").wait_for()
+        bar = tokyo.locator("#several")
+        assert bar.is_hidden()
+        for name in ("bookshop", "zebra"):
+            tokyo.get_by_role("checkbox", name=f"Mark {name} for production").check()
+        assert "2 marked" in bar.inner_text()
+        Browser(address).login("Grace").act("zebra", "approve", channel="production", reason="fine")
+        bar.get_by_role("status").filter(has_text="1 of 2 marked changed meanwhile: zebra; 1 marked").wait_for()
+        bar.get_by_role("button", name="Approve marked").click()
+        tokyo.get_by_role("heading", name="Approve 1 candidate").wait_for()
+        assert tokyo.get_by_role("cell", name="zebra").count() == 0
+        tokyo.go_back()
+        tokyo.locator("#live", has_text="Live").wait_for()
+        tokyo.get_by_role("checkbox", name="Mark zebra for production").set_checked(True)
+        tokyo.get_by_role("checkbox", name="Mark bookshop for production").set_checked(False)
+        decision.reject(shop.workspace, "zebra", "production", reason="no")
+        bar.get_by_role("status").filter(has_text="1 of 1 marked not listed any more: zebra").wait_for()
+        assert bar.is_visible()
+        tokyo.goto("about:blank")
+
+
+def test_whoever_comes_back_to_the_inbox_stands_at_the_row_that_was_left(shop: Bench, tokyo: Any) -> None:
+    for name in ("yak", "zebra"):
+        shop.add(name)
+    with serving(shop.root) as address:
+        tokyo.goto(f"{address}/")
+        rows = tokyo.locator(".row .open")
+        names = rows.all_text_contents()
+        assert len(names) >= 3
+        for key in ("j", "j", "Enter"):
+            tokyo.keyboard.press(key)
+        tokyo.wait_for_url(f"**/servers/{names[1]}/**")
+        tokyo.go_back()
+        tokyo.locator(".row.current").wait_for()
+        assert tokyo.evaluate("document.activeElement.textContent") == names[1]
+        tokyo.keyboard.press("j")
+        assert tokyo.evaluate("document.activeElement.textContent") == names[2]
+        tokyo.goto(f"{address}/board/")
+        tokyo.goto(f"{address}/")
+        assert tokyo.locator(".row.current").count() == 0, "that is a new look"
+
+
+def test_whoever_logs_out_is_logged_out_in_every_tab(shop: Bench, tokyo: Any) -> None:
+    with serving(shop.root, PEOPLE) as address:
+        tokyo.goto(f"{address}/login/?next=/servers/bookshop/")
+        tokyo.locator("#token").fill(PEOPLE["Ada"])
+        tokyo.get_by_role("button", name="Log in").click()
+        tokyo.get_by_text("acting as Ada").wait_for()
+        other = tokyo.context.new_page()
+        other.goto(f"{address}/board/")
+        other.get_by_role("button", name="Log out").click()
+        tokyo.get_by_role("link", name="Log in to act").wait_for()
+        assert tokyo.url == f"{address}/servers/bookshop/"
+        assert tokyo.get_by_text("acting as").count() == 0
+        for one in (tokyo, other):
+            one.goto("about:blank")
+
+
+def test_hashes_in_tables_are_in_one_line(shop: Bench, tokyo: Any) -> None:
+    tokyo.set_viewport_size({"width": 1280, "height": 800})
+    with serving(shop.root) as address:
+        tokyo.goto(f"{address}/servers/bookshop/")
+        cell = tokyo.locator("td:has(> .hash)").first
+        cell.evaluate("e => { e.firstChild.textContent = '123456789012…'; e.style.width = '1px'; }")
+        one = tokyo.locator("td > .hash").first
+        assert one.bounding_box()["height"] < 22
+
+
+def test_that_a_run_has_begun_is_not_said_any_more_when_it_has_ended(library: Bench, address: str, tokyo: Any) -> None:
+    run = new_id()
+    with going(library, run, "weather", "test"):
+        tokyo.goto(f"{address}/runs/{run}/")
+        tokyo.locator("#live", has_text="Live").wait_for()
+        tokyo.evaluate(
+            "document.querySelector('.crumbs').insertAdjacentHTML('afterend', '<section id=done>Done: it has begun.</section>')"
+        )
+        library.finished("weather", "test", "failed", run=run)
+    tokyo.locator("#live", has_text="The run has ended.").wait_for()
+    assert tokyo.get_by_text("it has begun").count() == 0

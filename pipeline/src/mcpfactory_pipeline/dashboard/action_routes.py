@@ -41,6 +41,7 @@ from mcpfactory_pipeline.dashboard.responses import wants_json
 from mcpfactory_pipeline.dashboard.run_process import RunProcesses
 from mcpfactory_pipeline.dashboard.trial_page import TrialPage, TrialResult, arguments_of, run_trial, trial_page
 from mcpfactory_pipeline.dashboard.values import to_json
+from mcpfactory_pipeline.promotion.basis import StaleDecisionError
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["ActionRoutes", "login_path", "read_body"]
@@ -197,10 +198,12 @@ class ActionRoutes:
         """Return the page of an action; with an `error` it is asked again, as things are otherwise than they were."""
         status = 409 if error else 200
         if wants_json(request):
-            said = {"error": {"message": str(error), "hint": error.hint}} if error else {}
+            said = {"error": {"message": str(error), "hint": _hint(error)}} if error else {}
             return JSONResponse({**said, **to_json(view)}, status)
         links = Links(request.url.path, query=dict(request.query_params))
-        return HTMLResponse(render_form("action.html", links, self.visitor(request), view=view), status)
+        return HTMLResponse(
+            render_form("action.html", links, self.visitor(request), view=view, tried=bool(error)), status
+        )
 
     async def _act(self, request: Request) -> Response:
         session, action = self.require_session(request), _action(request)
@@ -311,6 +314,13 @@ def _caller(request: Request) -> Caller:
     """Return who sent the request, as the guard of the dashboard found."""
     found: Caller = request.state.caller
     return found
+
+
+def _hint(error: PipelineError) -> str:
+    """Return what a program can do about an error: it sends fields, and types no command."""
+    if isinstance(error, StaleDecisionError):
+        return f"look at changes, and send settled, whose `expect` is {error.basis.token}, with ticket if that is still wanted"
+    return error.hint
 
 
 def _action(request: Request) -> Action:

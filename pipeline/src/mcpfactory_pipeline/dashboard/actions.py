@@ -151,8 +151,9 @@ def _decide(
         candidate = str(decided.get("candidate") or "")
         what = f"{call.server} {decided.get('version')} ({candidate})"
         message = sentence.format(what=what, server=call.server, channel=channel)
+        lifts = tuple(f"it lifts the rejection by {one}" for one in decided.get("lifted", ()))
         resolved = {"expect": decided["expect"]} | ({"candidate": candidate} if of_candidate and candidate else {})
-        return ActionResult(message, tuple(decided.get("proof", ())), resolved, basis=decided["basis"])
+        return ActionResult(message, (*lifts, *decided.get("proof", ())), resolved, basis=decided["basis"])
 
     return perform
 

@@ -144,7 +144,10 @@ class BatchRoutes:
         if wants_json(request):
             return JSONResponse(to_json(view), status)
         links = Links(request.url.path)
-        return HTMLResponse(render_form("batch.html", links, self._acting.visitor(request), view=view), status)
+        return HTMLResponse(
+            render_form("batch.html", links, self._acting.visitor(request), view=view, tried=request.method == "POST"),
+            status,
+        )
 
 
 def _batched(request: Request) -> Action:

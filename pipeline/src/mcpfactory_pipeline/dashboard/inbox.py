@@ -228,7 +228,8 @@ def _cause(message: str, server: str) -> str:
     """Return why something waits, without what is of this server alone: its name, its version, its candidate."""
     # One pattern for all servers: to make one of each name costs more than all else of the page.
     named = _WORD.sub(lambda word: "…" if word.group() == server else word.group(), _NAMED.sub("", message))
-    return shorten(named.strip(" ;:"), _TEXT)
+    named = named.strip(" ;:")
+    return shorten(f"a candidate {named}" if named.startswith("is ") else named, _TEXT)
 
 
 def _together(items: Sequence[InboxItem]) -> list[InboxItem]:

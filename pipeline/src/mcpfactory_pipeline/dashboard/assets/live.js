@@ -20,6 +20,7 @@ document.addEventListener("DOMContentLoaded", () => {
   source.addEventListener("done", (event) => tail(event.data)?.remove());
   source.addEventListener("end", () => {
     source.close();
+    document.getElementById("done")?.remove(); // that it has begun: how it ended stands below
     document.getElementById("work")?.remove(); // nothing is at work any more, and nothing to be cancelled
     say("The run has ended.");
   });

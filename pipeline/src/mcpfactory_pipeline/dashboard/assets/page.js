@@ -29,6 +29,9 @@ document.addEventListener("DOMContentLoaded", () => {
 
   improve(document);
   document.addEventListener("keydown", press);
+  document.addEventListener("change", countMarks);
+  comeBack();
+  knowWho();
 
   const form = document.querySelector("form.filter");
   if (!form) return;
@@ -37,6 +40,17 @@ document.addEventListener("DOMContentLoaded", () => {
   if ("local" in form.dataset) filterRows(form);
   else askAgain(form);
 });
+
+// Who is logged in is the same in all tabs: a page of somebody who is not any more is loaded anew.
+function knowWho() {
+  const place = document.querySelector(".who");
+  if (!place?.querySelector("span, a")) return; // of a dashboard in which nobody acts
+  const who = place.querySelector("span")?.textContent || "";
+  const other = (now) => { if (now !== null && now !== who) location.replace(location.pathname + location.search); };
+  try { localStorage.setItem("who", who); } catch { return; /* each tab is by itself in this browser */ }
+  addEventListener("storage", (event) => { if (event.key === "who") other(event.newValue); });
+  addEventListener("pageshow", (event) => { if (event.persisted) other(localStorage.getItem("who")); });
+}
 
 function askAgain(form) {
   let latest = 0;
@@ -78,13 +92,14 @@ function replaceContent(old, fresh) {
   const selected = at?.matches("[name=reason]") ? [at.selectionStart, at.selectionEnd] : null;
   const open = new Map([...old.querySelectorAll("details[id]")].map((one) => [one.id, one.open]));
   const current = old.querySelector(".row.current .open")?.getAttribute("href");
-  const marked = new Set([...old.querySelectorAll("[name=item]:checked")].map((one) => one.value));
+  const marked = marks(old);
   const scrolled = [...old.querySelectorAll(".wide")].map((one) => one.scrollLeft);
   for (const one of old.querySelectorAll("[name=reason]")) typed.set(one.id, one.value);
   old.replaceChildren(...fresh.childNodes);
   improve(old);
   for (const one of old.querySelectorAll("details[id]")) if (open.has(one.id)) one.open = open.get(one.id);
-  for (const one of old.querySelectorAll("[name=item]")) one.checked = marked.has(one.value); // what has changed has another value
+  for (const one of old.querySelectorAll("[name=item]")) one.checked = marked.includes(one.value); // what has changed has another value
+  if (marked.length) unmarked(marked, marks(old));
   for (const one of old.querySelectorAll("[name=reason]")) one.value = typed.get(one.id) || "";
   old.querySelectorAll(".wide").forEach((one, number) => { one.scrollLeft = scrolled[number] || 0; });
   if (current) [...old.querySelectorAll(".row .open")].find((one) => one.getAttribute("href") === current)?.closest(".row").classList.add("current");
@@ -93,6 +108,53 @@ function replaceContent(old, fresh) {
   const same = [...old.querySelectorAll("a, summary, button, input, [tabindex]")].find((one) => names(one) === names(at) && one.getClientRects().length);
   (same || document.getElementById("content")).focus({ preventScroll: true }); // never on a button that does something else
   if (same && selected) same.setSelectionRange(...selected);
+}
+
+function marks(part) {
+  return [...part.querySelectorAll("[name=item]:checked")].map((one) => one.value);
+}
+
+// What was marked and is no more, without its reader: the servers, and whether their rows are still there.
+const lost = new Map();
+
+function unmarked(before, now) {
+  const listed = new Set([...document.querySelectorAll(".row .open")].map((one) => one.textContent));
+  for (const value of before) if (!now.includes(value)) lost.set(value.split(" ")[0], listed.has(value.split(" ")[0]));
+  countMarks();
+}
+
+function countMarks(event) {
+  const note = document.querySelector("#several > [role=status]");
+  if (!note || event && event.target.name !== "item") return;
+  const now = marks(document);
+  for (const value of now) lost.delete(value.split(" ")[0]); // marked again, as it is by now
+  const said = [[true, "changed meanwhile"], [false, "not listed any more"]].map(([there, words]) => {
+    const names = [...lost.keys()].filter((name) => lost.get(name) === there);
+    return names.length ? `${names.length} of ${now.length + lost.size} marked ${words}: ${names.join(", ")}` : "";
+  });
+  note.textContent = [...said, now.length ? `${now.length} marked` : ""].filter(Boolean).join("; ") || "What is marked";
+  note.parentElement.classList.toggle("told", lost.size > 0);
+}
+
+// Whoever comes back to a list stands at the row that was left.
+function comeBack() {
+  const place = `row ${location.pathname}`;
+  addEventListener("pagehide", () => {
+    const row = document.querySelector(".row.current") || document.activeElement.closest(".row");
+    try { sessionStorage.setItem(place, row?.querySelector(".open")?.getAttribute("href") || ""); } catch { /* not in this browser */ }
+  });
+  if (performance.getEntriesByType("navigation")[0]?.type === "navigate") return;
+  let left = "";
+  try { left = sessionStorage.getItem(place); } catch { /* not in this browser */ }
+  const link = left && [...document.querySelectorAll("[data-rows] .row .open")].find((one) => one.getAttribute("href") === left);
+  if (link) stand(link.closest(".row"));
+}
+
+function stand(row) {
+  document.querySelector(".row.current")?.classList.remove("current");
+  row.classList.add("current");
+  row.querySelector("a")?.focus({ preventScroll: true });
+  row.scrollIntoView({ block: "nearest" });
 }
 
 function filterRows(form) {
@@ -158,11 +220,7 @@ function press(event) {
   const rows = [...document.querySelectorAll("[data-rows] .row")].filter((row) => row.offsetParent);
   const at = rows.findIndex((row) => row.classList.contains("current"));
   if (rows.length && (event.key === "j" || event.key === "k")) {
-    const next = rows[Math.min(Math.max(at + (event.key === "j" ? 1 : -1), 0), rows.length - 1)];
-    rows[at]?.classList.remove("current");
-    next.classList.add("current");
-    next.querySelector("a")?.focus({ preventScroll: true });
-    next.scrollIntoView({ block: "nearest" });
+    stand(rows[Math.min(Math.max(at + (event.key === "j" ? 1 : -1), 0), rows.length - 1)]);
     event.preventDefault();
     return;
   }
