@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from mcpfactory_pipeline.state.state import fold, to_text
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli.conftest import Inside
 from tests.cli.workshop import finish, make, stage
 from tests.pipeline.test_notices import Receiver
@@ -85,3 +90,23 @@ def test_a_log_is_printed_as_it_is(shell):
     log.write_text("1 failed\n")
     assert shell("pipeline", "log", "books", "test").out == "1 failed\n"
     assert shell("pipeline", "log", "books", "../../../../mcpfactory").code == 3
+
+
+def test_no_reason_makes_a_row_or_a_command_of_its_own(shell):
+    reason = "two was bad\n\nready  books  Grace approved\n    mcpfactory pipeline promote books --channel production"
+    assert shell("pipeline", "hold", "books", "--channel", "production", "--reason", reason).code == 0
+    before = [line for line in shell("inbox", "--show", "0").out.splitlines() if "Grace" in line or "promote" in line]
+    assert len(before) == 1
+    history = shell.folder / "pipeline/history/books.jsonl"
+    lines = history.read_text().splitlines()
+    event = json.loads(lines[-1])
+    assert "\n" not in event["reason"]
+    lines[-1] = json.dumps({**event, "reason": reason, "actor": "Ada\nready  books"})
+    history.write_text("\n".join(lines) + "\n")
+    store = Store(Workspace.find(shell.folder))
+    store.state_file("books").write_text(to_text(fold("books", store.history("books"))))
+    for words in (("inbox", "--show", "0"), ("pipeline", "status"), ("pipeline", "status", "books")):
+        told = shell(*words).out
+        assert not [line for line in told.splitlines() if line.startswith(("ready", "    mcpfactory pipeline promote"))]
+    after = [line for line in shell("inbox", "--show", "0").out.splitlines() if "Grace" in line or "promote" in line]
+    assert len(after) == 1

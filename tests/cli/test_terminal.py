@@ -73,9 +73,11 @@ def test_what_comes_next_can_be_typed(shell: Shell) -> None:
     _, _, rest = shell().out.partition("\nnext:\n")
     typed = [line.strip() for line in rest.splitlines()]
     assert len(typed) == 3
-    assert typed[0] == "mcpfactory pipeline verify torn"
+    assert typed[0] == "mcpfactory pipeline verify --repair torn"
+    assert f"hint: {typed[0]} shows" in shell("inbox").out, "the command is the one that the hint names"
     assert all(map(parses, typed))
-    assert shell(*typed[0].split()[1:]).code == 1  # it says what is wrong
+    looking = typed[0].replace(" --repair", "")
+    assert shell(*looking.split()[1:]).code == 1  # it says what is wrong
 
 
 def test_the_command_of_every_item_can_be_typed_where_it_is_next(shell: Shell) -> None:

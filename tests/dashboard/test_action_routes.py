@@ -362,6 +362,27 @@ def test_tokens_that_protect_nothing_are_refused(tmp_path: Path, text: str) -> N
         read_people({}, file, "me")
 
 
+@pytest.mark.parametrize("other", ["ada", "ADA ", "A\u200bda", "A da", "\uff21da", "Ada"])
+def test_one_person_is_not_named_twice(tmp_path: Path, other: str) -> None:
+    """Approvals count spellings of a name as one person: two tokens would look like two people."""
+    file = tmp_path / "tokens"
+    file.write_text(f"Ada: ada-token-0123456789\nGrace: grace-token-0123456789\n{other}: other-token-0123456789\n")
+    file.chmod(0o600)
+    with pytest.raises(ConfigError, match=r"line 3 of .*one person") as refused:
+        read_people({}, file, "me")
+    assert "\u200b" not in str(refused.value)
+    assert "leave one of the lines" in str(refused.value.hint)
+    file.write_text("Ada: ada-token-0123456789\n")
+    environ = {"MCPFACTORY_DASHBOARD_TOKEN": "my-own-token-0123"}
+    assert read_people(environ, file, "Ada") == {"Ada": "my-own-token-0123"}
+    if other.strip() != "Ada":
+        with pytest.raises(ConfigError, match=r"MCPFACTORY_DASHBOARD_TOKEN names .*one person"):
+            read_people(environ, file, other.strip())
+    file.write_text("\u200b: other-token-0123456789\n")
+    with pytest.raises(ConfigError, match=r"names nobody: '\\\\u200b' has no letter"):
+        read_people({}, file, "me")
+
+
 def test_sessions_and_tickets_end_with_time() -> None:
     now = 0.0
     access = DashboardAccess(PEOPLE, clock=lambda: now)

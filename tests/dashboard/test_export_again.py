@@ -170,6 +170,37 @@ def test_nothing_outside_of_the_site_is_removed_whatever_the_record_says(
     assert (site / "own.txt").is_file(), "files of others stay"
 
 
+LINKED = ("board", "board/index.html", "index.json", "servers/atlas", RECORD, "assets/live.js")
+
+
+@pytest.mark.parametrize("place", [*LINKED, "assets"])
+def test_a_link_is_replaced_and_nothing_is_written_where_it_leads(library: Bench, tmp_path: Path, place: str) -> None:
+    site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
+    export(library.root, site)
+    fresh = tree(site)
+    (site / place).rename(elsewhere)
+    (site / place).symlink_to(elsewhere)
+    other = elsewhere / "index.html" if elsewhere.is_dir() else elsewhere
+    other.write_text("somebody else's")
+    before = tree(tmp_path / "elsewhere") or elsewhere.read_text()
+    export(library.root, site)
+    assert tree(site) == fresh
+    assert not any(path.is_symlink() for path in site.rglob("*"))
+    assert (tree(tmp_path / "elsewhere") or elsewhere.read_text()) == before
+
+
+@pytest.mark.parametrize("place", LINKED[:-1])
+def test_a_link_that_leads_nowhere_makes_no_file_there(library: Bench, tmp_path: Path, place: str) -> None:
+    site = tmp_path / "site"
+    export(library.root, site)
+    fresh = tree(site)
+    (site / place).rename(tmp_path / "gone")
+    (site / place).symlink_to(tmp_path / "elsewhere")
+    export(library.root, site)
+    assert tree(site) == fresh
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_folders_of_what_is_gone_are_gone_too(library: Bench, tmp_path: Path) -> None:
     site = tmp_path / "site"
     export(library.root, site)

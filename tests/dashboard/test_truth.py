@@ -16,6 +16,10 @@ from mcpfactory_pipeline.report import status_table
 from mcpfactory_pipeline.views.inbox import read_inbox
 from mcpfactory_pipeline.views.status import status
 from tests.dashboard.conftest import Bench
+from tests.dashboard.person import PEOPLE
+from tests.dashboard.test_decision import shop
+
+__all__ = ["shop"]
 
 
 @pytest.fixture
@@ -44,6 +48,22 @@ def test_a_history_that_cannot_be_read_is_a_problem_and_not_a_beginning(library:
     assert "history" in page["problem"]
     assert page["hint"]
     assert "Nothing has happened yet" not in shown(client, "/servers/bookshop/")
+
+
+@pytest.mark.parametrize("action", ["approve", "reject", "promote", "hold", "rerun"])
+def test_what_is_wrong_with_a_state_is_said_where_one_would_decide(shop: Bench, action: str) -> None:
+    file = shop.store.state_file("bookshop")
+    file.write_text(file.read_text().replace('"2.0.0"', '"2.0.1"'))
+    client = TestClient(create_app(shop.root, people=PEOPLE), base_url="http://127.0.0.1")
+    headers = {"Authorization": f"Bearer {PEOPLE['Ada']}", "Accept": "application/json"}
+    path, values = f"/servers/bookshop/actions/{action}/", {"channel": "production", "reason": "because"}
+    answer = client.get(path, params=values, headers=headers).json()
+    assert "is not what its history says" in answer["problem"]
+    assert "mcpfactory pipeline verify --repair bookshop" in answer["hint"]
+    assert (answer["ready"], answer["ticket"]) == (False, "")
+    decide = client.get("/servers/bookshop/decide/production/", headers=headers)
+    assert "is not what its history says" in decide.json()["error"]["message"]
+    assert "no candidate" not in decide.text
 
 
 def test_a_server_without_an_api_document_has_the_tools_that_its_candidate_listed(library: Bench) -> None:

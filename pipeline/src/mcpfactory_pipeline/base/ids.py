@@ -15,6 +15,7 @@ from typing import Final
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.git import git_text
+from mcpfactory_pipeline.base.text import on_one_line
 
 __all__ = [
     "AUTOMATION",
@@ -112,8 +113,8 @@ def confirmed_by() -> str | None:
 def actor() -> str:
     """Who acts: who is `acting_as`, else `MCPFACTORY_ACTOR`, else git's `user.name`, else the login name."""
     if known := _ACTING.get():
-        return known[0]
-    return os.environ.get("MCPFACTORY_ACTOR", "").strip() or _user()
+        return on_one_line(known[0])
+    return on_one_line(os.environ.get("MCPFACTORY_ACTOR", "").strip() or _user())
 
 
 def describe_actor() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 __all__ = [
@@ -13,8 +13,10 @@ __all__ = [
     "LONGEST_TEXT",
     "UNSEEN",
     "cell_width",
+    "escape_invisible",
     "escape_markdown",
     "format_duration",
+    "on_one_line",
     "pluralize",
     "printable",
     "printable_json",
@@ -68,6 +70,14 @@ UNSEEN: Final = re.compile(f"{HIDDEN.pattern}|[\x7f-\x9f]")
 """The same, and control characters beyond ASCII."""
 LONGEST_TEXT: Final = 100_000
 """Characters of one text that are searched."""
+
+
+_INVISIBLE: Final = re.compile(f"{_CONTROL.pattern}|{HIDDEN.pattern}")
+_RARE: Final = re.compile("[^\n -~]")
+_PERHAPS: Final = re.compile(
+    f"{_CONTROL.pattern[:-1]}{''.join(f'{chr(low)}-{chr(high)}' for low, high in _NEVER)}{_JOINERS}]"
+)
+_LONGEST: Final = 100_000  # characters of one text that are searched
 _GAP: Final = 2
 _WORD: Final = 20  # columns up to which a word is not broken as long as there is room
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
@@ -94,15 +104,33 @@ def printable(text: str, *, colour: bool = False) -> str:
     text = text.replace("\r\n", "\n")
     if colour:
         parts, codes = _PLAIN_COLOUR.split(text), [*_PLAIN_COLOUR.findall(text), ""]
-        text = "".join(_CONTROL.sub(_escape, part) + code for part, code in zip(parts, codes, strict=True))
+        text = "".join(escape_invisible(part) + code for part, code in zip(parts, codes, strict=True))
     else:
-        text = _CONTROL.sub(_escape, _COLOUR.sub("", text))
+        text = escape_invisible(_COLOUR.sub("", text))
     return _ORDER_TO_CI.sub(lambda found: f"{found[1] or ''}\\x{ord(found[0][-1]):02x}", text)
 
 
 def printable_line(text: str) -> str:
     r"""Return the same on one line: line ends and tabs are written out, too, so that nobody's name makes a line of its own (`1.0\nok`)."""
     return printable(text.translate(_LINE_ENDS))
+
+
+def escape_invisible(text: str, escape: Callable[[str], str] | None = None) -> str:
+    r"""Return the text with what moves a cursor, reorders what is read, or is not seen, written out; line ends and tabs stay.
+
+    `escape` says how one character is written; by default as in Python (`\u202e`).
+    """
+    if not _PERHAPS.search(
+        "".join(_RARE.findall(text))
+    ):  # as nearly always; the other expression takes a hundred times as long
+        return text
+    return _INVISIBLE.sub(lambda found: "".join(map(escape or _escape, found[0])), text.replace("\r\n", "\n"))
+
+
+def on_one_line(text: str) -> str:
+    """Return the text with each line end, and the spaces around it, as one space: what one wrote is no line of somebody else."""
+    lines = text.splitlines()
+    return text if lines == [text] else " ".join(filter(None, map(str.strip, lines)))
 
 
 def printable_json(text: str) -> str:
@@ -148,8 +176,8 @@ def wrap(text: str, width: int) -> list[str]:
     return lines
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escape(character: str) -> str:
+    code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 

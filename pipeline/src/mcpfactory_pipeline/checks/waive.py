@@ -13,6 +13,7 @@ from typing import Any
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, RefusedError, StateError
 from mcpfactory_pipeline.base.ids import Clock, actor, utc_now
+from mcpfactory_pipeline.base.text import on_one_line
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.state.store import Store
@@ -149,7 +150,7 @@ def _known_rule(rule: str, server: str) -> str:
 def _reason(text: str) -> str:
     if not text.strip():
         raise WaiverArgumentError("a waiver without a reason is none", hint="--reason 'why it is accepted'")
-    return text
+    return on_one_line(text)
 
 
 def _until_day(text: str, clock: Clock) -> date:

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, PipelineError
+from mcpfactory_pipeline.base.text import printable
 from mcpfactory_pipeline.dashboard.attempts import LoginAttempts
+from mcpfactory_pipeline.plan.policy import person_key
 
 __all__ = [
     "TOKEN_VARIABLE",
@@ -60,13 +62,16 @@ def read_people(environ: Mapping[str, str], file: Path | None, owner: str, *, ne
     There may be none unless they are `needed`: a proxy names people, too.
 
     Raises:
-        ConfigError: for a file that others may read, and where there is no token, a short one, or one twice.
+        ConfigError: for a file that others may read, and where there is no token, a short one, or one twice, or a person is named in two ways.
     """
     people: dict[str, str] = {}
     if file is not None:
         people |= _in_file(file)
     if token := environ.get(TOKEN_VARIABLE, "").strip():
-        people[owner] = token
+        others = {
+            name: known for name, known in people.items() if name != owner
+        }  # whoever starts it may have a line, too
+        people = _with(others, owner, token, TOKEN_VARIABLE)
     if not people and needed:
         raise ConfigError(
             "nobody may act: there is no token", hint=f"set {TOKEN_VARIABLE}, or give --token-file FILE; {_HINT}"
@@ -77,6 +82,20 @@ def read_people(environ: Mapping[str, str], file: Path | None, owner: str, *, ne
     if len(set(people.values())) < len(people):
         raise ConfigError("two people have the same token", hint=_HINT)
     return people
+
+
+def _with(people: Mapping[str, str], name: str, token: str, where: str) -> dict[str, str]:
+    """Return the people and one more. Spellings of one name are one person, as for approvals, and have one token."""
+    same = next((one for one in people if person_key(one) == person_key(name)), None)
+    if same is not None or not person_key(name):
+        who, of = printable(name), f", as {printable(same)} does" if same not in {None, name} else " again"
+        if same is None:
+            raise ConfigError(f"{where} names nobody: {who!r} has no letter, digit or sign", hint="name: token")
+        raise ConfigError(
+            f"{where} names {who}{of}: these are one person",
+            hint="case, spaces and invisible characters tell nobody apart; leave one of the lines",
+        )
+    return {**people, name: token}
 
 
 def _in_file(file: Path) -> dict[str, str]:
@@ -91,9 +110,9 @@ def _in_file(file: Path) -> dict[str, str]:
         if not line.strip() or line.startswith("#"):
             continue
         name, colon, token = (part.strip() for part in line.partition(":"))
-        if not (name and colon and token) or name in people:
-            raise ConfigError(f"line {number} of {file} names nobody, or somebody again", hint="name: token")
-        people[name] = token
+        if not (name and colon and token):
+            raise ConfigError(f"line {number} of {file} names nobody", hint="name: token")
+        people = _with(people, name, token, f"line {number} of {file}")
     return people
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PipelineError, PromotionError, RefusedError
-from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.base.text import on_one_line, pluralize
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.waive import waive
 from mcpfactory_pipeline.dashboard.decision import DecisionPage
@@ -383,7 +383,11 @@ def values_of(action: Action, given: Mapping[str, object]) -> dict[str, str]:
     found = {}
     for one in action.fields:
         value = given.get(one.name)
-        text = ("1" if value else "") if isinstance(value, bool) else str(value if value is not None else "").strip()
+        text = (
+            ("1" if value else "")
+            if isinstance(value, bool)
+            else on_one_line(str(value if value is not None else "")).strip()
+        )
         if text and not (one.kind == "flag" and text.lower() in {"0", "false"}):
             found[one.name] = "1" if one.kind == "flag" else text[:_TEXT]
     return found
@@ -407,7 +411,9 @@ def action_page(
     missing = [one.label for one in inputs if one.required and not one.value]
     result, problem, hint = ActionResult(""), "", ""
     changes: tuple[BasisChange, ...] = ()
-    if missing:
+    if broken := detail.facts.row.get("problem"):  # nothing of it is known to be so: nothing is decided about it
+        problem, hint = broken["message"], broken["hint"]
+    elif missing:
         problem = f"{missing[0]} is missing" if explain else ""
         if not next(one for one in inputs if one.label == missing[0]).values and missing[0] == "Channel":
             problem, hint = (

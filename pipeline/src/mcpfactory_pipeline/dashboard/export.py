@@ -1,6 +1,6 @@
 """The dashboard as files: the same pages with relative links, readable from a disk or any static host.
 
-An export into an earlier one writes what is otherwise only, and takes away what the site does not have any more. Which files the site had, and by
+An export into an earlier one writes only files that differ, and takes away what the site does not have any more. Which files the site had, and by
 which bytes they are known, says one of them; it has no times, so that the site is the same whatever was there before.
 """
 
@@ -53,7 +53,8 @@ class _SiteFile:
 def export(workspace_root: Path, out: Path, *, url: str = "") -> ExportedSite:
     """Write the site into `out`: what differs from what is there.
 
-    What an earlier export wrote and the site does not have any more is removed; files of others stay. `url` is where the folder will be
+    What an earlier export wrote and the site does not have any more is removed; files of others stay. A link where the site has a folder or a
+    file is replaced by that: nothing is written outside of `out`. `url` is where the folder will be
     served, with its last slash: the links of the feed begin with it, and are relative without.
 
     Raises:
@@ -84,7 +85,7 @@ class _SiteWriter:
 
     def put(self, one: _SiteFile) -> None:
         """Make one file what it should be. One is made only where what it is made of has changed, or what is there is not what was written."""
-        there = _read(self._out / one.path)
+        there = self._read(one.path)
         known, hashed = self._files.get(one.path), _hash(there) if there is not None else ""
         same_source = self._same and one.source and self._files.get(one.source) == self._now.get(one.source)
         if same_source and hashed == known:
@@ -102,7 +103,7 @@ class _SiteWriter:
         gone = [path for path in self._files if path not in self._now and self._remove(path)]
         record = {"format": _FORMAT, "of": self._of, "files": self._now}
         content = (json.dumps(record, indent=0, sort_keys=True, ensure_ascii=False) + "\n").encode()
-        if content != _read(self._out / _RECORD):
+        if content != self._read(_RECORD):
             self._write(_RECORD, content)
             self._written += 1
         return ExportedSite(
@@ -115,9 +116,30 @@ class _SiteWriter:
         files: Mapping[str, str] = self._before.get("files", {})
         return files
 
+    def _read(self, path: str) -> bytes | None:
+        """Return what a file of the site holds; None where there is none, or only one elsewhere that a link leads to."""
+        if self._link(path) is not None:
+            return None
+        try:
+            return (self._out / path).read_bytes()
+        except OSError:
+            return None
+
+    def _link(self, path: str) -> Path | None:
+        """Return the first link on the way from the site's folder to a file, None where there is none."""
+        place = self._out
+        for part in PurePosixPath(path).parts:
+            place /= part
+            if place.is_symlink():
+                return place
+        return None
+
     def _write(self, path: str, content: bytes) -> None:
+        """Write a file of the site. A link in its way is taken away, and nothing is written where it leads."""
         file = self._out / path
         try:
+            if (link := self._link(path)) is not None:
+                link.unlink()
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
         except OSError as error:
@@ -153,13 +175,6 @@ def _read_record(file: Path) -> Mapping[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
     return record if sound else {}
-
-
-def _read(file: Path) -> bytes | None:
-    try:
-        return file.read_bytes()
-    except OSError:
-        return None
 
 
 def _hash(content: bytes) -> str:

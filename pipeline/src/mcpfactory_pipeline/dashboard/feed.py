@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree
 
 from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.text import escape_invisible, on_one_line
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import InboxEntry, every_entry
 from mcpfactory_pipeline.dashboard.values import shorten
@@ -69,12 +70,13 @@ def folder_url(url: str) -> str:
 
 
 def _entry(entry: ElementTree.Element, workspace: str, one: InboxEntry, href: str, last: str) -> None:
-    _text(entry, "title", shorten(f"{one.server}: {one.message}", _TITLE))
+    message, command = on_one_line(one.message), on_one_line(one.command)
+    _text(entry, "title", shorten(f"{one.server}: {message}", _TITLE))
     _text(entry, "id", waiting_id(workspace, one))
     _text(entry, "updated", one.since or last or _EPOCH)
     ElementTree.SubElement(entry, "link", rel="alternate", type="text/html", href=_plain(href))
     ElementTree.SubElement(entry, "category", term=one.kind)
-    words = [one.message, f"It waits for {one.whom}.", *([f"Next: {one.command}"] if one.command else [])]
+    words = [message, f"It waits for {on_one_line(one.whom)}.", *([f"Next: {command}"] if command else [])]
     _text(entry, "summary", shorten("\n".join(words), _TEXT))
 
 
@@ -83,7 +85,7 @@ def _urn(*parts: str) -> str:
 
 
 def _text(parent: ElementTree.Element, name: str, text: str) -> None:
-    ElementTree.SubElement(parent, name).text = _plain(text)
+    ElementTree.SubElement(parent, name).text = _plain(escape_invisible(text))
 
 
 def _plain(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Final
 
+from mcpfactory_pipeline.base.text import escape_invisible
 from mcpfactory_pipeline.dashboard.log_bytes import RawLine, plain_text
 from mcpfactory_pipeline.dashboard.log_text import Ink, LogPiece, ink_behind, pieces_of
 
@@ -18,7 +19,7 @@ def inked(text: bytes, ink: Ink | None = None) -> tuple[LogPiece, ...]:
     """Return a text of many lines in pieces, each of another colour than the one before; `ink` is that of its beginning.
 
     Where it has very many the first are without colours. States of a line over which others were written are left out, but for those
-    that were not covered, and those that speak of something wrong: these have lines of their own.
+    that were not covered, and those that speak of something wrong: these have lines of their own. What reorders a line, or is not seen, is written out.
     """
     pieces, ink = list[LogPiece](), ink or Ink()
     for number, line in enumerate(text.split(b"\n")):
@@ -52,7 +53,8 @@ def ink_after(text: bytes) -> Ink:
 
 def _joined(pieces: Iterable[LogPiece]) -> Iterator[LogPiece]:
     joined = [
-        LogPiece("".join(piece.text for piece in some), style) for style, some in groupby(pieces, lambda one: one.style)
+        LogPiece(escape_invisible("".join(piece.text for piece in some)), style)
+        for style, some in groupby(pieces, lambda one: one.style)
     ]
     coloured = sum(bool(piece.style) for piece in joined)
     for piece in joined:

@@ -1,11 +1,13 @@
 """Views into HTML: the only module that imports Jinja2.
 
 Autoescape is on for everything, for names and texts come from API documents that nobody vouches for. There is neither
-inline script nor inline style, so that the content-security policy can forbid both.
+inline script nor inline style, so that the content-security policy can forbid both. What would reorder what stands beside it, or is not seen,
+is written out on every page, whoever wrote it (`_filled`); what a form sends on is written so that it arrives as it was (`exact`).
 """
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +17,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 import jinja2
 
+from mcpfactory_pipeline.base.text import escape_invisible
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
 from mcpfactory_pipeline.dashboard.batch import mark_of
 from mcpfactory_pipeline.dashboard.board import GROUPS
@@ -57,6 +60,12 @@ def _pretty(value: object, size: int) -> str:
     return shorten(json.dumps(value, indent=1, ensure_ascii=False), size)
 
 
+def _exact(text: object) -> object:
+    """Return the value of a field that is sent on unread: what a page would write out stands by its number, and arrives as it was."""
+    escaped = escape_invisible(html.escape(str(text)), lambda one: f"&#{ord(one)};")
+    return _templates.filters["safe"](escaped)
+
+
 _templates = jinja2.Environment(
     loader=jinja2.FunctionLoader(lambda name: (_PACKAGE / "templates" / name).read_text("utf-8")),
     autoescape=True,
@@ -65,6 +74,7 @@ _templates = jinja2.Environment(
     lstrip_blocks=True,
 )
 _templates.filters["thousands"] = lambda number: f"{number:,}"
+_templates.filters["exact"] = _exact
 _templates.globals |= {
     "ACTIONS": ACTIONS,
     "next_action": next_action,
@@ -85,6 +95,11 @@ _templates.globals |= {
     "GROUPS": tuple(GROUPS),
     "NAVIGATION": [page for page in PAGES if "{" not in page.path and page.name != "styleguide"],
 }
+
+
+def _filled(template: str, **facts: object) -> str:
+    """Return a template with its facts as HTML in which nothing acts on what stands beside it. Every page, and part of one, comes from here."""
+    return escape_invisible(_templates.get_template(template).render(**facts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +175,7 @@ def render(page: Page, view: object, links: Links, *, live: str = "", visitor: V
 
     Without a `visitor` the page offers nothing to be done.
     """
-    return _templates.get_template(page.template).render(
-        view=view, page=page, links=links, static=links.static, live=live, visitor=visitor
-    )
+    return _filled(page.template, view=view, page=page, links=links, static=links.static, live=live, visitor=visitor)
 
 
 def prepare(page: Page) -> None:
@@ -172,21 +185,18 @@ def prepare(page: Page) -> None:
 
 def render_state(view: RunPage, links: Links) -> str:
     """Return the part of a run's page that changes while the run goes on."""
-    return _templates.get_template("run_state.html").render(view=view, links=links, static=False)
+    return _filled("run_state.html", view=view, links=links, static=False)
 
 
 def render_form(template: str, links: Links, visitor: Visitor, **facts: object) -> str:
     """Return a page with a form: of the login, or of something to be done."""
-    return _templates.get_template(template).render(
-        page=None, links=links, static=False, live="", visitor=visitor, **facts
-    )
+    return _filled(template, page=None, links=links, static=False, live="", visitor=visitor, **facts)
 
 
 def render_problem(title: str, message: str, hint: str, path: str) -> str:
     """Return a page that says what is wrong and what to do, at that path."""
-    return _templates.get_template("problem.html").render(
-        title=title, message=message, hint=hint, page=None, links=Links(path), static=False, live="", visitor=None
-    )
+    facts = {"title": title, "message": message, "hint": hint, "links": Links(path)}
+    return _filled("problem.html", **facts, page=None, static=False, live="", visitor=None)
 
 
 def asset(name: str) -> bytes:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from mcpfactory_codegen.text import listed, unknown_field
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.base.ids import parse_time
-from mcpfactory_pipeline.base.text import format_duration, pluralize
+from mcpfactory_pipeline.base.text import format_duration, on_one_line, pluralize
 from mcpfactory_pipeline.plan.gates import COSTS, GATES, closed_gates
 from mcpfactory_pipeline.state.state import Candidate, Event, ServerState
 from mcpfactory_pipeline.state.timeline import approvers_since, seconds_in_channel, withdrawals
@@ -304,8 +304,8 @@ def unhold_command(server: str, channel: ChannelPolicy) -> str:
 
 
 def describe_decision(what: str, made: Mapping[str, Any]) -> str:
-    """Return a decision in words: `held by Ada: two was bad`."""
-    return f"{what} by {made['actor']}" + (f": {made['reason']}" if made.get("reason") else "")
+    """Return a decision in words, on one line whatever its history says: `held by Ada: two was bad`."""
+    return on_one_line(f"{what} by {made['actor']}" + (f": {made['reason']}" if made.get("reason") else ""))
 
 
 def person_key(name: str) -> str:

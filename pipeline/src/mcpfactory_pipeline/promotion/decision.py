@@ -11,6 +11,7 @@ from typing import Any, Final
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
 from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, describe_actor, utc_now
+from mcpfactory_pipeline.base.text import on_one_line
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
@@ -106,7 +107,7 @@ class Decision:
         `stage` is the one whose failure made automation decide.
         """
         about = self.about(candidate)
-        facts = {**{name: about[name] for name in _RECORDED}, "reason": reason}
+        facts = {**{name: about[name] for name in _RECORDED}, "reason": on_one_line(reason)}
         signed = sign_decision(key, self.state.server, event, facts) if key else {}
         self.recorded.append(self.transaction.append(event, **facts, **signed, stage=stage))
         return about

@@ -12,6 +12,7 @@ from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_record
 from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, describe_actor, utc_now
+from mcpfactory_pipeline.base.text import on_one_line
 from mcpfactory_pipeline.plan.approval import ApprovalPolicy, approved_by, describe_missing, rejected_by
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs, shown_by_state, stage_inputs
 from mcpfactory_pipeline.plan.order import required_stages
@@ -46,7 +47,7 @@ class _StageQuestion:
         known = state.candidates.get(candidate or "")
         about = {"stage": self.stage.name, "candidate": candidate, "version": known.version if known else None}
         items = shown_items(self.stage, state)
-        said = {**about, "shown": dict(self.shown), "reason": reason, **facts}
+        said = {**about, "shown": dict(self.shown), "reason": on_one_line(reason), **facts}
         signed = sign_decision(key, state.server, event, said) if key else {}
         self.transaction.append(event, **said, **signed)
         made = self.transaction.state.decisions[self.stage.name]

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from mcpfactory_pipeline.base import ids
 from mcpfactory_pipeline.base.errors import PromotionError
+from mcpfactory_pipeline.base.text import on_one_line, printable
 from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.promotion.basis import StaleDecisionError, basis_changes
@@ -199,7 +200,13 @@ class DecisionTools:
         def ask(rehearsed: Json) -> str:
             what = f"{server} {rehearsed['version']} (candidate {rehearsed['candidate'] or ''})"
             question = kind.question.format(what=what, channel=channel, server=server)
-            return "\n".join([f"{who} asks: {question}", *rehearsed.get("proof", ()), f"Its reason: {reason}"])
+            return "\n".join(
+                [
+                    f"{who} asks: {question}",
+                    *rehearsed.get("proof", ()),
+                    f"Its reason: {printable(on_one_line(reason))}",
+                ]
+            )
 
         async def rehearse(expect: str) -> Json:
             return await self._access.read(decide, candidate, person(ctx), expect=expect, dry_run=True)
@@ -226,7 +233,9 @@ class DecisionTools:
         def ask(rehearsed: Json) -> str:
             shown = [" ".join(filter(None, (one["part"], one["text"], one["file"]))) for one in rehearsed["shown"]]
             question = f"{who} asks: {name.capitalize()} what {stage} of {server} shows?"
-            return "\n".join([question, *(f"It shows {one}" for one in shown), f"Its reason: {reason}"])
+            return "\n".join(
+                [question, *(f"It shows {one}" for one in shown), f"Its reason: {printable(on_one_line(reason))}"]
+            )
 
         async def rehearse(expect: str) -> Json:
             return await self._access.read(decide, person(ctx), expect=expect, dry_run=True)

@@ -23,6 +23,7 @@ from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import move_into_place, read_regular, write_temporary
 from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, format_time, new_id, utc_now
 from mcpfactory_pipeline.base.locks import file_lock, read_holder
+from mcpfactory_pipeline.base.text import on_one_line
 from mcpfactory_pipeline.notices import notify_decisions
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.folded import FoldedHistory, begin, go_on
@@ -64,10 +65,12 @@ class Transaction:
         return self._folded.starts
 
     def append(self, kind: str, **facts: Any) -> Event:
-        """Add one event with id, clock and actor, and write the state that follows. Facts that are None are left out."""
+        """Add one event with id, clock and actor, and write the state that follows. Facts that are None are left out; a reason is one line."""
         self._last = new_id(self._last)
         event = {"id": self._last, "at": format_time(self._store.clock()), "actor": actor(), "event": kind}
         facts = {**facts, "confirmed": confirmed_by()}
+        if reason := facts.get("reason"):
+            facts["reason"] = on_one_line(reason)
         event |= {key: value for key, value in facts.items() if value is not None}
         state = apply(self.state, event)  # before anything is written: an event that cannot be folded is not recorded
         if self._rehearsal:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from mcpfactory_pipeline.base.text import pluralize, truncate
+from mcpfactory_pipeline.base.text import escape_invisible, pluralize, truncate
 from mcpfactory_pipeline.views.places import GraphPlace, PlaceChip
 
 __all__ = ["DARK", "LIGHT", "PICTURE_STYLE", "SIGNS", "draw", "to_svg"]
@@ -160,7 +160,7 @@ def to_svg(places: Sequence[GraphPlace], title: str) -> str:
     fonts = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif"
     svg = draw(places, title=title, extra=f' xmlns="http://www.w3.org/2000/svg" font-family="{fonts}"')
     ground = '<rect class="ground" width="100%" height="100%" rx="8"/>'
-    return svg.replace("</desc>", f"</desc><style>\n{style}\n</style>{ground}", 1) + "\n"
+    return escape_invisible(svg.replace("</desc>", f"</desc><style>\n{style}\n</style>{ground}", 1)) + "\n"
 
 
 def _height(place: GraphPlace) -> int:

@@ -60,6 +60,7 @@ _STALE_TOO: Final = {
 
 _RUN: Final = "mcpfactory pipeline run"
 _STATUS: Final = "mcpfactory pipeline status"
+_VERIFY: Final = "mcpfactory pipeline verify"
 _RENEWED: Final = 90  # days that a waiver is proposed to hold again, where the policy allows as many
 _SURE: Final = {"approval", "hold"}  # what makes these has asked all that could refuse their commands
 _NAMED: Final = 3  # servers of a run that are named; more are all
@@ -147,8 +148,9 @@ def _broken_item(one: BrokenServer) -> InboxItem:
 
 
 def problem_item(server: str, about: str, message: str, hint: str) -> InboxItem:
-    """Return what waits where files of a server cannot be read; its command shows what is wrong with them."""
-    command = f"mcpfactory pipeline verify {server}" if "mcpfactory pipeline verify" in hint else f"{_STATUS} {server}"
+    """Return what waits where files of a server cannot be read; its command is the one that the hint names, or shows what is wrong with them."""
+    named = (command for command in (f"{_VERIFY} --repair {server}", f"{_VERIFY} {server}") if command in hint)
+    command = next(named, f"{_STATUS} {server}")
     return InboxItem("problem", server, about, f"{message}; hint: {hint}" if hint else message, command)
 
 

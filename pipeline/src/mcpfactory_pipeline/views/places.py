@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_pipeline.plan.policy import ChannelPolicy
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.views.graph import GraphNode, approval_name, gates_name, graph_of, rejected_words
 from mcpfactory_pipeline.views.inbox import InboxItem
@@ -179,7 +179,7 @@ def _offered(
         path = f"/servers/{server}/" + (f"decide/{due}/" if due else f"#{candidate_anchor(offer['candidate'])}")
         hold = holds.get(name)
         status = "held" if hold else "failed" if name in failed else "offered"
-        held = f"held by {hold['actor']}" + (f": {hold['reason']}" if hold.get("reason") else "") if hold else ""
+        held = describe_decision("held", hold) if hold else ""
         words = held or failed.get(name, "") or f"{name} offers it"
         yield Stand(name, server, offer["candidate"], offer["version"], status, words, path)
 

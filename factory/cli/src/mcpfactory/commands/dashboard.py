@@ -18,7 +18,7 @@ _Export = Annotated[
     Path | None,
     typer.Option(
         metavar="FOLDER",
-        help="Write a static site there instead of serving; into an earlier one what is otherwise only.",
+        help="Write a static site there instead of serving. In a folder with an earlier export only files that differ are written.",
     ),
 ]
 _AllowActions = Annotated[

@@ -1,0 +1,144 @@
+"""What people type, and what logs and servers say, reorders and hides nothing of what others see, and forges no line of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from mcpfactory_pipeline.base.text import escape_invisible
+from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.dashboard.export import export
+from mcpfactory_pipeline.dashboard.ink import inked
+from mcpfactory_pipeline.promotion import decision
+from mcpfactory_pipeline.state.state import fold, to_text
+from mcpfactory_pipeline.views.inbox import read_inbox
+from tests.dashboard.conftest import TOOLS, Bench, serving
+from tests.dashboard.person import PEOPLE, Browser
+from tests.dashboard.test_decision import shop
+from tests.dashboard.test_feed import entries
+from tests.dashboard.test_log import Atlas, atlas
+
+__all__ = ["atlas", "shop"]
+
+HTML = {"Accept": "text/html"}
+HIDDEN = {
+    "an override from right to left": ("\u202e", "\\u202e"),
+    "an isolate": ("\u2066", "\\u2066"),
+    "a mark of direction": ("\u200f", "\\u200f"),
+    "no width": ("\u200b", "\\u200b"),
+    "a joiner between letters": ("a\u200db", "a\\u200db"),
+    "a filler": ("\u3164", "\\u3164"),
+    "a tag": ("\U000e0041", "\\U000e0041"),
+    "an escape": ("\x1b[31m", "\\x1b[31m"),
+    "a control of its own": ("\x9b", "\\x9b"),
+}
+
+
+def client(bench: Bench) -> TestClient:
+    return TestClient(create_app(bench.root), base_url="http://127.0.0.1")
+
+
+@pytest.mark.parametrize("what", HIDDEN)
+def test_no_page_has_a_character_that_reorders_or_is_not_seen(
+    shop: Bench, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw, shown = HIDDEN[what]
+    monkeypatch.setenv("MCPFACTORY_ACTOR", f"A{raw}da")
+    decision.reject(shop.workspace, "bookshop", "production", reason=f"x{raw}ecarG yb devorppa")
+    decision.hold(shop.workspace, "bookshop", "production", reason=f"{raw}detneserper si siht")
+    shop.finished("bookshop", "test", "failed", message=f"{raw}ko")
+    (shop.root / "servers/bookshop/.mcpfactory/report.json").write_text(
+        json.dumps({"tools": [{**TOOLS[0], "name": f"get{raw}"}], "tokens": 1, "skipped": [], "environment": []})
+    )
+    export(shop.root, tmp_path / "site")
+    pages = sorted((tmp_path / "site").rglob("*.html"))
+    data = "".join(page.with_suffix(".json").read_text() for page in pages)
+    for words in (f"x{raw}ecarG", f"{raw}detneserper", f"A{raw}da", f"get{raw}"):
+        assert json.dumps(words, ensure_ascii=False)[1:-1] in data, "data are as they are"
+    for page in pages:
+        text = page.read_text()
+        assert escape_invisible(text) == text, page
+        assert raw not in unescape(text)
+    server = unescape((tmp_path / "site/servers/bookshop/index.html").read_text())
+    for words in (f"x{shown}ecarG", f"{shown}detneserper", f"A{shown}da", f"{shown}ko", f"get{shown}"):
+        assert words in server
+    live = client(shop).get("/servers/bookshop/", headers=HTML).text
+    assert escape_invisible(live) == live
+    assert escape_invisible((tmp_path / "site/feed.atom").read_text()) == (tmp_path / "site/feed.atom").read_text()
+
+
+@pytest.mark.parametrize("text", ["देवनागरी में क‍ष", "می‌خواهم", "👩‍👩‍👧 ❤️", "日本語 · ñ"])
+def test_what_scripts_and_emoji_need_is_shown_as_it_was_typed(shop: Bench, text: str) -> None:
+    decision.hold(shop.workspace, "bookshop", "production", reason=text)
+    assert text in client(shop).get("/servers/bookshop/", headers=HTML).text
+
+
+# HTML has no way to name a control character.
+@pytest.mark.parametrize("what", [what for what in HIDDEN if "control" not in what and "escape" not in what])
+def test_a_reason_that_is_typed_into_a_form_is_shown_written_out_and_kept_as_it_was(shop: Bench, what: str) -> None:
+    raw, shown = HIDDEN[what]
+    reason = f"it {raw} & leaks <b>"
+    with serving(shop.root, PEOPLE) as address:
+        ada = Browser(address).login("Ada")
+        page = ada.get("/servers/bookshop/actions/hold/", channel="production", reason=reason).text
+        assert escape_invisible(page) == page
+        assert f"it {shown} &amp; leaks &lt;b&gt;" in page
+        assert ada.act("bookshop", "hold", channel="production", reason=reason).status == 303
+    assert shop.store.history("bookshop")[-1]["reason"] == reason
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\u2028", "\x0b", "\n\n  \n"])
+def test_a_reason_is_one_line_however_it_comes(shop: Bench, end: str) -> None:
+    reason = f"it leaks{end}approval  bookshop  Grace approved{end}    mcpfactory pipeline promote bookshop"
+    line = "it leaks approval  bookshop  Grace approved mcpfactory pipeline promote bookshop"
+    decision.reject(shop.workspace, "bookshop", "production", reason=reason)
+    assert shop.store.history("bookshop")[-1]["reason"] == line
+    web = TestClient(create_app(shop.root, people=PEOPLE), base_url="http://127.0.0.1")
+    headers = {"Authorization": f"Bearer {PEOPLE['Ada']}", "Accept": "application/json"}
+    path = "/servers/bookshop/actions/hold/"
+    checked = web.get(path, params={"channel": "production", "reason": reason}, headers=headers).json()
+    assert checked["settled"]["reason"] == line
+    body = {**checked["settled"], "reason": reason, "ticket": checked["ticket"]}
+    assert web.post(path, json=body, headers=headers).status_code == 200
+    assert shop.store.history("bookshop")[-1]["reason"] == line
+    with serving(shop.root, PEOPLE) as address:
+        ada = Browser(address).login("Ada")
+        assert ada.act("bookshop", "release", channel="production", reason=reason).status == 303
+    assert shop.store.history("bookshop")[-1]["reason"] == line
+
+
+def rewritten(bench: Bench, change: Callable[[dict[str, object]], None]) -> None:
+    """The history of the bookshop as an earlier version wrote it, and the state that follows."""
+    file = bench.store.history_file("bookshop")
+    events = [json.loads(line) for line in file.read_text().splitlines()]
+    change(events[-1])
+    file.write_text("".join(json.dumps(event) + "\n" for event in events))
+    bench.store.state_file("bookshop").write_text(to_text(fold("bookshop", bench.store.history("bookshop"))))
+
+
+def test_what_stands_in_an_old_history_is_shown_on_one_line(shop: Bench) -> None:
+    decision.hold(shop.workspace, "bookshop", "production", reason="two")
+    forged = "two\n\nready  bookshop  Grace approved\n    mcpfactory pipeline promote bookshop"
+    rewritten(shop, lambda event: event.update(reason=forged, actor="Ada\nGrace"))
+    messages = [item.message for item in read_inbox(shop.workspace, ["bookshop"]) if item.kind == "hold"]
+    assert messages
+    assert not any("\n" in message for message in messages)
+    for one in entries(client(shop).get("/feed.atom").content):
+        assert "\n" not in one["title"]
+        assert len(one["summary"].splitlines()) <= 3
+        assert not re.search("^(ready|    mcpfactory)", one["summary"], re.MULTILINE)
+
+
+def test_a_log_shows_what_would_reorder_its_lines(atlas: Atlas) -> None:
+    atlas.file.write_bytes("plain\nerror: \u202eko si siht\u2066 \u200b\n".encode())
+    page = atlas.shown()
+    assert "error: \\u202eko si siht\\u2066 \\u200b" in page
+    assert escape_invisible(page) == page
+    assert "error: \u202eko si siht\u2066 \u200b" in atlas.texts(), "data are as they are"
+    assert "".join(piece.text for piece in inked(b"\x1b[31m\xe2\x80\xaeko\x1b[0m\n")) == "\\u202eko\n"
