@@ -103,7 +103,7 @@ def test_names_and_texts_stay_text_whatever_is_in_them(library: Bench) -> None:
         hostile, (ServerFacts("w", hostile, {}, items=(InboxItem("failed", hostile, "test", hostile, hostile),)),)
     )
     (one,) = entries(atom_feed(facts, lambda path: path, whose=hostile))
-    shown = hostile.translate({0: "\ufffd", 27: "\ufffd", 0xD800: "\ufffd", 0xFFFE: "\ufffd"})
+    shown = hostile.translate({0: r"\x00", 27: r"\x1b", 0xD800: r"\ud800", 0xFFFE: "\ufffd"})
     assert one["title"] == f"{shown}: {shown}"
     assert shown in one["summary"]
 
