@@ -99,6 +99,10 @@ def test_a_reason_is_one_line_however_it_comes(shop: Bench, end: str) -> None:
     line = "it leaks approval  bookshop  Grace approved mcpfactory pipeline promote bookshop"
     decision.reject(shop.workspace, "bookshop", "production", reason=reason)
     assert shop.store.history("bookshop")[-1]["reason"] == line
+    decision.retire(shop.workspace, "bookshop", reason=reason)
+    assert shop.store.history("bookshop")[-1]["reason"] == line
+    decision.revive(shop.workspace, "bookshop", reason=reason)
+    assert shop.store.history("bookshop")[-1]["reason"] == line
     web = TestClient(create_app(shop.root, people=PEOPLE), base_url="http://127.0.0.1")
     headers = {"Authorization": f"Bearer {PEOPLE['Ada']}", "Accept": "application/json"}
     path = "/servers/bookshop/actions/hold/"
@@ -129,6 +133,7 @@ def test_what_stands_in_an_old_history_is_shown_on_one_line(shop: Bench) -> None
     messages = [item.message for item in read_inbox(shop.workspace, ["bookshop"]) if item.kind == "hold"]
     assert messages
     assert not any("\n" in message for message in messages)
+    shop.finished("bookshop", "test", "failed", message=forged)
     for one in entries(client(shop).get("/feed.atom").content):
         assert "\n" not in one["title"]
         assert len(one["summary"].splitlines()) <= 3

@@ -49,7 +49,7 @@ def forge(space, change) -> None:
 
 
 def test_an_approval_that_is_signed_counts(signed):
-    signed.decide("approve", reason="read it", key=signed.key)
+    signed.decide("approve", reason="read it\nand tried it", key=signed.key)  # it is one line before it is signed
     assert faults(signed.workspace) == []
     signed.promote()
     assert faults(signed.workspace) == []
