@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.diff import Change, diff
-from mcpfactory_pipeline.base.errors import NotFoundError, StateError
+from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.base.ids import format_time
 from mcpfactory_pipeline.dashboard.candidates import CandidateView, DecisionView, candidates_of, plain_figure
 from mcpfactory_pipeline.dashboard.compare import (
@@ -117,10 +117,7 @@ def decision_page(
 
     Raises:
         NotFoundError: for an unknown channel, and where no candidate is there.
-        StateError: for a server of which nothing can be said, with what is wrong.
     """
-    if broken := detail.facts.row.get("problem"):
-        raise StateError(broken["message"], hint=broken["hint"])
     name, chosen = detail.facts.name, candidate or decided_about(detail, channel)
     every = {one.id: one for one in candidates_of(detail.state, detail.history)}
     if chosen not in every:

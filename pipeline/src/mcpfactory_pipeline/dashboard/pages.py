@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, BoardPage, board
 from mcpfactory_pipeline.dashboard.compare import ComparePage, StoredCandidate, compare_page, pairs
 from mcpfactory_pipeline.dashboard.decision import DecisionPage, decidable, decided_about, decision_page
@@ -93,7 +94,14 @@ def _decidable(reader: WorkspaceReader, names: Sequence[str]) -> Iterator[dict[s
 
 
 def decide_about(reader: WorkspaceReader, detail: ServerDetail, channel: str, candidate: str = "") -> DecisionPage:
-    """Return what is to be decided about a candidate of a server, by default the one that is next for the channel."""
+    """Return what is to be decided about a candidate of a server, by default the one that is next for the channel.
+
+    Raises:
+        StateError: for a server of which nothing can be said, with what is wrong.
+        NotFoundError: for an unknown channel, and where no candidate is there.
+    """
+    if broken := detail.facts.row.get("problem"):
+        raise StateError(broken["message"], hint=broken["hint"])
     offered = str(detail.state.get("channels", {}).get(channel, {}).get("candidate", ""))
     chosen, name = candidate or decided_about(detail, channel), detail.facts.name
     before, after = (reader.stored_candidate(name, one) if one else StoredCandidate() for one in (offered, chosen))
