@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -232,3 +234,29 @@ def test_the_lock_of_a_python_project_takes_a_wheel_at_an_address_by_its_hash_al
     done(space, "pipeline", "run", "greeter", "--until", "build")
     lock.write_text(f"acme-words @ {address}\n")
     refused(space, registry, "greeter", "requirements.lock: line 1 has no hash")
+
+
+def test_what_is_no_address_is_refused_as_one():
+    row = {"version": "1.0.0", "resolved": "http://[x", "integrity": integrity(b"x")}
+    lock = json.dumps({"lockfileVersion": 3, "packages": {"": {}, "node_modules/a": row}}).encode()
+    with pytest.raises(ConfigError, match="leads to another place"):
+        check_node_lock(lock, addresses=True)
+    with pytest.raises(ConfigError, match="leads to another place"):
+        check_python_lock(b"foo @ http://[x/y.whl --hash=sha256:" + b"0" * 64, addresses=True)
+
+
+def test_a_long_chain_of_packages_within_one_is_no_work():
+    names = [f"p{number}" for number in range(2_000)]
+    needs = dict(itertools.pairwise(names))
+    whole = {"version": "1.0.0", "integrity": integrity(b"x"), "bundleDependencies": names[:1]}
+    rows = {"": {}, "node_modules/a": whole} | {
+        f"node_modules/a/node_modules/{name}": {
+            "version": "1.0.0",
+            "inBundle": True,
+            "dependencies": {needs[name]: "1"} if name in needs else {},
+        }
+        for name in names
+    }
+    begin = time.process_time()
+    check_node_lock(json.dumps({"lockfileVersion": 3, "packages": rows}).encode())
+    assert time.process_time() - begin < 5  # where each look was at all of them: an hour

@@ -163,6 +163,21 @@ def test_what_could_not_be_delivered_is_told_the_next_time(asking, receiver, cap
     assert tell(space)
 
 
+def test_one_thing_that_a_receiver_refuses_is_told_again_and_no_other(asking, receiver):
+    space = asking(f'webhook = "{receiver.url}"\nformat = "slack"\nattempts = 1')
+    decision.hold(space, "books", "staging", reason="not now", stages=STAGES)
+    decision.hold(space, "books", "production", reason="not now", stages=STAGES)
+    receiver.answers = [400]
+    first = len(tell(space))
+    assert len(receiver.got) == first + 1 > 1
+    receiver.answers = [400]
+    assert tell(space) == []
+    assert len(receiver.got) == first + 2
+    assert len(tell(space)) == 1
+    assert tell(space) == []
+    assert len(receiver.got) == first + 3
+
+
 def test_a_receiver_that_misses_something_does_not_make_the_others_hear_it_twice(asking, receiver, post):
     space = asking(f'webhook = "{receiver.url}"\nformat = "slack"\n{mail(post)}')
     post.refuses = "451 later"

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from packaging.requirements import InvalidRequirement, Requirement
 
@@ -86,7 +86,15 @@ def _node_fault(path: str, row: Any, *, own: str, addresses: bool, bundled: bool
 def _resolved_well(path: str, resolved: Any, *, own: str, addresses: bool) -> bool:
     if own and path == f"node_modules/{own}":
         return bool(resolved == "file:package.tgz")
-    return addresses and isinstance(resolved, str) and urlsplit(resolved).scheme in {"http", "https"}
+    return addresses and isinstance(resolved, str) and _parts(resolved).scheme in {"http", "https"}
+
+
+def _parts(url: str) -> SplitResult:
+    """The parts of an address; none of what is no address."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
 
 
 def _bundled(rows: Mapping[str, Any]) -> frozenset[str]:
@@ -94,26 +102,26 @@ def _bundled(rows: Mapping[str, Any]) -> frozenset[str]:
 
     It names them in `bundleDependencies`, or one that it names depends on them and finds them there.
     """
+    below: dict[str, list[str]] = {}
+    for path in rows:
+        below.setdefault(path.rpartition("/node_modules/")[0], []).append(path)
     found: set[str] = set()
-    grown = True
-    while grown:
-        fresh = {path for path in rows if path not in found and _is_bundled(path, rows, found)}
-        grown = bool(fresh)
-        found |= fresh
+    todo = [f"{above}/node_modules/{name}" for above, row in rows.items() for name in _named(row)]
+    while todo:
+        path = todo.pop()
+        above, mark, _ = path.rpartition("/node_modules/")
+        row = rows.get(path)
+        if path in found or not mark or not isinstance(row, dict) or not row.get("inBundle"):
+            continue
+        if isinstance(rows.get(above), dict):
+            found.add(path)
+            todo += [*below.get(path, ()), *_needed(path, rows)]
     return frozenset(found)
 
 
-def _is_bundled(path: str, rows: Mapping[str, Any], found: set[str]) -> bool:
-    above, mark, name = path.rpartition("/node_modules/")
-    row, parent = rows[path], rows.get(above)
-    if not mark or not isinstance(row, dict) or not row.get("inBundle") or not isinstance(parent, dict):
-        return False
-    if above in found:
-        return True
-    named = parent.get("bundleDependencies")
-    if isinstance(named, list) and name in named:
-        return True
-    return any(one.startswith(f"{above}/") and path in _needed(one, rows) for one in found)
+def _named(row: Any) -> list[str]:
+    named = row.get("bundleDependencies") if isinstance(row, dict) else None
+    return [one for one in named if isinstance(one, str)] if isinstance(named, list) else []
 
 
 def _needed(path: str, rows: Mapping[str, Any]) -> Iterator[str]:
@@ -174,7 +182,7 @@ def _python_fault(line: str, *, addresses: bool) -> str:
     except InvalidRequirement:
         return "is no package in one version"
     if asked.url is not None:
-        parts = urlsplit(asked.url)
+        parts = _parts(asked.url)
         if not addresses or parts.scheme not in _WHEEL_SCHEMES or not parts.path.endswith(".whl"):
             return "leads to another place"
     elif [one.operator for one in asked.specifier] != ["=="] or "*" in str(asked.specifier):

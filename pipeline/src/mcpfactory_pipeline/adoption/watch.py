@@ -56,7 +56,7 @@ def watch(server: WorkspaceServer) -> list[Watched]:
     with tempfile.TemporaryDirectory(prefix="mcpfactory-watch-") as work:
         try:
             return list(look(server, Path(work)))
-        except (PipelineError, ProgramRefusedError) as error:
+        except (PipelineError, ProgramRefusedError, OSError) as error:
             means = "whether it is still what was adopted is not known"
             return [
                 Watched(

@@ -72,6 +72,11 @@ def lock_key(server: ConfiguredServer) -> str:
     return _name("", server.key)
 
 
+def _is_of(name: str, word: str) -> bool:
+    """Whether a word is the name of a package, perhaps with a version or extras behind it, and not another that begins alike."""
+    return word.startswith(name) and (word == name or word[len(name)] in "@=~<>!:;[")
+
+
 def _shown(server: ConfiguredServer, word: str) -> str:
     """Return what a lock has of one word of a command: itself, where it names something, and else a digest."""
     for value in sorted((one.value for one in server.secrets), key=len, reverse=True):
@@ -84,7 +89,7 @@ def _shown(server: ConfiguredServer, word: str) -> str:
         return shown if word in {shown, f"{shown}?", f"{shown}#"} else f"{shown} {_digest(server.key, word)}"
     known = {server.words[0] if server.words else "", *origin.words[:1], *origin.scripts, *_PLAIN}
     spec = word
-    if origin.name and word.startswith(origin.name):  # the version is told apart from the command
+    if origin.name and _is_of(origin.name, word):  # the version is told apart from the command
         spec = origin.name
         word = word.replace(origin.version, "…") if origin.version else word
     if spec in known or (origin.name and spec == origin.name and origin.kind != "code") or _OPTION.fullmatch(word):

@@ -20,6 +20,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.coverage import inspection_report
 from mcpfactory_pipeline.workspace.known_drift import DRIFT_RULE, KnownDrift, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.waivers import (
+    LONGEST_WORDS,
     Waiver,
     WaiverPolicy,
     add_waiver,
@@ -150,7 +151,9 @@ def _known_rule(rule: str, server: str) -> str:
 def _reason(text: str) -> str:
     if not text.strip():
         raise WaiverArgumentError("a waiver without a reason is none", hint="--reason 'why it is accepted'")
-    return on_one_line(text)
+    if len(line := on_one_line(text)) > LONGEST_WORDS:
+        raise WaiverArgumentError(f"a reason has {LONGEST_WORDS} characters at most", hint="say it in short")
+    return line
 
 
 def _until_day(text: str, clock: Clock) -> date:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -21,6 +21,9 @@ __all__ = ["DECISIONS", "Notifier", "NotifyingReporter", "make_notifier", "notif
 
 
 class _Receiver(Protocol):
+    @property
+    def undelivered(self) -> Set[str]: ...  # ids of what it was sent and did not get
+
     def send(self, notice: Mapping[str, Any]) -> None: ...
 
     def close(self) -> str: ...
@@ -65,13 +68,15 @@ class Notifier:
         for name in names:
             self._receivers[name][0].send({**about, **({"link": place} if place else {}), **event})
 
-    def close(self) -> set[str]:
-        """Close the receivers; print a line on stderr for each that missed something. Return which these are."""
-        missed = {name: said for name, (receiver, _) in self._receivers.items() if (said := receiver.close())}
-        for complaint in missed.values():
-            sys.stderr.write(f"warning: events: {complaint}\n")
+    def close(self) -> dict[str, Set[str]]:
+        """Close the receivers; print a line on stderr for each that missed something. Return the ids of what each of them missed."""
+        missed: dict[str, Set[str]] = {}
+        for name, (receiver, _) in self._receivers.items():
+            if said := receiver.close():
+                sys.stderr.write(f"warning: events: {said}\n")
+                missed[name] = receiver.undelivered
         self._receivers = {}
-        return set(missed)
+        return missed
 
 
 def make_notifier(workspace: Workspace) -> Notifier | None:
@@ -120,13 +125,14 @@ class _Off:
     """A receiver that cannot be had here: it says so where something should have been sent."""
 
     def __init__(self, why: str) -> None:
-        self._why, self._missed = why, False
+        self._why = why
+        self.undelivered: set[str] = set()
 
-    def send(self, _notice: Mapping[str, Any]) -> None:
-        self._missed = True
+    def send(self, notice: Mapping[str, Any]) -> None:
+        self.undelivered.add(str(notice["id"]))
 
     def close(self) -> str:
-        return self._why if self._missed else ""
+        return self._why if self.undelivered else ""
 
 
 class _LogFile:
@@ -134,6 +140,7 @@ class _LogFile:
 
     def __init__(self, workspace: Workspace, path: str) -> None:
         self._file, self._path, self._missed = workspace.root / path, path, ""
+        self.undelivered: set[str] = set()
 
     def send(self, notice: Mapping[str, Any]) -> None:
         line = json.dumps(notice, ensure_ascii=False) + "\n"
@@ -143,6 +150,7 @@ class _LogFile:
                 stream.write(line.encode())
         except OSError as error:
             self._missed = f"{self._path} cannot be written: {error.strerror}"
+            self.undelivered.add(str(notice["id"]))
 
     def close(self) -> str:
         return self._missed

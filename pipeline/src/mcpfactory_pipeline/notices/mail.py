@@ -30,6 +30,11 @@ class Mail:
         """Take one event."""
         self._notices.append(notice)
 
+    @property
+    def undelivered(self) -> frozenset[str]:
+        """The ids of the events that were to be in the mail: it arrives with all of them, or not."""
+        return frozenset(str(notice["id"]) for notice in self._notices)
+
     def close(self) -> str:
         """Send the mail; words when that did not work, else nothing."""
         if not self._notices:
@@ -37,7 +42,11 @@ class Mail:
         settings, message = self._settings, mail_of(self._settings, self._notices)
         try:
             self._send(message)
-        except (OSError, smtplib.SMTPException) as error:  # not its words: they may quote what was said to the server
+        except (
+            OSError,
+            smtplib.SMTPException,
+            ValueError,
+        ) as error:  # not its words: they may quote what was said to the server
             return f"{pluralize(len(self._notices), 'event')} not mailed by {settings.host}: {type(error).__name__}"
         return ""
 

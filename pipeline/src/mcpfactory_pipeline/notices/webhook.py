@@ -36,11 +36,13 @@ class Webhook:
         self._queue: queue.Queue[Mapping[str, Any] | None] = queue.Queue(_WAITING)
         self._closing = threading.Event()
         self._missed, self._why = 0, ""
+        self._sent: set[str] = set()  # ids of what was taken and is not delivered yet
         self._thread = threading.Thread(target=self._deliver, name="webhook", daemon=True)
         self._thread.start()
 
     def send(self, notice: Mapping[str, Any]) -> None:
         """Take one event."""
+        self._sent.add(str(notice["id"]))
         try:
             self._queue.put_nowait(notice)
         except queue.Full:
@@ -60,6 +62,11 @@ class Webhook:
             self._count_missed("the receiver is too slow")
         return f"{pluralize(self._missed, 'event')} not delivered to the webhook: {self._why}" if self._missed else ""
 
+    @property
+    def undelivered(self) -> frozenset[str]:
+        """The ids of the events that did not arrive."""
+        return frozenset(self._sent.copy())
+
     def _count_missed(self, why: str) -> None:
         self._missed, self._why = self._missed + 1, why
 
@@ -68,6 +75,8 @@ class Webhook:
             while (notice := self._queue.get()) is not None and not self._closing.is_set():
                 if why := self._post(client, notice):
                     self._count_missed(why)
+                else:
+                    self._sent.discard(str(notice["id"]))
 
     def _post(self, client: httpx.Client, notice: Mapping[str, Any]) -> str:
         """Deliver one event; return why that did not work. What the receiver refuses for good is not sent again."""

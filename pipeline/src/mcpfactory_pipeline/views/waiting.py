@@ -43,7 +43,8 @@ class _Waits(Protocol):
 
 def waiting_id(workspace: str, item: _Waits) -> str:
     """Return a name for a thing that waits: the same as long as it does, whatever is said of it meanwhile."""
-    key = item.since or item.message  # what nobody knows the beginning of is named by what it says
+    # What nobody knows the beginning of is named by what it says; the words of a waiver that ends count its days.
+    key = item.since or ("" if item.kind == "waiver" else item.message)
     return uuid.uuid5(
         uuid.NAMESPACE_URL, json.dumps(["mcpfactory", workspace, item.server, item.kind, item.about, key])
     ).urn
@@ -72,12 +73,10 @@ def tell_waiting(
         known = [receiver for receiver in wanting if name in told[receiver]]
         notifier.notify({"event": "waits", "id": name, **about, **words}, but=known)
     missed = notifier.close()
-    fresh = {name for receiver in wanting if receiver not in missed for name in set(ids) - told[receiver]}
+    heard = {one: set(ids) - missed.get(one, frozenset()) for one in wanting}
+    fresh = {name for one in wanting for name in heard[one] - told[one]}
     # What waits no more is new when it comes again.
-    now = {
-        one: {name for name in told[one] if names or name in ids} | (set() if one in missed else set(ids))
-        for one in wanting
-    }
+    now = {one: {name for name in told[one] if names or name in ids} | heard[one] for one in wanting}
     if now != told:
         with suppress(OSError):  # a full disk, say: it is told once more
             file.parent.mkdir(parents=True, exist_ok=True)

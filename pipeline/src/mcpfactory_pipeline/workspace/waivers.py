@@ -34,6 +34,7 @@ from mcpfactory_pipeline.workspace.workspace import setting_error
 
 __all__ = [
     "FILE",
+    "LONGEST_WORDS",
     "Waiver",
     "WaiverPolicy",
     "add_waiver",
@@ -49,7 +50,7 @@ __all__ = [
 FILE: Final = "waivers.toml"
 SOON: Final = 14  # days before the end at which the inbox begins to list a waiver
 _FIELDS: Final = ("rule", "tool", "person", "reason", "offer", "seen", "until")
-_TEXT: Final = 500  # characters of a reason
+LONGEST_WORDS: Final = 500  # characters of a reason
 _HEAD: Final = "# Findings of `mcpfactory validate` that are accepted for a time (mcpfactory waive).\n"
 
 
@@ -238,9 +239,10 @@ def _waiver(where: str, table: Mapping[str, Any]) -> Waiver:
     texts = {}
     for key in ("rule", "person", "reason"):
         value = table.get(key)
-        if not isinstance(value, str) or not value.strip() or len(value) > _TEXT:
+        if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_WORDS:
             raise ConfigError(
-                f"{where} has no {key}: nothing is waived without one", hint=f'{key} = "…", at most {_TEXT} characters'
+                f"{where} has no {key}: nothing is waived without one",
+                hint=f'{key} = "…", at most {LONGEST_WORDS} characters',
             )
         texts[key] = value
     until = table.get("until")

@@ -104,6 +104,7 @@ def _print_settings(shown: dict[str, Any], name: str) -> None:
 
 
 _MOST: Final = 5
+_TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
 
 
 def _print_texts(server: WorkspaceServer, *, start: bool, as_json: bool) -> None:
@@ -134,12 +135,13 @@ def _print_texts(server: WorkspaceServer, *, start: bool, as_json: bool) -> None
 
 
 def _texts_of(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (place, text) of every text in a listed tool but the words of its schema."""
-    if isinstance(value, str) and place.rpartition(".")[2] not in {"type", "format"}:
+    """Yield (place, text) of every text in a listed tool but the names of types; without a text what has none in it."""
+    if isinstance(value, str) and value not in _TYPES:
         yield place, value
     elif isinstance(value, dict):
         for name, part in value.items():
-            yield from _texts_of(part, f"{place}.{name}".lstrip("."))
+            here = f"{place}.{name}".lstrip(".")
+            yield from list(_texts_of(part, here)) or [(here, "")]  # a name is read, too
     elif isinstance(value, list):
         for part in value:
             yield from _texts_of(part, place)

@@ -79,7 +79,7 @@ _OVERRIDE: Final = (
     ),
     (
         "new |updated |real |actual ",
-        r"(^|[.!?:\n>]\s*)\W{0,3}(new|updated|your (new|real|actual)|real|actual) (instructions?|orders|task|directives?|policy)"
+        r"(^|[.!?:\n>])\W{0,12}(new|updated|your (new|real|actual)|real|actual) (instructions?|orders|task|directives?|policy)"
         r"( for (you|the model|the assistant))?\s*:\s*(please )?(delete|send|call|ignore|read|run|you|always|from now|do|answer|obey|follow|upload|copy"
         r"|pass|forward|execute|reveal|print|every|never|all|act)\b",
     ),
@@ -192,7 +192,7 @@ _DATA_OUT: Final = (
     ),
     (
         "https://|http://",
-        r"\bfollow\b.{0,40}\bhttps?://\S+.{0,40}\bdo (as|what|whatever|everything)( it| they| that page)? (it )?(says?|tells?|asks?)\b",
+        r"\bfollow\b.{0,40}\bhttps?://\S{1,200}\s.{0,40}\bdo (as|what|whatever|everything)( it| they| that page)? (it )?(says?|tells?|asks?)\b",
     ),
 )
 _SECRECY: Final = (
@@ -276,13 +276,13 @@ _COMMANDS: Final = (
 _ROLES: Final = (
     (
         "<",
-        r"<\s*/?\s*(important|instructions?)\s*>|<\s*/\s*(system|secret)\s*>|<\s*(system|secret)\s*>\s*(?-i:[A-Z])[\w']*(\s+[\w']+){2}"
+        r"<\s{0,8}/?\s{0,8}(important|instructions?)\s{0,8}>|<\s{0,8}/\s{0,8}(system|secret)\s{0,8}>|<\s{0,8}(system|secret)\s{0,8}>\s{0,8}(?-i:[A-Z])[\w']*(\s+[\w']+){2}"
         r"|<!--.{0,40}\b(assistant|ai|model|system)\b|</?\s*tool_description\s*>",
     ),
     ("[/system]|[system]", r"\[/system\]|\[system\]\s+\w+"),
     (
         "system|assistant",
-        r"(?-i:(^|[.!?]\s+|\n\s*)(SYSTEM|ASSISTANT)( [A-Z]+)?:\s).{0,40}\b(must be|you must|you are|ignore|from now on|always (send|call|use|pass|copy))\b",
+        r"(?-i:(^|[.!?]\s{1,12}|\n\s{0,12})(SYSTEM|ASSISTANT)( [A-Z]+)?:\s).{0,40}\b(must be|you must|you are|ignore|from now on|always (send|call|use|pass|copy))\b",
     ),
     (
         "note|notice|message|override|policy|instruction",
