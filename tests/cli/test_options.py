@@ -140,6 +140,7 @@ MEANINGS = {
     "--target": "a target of publish",
     "--start": "run a server's code",
     "--template": "a template",
+    "--texts": "all that a server tells models",
     "--timeout": "how long is waited",
     "--token": "where a token is",
     "--token-file": "the tokens of people",
