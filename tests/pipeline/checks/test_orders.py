@@ -5,14 +5,16 @@ from __future__ import annotations
 import base64
 import codecs
 import json
-import time
+import subprocess
+import sys
 
 import pytest
 
 from benchmarks.exam.poisoned import HONEST, LATER, POISONED
 from mcpfactory_codegen.describe.languages import LANGUAGES
-from mcpfactory_codegen.describe.orders import ORDERS
 from mcpfactory_codegen.describe.suspicion import joined_order, order_in, orders_in
+from tests.machine import needs
+from tests.patience import PATIENCE
 
 SOUND = (
     "Path to the kubeconfig; ~/.kube/config by default.",
@@ -198,15 +200,20 @@ def test_orders_are_found_in_every_text_of_a_value_and_each_once() -> None:
     assert orders_in({"description": "calm"}) == []
 
 
+SEARCH = """
+import resource, sys
+from mcpfactory_codegen.describe.orders import ORDERS
+from mcpfactory_codegen.describe.suspicion import order_in
+resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+words = " ".join(sorted({word for rows in ORDERS.values() for literals, _ in rows for word in literals.split("|") if word}))
+order_in((sys.argv[1] * 90_000)[:90_000] + words)  # a pattern is tried where one of its words stands
+"""
+
+
+@needs("linux")
 @pytest.mark.parametrize(
     "piece", ["\n", "< ", "<" + " " * 50, "follow:http://", " ", "\t<", ". ", "> ", "a ", "!\n"], ids=repr
 )
 def test_no_hostile_text_is_searched_for_long(piece: str) -> None:
-    """Each pattern is tried where one of its words stands, so that all of them are put behind the text."""
-    words = " ".join(
-        sorted({word for rows in ORDERS.values() for literals, _ in rows for word in literals.split("|") if word})
-    )
-    text = (piece * 30_000)[:30_000] + words
-    begin = time.process_time()
-    order_in(text)
-    assert time.process_time() - begin < 6  # a pattern that is not linear takes minutes
+    """It takes a second; a pattern that is not linear meets the limit of the processor's time, which ends it."""
+    subprocess.run([sys.executable, "-c", SEARCH, piece], check=True, timeout=PATIENCE)

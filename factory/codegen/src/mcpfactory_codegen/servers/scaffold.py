@@ -156,7 +156,8 @@ def template_version(name: str, server: Path) -> str:
     if not name or parse_source(name).foreign:
         return ""
     shipped = _SHIPPED / name
-    return _shipped_version(shipped) if shipped.is_dir() else _version((server / name).resolve())
+    ours = Path(name).name == name and shipped.is_dir()  # a path of somebody's own may be absolute
+    return _shipped_version(shipped) if ours else _version((server / name).resolve())
 
 
 @cache
