@@ -166,21 +166,21 @@ async def _used(attack: Attack, outcome: Outcome) -> None:
 def _look(listed: list[dict[str, Any]], outcome: Outcome) -> None:
     """Nothing that models are shown is hidden from people, or gives orders. Values of the API are what they are."""
     for tool in listed:
-        for text in _prose(tool):
+        for key, text in _prose(tool):
             hidden = {char for char in text if unicodedata.category(char) in {"Cc", "Cf", "Cs"} and char not in "\n\t"}
             if hidden:
                 outcome.harm.append(f"hidden characters in {tool['name']}: {sorted(map(ascii, hidden))}")
             # A name is made of what the document calls the operation, and stays: `validate` closes a gate where it reads like an order.
-            if text != tool["name"] and without_orders(text)[1]:
+            if key != "name" and without_orders(text)[1]:
                 outcome.harm.append(f"orders to the model in {tool['name']}: {text[:80]!r}")
 
 
-def _prose(node: Any) -> Iterator[str]:
+def _prose(node: Any) -> Iterator[tuple[str, str]]:
     stack = [node]
     while stack:
         one = stack.pop()
         if isinstance(one, list):
             stack += one
         elif isinstance(one, dict):
-            yield from (one[key] for key in ("name", "title", "description") if isinstance(one.get(key), str))
+            yield from ((key, one[key]) for key in ("name", "title", "description") if isinstance(one.get(key), str))
             stack += one.values()

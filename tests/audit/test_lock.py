@@ -24,6 +24,7 @@ ENTRIES = {
     "query": ({"url": f"https://x.test/mcp?api_key={VALUE}"}, "secrets.url"),
     "name of a variable": ({"command": "./serve", "env": {GH: "on"}}, "secrets.settings"),
     "positional": ({"command": "./serve", "args": ["hunter22", VALUE]}, ""),
+    "begins like the package": ({"command": "npx", "args": ["-y", "acme", f"acme-{VALUE}"]}, ""),
     "shell": ({"command": "bash", "args": ["-c", f"exec ./serve {VALUE}"]}, ""),
 }  # fmt: skip
 

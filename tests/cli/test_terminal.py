@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
+from pathlib import Path
 
 import pytest
 import typer
@@ -69,15 +71,16 @@ def test_text_from_elsewhere_moves_no_cursor(shell: Shell) -> None:
     assert "\x1b" not in told.out + shell("pipeline", "history", "notes").out
 
 
-def test_what_comes_next_can_be_typed(shell: Shell) -> None:
+def test_what_comes_next_can_be_typed(shell: Shell, tmp_path: Path) -> None:
     _, _, rest = shell().out.partition("\nnext:\n")
     typed = [line.strip() for line in rest.splitlines()]
     assert len(typed) == 3
     assert typed[0] == "mcpfactory pipeline verify --repair torn"
     assert f"hint: {typed[0]} shows" in shell("inbox").out, "the command is the one that the hint names"
     assert all(map(parses, typed))
-    looking = typed[0].replace(" --repair", "")
-    assert shell(*looking.split()[1:]).code == 1  # it says what is wrong
+    copy = Shell(shutil.copytree(shell.folder, tmp_path / "copy", symlinks=True))
+    assert "torn" in copy(*typed[0].split()[1:]).out
+    assert "torn.json" not in copy("inbox").out  # it was what was wrong
 
 
 def test_the_command_of_every_item_can_be_typed_where_it_is_next(shell: Shell) -> None:

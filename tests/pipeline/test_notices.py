@@ -7,6 +7,7 @@ import hmac
 import json
 import re
 import threading
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -74,18 +75,18 @@ def receiver():
     receiver.close()
 
 
+def run_with(workspace, settings: str):
+    """Run one server in a workspace with these settings of its events; return the workspace."""
+    space = configured(workspace, f"[pipeline.events]\n{settings}\n")
+    add_server(space.root, "books")
+    assert run_pipeline(space, stages=STAGES).servers == {"books": "passed"}
+    assert verify(space) == []
+    return space
+
+
 @pytest.fixture
 def ran(workspace):
-    """Runs one server in a workspace with these settings of its events; gives the workspace."""
-
-    def call(settings: str):
-        space = configured(workspace, f"[pipeline.events]\n{settings}\n")
-        add_server(space.root, "books")
-        assert run_pipeline(space, stages=STAGES).servers == {"books": "passed"}
-        assert verify(space) == []
-        return space
-
-    return call
+    return partial(run_with, workspace)
 
 
 def test_a_run_is_told_in_order_to_a_webhook_and_the_same_to_a_file(ran, receiver, capsys):

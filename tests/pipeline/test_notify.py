@@ -7,6 +7,7 @@ import email.policy
 import json
 import socketserver
 import threading
+from functools import partial
 from html import unescape
 
 import pytest
@@ -15,13 +16,11 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.notices import make_notifier
 from mcpfactory_pipeline.notices.settings import read_events
 from mcpfactory_pipeline.promotion import decision
-from mcpfactory_pipeline.run.run import run_pipeline
-from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.inbox import read_inbox
 from mcpfactory_pipeline.views.waiting import tell_waiting, waiting_id
-from tests.pipeline.cheap import STAGES, add_server
+from tests.pipeline.cheap import STAGES
 from tests.pipeline.space import configured
-from tests.pipeline.test_notices import Receiver
+from tests.pipeline.test_notices import Receiver, run_with
 
 HOSTILE = "<!channel> *bold* [x](http://evil.example) & </at> \r\nBcc: all@example.org\u202e\x00"
 BOARD = "https://factory.example.org"
@@ -102,15 +101,7 @@ def post():
 @pytest.fixture
 def asking(workspace):
     """A workspace with these settings of its events, in which a candidate waits for an approval."""
-
-    def call(settings: str):
-        space = configured(workspace, f"[pipeline.events]\n{settings}\n")
-        add_server(space.root, "books")
-        assert run_pipeline(space, stages=STAGES).servers == {"books": "passed"}
-        assert verify(space) == []
-        return space
-
-    return call
+    return partial(run_with, workspace)
 
 
 def tell(space):
@@ -236,6 +227,23 @@ def test_the_password_of_the_mail_comes_from_the_environment_and_without_it_noth
     assert tell(space) == []
     assert len(post.mails) == 1
     assert "mail is off, for MAIL_PASSWORD is not set" in capsys.readouterr().err
+
+
+def test_a_password_that_the_protocol_cannot_say_fails_nothing(asking, post, monkeypatch, capsys):
+    monkeypatch.setenv("MAIL_PASSWORD", "gr\u00fc\u00dfe-an-alle")
+    space = asking(mail(post, 'user = "factory"\npassword_variable = "MAIL_PASSWORD"\n'))
+    assert tell(space) == []
+    assert "not mailed by 127.0.0.1: UnicodeEncodeError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ['{"webhook": 5}', "[1]", '{"webhook": {"a": 1}}', "[" * 100_000, "\xff"], ids=len)
+def test_a_memory_of_what_was_told_that_is_none_is_left_aside(asking, receiver, content):
+    space = asking(f'webhook = "{receiver.url}"\nformat = "slack"')
+    told = space.artifacts / "told.json"
+    told.parent.mkdir(parents=True, exist_ok=True)
+    told.write_text(content, "latin-1")
+    assert tell(space)
+    assert tell(space) == []
 
 
 def test_a_mail_server_that_cannot_encrypt_gets_nothing_where_it_has_to(asking, post, monkeypatch, capsys):

@@ -9,7 +9,8 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.base.events import LogLines, ServerTrouble, StepFinished, StepSkipped, StepStarted
-from mcpfactory_pipeline.base.versions import tool_version
+from mcpfactory_pipeline.base.hashing import ABSENT
+from mcpfactory_pipeline.base.versions import template_version, tool_version
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.run.runner import retry_delay
@@ -351,3 +352,12 @@ def test_history_is_told_oldest_first_also_of_a_server_that_is_gone(workspace, r
     assert [event["event"] for event in history(workspace, "books")][:2] == ["stage.started", "stage.finished"]
     with pytest.raises(NotFoundError):
         history(workspace, "never")
+
+
+def test_a_template_of_the_workspace_that_changes_is_another_input_in_the_same_process(tmp_path):
+    """A dashboard reads for days, and says from when on a server is behind its template."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/copier.yml").write_text("one: 1\n")
+    before = template_version("../mine", tmp_path / "server")
+    (tmp_path / "mine/copier.yml").write_text("one: 2\n")
+    assert template_version("../mine", tmp_path / "server") != before != ABSENT

@@ -31,7 +31,7 @@ __all__ = ["Watched", "look_now", "note_seen", "watch"]
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """One difference: `kind` is `version`, `replaced` or `offers`; `command` is what to type next. `unknown`: nobody could look.
+    """One difference: `kind` is `version`, `replaced` or `offers`; `command` is what to type next. `unanswered`: nobody could look.
 
     `offer` is the hash of what is there instead, for those that stop a server.
     """
@@ -41,7 +41,7 @@ class Watched:
     means: str
     command: str
     offer: str = ""
-    unknown: bool = False
+    unanswered: bool = False
 
 
 def watch(server: WorkspaceServer) -> list[Watched]:
@@ -64,7 +64,7 @@ def watch(server: WorkspaceServer) -> list[Watched]:
                     f"it cannot be looked at: {error}",
                     means,
                     f"mcpfactory inbox --refresh {server.name}",
-                    unknown=True,
+                    unanswered=True,
                 )
             ]
 
@@ -75,7 +75,7 @@ def note_seen(server: WorkspaceServer, seen: Sequence[Watched]) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    if server.adopted is not None and not any(one.unknown for one in seen):
+    if server.adopted is not None and not any(one.unanswered for one in seen):
         known = [one for one in seen if one.kind in STOPPING]
         facts = [KnownDrift(one.kind, one.message, one.means, one.command, one.offer) for one in known]
         write_known_drift(server.folder, server.adopted, facts)

@@ -56,7 +56,8 @@ class AcceptedServer:
 
 def accept(server: ConfiguredServer, listing: OfferedTools | None) -> AcceptedServer:
     """Return what there is to accept of a server."""
-    command = " ".join(_shown(server, word) for word in ((server.url,) if server.url else server.words))
+    secrets = sorted((one.value for one in server.secrets), key=len, reverse=True)
+    command = " ".join(_shown(server, word, secrets) for word in ((server.url,) if server.url else server.words))
     tools = (
         None
         if listing is None or listing.problem
@@ -77,9 +78,9 @@ def _is_of(name: str, word: str) -> bool:
     return word.startswith(name) and (word == name or word[len(name)] in "@=~<>!:;[")
 
 
-def _shown(server: ConfiguredServer, word: str) -> str:
+def _shown(server: ConfiguredServer, word: str, secrets: Sequence[str]) -> str:
     """Return what a lock has of one word of a command: itself, where it names something, and else a digest."""
-    for value in sorted((one.value for one in server.secrets), key=len, reverse=True):
+    for value in secrets:  # the longest first
         word = "…" if word == value else word.replace(value, "…") if len(value) >= _SHORTEST else word
     origin, bare = server.origin, word.strip("…")
     if not bare or is_token(word):

@@ -77,7 +77,6 @@ _RARE: Final = re.compile("[^\n -~]")
 _PERHAPS: Final = re.compile(
     f"{_CONTROL.pattern[:-1]}{''.join(f'{chr(low)}-{chr(high)}' for low, high in _NEVER)}{_JOINERS}]"
 )
-_LONGEST: Final = 100_000  # characters of one text that are searched
 _GAP: Final = 2
 _WORD: Final = 20  # columns up to which a word is not broken as long as there is room
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))

@@ -48,7 +48,6 @@ def part_version(name: str, below: str = "") -> str:
     return f"{version}+{hash_files(root, source_files(root, without=('_templates',))).removeprefix('sha256:')[:12]}"
 
 
-@functools.cache
 def template_version(name: str, server: Path) -> str:
     """Return the hash of a server's template, shipped or in a folder of the workspace; `none` for any other."""
     return scaffold.template_version(name, server) or ABSENT

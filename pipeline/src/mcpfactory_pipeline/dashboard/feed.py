@@ -15,6 +15,7 @@ from mcpfactory_pipeline.base.text import escape_invisible, on_one_line
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import InboxEntry, every_entry
 from mcpfactory_pipeline.dashboard.values import shorten
+from mcpfactory_pipeline.views.decided import decision_path
 from mcpfactory_pipeline.views.waiting import waiting_id
 
 __all__ = ["FEED", "atom_feed", "entry_path", "folder_url"]
@@ -49,9 +50,7 @@ def atom_feed(facts: WorkspaceFacts, link: Callable[[str], str], *, last: str = 
 
 def entry_path(one: InboxEntry) -> str:
     """Return the path where a thing is decided: the page of the decision, of the server, or the inbox where that is gone."""
-    if one.about == "gone":
-        return "/"
-    return f"/servers/{one.server}/" + (f"decide/{one.decision}/" if one.decision else "")
+    return f"/{decision_path(one.server, one.about, one.decision)}"
 
 
 def folder_url(url: str) -> str:

@@ -16,6 +16,7 @@ from mcpfactory_pipeline.dashboard.deciders import Deciders, channel_deciders, s
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
 from mcpfactory_pipeline.dashboard.values import Pager, paged, shorten
 from mcpfactory_pipeline.plan.policy import person_key
+from mcpfactory_pipeline.views.decided import decided_channel
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem, in_order, next_commands, problem_item
 
 __all__ = ["WHOM", "InboxEntry", "InboxGroup", "InboxPage", "KindCount", "RejectedCandidate", "every_entry", "inbox"]
@@ -60,7 +61,6 @@ _ICONS: Final = {
 }
 _BAD: Final = {"problem", "failed", "errored"}
 _GOOD: Final = {"ready", "approval", "never"}
-_DECIDED: Final = {"approval", "ready", "gate", "problem"}  # kinds about a candidate for a channel
 _TEXT: Final = 200  # characters of a cause
 
 
@@ -249,7 +249,6 @@ def _groups(entries: Iterable[InboxEntry]) -> Iterator[InboxGroup]:
 
 def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry:
     seconds = max(0.0, (now - parse_time(item.since)).total_seconds()) if item.since and now else None
-    decides = item.kind in _DECIDED and item.about in people.channels and " --stage " not in item.command
     return InboxEntry(
         kind=item.kind,
         icon=_ICONS[item.kind],
@@ -262,7 +261,7 @@ def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry
         waited=format_duration(seconds) if seconds is not None else "",
         seconds=seconds,
         command=item.command,
-        decision=item.about if decides else "",
+        decision=decided_channel(item, people.channels),
         expect=item.expect,
         log=people.log(item),
         deciders=people.deciders(item),

@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.base.files import open_own
+from mcpfactory_pipeline.base.files import open_own, write_temporary
 from mcpfactory_pipeline.clients.files import this_machine
 
 __all__ = ["memory_secret"]
@@ -38,17 +38,17 @@ def _read(file: Path) -> bytes:
         found, secret = os.fstat(stream.fileno()), stream.read(_BYTES + 1)
     if os.name == "posix" and (found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077):
         return b""
-    return secret if len(secret) == _BYTES else b""  # else another process is making it just now
+    return secret if len(secret) == _BYTES else b""
 
 
 def _made(file: Path) -> bytes:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     secret = secrets.token_bytes(_BYTES)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+    whole = write_temporary(file, secret, mode=0o600)
     try:
-        descriptor = os.open(file, flags, 0o600)
+        os.link(whole, file)  # a name for all of it, or none
     except FileExistsError:  # another process was first
         return _read(file)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(secret)
+    finally:
+        whole.unlink()
     return secret

@@ -42,11 +42,8 @@ class Mail:
         settings, message = self._settings, mail_of(self._settings, self._notices)
         try:
             self._send(message)
-        except (
-            OSError,
-            smtplib.SMTPException,
-            ValueError,
-        ) as error:  # not its words: they may quote what was said to the server
+        except (OSError, smtplib.SMTPException, ValueError) as error:
+            # Not its words: they may quote what was said to the server. ValueError: a user or password that is no ASCII.
             return f"{pluralize(len(self._notices), 'event')} not mailed by {settings.host}: {type(error).__name__}"
         return ""
 

@@ -47,9 +47,9 @@ def ask_again(server: WorkspaceServer, what: str) -> None:
     from mcpfactory_pipeline.adoption.watch import note_seen, watch  # noqa: PLC0415 - heavy, and most servers are at no URL
 
     seen = watch(server)
-    if unknown := next((one for one in seen if one.unknown), None):
+    if unanswered := next((one for one in seen if one.unanswered), None):
         raise RefusedError(
-            f"{server.name} may not be {what}: whether it is still what was adopted is not known, for {unknown.message}",
+            f"{server.name} may not be {what}: whether it is still what was adopted is not known, for {unanswered.message}",
             hint=f"start what is at {server.adopted.url}, and type the same again: only it can tell what it offers now",
         )
     try:

@@ -78,11 +78,11 @@ def mend(workspace: Workspace, names: Sequence[str] | None = None, *, against: s
     kept = {wrong["server"] for wrong in found if not wrong["mended"]}
     return [
         *found,
-        *(made for server in names or store.servers() if server not in kept for made in _whole(store, server)),
+        *(made for server in names or store.servers() if server not in kept for made in _drop_half_line(store, server)),
     ]
 
 
-def _whole(store: Store, server: str) -> Iterator[dict[str, Any]]:
+def _drop_half_line(store: Store, server: str) -> Iterator[dict[str, Any]]:
     """Take a last line away that never was whole, and say so."""
     half = store.half_written(server)
     if half is None:

@@ -15,15 +15,13 @@ from mcpfactory_pipeline.notices import make_notifier
 from mcpfactory_pipeline.notices.settings import read_events
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.views.decided import decided_channel, decision_path
 from mcpfactory_pipeline.views.inbox import InboxItem, read_inbox
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["tell_waiting", "waiting_id"]
 
 _TOLD: Final = "told.json"  # below pipeline/artifacts: what each receiver was told, by id
-_DECIDED: Final = frozenset(
-    {"approval", "ready", "gate", "problem"}
-)  # kinds that may be about a candidate for a channel
 
 
 class _Waits(Protocol):
@@ -69,7 +67,11 @@ def tell_waiting(
     channels = {channel.name for channel in read_channels(workspace)}
     for name, item in ids.items():
         about = {"server": item.server, "kind": item.kind, "about": item.about, "since": item.since}
-        words = {"message": item.message, "command": item.command, "link": notifier.link(_path(item, channels))}
+        words = {
+            "message": item.message,
+            "command": item.command,
+            "link": notifier.link(quote(decision_path(item.server, item.about, decided_channel(item, channels)))),
+        }
         known = [receiver for receiver in wanting if name in told[receiver]]
         notifier.notify({"event": "waits", "id": name, **about, **words}, but=known)
     missed = notifier.close()
@@ -88,15 +90,6 @@ def _read(file: Path, receivers: Iterable[str]) -> dict[str, set[str]]:
     """Return what each receiver was told, by id; nothing from a file that is none of ours."""
     try:
         found: Any = json.loads(file.read_bytes())
-    except (OSError, ValueError):
-        found = {}
-    known = found if isinstance(found, dict) else {}
-    return {one: {name for name in known.get(one, ()) if isinstance(name, str)} for one in receivers}
-
-
-def _path(item: InboxItem, channels: Iterable[str]) -> str:
-    """Return where the dashboard has it: the page of the decision, of the server, or the inbox."""
-    if item.about == "gone":
-        return ""
-    decides = item.kind in _DECIDED and item.about in channels and " --stage " not in item.command
-    return quote(f"servers/{item.server}/" + (f"decide/{item.about}/" if decides else ""))
+        return {one: {str(name) for name in found.get(one, ())} for one in receivers}
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return {one: set() for one in receivers}

@@ -84,7 +84,7 @@ def greet() -> bool:
 def _with_clients(items: list[Any], workspace: Any) -> list[Any]:
     """Return what waits, with the clients of this person that have what is no longer what was adopted."""
     from mcpfactory_pipeline.clients.files import this_machine
-    from mcpfactory_pipeline.views.holders import name_holders
+    from mcpfactory_pipeline.views.client_holders import name_holders
 
     return name_holders(items, workspace, this_machine(os.environ), Path.cwd())
 

@@ -1,0 +1,25 @@
+"""Where a thing that waits is decided: beside its evidence where it is about a candidate for a channel."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcpfactory_pipeline.views.decided import decided_channel, decision_path
+from mcpfactory_pipeline.views.inbox import InboxItem
+
+PLACES = {
+    ("approval", "production", "mcpfactory pipeline approve books --channel production"): "servers/books/decide/production/",
+    ("ready", "production", "mcpfactory pipeline promote books --channel production"): "servers/books/decide/production/",
+    ("approval", "review", "mcpfactory pipeline approve books --stage review"): "servers/books/",
+    ("approval", "production", "mcpfactory pipeline approve books --stage production"): "servers/books/",
+    ("approval", "gone-channel", "mcpfactory pipeline approve books"): "servers/books/",
+    ("failed", "production", "mcpfactory pipeline log books test"): "servers/books/",
+    ("drift", "gone", "mcpfactory pipeline retire books"): "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("item", "path"), PLACES.items())
+def test_a_thing_leads_to_where_it_is_decided(item: tuple[str, str, str], path: str) -> None:
+    kind, about, command = item
+    waits = InboxItem(kind, "books", about, "", command)
+    assert decision_path("books", about, decided_channel(waits, {"staging", "production"})) == path
