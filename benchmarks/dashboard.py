@@ -135,7 +135,7 @@ def _starts(folder: Path) -> Iterator[_Row]:
     print(f"{len(_servers(folder))} servers; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     for what in ("a first start", "a start with what an earlier one kept"):
         if what == "a first start":
-            for kept in (*locks.glob("*.snapshot"), locks / "dashboard.kept"):
+            for kept in (*locks.glob("*.snapshot"), locks / "dashboard.cache"):
                 kept.unlink(missing_ok=True)
         started = time.perf_counter()
         with _command(folder) as port:
@@ -151,7 +151,7 @@ def _starts(folder: Path) -> Iterator[_Row]:
 def _seen(folder: Path, port: int) -> None:
     """Wait until the dashboard has kept what it found."""
     until = time.perf_counter() + _PATIENCE
-    while not (folder / "pipeline/locks/dashboard.kept").exists() and time.perf_counter() < until:
+    while not (folder / "pipeline/locks/dashboard.cache").exists() and time.perf_counter() < until:
         time.sleep(_QUIET)
         ask(port, "/rules/")
 

@@ -23,11 +23,11 @@ from mcpfactory_pipeline.base.locks import active_runs, read_holder, waits_of
 from mcpfactory_pipeline.base.versions import part_version
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.contract import stored_contract
+from mcpfactory_pipeline.dashboard.cache import CachedServer, read_cache, write_cache
+from mcpfactory_pipeline.dashboard.cache_key import cache_key
 from mcpfactory_pipeline.dashboard.compare import StoredCandidate
 from mcpfactory_pipeline.dashboard.facts import LogFacts, RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.files import open_log, read_json, read_log, read_validation, wheel_manifest
-from mcpfactory_pipeline.dashboard.kept import CachedServer, read_kept, write_kept
-from mcpfactory_pipeline.dashboard.secret import memory_secret
 from mcpfactory_pipeline.dashboard.stamps import Stamps, channel_pages, files_below, stamps_of, workspace_digest
 from mcpfactory_pipeline.dashboard.watching import FileWatch
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, read_channels
@@ -276,7 +276,7 @@ class WorkspaceReader:
             return
         if self._what_counts(workspace) == self._of:  # else some of it was found when things were otherwise
             self._kept = entries
-            write_kept(_kept_file(workspace), workspace.root, self._of, entries, memory_secret(workspace.root))
+            write_cache(_cache_file(workspace), workspace.root, self._of, entries, cache_key(workspace.root))
 
     def listen(self) -> None:
         """Hear of changes of all servers from now on, so that their files need not be looked at for every page."""
@@ -349,8 +349,8 @@ class WorkspaceReader:
                 self._entries, self._settings, self._owners = {}, settings, owners_of(workspace)
                 if first:  # a later change of settings changes what is kept, too
                     self._of = self._what_counts(workspace)
-                    secret = memory_secret(workspace.root)
-                    self._entries = read_kept(_kept_file(workspace), workspace.root, self._of, secret)
+                    secret = cache_key(workspace.root)
+                    self._entries = read_cache(_cache_file(workspace), workspace.root, self._of, secret)
                     self._unheard, self._kept = set(self._entries), dict(self._entries)
         return workspace, inbox
 
@@ -441,8 +441,8 @@ def _by_run(histories: Mapping[str, Sequence[Event]]) -> Mapping[str, Mapping[st
     return found
 
 
-def _kept_file(workspace: Workspace) -> Path:
-    return workspace.pipeline / "locks" / "dashboard.kept"
+def _cache_file(workspace: Workspace) -> Path:
+    return workspace.pipeline / "locks" / "dashboard.cache"
 
 
 def log_file(workspace: Workspace, server: str, stage: str) -> Path:

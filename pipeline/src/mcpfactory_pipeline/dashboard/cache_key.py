@@ -1,6 +1,6 @@
 """The secret by which a dashboard knows what it kept itself: random, of one person, and outside of every workspace.
 
-Whoever may write into a workspace can write its memory, too, and would say what pages show; a secret that is not there makes that one no memory.
+Whoever may write into a workspace can write its cache, too, and would say what pages show: without this key it counts for nothing.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Final
 from mcpfactory_pipeline.base.files import open_own, write_temporary
 from mcpfactory_pipeline.clients.files import this_machine
 
-__all__ = ["memory_secret"]
+__all__ = ["cache_key"]
 
 _BYTES: Final = 32
 
 
-def memory_secret(root: Path) -> bytes:
+def cache_key(root: Path) -> bytes:
     """Return the secret of whoever runs this, made where there is none yet; nothing where it cannot be kept from others, or is below `root`."""
     file = this_machine(os.environ).state.parent / "dashboard.key"
     try:

@@ -21,9 +21,9 @@ from starlette.testclient import TestClient
 from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.clients.files import this_machine
 from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.dashboard.cache import read_cache
 from mcpfactory_pipeline.dashboard.export import export
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
-from mcpfactory_pipeline.dashboard.kept import read_kept
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.promotion import decision
 from tests.dashboard.conftest import Bench
@@ -38,8 +38,8 @@ NOW = utc_now()
 LONG_AGO = 1_700_000_000 * 10**9
 
 
-def kept_file(bench: Bench) -> Path:
-    return bench.workspace.pipeline / "locks" / "dashboard.kept"
+def cache_file(bench: Bench) -> Path:
+    return bench.workspace.pipeline / "locks" / "dashboard.cache"
 
 
 def settle(bench: Bench) -> None:
@@ -59,7 +59,7 @@ def found(bench: Bench, *, keep: bool = False) -> WorkspaceFacts:
 
 def anew(bench: Bench) -> WorkspaceFacts:
     """What is found where nothing is kept."""
-    kept_file(bench).unlink(missing_ok=True)
+    cache_file(bench).unlink(missing_ok=True)
     return found(bench)
 
 
@@ -68,7 +68,7 @@ def known(library: Bench) -> Bench:
     """The library, of which a dashboard kept what it found."""
     settle(library)
     found(library, keep=True)
-    assert kept_file(library).is_file()
+    assert cache_file(library).is_file()
     return library
 
 
@@ -126,7 +126,7 @@ def test_pages_of_what_was_kept_are_those_of_what_is_read(bench: Bench, tmp_path
         export(bench.root, tmp_path / place)
         files = sorted((tmp_path / place).rglob("*.*"))
         sites.append({file.relative_to(tmp_path / place): file.read_bytes() for file in files if file.is_file()})
-        kept_file(bench).unlink(missing_ok=True)
+        cache_file(bench).unlink(missing_ok=True)
     assert sites[0] == sites[1]
 
 
@@ -169,7 +169,7 @@ FORMS: dict[str, Any] = {
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_memory_is_none_and_is_made_anew(known: Bench, damage: str) -> None:
-    file, expected = kept_file(known), found(known)
+    file, expected = cache_file(known), found(known)
     good = file.read_bytes()
     file.write_bytes(DAMAGE[damage](good))
     assert found(known, keep=True) == expected
@@ -178,13 +178,13 @@ def test_a_damaged_memory_is_none_and_is_made_anew(known: Bench, damage: str) ->
 
 @pytest.mark.parametrize("form", ["as it is", *FORMS])
 def test_a_memory_of_another_form_is_none(known: Bench, form: str) -> None:
-    file = kept_file(known)
+    file = cache_file(known)
     content = from_json(file.read_bytes().partition(b"\n")[2])
     body = to_json(FORMS.get(form, lambda known: known)(content))
     file.write_bytes(sealed(b"secret", "a workspace", body))
-    assert len(read_kept(file, known.root, "a workspace", b"secret")) == (4 if form == "as it is" else 0)
-    assert read_kept(file, known.root, "another", b"secret") == {}
-    assert read_kept(file, known.root, "a workspace", b"another") == {}
+    assert len(read_cache(file, known.root, "a workspace", b"secret")) == (4 if form == "as it is" else 0)
+    assert read_cache(file, known.root, "another", b"secret") == {}
+    assert read_cache(file, known.root, "a workspace", b"another") == {}
 
 
 def commit(root: Path) -> None:
@@ -228,10 +228,10 @@ def test_a_file_that_has_just_changed_is_not_trusted_to_keep_its_time(known: Ben
     report = known.root / "servers/weather/.mcpfactory/report.json"
     report.write_text(report.read_text().replace("600", "700"))
     found(known, keep=True)
-    assert "weather" not in from_json(kept_file(known).read_bytes().partition(b"\n")[2])
+    assert "weather" not in from_json(cache_file(known).read_bytes().partition(b"\n")[2])
     settle(known)
     found(known, keep=True)
-    assert "weather" in from_json(kept_file(known).read_bytes().partition(b"\n")[2])
+    assert "weather" in from_json(cache_file(known).read_bytes().partition(b"\n")[2])
 
 
 def test_what_rests_on_files_elsewhere_is_not_kept(known: Bench) -> None:
@@ -241,11 +241,11 @@ def test_what_rests_on_files_elsewhere_is_not_kept(known: Bench) -> None:
     known.store.state_file("weather").write_text("{")
     settle(known)
     found(known, keep=True)
-    assert from_json(kept_file(known).read_bytes().partition(b"\n")[2]).keys() == {"atlas", "bookshop"}
+    assert from_json(cache_file(known).read_bytes().partition(b"\n")[2]).keys() == {"atlas", "bookshop"}
 
 
 def test_two_dashboards_at_once_leave_a_whole_memory(known: Bench) -> None:
-    file, expected, over = kept_file(known), found(known), threading.Event()
+    file, expected, over = cache_file(known), found(known), threading.Event()
 
     def keep() -> None:
         for _ in range(20):
@@ -271,7 +271,7 @@ def test_two_dashboards_at_once_leave_a_whole_memory(known: Bench) -> None:
         over.set()
         assert reading.result() > 0
     assert found(known) == expected
-    assert not list(file.parent.glob(".dashboard.kept*"))
+    assert not list(file.parent.glob(".dashboard.cache*"))
 
 
 def test_what_was_edited_in_place_is_read_whatever_time_the_file_was_given(known: Bench) -> None:
@@ -348,12 +348,12 @@ def no_folder(key: Path) -> None:
 def test_without_a_secret_of_ones_own_nothing_is_believed_or_kept(
     known: Bench, spoil: Callable[[Path], None], opened: list[str]
 ) -> None:
-    expected, before = found(known), kept_file(known).read_bytes()
+    expected, before = found(known), cache_file(known).read_bytes()
     assert read_of_servers(known, opened) == 0
     spoil(key_file())
     assert found(known, keep=True) == expected
     assert read_of_servers(known, opened) > 0
-    assert (kept_file(known).read_bytes() == before) == (spoil is not another)
+    assert (cache_file(known).read_bytes() == before) == (spoil is not another)
     assert found(known) == expected
 
 
@@ -363,7 +363,7 @@ def test_a_secret_below_the_workspace_is_none(library: Bench, monkeypatch: pytes
     settle(library)
     found(library, keep=True)
     assert not key_file().exists()
-    assert not kept_file(library).exists()
+    assert not cache_file(library).exists()
 
 
 @pytest.mark.parametrize("secret", ["none", "its owner's"])
@@ -384,7 +384,7 @@ def test_nothing_is_decided_by_what_is_kept(shop: Bench, secret: str) -> None:
 
     board, honest = asked()
     assert ("2.0.0" in board, "9.9.9" in board, "settled" in honest) == (True, False, True)
-    file = kept_file(shop)
+    file = cache_file(shop)
     kept = from_json(file.read_bytes().partition(b"\n")[2])
     facts = kept["bookshop"]["facts"]
     facts["row"]["version"], facts["row"]["expect"]["production"] = "9.9.9", "forged"

@@ -1,8 +1,8 @@
-"""What was found of each server, kept for the next dashboard: a server whose files have the times and sizes that they had is not read again.
+"""The cache of a dashboard: what was found of each server, for the next one. A server whose files have the times and sizes that they had is not read again.
 
-The file is a memory, and nothing is decided by it: whatever is done is checked by the files themselves. It is data (JSON), sealed by its first line with
-a secret of whoever wrote it: which bytes it has, of which workspace and of which parts of the factory it is. Where something is otherwise there is no
-memory, and nobody is told.
+Nothing is decided by it: whatever is done is checked by the files themselves. It is data (JSON), sealed by its first line with
+a secret of whoever wrote it: which bytes it has, of which workspace and of which parts of the factory it is. Where something is otherwise it
+counts as empty, and nobody is told.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mcpfactory_pipeline.dashboard.facts import ServerFacts
 from mcpfactory_pipeline.dashboard.stamps import Stamps
 from mcpfactory_pipeline.views.inbox import InboxItem
 
-__all__ = ["CachedServer", "read_kept", "write_kept"]
+__all__ = ["CachedServer", "read_cache", "write_cache"]
 
 _FORMAT: Final = 2
 _LARGEST: Final = 1 << 28  # bytes
@@ -46,7 +46,7 @@ class CachedServer:
         return all(stamp is None or stamp[0] < self.read_at - _SETTLED for stamp in self.stamps)
 
 
-def read_kept(file: Path, root: Path, of: str, secret: bytes) -> dict[str, CachedServer]:
+def read_cache(file: Path, root: Path, of: str, secret: bytes) -> dict[str, CachedServer]:
     """Return what is kept of the servers of a workspace, by name; nothing where it is damaged, not `of` the same, or sealed by another secret or none."""
     if not secret:
         return {}
@@ -60,7 +60,7 @@ def read_kept(file: Path, root: Path, of: str, secret: bytes) -> dict[str, Cache
         return {}
 
 
-def write_kept(file: Path, root: Path, of: str, servers: Mapping[str, CachedServer], secret: bytes) -> None:
+def write_cache(file: Path, root: Path, of: str, servers: Mapping[str, CachedServer], secret: bytes) -> None:
     """Keep what was found of servers, whole or not at all. Where it cannot be written, or sealed, nothing is kept: that is no harm."""
     if not secret:
         return
