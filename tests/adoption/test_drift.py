@@ -377,11 +377,39 @@ def test_a_candidate_of_an_earlier_offer_is_promoted_no_more_once_another_was_ad
             assert found.code == 1, found
             assert "is of an earlier offer; what its URL offers now was adopted since" in found.err
         assert not [one for one in inbox(space) if "approve" in one["command"] or "promote" in one["command"]]
+        turned = space("install", "remote", "--client", "cursor", "--from", "staging")
+        assert (turned.code, "is of an earlier offer" in turned.err) == (1, True), turned
         far.tools = [tool("greet", OTHER)]
         done(space, "adopt", far.url, "--name", "remote", "--yes")
         done(space, "pipeline", "run", "remote")
         done(space, *APPROVE, "remote")
         done(space, *PROMOTE, "remote")
+
+
+def test_a_channel_that_went_back_to_an_earlier_offer_gives_it_to_nobody(space):
+    """A URL serves one offer to all: going back changes what the channel says, and nothing of what is served."""
+    with offering(tool("greet", HONEST)) as far:
+        adopted(space, far.url, "remote")
+        done(space, *APPROVE, "remote")
+        done(space, *PROMOTE, "remote")
+        done(space, "install", "remote", "--client", "cursor")
+        far.tools = [{**tool("greet", OTHER), "inputSchema": {"type": "object"}}]
+        done(space, "adopt", far.url, "--name", "remote", "--yes")
+        done(space, "pipeline", "run", "remote")
+        approved = space(*APPROVE, "remote", "--dry-run")
+        assert "1 change breaks callers of 1.0.0, which production offers: mcpfactory diff remote --against production" in approved.err
+        compared = space("diff", "remote", "--against", "production")
+        assert "argument-removed  greet: name is gone" in compared.out, compared
+        done(space, *APPROVE, "remote")
+        promoted = space(*PROMOTE, "remote")
+        assert "1 change breaks callers of 1.0.0" in promoted.err, promoted
+        assert "current" in done(space, "installed")
+        back = space("pipeline", "rollback", "remote", "--channel", "production", "--reason", "nobody is called by name now")
+        assert "install gives it to nobody: candidate" in back.err, back
+        turned = space("install", "remote", "--client", "cursor", "--from", "production")
+        assert (turned.code, "is of an earlier offer" in turned.err) == (1, True), turned
+        done(space, "pipeline", "rollback", "remote", "--channel", "staging", "--reason", "nobody is called by name now")
+        assert "drifted" in space("installed").out
 
 
 def test_an_adopted_url_whose_offer_is_not_written_down_is_refused_in_words(space):

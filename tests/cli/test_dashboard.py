@@ -34,3 +34,17 @@ def test_an_address_that_cannot_be_listened_on_is_said_in_words(empty):
     assert "cannot be listened on: Address already in use" in done.err
     assert "hint: --port 0" in done.err
     assert empty("dashboard", "--port", "99999").code == 2
+
+
+def test_who_may_read_is_said_where_others_reach_it(empty):
+    (empty.folder / "mcpfactory.toml").write_text('[workspace]\nname = "shop"\n')
+    with socket.create_server(("0.0.0.0", 0)) as taken:  # noqa: S104 - nothing is answered there
+        port = str(taken.getsockname()[1])
+        open_to_all = empty("dashboard", "--host", "0.0.0.0", "--port", port)
+        named = empty("dashboard", "--host", "0.0.0.0", "--port", port, "--public-url", "https://factory.example.org")
+        own = empty("dashboard", "--port", port)
+    for done in (open_to_all, named):
+        assert "whoever reaches 0.0.0.0 may read all that it shows" in done.err
+    assert "--public-url URL is for the name that people type" in open_to_all.err
+    assert "--public-url" not in named.err
+    assert "may read" not in own.err

@@ -241,6 +241,18 @@ def test_whoever_logged_out_may_not_act_any_more(library: Bench, ada: Browser) -
     assert kept(library.root) == before
 
 
+def test_a_new_login_ends_the_session_that_the_browser_had(library: Bench, ada: Browser) -> None:
+    form, cookies = ada.confirmation("bookshop", "hold", channel="staging", reason="audit"), dict(ada.cookies)
+    assert ada.post("/login/", {"token": "not a token of anybody"}).status == 401
+    assert ada.get("/servers/bookshop/actions/hold/").status == 200, "a login that failed ends nothing"
+    ada.login("Grace")
+    assert ada.cookies != cookies
+    ada.cookies = cookies
+    before = kept(library.root)
+    assert ada.post("/servers/bookshop/actions/hold/", form).status == 401
+    assert kept(library.root) == before
+
+
 def test_the_cookie_is_for_http_and_for_our_own_pages_only(acting: str) -> None:
     answer = Browser(acting).post("/login/", {"token": PEOPLE["Ada"]})
     cookie = answer.headers["set-cookie"].lower()

@@ -22,6 +22,7 @@ from mcpfactory_pipeline.channels.contract import (
 )
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.policy import read_channels
+from mcpfactory_pipeline.promotion.proof import callers_line
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
 
 SEARCH: dict[str, Any] = {
@@ -124,6 +125,22 @@ OFFERED = Release("old", "1.2.0")
 def test_the_gate_opens_for_what_breaks_nobody_or_says_so(known, offered, words) -> None:
     found = closed_gates({"contract": True}, known, offered)
     assert (words is None and found == {}) or (words is not None and words in found["contract"])
+
+
+@pytest.mark.parametrize(
+    ("known", "offered", "words"),
+    [
+        (candidate("1.3.0", old=0), OFFERED, ""),
+        (candidate("1.3.0"), None, ""),
+        (candidate("2.0.0", old=1), OFFERED, "1 change breaks callers of 1.2.0, which production offers: mcpfactory diff"),
+        (candidate("2.0.0", old=3), OFFERED, "3 changes break callers of 1.2.0, which production offers: mcpfactory diff"),
+        (candidate("2.0.0", other=0), OFFERED, "callers of 1.2.0, which production offers, is not known"),
+    ],
+)
+def test_who_decides_is_told_what_breaks_callers_although_the_version_says_so(known, offered, words) -> None:
+    told = callers_line(known, offered, "production", "books")
+    assert (words in told) is True
+    assert bool(words) is bool(told)
 
 
 def test_a_closed_contract_stops_a_promotion(books) -> None:

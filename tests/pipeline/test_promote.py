@@ -47,7 +47,7 @@ def test_a_candidate_whose_checks_passed_moves_and_it_is_recorded(workspace, fol
     assert len(moved.pop("expect")) == 8 * len(moved.pop("basis"))
     assert moved == {
         "server": "books", "channel": "production", "candidate": state.candidate, "version": "1.0", "dry_run": False,
-        "already": False, "pruned": {},
+        "already": False, "pruned": {}, "callers": "",
     }  # fmt: skip
     assert offered(workspace, "production") == [b"one"]
     event = Store(workspace).history("books")[-1]

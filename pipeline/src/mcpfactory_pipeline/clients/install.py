@@ -184,9 +184,10 @@ def _adopted_url(
         raise ClientError(f"{server.name} is at {url}, and has no process that takes variables", hint="leave out --env")
     if ask:
         ask_again(server, "installed")
-    if drift := drift_blockers(server, Store(workspace).state(server.name)):
-        raise RefusedError(f"{server.name} is not what was adopted: {drift[0].message}", hint=drift[0].command)
     channel, version = channel_of(workspace, server, source, None) if source != SOURCE else ("", "")
+    state = Store(workspace).state(server.name)
+    if drift := drift_blockers(server, state, state.channels[channel].candidate if channel else ""):
+        raise RefusedError(f"{server.name} is not what was adopted: {drift[0].message}", hint=drift[0].command)
     version = version or source_version(server)
     return InstallTarget(
         _checked(name or server.name), Remote(url), channel or SOURCE, lambda entry: entry_url(entry) == url, version

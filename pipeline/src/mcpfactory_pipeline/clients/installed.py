@@ -141,9 +141,11 @@ def _classify(entry: Mapping[str, Any], known: tuple[_KnownServer, ...]) -> tupl
 
 
 def _url_state(one: _KnownServer) -> tuple[str, str]:
-    """Whether a URL offers what was adopted, as far as that is known, and why not; nobody is asked."""
+    """Whether a URL offers what was adopted and a channel has, as far as that is known, and why not; nobody is asked."""
     try:
-        known = drift_blockers(one.server, Store(one.workspace).shown_state(one.server.name))
+        state = Store(one.workspace).shown_state(one.server.name)
+        offered = [release.candidate for release in state.channels.values()] or [""]
+        known = min((drift_blockers(one.server, state, candidate) for candidate in offered), key=len)
     except PipelineError as error:  # what is known cannot be read
         return "drifted", str(error)
     return ("drifted", known[0].message) if known else ("current", "")

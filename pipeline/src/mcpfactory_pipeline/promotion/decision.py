@@ -32,7 +32,7 @@ from mcpfactory_pipeline.plan.policy import (
 from mcpfactory_pipeline.plan.stage import Stage, offered_name
 from mcpfactory_pipeline.promotion.basis import channel_basis, require_basis
 from mcpfactory_pipeline.promotion.drifted import ask_again, drift_blockers
-from mcpfactory_pipeline.promotion.proof import proof_lines
+from mcpfactory_pipeline.promotion.proof import callers_line, proof_lines
 from mcpfactory_pipeline.promotion.signatures import require_key, sign_decision, unsigned_approvals
 from mcpfactory_pipeline.promotion.stage_decision import stage_blockers
 from mcpfactory_pipeline.stages import workspace_stages
@@ -84,6 +84,11 @@ class Decision:
     def drift(self, candidate: str) -> list[Blocker]:
         """Return what the server is no longer, where that stands in the way of a candidate."""
         return drift_blockers(self.workspace.server(self.state.server), self.state, candidate)
+
+    def callers(self, candidate: str) -> str:
+        """Return what a candidate breaks for those who call what the channel offers, in words; "" where it breaks nothing."""
+        offered = self.state.channels.get(self.policy.name)
+        return callers_line(self.state.candidates[candidate], offered, self.policy.name, self.state.server)
 
     @property
     def state(self) -> ServerState:
@@ -264,7 +269,8 @@ def approve(
         decision.blockers(chosen, clock)  # what cannot be asked is said before anything is recorded
         made = decision.record("approved", chosen, reason, key=key)
         blockers = [asdict(one) for one in decision.blockers(chosen, clock)]
-        about = {"waived": waived, "proof": proof_lines(known), "blockers": blockers, "lifted": lifted}
+        proof = [*filter(None, [decision.callers(chosen)]), *proof_lines(known)]
+        about = {"waived": waived, "proof": proof, "blockers": blockers, "lifted": lifted}
         return {**made, **about, **rests_on}
 
 

@@ -39,8 +39,9 @@ def promote(
     By default it is what the channel before offers (for the first channel, the newest); the beginning of an id will do.
     What the channel offers already is not promoted again: its files are put right, and nothing is recorded.
     A server that was adopted by its URL is asked what it offers now, unless this is a dry run.
-    Returns `{"server", "channel", "candidate", "version", "dry_run", "already", "pruned"}`: `already` for
-    what was offered before, `pruned` the files of old candidates that `[artifacts]` does not keep (path → bytes). `stages` takes the place of those of the workspace.
+    Returns `{"server", "channel", "candidate", "version", "dry_run", "already", "pruned", "callers"}`: `already` for
+    what was offered before, `pruned` the files of old candidates that `[artifacts]` does not keep (path → bytes), `callers` what
+    breaks for those who call what the channel offered until now, in words ("" where nothing does). `stages` takes the place of those of the workspace.
 
     Raises:
         PromotionError: when the policy says no, or the bytes on disk are not those that were checked.
@@ -56,13 +57,14 @@ def promote(
         rests_on = decision.rest_on(chosen)
         if (offered := decision.state.channels.get(channel)) and offered.candidate == chosen:
             _fill_channel(decision, chosen)
-            return {**decision.about(chosen), "already": True, "pruned": {}, **rests_on}
+            return {**decision.about(chosen), "already": True, "pruned": {}, "callers": "", **rests_on}
+        callers = decision.callers(chosen)
         decision.ask_again(f"promoted to {channel}")
         _refuse_move(decision, chosen, clock)
         _fill_channel(decision, chosen)
         made = decision.record("promoted", chosen, reason)
     pruned = {} if dry_run else prune_by_policy(workspace, [server])
-    return {**made, "already": False, "pruned": pruned, **rests_on}
+    return {**made, "already": False, "pruned": pruned, "callers": callers, **rests_on}
 
 
 def require_promotable(
@@ -171,7 +173,8 @@ def rollback(
 
     It was allowed in once, so neither gates nor approvals are asked again; but candidates that were rejected for the channel,
     or rolled back out of it, are skipped. What the channel offered until now is withdrawn: it returns with new approvals
-    only. Returns what `promote` does, `skipped` (candidate → why), and `unhold`, the command that lifts the hold. `stage`
+    only. Returns what `promote` does, `skipped` (candidate → why), `drift` (what an adopted
+    server is no longer, known by now, for which `install` refuses it), and `unhold`, the command that lifts the hold. `stage`
     and `store` are for automation: the stage that failed, and the store of its run.
 
     Raises:
@@ -189,7 +192,8 @@ def rollback(
         chosen, skipped = _earlier_candidate(decision.state, decision.policy, candidate, unwanted)
         _fill_channel(decision, chosen)
         made = decision.record("rolled-back", chosen, reason, stage=stage)
-        return {**made, "skipped": skipped, "unhold": unhold_command(server, decision.policy), **rests_on}
+        drift = [one.message for one in decision.drift(chosen)]
+        return {**made, "skipped": skipped, "drift": drift, "unhold": unhold_command(server, decision.policy), **rests_on}
 
 
 def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence[Event]) -> str:

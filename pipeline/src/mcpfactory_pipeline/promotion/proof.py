@@ -1,4 +1,4 @@
-"""What stands behind the checks of a candidate, for whoever decides about it: its tests, and what was waived."""
+"""What stands behind the checks of a candidate, for whoever decides about it: its tests, what was waived, and what breaks callers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.state.state import Candidate
+from mcpfactory_pipeline.state.state import Candidate, Release
 
-__all__ = ["proof_lines"]
+__all__ = ["callers_line", "proof_lines"]
 
 _WAIVED: Final = 5  # rules that a line names
 
@@ -28,6 +28,23 @@ def proof_lines(candidate: Candidate) -> list[str]:
     if "score" in judged:
         found.append(f"score {judged['score']}; {_waived(judged)}")
     return found
+
+
+def callers_line(candidate: Candidate, offered: Release | None, channel: str, server: str) -> str:
+    """Return what a candidate means for those who call what the channel offers; "" where nothing breaks, or nobody calls yet.
+
+    A gate may let breaking changes pass, where the version says so by a major step: who decides is told of them all the same.
+    """
+    if offered is None:
+        return ""
+    known = _summary(candidate, "validate").get("contract")
+    breaking = known.get(offered.candidate) if isinstance(known, Mapping) else None
+    if breaking is None:
+        return f"what it changes for callers of {offered.version}, which {channel} offers, is not known"
+    if not breaking:
+        return ""
+    changes = f"{pluralize(breaking, 'change')} {'breaks' if breaking == 1 else 'break'}"
+    return f"{changes} callers of {offered.version}, which {channel} offers: mcpfactory diff {server} --against {channel}"
 
 
 def _waived(judged: Mapping[str, Any]) -> str:

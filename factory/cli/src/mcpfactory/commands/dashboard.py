@@ -13,6 +13,8 @@ from mcpfactory.options import AsJson, Host, Port, workspace_in
 if TYPE_CHECKING:
     from mcpfactory_pipeline.dashboard.proxy import TrustedProxy
 
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on
 
 _Export = Annotated[
     Path | None,
@@ -75,6 +77,7 @@ def dashboard(
 
     origin, proxy = public_origin(public_url), _proxy(proxy_header, proxy_from or [])
     people = _people(host, token_file, needed=proxy is None) if allow_actions else None
+    _note_readers(host, public_url)
     try:
         listener = listen(host, port)
     except OSError as error:
@@ -112,6 +115,15 @@ def _export(root: Path, folder: Path, url: str, *, as_json: bool) -> None:
     output.note(f"open {folder.resolve() / 'index.html'}")
 
 
+def _note_readers(host: str, public_url: str) -> None:
+    """Say who may read, where others than people of this machine reach it, and under which names it answers."""
+    if host in _LOOPBACK:
+        return
+    output.note(f"whoever reaches {host} may read all that it shows: findings, logs and decisions; there is no login")
+    if host in _EVERY_ADDRESS and not public_url:
+        output.note(f"it answers under {host} and loopback only: --public-url URL is for the name that people type")
+
+
 def _proxy(header: str, addresses: list[str]) -> TrustedProxy | None:
     """The proxy that says who people are, with its secret, which no process that is started from here will see."""
     if not header and not addresses:
@@ -135,7 +147,7 @@ def _people(host: str, token_file: Path | None, *, needed: bool) -> dict[str, st
     from mcpfactory_pipeline.base.ids import actor
     from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE, read_people
 
-    if host not in {"127.0.0.1", "localhost", "::1"}:
+    if host not in _LOOPBACK:
         output.fail(
             f"--allow-actions is for loopback, and {host} is none: tokens would travel in the clear",
             "leave --host out, and reach it through a tunnel: ssh -L 8765:127.0.0.1:8765 HOST",

@@ -57,6 +57,8 @@ def promote(
     moved = move(workspace, name, channel, candidate=candidate or None, reason=reason, dry_run=dry_run, expect=expect)
     already = " already" if moved["already"] else ""
     _print(moved, f"{name} {moved['version']} ({moved['candidate']}) is in {channel}{already}", as_json)
+    if moved["callers"] and not as_json:
+        output.note(moved["callers"])
     _note_pruned(moved, as_json)
 
 
@@ -141,6 +143,8 @@ def rollback(
     if not as_json:
         for skipped, why in moved["skipped"].items():
             output.note(f"skipped: {skipped}, which was {why}")
+        for words in moved["drift"]:
+            output.note(f"install gives it to nobody: {words}")
         output.note(f"next, when the channel may move again: {moved['unhold']}")
 
 
@@ -238,6 +242,8 @@ def _print_due(moved: list[dict[str, Any]], channel: str, as_json: bool) -> None
         for entry in moved:
             if "error" not in entry:
                 _print(entry, f"{entry['server']} {entry['version']} ({entry['candidate']}) is in {channel}", False)
+                if entry["callers"]:
+                    output.note(entry["callers"])
                 _note_pruned(entry, False)
         for entry in broken:
             output.error(f"{entry['error']}\nhint: {entry['hint']}")
