@@ -57,6 +57,7 @@ from mcpfactory_pipeline.checks.questions import (
     OddMessage,
     Seen,
     foreign_kinds,
+    further_reads,
     listening_filters,
     newest_common,
 )
@@ -135,6 +136,7 @@ class Interview:
         self._probes: dict[Probe, WireExchange] = {}
         self._lists: dict[str, Listing] = {}
         self._relisted: Listing | None = None
+        self._further: list[WireExchange] = []
         self._calls: list[RecordedCall] = []
         self._others: list[RecordedCall] = []
         self._older: list[RecordedCall] = []
@@ -353,6 +355,7 @@ class Interview:
                 conversation, "bad-cursor", message("tools/list", {"cursor": "mcpfactory-no-such-cursor"})
             )
         await self._ask_questions(conversation, message)
+        await self._read_on(conversation, message)
         await self._call_tools(conversation, message)
         if self._bait is not None and self._stub is None:
             await self._tempt(self._bait, conversation, message)
@@ -397,6 +400,14 @@ class Interview:
                 self._missing[question.probe] = NOTHING_TO_ASK
             else:
                 await self._probe(conversation, question.probe, message(question.method, params))
+
+    async def _read_on(self, conversation: Conversation, message: Any) -> None:
+        """Get the prompts and read the resources after the first ones; once, in whichever lifecycle comes first."""
+        for method, params in [] if self._further else further_reads(Seen(self._capabilities, self._lists)):
+            exchange = await self._ask(conversation, message(method, params))
+            self._further.append(exchange)
+            if self._seconds_left() <= 0 or exchange.problem.startswith("the server"):
+                return
 
     async def _list(self, conversation: Conversation, method: str, message: Any) -> None:
         listing = await self._pages(conversation, method, message)
@@ -572,6 +583,7 @@ class Interview:
             probes=self._probes,
             lists=self._lists,
             relisted=self._relisted,
+            further=tuple(self._further),
             calls=tuple(self._calls),
             others=tuple(self._others),
             older=tuple(self._older),

@@ -13,6 +13,7 @@ from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_runtime.revisions import REVISIONS
 
 __all__ = [
+    "FURTHER_READS",
     "BATCHES",
     "BATCH_INITIALIZE",
     "LATER_REVISION",
@@ -25,12 +26,14 @@ __all__ = [
     "Seen",
     "WireQuestion",
     "foreign_kinds",
+    "further_reads",
     "listening_filters",
     "newest_common",
 ]
 
 NOTHING: Final = "mcpfactory_nothing"  # no server has a thing of this name
 NOWHERE: Final = "mcpfactory://nothing/here"
+FURTHER_READS: Final = 30  # prompts, and resources, that are got after the first
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +53,22 @@ class Seen:
     def prompt(self) -> tuple[str, list[Json]]:
         """The first prompt's name and its arguments, in a usable form; "" when there is none."""
         found = self.first("prompts/list", "name")
-        declared = found.get("arguments")
-        usable = [one for one in declared if isinstance(one, dict)] if isinstance(declared, list) else []
-        return str(found.get("name", "")), [one for one in usable if isinstance(one.get("name"), str)]
+        return str(found.get("name", "")), _arguments(found)
+
+    def others(self, method: str, key: str) -> list[Json]:
+        """Return the entries of a list after its first that have texts of their own under `key`."""
+        first = self.first(method, key).get(key)
+        listing = self.lists.get(method)
+        entries = [entry for entry in listing.items if isinstance(entry, dict)] if listing else []
+        told = {entry[key]: entry for entry in entries if isinstance(entry.get(key), str) and entry[key] != first}
+        return list(told.values())
+
+
+def _arguments(prompt: Json) -> list[Json]:
+    """Return the arguments that a listed prompt declares, in a usable form."""
+    declared = prompt.get("arguments")
+    usable = [one for one in declared if isinstance(one, dict)] if isinstance(declared, list) else []
+    return [one for one in usable if isinstance(one.get("name"), str)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +95,22 @@ def _always(**params: Any) -> Callable[[Seen], Json | None]:
 
 def _filled(seen: Seen) -> Json | None:
     name, arguments = seen.prompt
-    return (
-        {"name": name, "arguments": {one["name"]: "text" for one in arguments if one.get("required") is True}}
-        if name
-        else None
-    )
+    return _got(name, arguments) if name else None
+
+
+def _got(name: str, arguments: list[Json]) -> Json:
+    """Return what gets a prompt: a word for each argument that it needs."""
+    return {"name": name, "arguments": {one["name"]: "text" for one in arguments if one.get("required") is True}}
+
+
+def further_reads(seen: Seen) -> list[tuple[str, Json]]:
+    """Return (method, parameters) that get the prompts and read the resources after the first ones, which have questions of their own.
+
+    They are for rules over texts, which a model is shown of each; of very many, `FURTHER_READS` of each kind are enough.
+    """
+    prompts = [("prompts/get", _got(one["name"], _arguments(one))) for one in seen.others("prompts/list", "name")]
+    resources = [("resources/read", {"uri": one["uri"]}) for one in seen.others("resources/list", "uri")]
+    return [*prompts[:FURTHER_READS], *resources[:FURTHER_READS]]
 
 
 def _unfilled(seen: Seen) -> Json | None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.describe.suspicion import joined_order, order_in
 from mcpfactory_pipeline.base.text import HIDDEN, LONGEST_TEXT, strings_in
-from mcpfactory_pipeline.checks.evidence import Evidence, Probe
+from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.families.legacy import era_or_reason
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
@@ -19,12 +19,13 @@ __all__ = ["RULES"]
 
 
 _READ_FIRST: Final = 20_000  # characters of each text of a prompt or resource that are looked at
+_SHOWN: Final = {"prompts/get": ("name", "messages"), "resources/read": ("uri", "contents")}  # by what it is called, and what a model gets
 
 
 def _texts(evidence: Evidence) -> list[tuple[str, str]]:
     """(where, text) of everything that a model is shown of this server by its lists, also when they are asked for again after calls.
 
-    Beside them the messages of the prompt and the contents of the resource that were asked for.
+    Beside them the messages of the prompts and the contents of the resources that were asked for.
     """
     found: list[tuple[str, str]] = []
     for exchange in [*evidence.handshakes.values(), *([evidence.discover] if evidence.discover else [])]:
@@ -46,15 +47,12 @@ def _items(evidence: Evidence) -> Iterator[tuple[str, Any]]:
 
 
 def _contents(evidence: Evidence) -> Iterator[tuple[str, str]]:
-    """Yield (where, text) of the prompt that was got and the resource that was read."""
-    read: tuple[tuple[Probe, str, str], ...] = (
-        ("get-prompt", "name", "messages"),
-        ("read-resource", "uri", "contents"),
-    )
-    for probe, key, member in read:
-        exchange = evidence.probes.get(probe)
-        if exchange is None or exchange.result is None or not isinstance(exchange.sent, dict):
+    """Yield (where, text) of the prompts that were got and the resources that were read."""
+    first = (evidence.probes.get("get-prompt"), evidence.probes.get("read-resource"))
+    for exchange in filter(None, [*first, *evidence.further]):
+        if exchange.result is None or not isinstance(exchange.sent, dict):
             continue
+        key, member = _SHOWN[exchange.sent["method"]]
         where = str(exchange.sent.get("params", {}).get(key))
         yield from ((where, text[:_READ_FIRST]) for text in strings_in(exchange.result.get(member)))
 
