@@ -45,6 +45,7 @@ from mcpfactory_pipeline.checks.evidence import (
     sent_arguments,
 )
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.listing import LISTS, list_pages
 from mcpfactory_pipeline.checks.questions import (
     BATCH_INITIALIZE,
     BATCHES,
@@ -76,13 +77,6 @@ _SLOWER: Final = 10  # times as long as the first answer an answer may take, whe
 _STARTS: Final = 10  # starts of the server that the examination has
 _TIRED: Final = 2.0  # the same, after three answers that did not come
 _TEMPTED: Final = 3.0  # seconds for the answer to a bait
-_MAX_PAGES: Final = 100
-_LISTS: Final = {
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-    "prompts/list": "prompts",
-}
 _OVER: Final = "the time for the examination was over"
 
 
@@ -340,7 +334,7 @@ class Interview:
         await self._probe(conversation, "modern-retired", self._modern_message("ping"))
 
     async def _examine(self, conversation: Conversation, message: Any) -> None:
-        for method in _LISTS:
+        for method in LISTS:
             if method == "tools/list" or method.split("/", maxsplit=1)[0] in self._capabilities:
                 await self._list(conversation, method, message)
         resources = self._lists.get("resources/list")
@@ -416,30 +410,7 @@ class Interview:
             self._lists[method] = listing
 
     async def _pages(self, conversation: Conversation, method: str, message: Any) -> Listing:
-        """Ask for a list, page by page to its end."""
-        items: list[Any] = []
-        exchanges: list[WireExchange] = []
-        cursors: set[str] = set()
-        params: Json = {}
-        problem = ""
-        while True:
-            exchange = await self._ask(conversation, message(method, params))
-            exchanges.append(exchange)
-            page = (exchange.result or {}).get(_LISTS[method])
-            if not isinstance(page, list):
-                problem = exchange.problem or f"{method} was not answered with a list of {_LISTS[method]}"
-                break
-            if page not in [(earlier.result or {}).get(_LISTS[method]) for earlier in exchanges[:-1]]:
-                items += page  # a server that ignores the cursor sends the same page for ever
-            cursor = (exchange.result or {}).get("nextCursor")
-            if cursor is None:
-                break
-            if not isinstance(cursor, str) or cursor in cursors or len(exchanges) >= _MAX_PAGES:
-                problem = f"the pages do not end: nextCursor {cursor!r} after {len(exchanges)} pages"
-                break
-            cursors.add(cursor)
-            params = {"cursor": cursor}
-        return Listing(method, tuple(items), tuple(exchanges), problem)
+        return await list_pages(method, lambda params: self._ask(conversation, message(method, params)))
 
     async def _call_tools(self, conversation: Conversation, message: Any) -> None:
         listing = self._lists.get("tools/list")

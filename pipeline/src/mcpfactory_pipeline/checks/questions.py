@@ -13,7 +13,6 @@ from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_runtime.revisions import REVISIONS
 
 __all__ = [
-    "FURTHER_READS",
     "BATCHES",
     "BATCH_INITIALIZE",
     "LATER_REVISION",
@@ -33,7 +32,7 @@ __all__ = [
 
 NOTHING: Final = "mcpfactory_nothing"  # no server has a thing of this name
 NOWHERE: Final = "mcpfactory://nothing/here"
-FURTHER_READS: Final = 30  # prompts, and resources, that are got after the first
+_FURTHER_READS: Final = 30  # prompts, and resources, that are got after the first
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +105,11 @@ def _got(name: str, arguments: list[Json]) -> Json:
 def further_reads(seen: Seen) -> list[tuple[str, Json]]:
     """Return (method, parameters) that get the prompts and read the resources after the first ones, which have questions of their own.
 
-    They are for rules over texts, which a model is shown of each; of very many, `FURTHER_READS` of each kind are enough.
+    They are for rules over texts, which a model is shown of each; of very many, `_FURTHER_READS` of each kind are enough.
     """
     prompts = [("prompts/get", _got(one["name"], _arguments(one))) for one in seen.others("prompts/list", "name")]
     resources = [("resources/read", {"uri": one["uri"]}) for one in seen.others("resources/list", "uri")]
-    return [*prompts[:FURTHER_READS], *resources[:FURTHER_READS]]
+    return [*prompts[:_FURTHER_READS], *resources[:_FURTHER_READS]]
 
 
 def _unfilled(seen: Seen) -> Json | None:
