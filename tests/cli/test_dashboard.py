@@ -38,7 +38,7 @@ def test_an_address_that_cannot_be_listened_on_is_said_in_words(empty):
 
 def test_who_may_read_is_said_where_others_reach_it(empty):
     (empty.folder / "mcpfactory.toml").write_text('[workspace]\nname = "shop"\n')
-    with socket.create_server(("0.0.0.0", 0)) as taken:  # noqa: S104 - nothing is answered there
+    with socket.create_server(("0.0.0.0", 0)) as taken:
         port = str(taken.getsockname()[1])
         open_to_all = empty("dashboard", "--host", "0.0.0.0", "--port", port)
         named = empty("dashboard", "--host", "0.0.0.0", "--port", port, "--public-url", "https://factory.example.org")
