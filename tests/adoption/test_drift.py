@@ -397,18 +397,25 @@ def test_a_channel_that_went_back_to_an_earlier_offer_gives_it_to_nobody(space):
         done(space, "adopt", far.url, "--name", "remote", "--yes")
         done(space, "pipeline", "run", "remote")
         approved = space(*APPROVE, "remote", "--dry-run")
-        assert "1 change breaks callers of 1.0.0, which production offers: mcpfactory diff remote --against production" in approved.err
+        assert (
+            "1 change breaks callers of 1.0.0, which production offers: mcpfactory diff remote --against production"
+            in approved.err
+        )
         compared = space("diff", "remote", "--against", "production")
         assert "argument-removed  greet: name is gone" in compared.out, compared
         done(space, *APPROVE, "remote")
         promoted = space(*PROMOTE, "remote")
         assert "1 change breaks callers of 1.0.0" in promoted.err, promoted
         assert "current" in done(space, "installed")
-        back = space("pipeline", "rollback", "remote", "--channel", "production", "--reason", "nobody is called by name now")
+        back = space(
+            "pipeline", "rollback", "remote", "--channel", "production", "--reason", "nobody is called by name now"
+        )
         assert "install gives it to nobody: candidate" in back.err, back
         turned = space("install", "remote", "--client", "cursor", "--from", "production")
         assert (turned.code, "is of an earlier offer" in turned.err) == (1, True), turned
-        done(space, "pipeline", "rollback", "remote", "--channel", "staging", "--reason", "nobody is called by name now")
+        done(
+            space, "pipeline", "rollback", "remote", "--channel", "staging", "--reason", "nobody is called by name now"
+        )
         assert "drifted" in space("installed").out
 
 

@@ -132,8 +132,16 @@ def test_the_gate_opens_for_what_breaks_nobody_or_says_so(known, offered, words)
     [
         (candidate("1.3.0", old=0), OFFERED, ""),
         (candidate("1.3.0"), None, ""),
-        (candidate("2.0.0", old=1), OFFERED, "1 change breaks callers of 1.2.0, which production offers: mcpfactory diff"),
-        (candidate("2.0.0", old=3), OFFERED, "3 changes break callers of 1.2.0, which production offers: mcpfactory diff"),
+        (
+            candidate("2.0.0", old=1),
+            OFFERED,
+            "1 change breaks callers of 1.2.0, which production offers: mcpfactory diff",
+        ),
+        (
+            candidate("2.0.0", old=3),
+            OFFERED,
+            "3 changes break callers of 1.2.0, which production offers: mcpfactory diff",
+        ),
         (candidate("2.0.0", other=0), OFFERED, "callers of 1.2.0, which production offers, is not known"),
     ],
 )

@@ -149,7 +149,7 @@ class ActionRoutes:
             if wants_json(request):
                 raise
             return HTMLResponse(self._login_form(request, _next_path(given), error), error.status)
-        self.access.logout(request.cookies.get(COOKIE, ""))  # one browser is one person: who was here before is not, any more
+        self.access.logout(request.cookies.get(COOKIE, ""))  # one browser is one person: the one before is gone
         answer = RedirectResponse(_next_path(given), 303)
         secure = request.headers.get("origin", "").startswith("https:")
         answer.set_cookie(COOKIE, secret, httponly=True, samesite="strict", path="/", secure=secure)

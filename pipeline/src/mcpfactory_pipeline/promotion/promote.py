@@ -193,7 +193,13 @@ def rollback(
         _fill_channel(decision, chosen)
         made = decision.record("rolled-back", chosen, reason, stage=stage)
         drift = [one.message for one in decision.drift(chosen)]
-        return {**made, "skipped": skipped, "drift": drift, "unhold": unhold_command(server, decision.policy), **rests_on}
+        return {
+            **made,
+            "skipped": skipped,
+            "drift": drift,
+            "unhold": unhold_command(server, decision.policy),
+            **rests_on,
+        }
 
 
 def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence[Event]) -> str:

@@ -44,7 +44,9 @@ def callers_line(candidate: Candidate, offered: Release | None, channel: str, se
     if not breaking:
         return ""
     changes = f"{pluralize(breaking, 'change')} {'breaks' if breaking == 1 else 'break'}"
-    return f"{changes} callers of {offered.version}, which {channel} offers: mcpfactory diff {server} --against {channel}"
+    return (
+        f"{changes} callers of {offered.version}, which {channel} offers: mcpfactory diff {server} --against {channel}"
+    )
 
 
 def _waived(judged: Mapping[str, Any]) -> str:

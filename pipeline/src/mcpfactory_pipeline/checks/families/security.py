@@ -19,7 +19,8 @@ __all__ = ["RULES"]
 
 
 _READ_FIRST: Final = 20_000  # characters of each text of a prompt or resource that are looked at
-_SHOWN: Final = {"prompts/get": ("name", "messages"), "resources/read": ("uri", "contents")}  # by what it is called, and what a model gets
+# By what it is called, and the member of the result that a model gets.
+_SHOWN: Final = {"prompts/get": ("name", "messages"), "resources/read": ("uri", "contents")}
 
 
 def _texts(evidence: Evidence) -> list[tuple[str, str]]:
