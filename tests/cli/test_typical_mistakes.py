@@ -101,6 +101,8 @@ MISTAKES = (
     _("new --from-openapi e.yaml", 4, "it is not YAML", "line 2", change=written("e.yaml", "a: b\n  c: [\n")),
     _("new --from-openapi e.json", 4, "neither `openapi` nor `swagger`", change=written("e.json", '{"info": 1}')),
     _("new --from-openapi ftp://x.example/a.json", 4, "neither http nor https"),
+    _("new --from-openapi http://[", 4, "its host or its port cannot be", "such as https://"),
+    _("new --from-openapi http://127.0.0.1:99999/a.json", 4, "its host or its port cannot be"),
     _("new --from-openapi http://127.0.0.1:1/a.json", 4, "cannot be read", "check the address"),
     _("new --from-openapi localhost:8000/openapi.json", 4, "http://localhost:8000/openapi.json"),
     _(f"new My_Server --from-openapi {DOCUMENT}", 4, "'My_Server' cannot be the name", "[a-z][a-z0-9-]*"),
@@ -174,6 +176,8 @@ MISTAKES = (
     # clients
     _("install shop", 2, "--client"),
     _("install ftp://x --client cursor", 4, "no http or https URL"),
+    _("install http://[ --client cursor", 4, "no http or https URL"),
+    _("dashboard --export site --public-url http://h:99999/", 4, "no address of a site"),
     _("install shop --client cursor --env 1X=2", 4, "'1X' is no name of a variable"),
     _("install shop --client cursor --from stagin", 3, "did you mean 'staging'?"),
     _("uninstall shop --client cursor", 3, "absent", "mcpfactory installed"),

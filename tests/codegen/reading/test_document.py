@@ -262,6 +262,25 @@ def test_nothing_is_fetched_that_was_not_allowed(reader: Reader, site: Site) -> 
     assert (codes(allowed), site.asked) == ([], ["/a.json"])
 
 
+NO_HOSTS = (
+    "http://[",
+    "//[x",
+    "http://127.0.0.1:99999/s.json",
+    "http://[::1",
+    "http://h:p/s.json",
+    "https://\u2100.test/s.json",
+)
+
+
+@pytest.mark.parametrize("reference", NO_HOSTS)
+def test_a_reference_to_a_host_that_cannot_be_is_told_and_the_rest_is_read(
+    reader: Reader, site: Site, reference: str
+) -> None:
+    assert codes(reader.text(referring(reference))) == ["reference-refused"]
+    serve(site, "/api.json", referring(reference))
+    assert codes(read_api(load(site.url("/api.json")))) == ["reference-refused"]
+
+
 def test_a_redirect_is_followed_to_allowed_hosts_only(site: Site) -> None:
     serve(site, "/api.json", FRONT["3.1"] | {"paths": {}})
     serve(site, "/here", b"", 302, Location="/api.json")

@@ -240,6 +240,7 @@ def test_an_endpoint_is_found_by_name_settings_and_environment_and_its_key_shows
         ("openai:x", "", "OPENAI_API_KEY is not set"),
         ("anthropic:x", "", "ANTHROPIC_API_KEY is not set"),
         ("openai:x", "file:///etc/passwd", "no http or https address"),
+        ("openai:x", "http://h:99999/v1", "no http or https address"),
     ],
 )
 def test_what_cannot_be_an_endpoint_is_said(name, url, words):

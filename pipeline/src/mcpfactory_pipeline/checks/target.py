@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mcpfactory_codegen.read.urls import split_web_url
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_runtime.errors import Exit
 
@@ -53,7 +54,7 @@ class ValidationTarget:
             raise ExamineError("a target is either a command or a URL", hint="give exactly one of --command and --url")
         if self.command is not None and not self.command:
             raise ExamineError("the command is empty", hint="--command 'python -m my_server'")
-        if self.url is not None and not self.url.startswith(("http://", "https://")):
+        if self.url is not None and split_web_url(self.url) is None:
             raise ExamineError(f"{self.url!r} is not an http or https URL", hint="--url http://127.0.0.1:8000/mcp")
         if self.url is not None and self.cases is not None:
             raise ExamineError(

@@ -21,6 +21,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from mcpfactory_codegen.read.urls import split_web_url
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.base.versions import tool_version
 
@@ -198,9 +199,14 @@ def installed_origin() -> Origin | None:
 
 def is_public(url: str) -> bool:
     """Whether a URL can mean the same to another machine."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    if parts.scheme != "https" or "." not in host or host.endswith((".local", ".localhost", ".internal", ".lan")):
+    parts = split_web_url(url)
+    host = parts.hostname or "" if parts else ""
+    if (
+        parts is None
+        or parts.scheme != "https"
+        or "." not in host
+        or host.endswith((".local", ".localhost", ".internal", ".lan"))
+    ):
         return False
     try:
         return ipaddress.ip_address(host).is_global

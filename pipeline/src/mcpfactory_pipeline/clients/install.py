@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
+from mcpfactory_codegen.read.urls import split_web_url
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, RefusedError
 from mcpfactory_pipeline.base.records import JsonRecord
@@ -200,8 +200,8 @@ def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTar
     Raises:
         ClientError: the URL, the name or the variable cannot be used.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    parts = split_web_url(url)
+    if parts is None or parts.hostname is None:
         raise ClientError(f"{url} is no http or https URL", hint="https://host/mcp")
     if parts.username is not None or parts.password is not None:
         raise ClientError(

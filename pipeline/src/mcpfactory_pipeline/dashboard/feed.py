@@ -7,9 +7,10 @@ import re
 import uuid
 from collections.abc import Callable
 from typing import Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 from xml.etree import ElementTree
 
+from mcpfactory_codegen.read.urls import split_web_url
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.text import escape_invisible, on_one_line
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
@@ -59,11 +60,8 @@ def folder_url(url: str) -> str:
     Raises:
         ConfigError: for what is none.
     """
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        parts = urlsplit("")
-    if url and (parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment):
+    parts = split_web_url(url)
+    if url and (parts is None or parts.query or parts.fragment):
         raise ConfigError(f"{url!r} is no address of a site", hint="--public-url https://factory.example.org/site/")
     return quote(url.rstrip("/"), safe="/:@[]%~") + "/" if url else ""
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Final
-from urllib.parse import urlsplit
 
+from mcpfactory_codegen.read.urls import split_web_url
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.dashboard.access import AccessError
 
@@ -126,15 +126,10 @@ def public_origin(url: str) -> str:
     """
     if not url:
         return ""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        parts, port = urlsplit(""), None
-    host = (parts.hostname or "").lower()
-    plain = not (parts.username or parts.password or parts.query or parts.fragment or parts.path.strip("/"))
-    if parts.scheme not in {"http", "https"} or not host or not plain:
+    parts = split_web_url(url)
+    if parts is None or any((parts.username, parts.password, parts.query, parts.fragment, parts.path.strip("/"))):
         raise ConfigError(f"{url!r} is no address of a dashboard", hint="--public-url https://factory.example.org")
+    host, port = (parts.hostname or "").lower(), parts.port
     usual = {"http": 80, "https": 443}[parts.scheme]
     name = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{name}" + (f":{port}" if port and port != usual else "")

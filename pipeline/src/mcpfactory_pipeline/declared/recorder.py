@@ -16,8 +16,9 @@ from pathlib import Path
 from threading import Thread
 from types import MappingProxyType
 from typing import Any, Final
-from urllib.parse import SplitResult, parse_qsl, quote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote
 
+from mcpfactory_codegen.read.urls import split_web_url
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.checks.exchange import mask
 
@@ -39,8 +40,8 @@ def recording_path(file: Path) -> Path:
 
 
 def _split(url: str) -> SplitResult:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    parts = split_web_url(url)
+    if parts is None:
         raise ConfigError(f"{url!r} is no http or https URL", hint="--record https://api.example.com/v1")
     return parts
 

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
+from mcpfactory_codegen.read.urls import split_web_url
 from mcpfactory_pipeline.base.errors import ConfigError, PipelineError
 
 __all__ = [
@@ -190,7 +191,7 @@ def find_endpoint(
     if found is None or found[1] not in KINDS:
         raise ConfigError(f"{name!r} names no model", hint=f"write {' or '.join(f'{kind}:NAME' for kind in KINDS)}")
     url = url or str(known.get("url", ""))
-    if url and urlsplit(url).scheme not in {"http", "https"}:
+    if url and split_web_url(url) is None:
         raise ConfigError(f"the endpoint {url!r} is no http or https address", hint="--endpoint https://HOST/v1")
     variable = str(known.get("key", KINDS[found[1]]))
     key = (os.environ if environ is None else environ).get(variable, "")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from mcpfactory_codegen.read.urls import split_web_url
 from mcpfactory_codegen.text import listed, unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import KINDS as RUN_KINDS
@@ -132,7 +133,8 @@ def read_events(workspace: Workspace) -> EventSettings:
 
 def _dashboard(table: Mapping[str, Any]) -> str:
     url = _text(table, "dashboard")
-    if url and not re.fullmatch(r"https?://[^\s/?#]+[^\s?#]*", url):
+    parts = split_web_url(url)
+    if url and (parts is None or parts.query or parts.fragment or re.search(r"\s", url)):
         raise _bad("dashboard is no URL", 'dashboard = "https://factory.example.org"')
     return url.rstrip("/") + "/" if url else ""
 
@@ -193,7 +195,7 @@ def _target(table: Mapping[str, Any]) -> tuple[str, str, str]:
         url = os.environ.get(variable, "")
         if not url:
             return "", "", f"the webhook is off, for {variable} is not set"
-    if url and not re.fullmatch(r"https?://[^\s/]+\S*", url):
+    if url and (split_web_url(url) is None or re.search(r"\s", url)):
         raise _bad("webhook is no URL", 'webhook = "https://…"')
     if url and secret and not os.environ.get(secret):
         return "", "", f"the webhook is off, for {secret} is not set and events would go unsigned"

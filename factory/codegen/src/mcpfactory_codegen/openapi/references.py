@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from mcpfactory_codegen.ir import escape, is_json, unescape
 from mcpfactory_codegen.read.document import Document, join_reference
+from mcpfactory_codegen.read.urls import is_web_address
 
 __all__ = [
     "MAX_HOPS",
@@ -164,7 +165,7 @@ class References:
             message = f"the reference {reference[:200]!r} names a file that is not there"
             raise UnresolvedError("reference-dangling", message, "check the path")
         hint = "put it below the folder of the document"
-        if urlsplit(whole).scheme:
+        if is_web_address(whole):
             hint = "save it beside the document, or allow its host"
         raise UnresolvedError(
             "reference-refused", f"the reference {reference[:200]!r} was not followed: {reason[:200]}", hint

@@ -13,11 +13,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import unquote, urljoin
 
 from mcpfactory_codegen.ir import Problem, Problems
 from mcpfactory_codegen.read.fetch import FetchError, fetch, host_of
 from mcpfactory_codegen.read.parse import Format, ParseError, parse
+from mcpfactory_codegen.read.urls import is_web_address
 from mcpfactory_codegen.sources import SOURCES, recognise
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
@@ -92,10 +93,13 @@ def load(
 
 def join_reference(base: str, reference: str) -> str:
     """Return the part that a reference without fragment names, seen from the part `base`. It may leave the folder (`../…`)."""
-    if urlsplit(reference).scheme in {"http", "https"}:
+    if is_web_address(reference):
         return reference
-    if urlsplit(base).scheme in {"http", "https"}:
-        return urljoin(base, reference)
+    if is_web_address(base):
+        try:
+            return urljoin(base, reference)
+        except ValueError:  # it names a host that cannot be: reading it says so
+            return f"{base.partition(':')[0]}:{reference}"
     if reference.startswith("/"):
         return reference
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(reference)))
@@ -161,7 +165,7 @@ class _Local:
             ) from None
 
     def read(self, part: str, max_bytes: int) -> bytes:
-        if urlsplit(part).scheme in {"http", "https"}:
+        if is_web_address(part):
             try:
                 return fetch(part, allowed_hosts=self._hosts, max_bytes=max_bytes)[0]
             except FetchError as error:

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from mcpfactory_codegen.read.urls import is_web_address, split_web_url
 from mcpfactory_runtime.addresses import host_port, is_public
 from mcpfactory_runtime.errors import McpfactoryError
 from mcpfactory_runtime.protocol.decoding import iter_decoded
@@ -29,11 +30,12 @@ class FetchError(McpfactoryError):
 
 
 def host_of(url: str) -> str:
-    """`host` or `host:port` of a URL, lower case; the port only when it is not the scheme's own."""
-    parts = urlsplit(url)
-    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    """`host` or `host:port` of a URL, lower case; the port only when it is not the scheme's own. "" for what is no http or https URL."""
+    parts = split_web_url(url)
+    if parts is None:
+        return ""
     host = (parts.hostname or "").lower()
-    return host if parts.port in (None, usual) else f"{host}:{parts.port}"
+    return host if parts.port in (None, _PORTS[parts.scheme]) else f"{host}:{parts.port}"
 
 
 @contextmanager
@@ -94,8 +96,12 @@ def redirected(redirect: Redirect, url: str) -> str:
 
 
 def _check(url: str, allowed_hosts: Collection[str]) -> None:
-    if urlsplit(url).scheme not in {"http", "https"}:
+    if not is_web_address(url):
         raise FetchError(f"{url} is neither http nor https", "give an http or https URL, or the path of a file")
+    if split_web_url(url) is None:
+        raise FetchError(
+            f"{url} is no URL: its host or its port cannot be", "such as https://api.example.com/openapi.json"
+        )
     host = host_of(url)
     if host not in {allowed.lower() for allowed in allowed_hosts}:
         raise FetchError(
