@@ -282,6 +282,8 @@ async def test_nobody_there_is_told() -> None:
     for url, match in (
         ("http://127.0.0.1:9/mcp", r"no connection to 127\.0\.0\.1:9"),
         ("file:///x", "not an http or https URL"),
+        ("http://[", "not an http or https URL"),
+        ("http://127.0.0.1:99999/mcp", "not an http or https URL"),
     ):
         with pytest.raises(ConnectionLostError, match=match):
             async with Client.connect_http(url):

@@ -53,6 +53,7 @@ async def test_all_servers_of_a_file_are_parts_under_their_names(
         ),
         ({"a": {}}, "mcpServers, a: it has neither or both"),
         ({"a": {"url": "ftp://y"}}, "mcpServers, a: 'ftp://y' is no URL"),
+        ({"a": {"url": "http://["}}, "mcpServers, a: 'http://[' is no URL"),
         ({"a": {"command": "x", "args": [1]}}, "mcpServers, a: 1 is no text"),
         (
             {"a": {"command": "${NOT_SET}"}},

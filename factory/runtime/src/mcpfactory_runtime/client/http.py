@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from mcpfactory_runtime.addresses import describe_private, host_port, is_public
+from mcpfactory_runtime.addresses import describe_private, host_port, host_port_of, is_public
 from mcpfactory_runtime.client.channel import ClientChannel, Receiver
 from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError, SessionEndedError
 from mcpfactory_runtime.client.oauth import Fetch, OAuth, OAuthError
@@ -66,7 +66,7 @@ class _Http(ClientChannel):
 
     async def open(self, receiver: Receiver) -> None:
         """Prepare; connections are made with the first request."""
-        if urlsplit(self.url).scheme not in ("http", "https"):
+        if not host_port_of(self.url):
             raise ConnectionLostError(f"{self.url!r} is not an http or https URL")
         self._receiver = receiver
         self._client = httpx.AsyncClient(

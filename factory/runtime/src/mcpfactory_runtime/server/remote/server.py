@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
+from mcpfactory_runtime.addresses import host_port_of
 from mcpfactory_runtime.client import Client, HttpError, Subscription
 from mcpfactory_runtime.client.errors import SessionEndedError
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, METHOD_NOT_FOUND, McpError
@@ -446,7 +447,7 @@ def _connector(
 ) -> tuple[Callable[..., Client], str]:
     """Return what makes a client of the target, and a name for it."""
     if isinstance(target, str):
-        if urlsplit(target).scheme not in ("http", "https"):
+        if not host_port_of(target):
             raise ValueError(
                 f"{target!r} is no URL\nhint: https://…, or a command as a list: ['python', '-m', 'notes']"
             )
