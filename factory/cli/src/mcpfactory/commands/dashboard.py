@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -13,8 +13,8 @@ from mcpfactory.options import AsJson, Host, Port, workspace_in
 if TYPE_CHECKING:
     from mcpfactory_pipeline.dashboard.proxy import TrustedProxy
 
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-_EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on
+_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+_EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on
 
 _Export = Annotated[
     Path | None,
