@@ -35,7 +35,7 @@ ZOO = WorkspaceFacts(
         server("old", "passed", stage("passed", "run", reasons=["spec changed", "runtime 0.3 → 0.4", "rules 1 → 2"])),
         server("sick", "passed", stage("failed", "blocked", message="score 12", summary={"score": 12})),
         server("dead", "errored", None),
-        server("busy", "passed", None, running="validate"),
+        server("busy", "passed", None, at_work=["validate"]),
         server("gone", problem={"message": "pipeline/state/gone.json is not a state", "hint": "delete it"}),
     ),
 )

@@ -123,7 +123,7 @@ def big(number: int) -> WorkspaceFacts:
     for count in range(number):
         stages = {stage.name: done for stage in STAGES} | ({"test": failed} if count % 10 == 0 else {})
         name = f"{NAME}{count:04}"
-        row = {"server": name, "version": "1.0", "candidate": "c", "stages": stages, "running": None, "holds": {},
+        row = {"server": name, "version": "1.0", "candidate": "c", "stages": stages, "at_work": [], "holds": {},
                "channels": {"staging": {"candidate": "c", "version": "1.0"}}}  # fmt: skip
         servers.append(ServerFacts("big", name, row))
     return WorkspaceFacts("big", tuple(servers), DEFAULT, stages=STAGES)

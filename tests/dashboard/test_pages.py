@@ -85,13 +85,13 @@ def test_a_run_tells_every_step_with_its_reason_and_how_it_ended() -> None:
         event("stage.finished", "generate", "R", outcome="passed", seconds=1.0, message="2 tools"),
         event("stage.started", "build", "R", reasons=["stage generate will run"]),
     ]
-    running = run_page(RunFacts("zoo", "R", {"atlas": events}, {"atlas": "build"}))
+    running = run_page(RunFacts("zoo", "R", {"atlas": events}, {"atlas": ("build",)}))
     assert [(step.stage, step.attempt, step.status.key, step.seconds) for step in running.steps] == [
         ("generate", 1, "errored", 2.5), ("generate", 2, "passed", 1.0), ("build", 1, "running", None),
     ]  # fmt: skip
     assert running.steps[0].reasons == ("never run",)
     assert running.status.key == "running"
-    known = RunFacts("zoo", "R", {"atlas": events}, {"atlas": "build"}, going=True)
+    known = RunFacts("zoo", "R", {"atlas": events}, {"atlas": ("build",)}, going=True)
     began = created_at(str(events[0]["id"]))
     going = run_page(replace(known, now=began + 90.0))
     assert (going.seconds, going.steps[2].working, going.steps[1].working) == (90.0, True, False)

@@ -69,6 +69,15 @@ def test(inputs: StageInputs) -> StageOutputs:
     return StageOutputs(wanted, f"it {wanted} in {inputs.root}", {"token": note(inputs, "test")})
 
 
+def beside(inputs: StageInputs) -> StageOutputs:
+    """Waits for ever, beside another stage."""
+    lock = FileLock(inputs.root / "alive-too.lock")
+    lock.acquire()
+    (inputs.root / "holding-too").write_text("")
+    signal.pause()
+    raise AssertionError(lock)
+
+
 def ship(inputs: StageInputs) -> StageOutputs:
     """Says that it is in staging. While `held.txt` is there, waits until it is gone: something may happen meanwhile."""
     if (inputs.root / "held.txt").exists():
@@ -91,6 +100,8 @@ SHIP = Stage(
     channel=ChannelPolicy("staging"),
 )
 STAGES = (BUILD, TEST, SHIP)
+BESIDE = Stage("validate", ("build",), ("candidate",), ("checks",), 1, beside, timeout=PATIENCE)
+SIDE_BY_SIDE = (BUILD, TEST, BESIDE)
 IMPATIENT = (BUILD, replace(TEST, timeout=0.5), SHIP)
 
 

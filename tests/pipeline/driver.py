@@ -1,4 +1,4 @@
-"""The real `run_pipeline` and `promote` in a process of their own, with the cheap stages: `driver.py run|promote ROOT …`."""
+"""The real `run_pipeline` and `promote` in a process of their own, with the cheap stages: `driver.py run|side|promote ROOT …`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from mcpfactory_pipeline.promotion.promote import promote
 from mcpfactory_pipeline.report import make_reporter
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from tests.pipeline.cheap import STAGES
+from tests.pipeline.cheap import SIDE_BY_SIDE, STAGES
 
 
 def main() -> None:
     _, action, root, *rest = sys.argv
     workspace = Workspace.find(Path(root))
-    if action == "run":
-        outcome = run_pipeline(workspace, rest, force=True, jobs=2, reporter=make_reporter("json"), stages=STAGES)
+    if action in {"run", "side"}:
+        stages = STAGES if action == "run" else SIDE_BY_SIDE
+        outcome = run_pipeline(workspace, rest, force=True, jobs=2, reporter=make_reporter("json"), stages=stages)
         sys.exit(130 if outcome.interrupted else int(outcome.failed or outcome.errored))
     server, channel, count = rest
     for number in range(int(count)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -35,10 +36,10 @@ DONE: dict[str, Any] = {"verdict": "up-to-date", "outcome": "passed", "message":
 NEW, OLD = {"candidate": "new", "version": "2.0"}, {"candidate": "old", "version": "1.0"}
 
 
-def row(channels: dict[str, Any] | None = None, *, running: str | None = None, **stages: Any) -> dict[str, Any]:
+def row(channels: dict[str, Any] | None = None, *, at_work: Sequence[str] = (), **stages: Any) -> dict[str, Any]:
     """A server whose stages are done, but for those that are named; staging offers its newest candidate."""
     return {
-        "server": "atlas", "candidate": "new", "version": "2.0", "running": running, "holds": {},
+        "server": "atlas", "candidate": "new", "version": "2.0", "at_work": at_work, "holds": {},
         "stages": {stage.name: DONE for stage in STAGED} | stages,
         "channels": {"staging": NEW, "production": OLD} if channels is None else channels,
     }  # fmt: skip
@@ -108,13 +109,21 @@ def test_what_is_not_done_stands_at_the_first_stage_that_is_due(
 
 
 def test_what_runs_now_stands_where_it_runs_and_is_marked() -> None:
-    known = row({}, running="validate", test=cell("run"), validate=cell("run"))
+    known = row({}, at_work=["validate"], test=cell("run"), validate=cell("run"))
     assert where(known) == [("validate", "2.0", "running", f"{ATLAS}#candidate-new")]
     places = {place.node.name: place for place in server_places(known, (), STAGED, CHANNELS)}
     assert (places["validate"].node.status, places["test"].node.status) == ("running", "run")
     root = ET.fromstring(draw_of(list(places.values())))
     busy = [group for group in root.iter("g") if "busy" in group.get("class", "").split()]
     assert ["validate" in "".join(group.itertext()) for group in busy if "stage" in group.get("class", "")] == [True]
+
+
+def test_what_is_at_work_side_by_side_stands_at_each_of_its_stages() -> None:
+    known = row({}, at_work=["test", "validate"], test=cell("run"), validate=cell("run"))
+    new = f"{ATLAS}#candidate-new"
+    assert where(known) == [("test", "2.0", "running", new), ("validate", "2.0", "running", new)]
+    places = {place.node.name: place.node.status for place in server_places(known, (), STAGED, CHANNELS)}
+    assert (places["test"], places["validate"], places["build"]) == ("running", "running", "passed")
 
 
 def test_holds_and_checks_that_failed_since_are_seen_on_what_is_offered() -> None:

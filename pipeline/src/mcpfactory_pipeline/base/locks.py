@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +17,16 @@ from filelock import FileLock, Timeout
 
 from mcpfactory_pipeline.base.errors import StateError
 
-__all__ = ["active_runs", "file_lock", "is_locked", "read_holder", "register_run", "run_lock", "waits_of"]
+__all__ = [
+    "active_runs",
+    "file_lock",
+    "is_locked",
+    "read_holder",
+    "register_run",
+    "run_lock",
+    "stages_at_work",
+    "waits_of",
+]
 
 _TIMEOUT: Final = 60.0  # seconds; a state lock is held for milliseconds
 _POLL: Final = 0.02
@@ -59,15 +68,16 @@ def is_locked(file: Path) -> bool:
 @contextmanager
 def run_lock(
     folder: Path, server: str, run: str, *, waiting: Callable[[Holder], None], stopped: Callable[[], bool]
-) -> Iterator[Callable[[str], None]]:
-    """Hold the run lock of a server; return a function that records which stage is running, for other processes.
+) -> Iterator[Callable[..., None]]:
+    """Hold the run lock of a server; return a function that records which stages are at work, for other processes.
 
-    While another process holds it, waits; `waiting` is called once with what is known of the holder.
+    That is called with the names of all of them, in their order, whenever one begins or has ended, and raises `StateError` where
+    it cannot write. While another process holds the lock, waits; `waiting` is called once with what is known of the holder.
 
     Raises:
         InterruptedError: when `stopped` says so before the lock was free.
     """
-    file, note, wait = folder / f"{server}.run.lock", folder / f"{server}.running", _wait_note(folder, run, server)
+    file, note, wait = folder / f"{server}.run.lock", _holder_note(folder, server), _wait_note(folder, run, server)
     lock = FileLock(file)
     waited = False
     try:
@@ -90,8 +100,8 @@ def run_lock(
         with suppress(OSError):
             wait.unlink(missing_ok=True)
 
-    def announce(stage: str) -> None:
-        note.write_text(json.dumps({"pid": os.getpid(), "run": run, "stage": stage}), encoding="utf-8")
+    def announce(*stages: str) -> None:
+        _write_holder(note, run, stages)
 
     try:
         yield announce
@@ -101,12 +111,24 @@ def run_lock(
 
 
 def read_holder(folder: Path, server: str) -> Holder:
-    """Return what the last run of a server noted: `pid`, `run`, `stage`, and `alive`; empty when it ended in order."""
+    """Return what the last run of a server noted: `pid`, `run`, `stages`, `stage` (the first of them, "" for none), and `alive`.
+
+    Empty when it ended in order. Versions that ran one stage at a time for all that they noted wrote no `stages`.
+    """
     try:
-        note = json.loads((folder / f"{server}.running").read_text(encoding="utf-8"))
-        return {**note, "alive": _alive(int(note["pid"]))}
-    except (OSError, ValueError, KeyError, TypeError):
+        note = json.loads(_holder_note(folder, server).read_text(encoding="utf-8"))
+        stage = str(note.get("stage") or "")
+        noted = note.get("stages")
+        stages = [one for one in (noted if isinstance(noted, list) else [stage]) if isinstance(one, str) and one]
+        return {**note, "stage": stage, "stages": stages, "alive": _alive(int(note["pid"]))}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
+
+
+def stages_at_work(folder: Path, server: str, run: str = "") -> tuple[str, ...]:
+    """Return the stages of a server that are at work now, in their order: those of one `run`, where it is given."""
+    holder = read_holder(folder, server)
+    return tuple(holder["stages"]) if holder.get("alive") and run in {"", holder.get("run")} else ()
 
 
 @contextmanager
@@ -155,6 +177,23 @@ def waits_of(folder: Path, run: str) -> dict[str, str]:
     waits = _run_notes(folder).glob(f"{run}.*{_WAITS}")
     servers = sorted(note.name.removeprefix(f"{run}.").removesuffix(_WAITS) for note in waits)
     return {server: str(read_holder(folder, server).get("run", "")) for server in servers}
+
+
+def _holder_note(folder: Path, server: str) -> Path:
+    return folder / f"{server}.running"
+
+
+def _write_holder(note: Path, run: str, stages: Sequence[str]) -> None:
+    """Write who holds a server's run lock, at once: who reads half of it would take a stage at work for one that broke off."""
+    holder = {"pid": os.getpid(), "run": run, "stage": next(iter(stages), ""), "stages": list(stages)}
+    beside = note.with_name(f"{note.name}.tmp")  # of this process alone: it holds the lock
+    try:
+        beside.write_text(json.dumps(holder), encoding="utf-8")
+        beside.replace(note)
+    except OSError as error:
+        raise StateError(
+            f"{note} cannot be written: {error.strerror}", hint="free space, or make pipeline/locks/ writable"
+        ) from error
 
 
 def _wait_note(folder: Path, run: str, server: str) -> Path:

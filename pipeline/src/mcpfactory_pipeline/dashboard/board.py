@@ -156,14 +156,13 @@ def board(
 
 def cells_of(row: Mapping[str, Any]) -> tuple[Cell, ...]:
     """Return the stages of a status row, in their order."""
-    return tuple(
-        _cell(name, stage, running=row.get("running") == name) for name, stage in row.get("stages", {}).items()
-    )
+    at_work = row.get("at_work", ())
+    return tuple(_cell(name, stage, running=name in at_work) for name, stage in row.get("stages", {}).items())
 
 
 def _brief(server: ServerFacts, group: str) -> _ServerSummary:
-    running = server.row.get("running")
-    statuses = [status_of(stage, running=running == name) for name, stage in server.row.get("stages", {}).items()]
+    at_work = server.row.get("at_work", ())
+    statuses = [status_of(stage, running=name in at_work) for name, stage in server.row.get("stages", {}).items()]
     return _ServerSummary(server, headline(server.row, statuses), GROUPS[group](server) if group else "")
 
 

@@ -75,7 +75,7 @@ class RunFacts:
     workspace: str
     run: str
     events: Mapping[str, Sequence[Event]]
-    running: Mapping[str, str] = field(default_factory=dict)  # server → the stage that is at work now
+    running: Mapping[str, Sequence[str]] = field(default_factory=dict)  # server → the stages that are at work now
     logs: Mapping[tuple[str, str], str] = field(default_factory=dict)
     going: bool = False
     now: float = 0.0

@@ -19,7 +19,7 @@ from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.git import git_text
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.ids import Clock, actor, utc_now
-from mcpfactory_pipeline.base.locks import active_runs, read_holder, waits_of
+from mcpfactory_pipeline.base.locks import active_runs, stages_at_work, waits_of
 from mcpfactory_pipeline.base.versions import part_version
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.contract import stored_contract
@@ -225,10 +225,10 @@ class WorkspaceReader:
                 f"the history of workspace {workspace.name} has no run {run}" + (f" of {server}" if server else ""),
                 hint="mcpfactory pipeline history NAME names the runs of a server",
             )
-        running = {name: stage for name in found if (stage := _at_work(store, name, run))}
+        running = {name: stages for name in found if (stages := stages_at_work(store.locks, name, run))}
         logs = _logs(workspace, store, run, server) if server else {}
-        for name, stage in running.items():
-            logs[name, stage] = read_log(log_file(workspace, name, stage))
+        for name, stages in running.items():
+            logs |= {(name, stage): read_log(log_file(workspace, name, stage)) for stage in stages}
         waits = waits_of(store.locks, run) if going else {}
         waits = {name: other for name, other in waits.items() if server in {"", name}}
         kept = frozenset(_kept_logs(workspace, found, self.histories(server))) if found else frozenset()
@@ -259,7 +259,7 @@ class WorkspaceReader:
             log_file(workspace, server, stage),
             "interrupted" if last.get("event") == "stage.interrupted" else str(last.get("outcome") or ""),
             run,
-            bool(run) and _at_work(Store(workspace), server, run) == stage,
+            bool(run) and stage in stages_at_work(Store(workspace).locks, server, run),
         )
 
     def digest(self) -> str:
@@ -391,7 +391,7 @@ class WorkspaceReader:
             approved=dict(_approved(inbox.channels, state)),
             **_size(workspace, server, state),
         )
-        if not row["running"]:  # else the process may end without a word
+        if not row["at_work"]:  # else the process may end without a word
             watched = tuple(map(str, _watched(workspace, server, state)))
             # What rests on files elsewhere is not kept for another process: a template of the workspace, the sources of an adopted server.
             own = (
@@ -551,11 +551,6 @@ def _events(store: Store, name: str) -> list[Event]:
         return store.history(name)
     except PipelineError:
         return []  # the server's own page says what repairs it
-
-
-def _at_work(store: Store, name: str, run: str) -> str:
-    holder = read_holder(store.locks, name)
-    return str(holder.get("stage", "")) if holder.get("alive") and holder.get("run") == run else ""
 
 
 def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tuple[str, str], str]:

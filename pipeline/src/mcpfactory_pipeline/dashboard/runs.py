@@ -193,7 +193,7 @@ def _steps(facts: RunFacts, server: str, events: Iterable[Event], began: float) 
         made = _step(server, attempts[stage], start, event, began=began, status=_ended(event), log=log)
         steps.append(replace(made, kept=str(event["id"]) in facts.kept))
     for stage, start in starts.items():
-        status = STATUSES["running" if facts.running.get(server) == stage else "interrupted"]
+        status = STATUSES["running" if stage in facts.running.get(server, ()) else "interrupted"]
         log = facts.logs.get((server, stage), "") if status.key == "running" else ""
         made = _step(server, attempts[stage] + 1, start, None, began=began, status=status, log=log)
         if status.key == "running" and facts.now:

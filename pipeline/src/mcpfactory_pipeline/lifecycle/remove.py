@@ -161,8 +161,9 @@ def exclusive_access(store: Store, server: str) -> Iterator[None]:
         holder = read_holder(store.locks, server)
         if not holder.get("alive"):
             raise
+        stages = ", ".join(holder["stages"])
         raise RefusedError(
-            f"stage {holder.get('stage')} of {server} is running (process {holder.get('pid')})",
+            f"a run of {server} is under way (process {holder['pid']}{stages and f', at work: {stages}'})",
             hint="wait until it has ended, or end it",
         ) from error
 

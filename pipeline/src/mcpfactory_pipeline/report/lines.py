@@ -58,7 +58,8 @@ def _lines_of(event: RunEvent) -> list[str]:
         case LogLines(_server, stage, log, lines):
             return [*(f"  {stage} | {line}" for line in lines), f"  {stage} | all of it: {log}"]
         case Waiting(server, holder):
-            who = f" (process {holder['pid']}, stage {holder['stage']})" if holder else ""
+            stages = ", ".join(holder.get("stages", ()))
+            who = f" (process {holder['pid']}{stages and f', at work: {stages}'})" if holder else ""
             return [f"{server}: another mcpfactory runs it{who}; waiting"]
         case ServerTrouble(server, message, hint):
             return [f"{server}: error: {message}", *([f"{server}: hint: {hint}"] if hint else [])]

@@ -58,7 +58,7 @@ def _live(row: Mapping[str, Any]) -> str:
 
 
 def _cell(row: Mapping[str, Any], name: str) -> str:
-    if row["running"] == name:
+    if name in row["at_work"]:
         return "running"
     stage = row["stages"].get(name)
     if stage is None or not stage["outcome"]:

@@ -137,7 +137,7 @@ class Runner:
                 )
         shutil.rmtree(self._work(server), ignore_errors=True)
 
-    def _steps(self, server: WorkspaceServer, force: list[str], announce: Callable[[str], None]) -> ServerResult:
+    def _steps(self, server: WorkspaceServer, force: list[str], announce: Callable[..., None]) -> ServerResult:
         result = ServerResult(server.name)
         while not self.stopped.is_set():
             state = self.store.derived(server.name)
@@ -148,8 +148,7 @@ class Runner:
             if not due:
                 self._report_rest(steps, result)
                 return result
-            announce(due[0].stage)
-            self._run_steps(server, due)
+            self._run_steps(server, due, announce)
             names = [step.stage for step in due]
             force[:] = [name for name in force if name not in names]
             result.ran += names
@@ -203,13 +202,19 @@ class Runner:
         order = ("interrupted", "errored", "failed", "inconclusive", "blocked")
         result.outcome = next((outcome for outcome in order if outcome in found), "passed")
 
-    def _run_steps(self, server: WorkspaceServer, steps: Sequence[PlanStep]) -> None:
-        """Run independent steps side by side, each as often as it may be tried. Both starts and ends are recorded in their order."""
+    def _run_steps(self, server: WorkspaceServer, steps: Sequence[PlanStep], announce: Callable[..., None]) -> None:
+        """Run independent steps side by side, each as often as it may be tried. Both starts and ends are recorded in their order.
+
+        A stage is announced from before its start is recorded until after its end is: nobody finds a start without an end
+        and without a stage at work.
+        """
         for attempt in range(1, self.attempts + 1):
             if attempt > 1 and self.stopped.wait(retry_delay(attempt, self.backoff)):
                 return
             state = self.store.derived(server.name)
             reader, begun = InputReader(server, state), []
+            at_work = [step.stage for step in steps]
+            announce(*at_work)
             for step in steps:
                 stage = next(stage for stage in self.stages if stage.name == step.stage)
                 begun.append((step, stage, stage_inputs(stage, reader)))
@@ -221,6 +226,8 @@ class Runner:
             results = self._execute_all(server, [stage for _, stage, _ in begun], state)
             for (step, stage, before), (outputs, seconds) in zip(begun, results, strict=True):
                 self._finish(server, stage, before, outputs, seconds)
+                at_work.remove(stage.name)
+                announce(*at_work)
                 if outputs.outcome in RETRIED:
                     again.append(step)
             steps = again

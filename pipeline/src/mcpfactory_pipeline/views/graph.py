@@ -71,7 +71,7 @@ def graph_of(
         cell = known.get("stages", {}).get(stage.name, {})
         if stage.channel:
             needs = _admission(nodes, stage.channel, needs, known)
-        status = _status(cell, running=known.get("running") == stage.name)
+        status = _status(cell, running=stage.name in known.get("at_work", ()))
         nodes[stage.name] = GraphNode(stage.name, kind, needs, _level(nodes, needs), status, _note(cell))
     filled = {stage.channel.name: stage.name for stage in stages if stage.channel}
     for channel in channels:

@@ -231,7 +231,7 @@ class InboxReader:
             yield InboxItem("drift", server.name, entry["kind"], message, command)
         kinds = {entry["kind"] for entry in drift}
         first = self._first_stale(row)
-        if not due and first and not _STALE_TOO & kinds and not row["running"]:
+        if not due and first and not _STALE_TOO & kinds and not row["at_work"]:
             reasons = "; ".join(row["stages"][first]["reasons"])
             if "template" not in kinds or reasons != "template changed":  # update first; then there is something to run
                 kind = "never" if row["stages"][first]["outcome"] is None else "stale"
@@ -274,7 +274,7 @@ class InboxReader:
         run = f"mcpfactory pipeline run {server.name}"
         for name, stage in row["stages"].items():
             outcome = stage["outcome"]
-            if row["running"] == name:
+            if name in row["at_work"]:
                 return
             if outcome == "failed":
                 command = run if stage["stale"] else _inspect_command(server.name, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -100,26 +101,36 @@ def stands_of(
 
 
 def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> Iterator[Stand]:
-    """Yield the stage that is at work, or the first that is not done: there the newest candidate is, or what becomes one."""
-    cells, server = row.get("stages", {}), str(row["server"])
-    name = row.get("running") or next(
-        (name for name, cell in cells.items() if (cell["outcome"], cell["verdict"]) != ("passed", "up-to-date")), None
+    """Yield the stages that are at work, or the first that is not done: there the newest candidate is, or what becomes one."""
+    at_work = set(row.get("at_work", ()))
+    undone = (
+        name
+        for name, cell in row.get("stages", {}).items()
+        if (cell["outcome"], cell["verdict"]) != ("passed", "up-to-date")
     )
-    stage = next((stage for stage in stages if stage.name == name), None)
-    if stage is None or (stage.awaits and row.get("running") != name):  # what waits before a channel is told there
-        return
+    names = at_work or set(itertools.islice(undone, 1))
+    for stage in stages:
+        if stage.name in at_work or (stage.name in names and not stage.awaits):  # what awaits a channel is told there
+            yield _stand_at(row, stage, stages, nodes, running=stage.name in at_work)
+
+
+def _stand_at(
+    row: Mapping[str, Any], stage: Stage, stages: Sequence[Stage], nodes: set[str], *, running: bool
+) -> Stand:
+    """Return how the newest candidate stands at a stage, or what becomes one."""
+    cells, server = row.get("stages", {}), str(row["server"])
     names = [one.name for one in stages]
     builders = [names.index(one.name) for one in stages if "candidate" in one.writes]
     built = all(names.index(stage.name) > place for place in builders) and bool(row.get("candidate"))
     candidate, version = (str(row["candidate"]), str(row["version"])) if built else ("", "")
     cell = cells.get(stage.name, {})
-    status = "running" if row.get("running") == name else _front_status(cell, approval=bool(stage.approval))
+    status = "running" if running else _front_status(cell, approval=bool(stage.approval))
     gates = gates_name(stage.channel.name) if stage.channel else ""
     place = gates if status == "gate" and gates in nodes else stage.name
     words = str(cell.get("message", "")) if status in {"failed", "errored", "interrupted", "inconclusive"} else ""
     words = words or ("at work now" if status == "running" else "; ".join(map(str, cell.get("reasons", ()))))
     path = f"/servers/{server}/" + (f"#{candidate_anchor(candidate)}" if candidate else "")
-    yield Stand(place, server, candidate, version, status, words, path)
+    return Stand(place, server, candidate, version, status, words, path)
 
 
 def _front_status(cell: Mapping[str, Any], *, approval: bool) -> str:

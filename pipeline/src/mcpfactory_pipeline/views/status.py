@@ -10,7 +10,7 @@ from typing import Any
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, StageError
 from mcpfactory_pipeline.base.files import open_own
-from mcpfactory_pipeline.base.locks import read_holder
+from mcpfactory_pipeline.base.locks import stages_at_work
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, PlanStep
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, read_channels
@@ -145,7 +145,7 @@ def status_row(
     workspace: Workspace, store: Store, stages: Sequence[Stage], server: WorkspaceServer, *, refresh: bool = False
 ) -> tuple[dict[str, Any], ServerState]:
     """Return the row of one server, and its state; an empty state where that cannot be read."""
-    holder, problem = read_holder(store.locks, server.name), None
+    at_work, problem = stages_at_work(store.locks, server.name), None
 
     def read() -> tuple[ServerState, Sequence[PlanStep], Sequence[Drift], tuple[ChannelPolicy, ...]]:
         state = store.shown_state(server.name)
@@ -181,7 +181,8 @@ def status_row(
         "coverage": _coverage(state),
         "drift": [entry.to_json() for entry in drift],
         "stale": any(step.verdict == RUN for step in steps),
-        "running": holder["stage"] if holder.get("alive") else None,
+        "running": next(iter(at_work), None),
+        "at_work": list(at_work),
         "half_written": store.half_written(server.name),
     }
     return ({**row, "problem": problem} if problem else row), state
@@ -189,7 +190,7 @@ def status_row(
 
 def broken_row(one: BrokenServer) -> dict[str, Any]:
     """Return the row of a server of which nothing can be said but what is wrong."""
-    lists: dict[str, Any] = {"publishing": [], "drift": []}
+    lists: dict[str, Any] = {"publishing": [], "drift": [], "at_work": []}
     tables: dict[str, Any] = {name: {} for name in ("stages", "channels", "published", "holds", "rejected", "expect")}
     unknown = dict.fromkeys(("version", "candidate", "retired", "coverage", "running", "half_written"))
     known = {"server": one.name, "stale": False, "problem": {"message": one.message, "hint": one.hint}}

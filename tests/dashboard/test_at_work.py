@@ -1,0 +1,143 @@
+"""Stages of one server that are at work side by side: each is shown as running, on every page and in the status, until it has ended."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from mcpfactory_pipeline.base.ids import new_id
+from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.plan.stage import StageOutputs
+from mcpfactory_pipeline.run.run import run_pipeline
+from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.views.status import status
+from mcpfactory_pipeline.workspace.workspace import Workspace
+from tests.cli.capture import run as command
+from tests.dashboard.conftest import Bench
+from tests.patience import PATIENCE, until
+from tests.pipeline.cheap import as_cheap
+from tests.pipeline.here import Here
+
+HTML, JSON = {"Accept": "text/html"}, {"Accept": "application/json"}
+
+
+class Held(Here):
+    """Runs jobs in this process; `test` and `validate` have begun once both have, and end when they are let go."""
+
+    slots = 2
+
+    def __init__(self) -> None:
+        self.both = threading.Barrier(3)
+        self.let_go = {"test": threading.Event(), "validate": threading.Event()}
+
+    def run(self, job: Mapping[str, Any], *, log: Path) -> StageOutputs:
+        stage = str(job["stage"])
+        if stage not in self.let_go:
+            return super().run(job, log=log)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(f"{stage} prints\n")
+        self.both.wait(PATIENCE)
+        assert self.let_go[stage].wait(PATIENCE)
+        return StageOutputs("passed", f"{stage} is done")
+
+
+@contextmanager
+def running(workspace: Workspace, server: str) -> Iterator[tuple[str, Held]]:
+    """A run of which `test` and `validate` are at work: its id, and what lets them go."""
+    held, run, stop = Held(), new_id(), threading.Event()
+    stages = as_cheap(workspace_stages(workspace))
+    options: dict[str, Any] = {"stages": stages, "executor": held, "jobs": 2, "run_id": run, "stop": stop}
+    thread = threading.Thread(target=run_pipeline, args=(workspace, [server]), kwargs=options)
+    thread.start()
+    try:
+        held.both.wait(PATIENCE)
+        yield run, held
+    finally:
+        stop.set()
+        for event in held.let_go.values():
+            event.set()
+        thread.join(PATIENCE)
+
+
+@pytest.fixture
+def client(bench: Bench) -> TestClient:
+    bench.add("weather")
+    (bench.root / "servers" / "weather" / "source.txt").write_text("one")
+    return TestClient(create_app(bench.root), base_url="http://127.0.0.1", headers=HTML)
+
+
+def cells(client: TestClient) -> dict[str, str]:
+    """How the stages of the server stand: on the board, and the same on its own page."""
+    (row,) = client.get("/board/", headers=JSON).json()["servers"]
+    page = client.get("/servers/weather/", headers=JSON).json()
+    found = {cell["stage"]: cell["status"] for cell in row["cells"]}
+    assert {stage["stage"]: stage["status"] for stage in page["stages"]} == found
+    return found
+
+
+def at_work_box(page: str) -> dict[str, str]:
+    """What the box "At work now" of a run's page has: the end of the log of each step."""
+    found = re.findall(r'<details open data-step="weather/(\w+)/1">.*?<code>(.*?)</code>', page, re.DOTALL)
+    return {stage: unescape(re.sub(r"<[^>]+>", "", text)) for stage, text in found}
+
+
+def steps(client: TestClient, run: str) -> dict[str, str]:
+    view = client.get(f"/runs/{run}/", headers=JSON).json()
+    return {step["stage"]: step["status"] for step in view["steps"]}
+
+
+def test_two_stages_at_work_are_both_shown_everywhere(bench: Bench, client: TestClient) -> None:
+    with running(bench.workspace, "weather") as (run, _):
+        assert steps(client, run) == {
+            "generate": "passed", "build": "passed", "test": "running", "validate": "running"
+        }  # fmt: skip
+        for path in (f"/runs/{run}/", f"/runs/{run}/weather/"):
+            page = client.get(path).text
+            assert "interrupted" not in page
+            assert "nothing says how it ended" not in page
+            assert at_work_box(page) == {"test": "test prints\n", "validate": "validate prints\n"}
+        known = cells(client)
+        assert (known["test"], known["validate"]) == ("running", "running")
+        graph = client.get("/graph/", headers=JSON).json()
+        busy = [
+            place["node"]["name"] for place in graph["places"] for chip in place["chips"] if chip["status"] == "running"
+        ]
+        assert (busy, graph["running"]) == (["test", "validate"], 1)
+        for stage in ("test", "validate"):
+            log = client.get(f"/servers/weather/logs/{stage}/", headers=JSON).json()
+            assert (log["status"], log["going"]) == ("running", True)
+        (row,) = status(bench.workspace)
+        assert (row["running"], row["at_work"]) == ("test", ["test", "validate"])
+        shown = command(["pipeline", "status"], bench.root, terminal=False)
+        assert shown.text.count("running") == 2
+        assert "running" not in client.get("/inbox/").text
+
+
+@pytest.mark.parametrize("first", ["test", "validate"])
+def test_a_stage_that_has_ended_is_at_work_no_longer_while_the_other_goes_on(
+    bench: Bench, client: TestClient, first: str
+) -> None:
+    order = ["test", "validate"]
+    with running(bench.workspace, "weather") as (run, held):
+        held.let_go[first].set()
+        if first == order[0]:  # ends are recorded in the order of the stages
+            until(lambda: status(bench.workspace)[0]["at_work"] == ["validate"])
+            assert cells(client)["test"] != "running"
+            assert cells(client)["validate"] == "running"
+            assert steps(client, run)["test"] == "passed"
+            assert at_work_box(client.get(f"/runs/{run}/").text) == {"validate": "validate prints\n"}
+        assert steps(client, run)["validate"] == "running"
+        for stage in order:
+            held.let_go[stage].set()
+        until(lambda: steps(client, run)["validate"] == "passed")
+        until(lambda: not {"test", "validate"}.intersection(status(bench.workspace)[0]["at_work"]))
+    assert status(bench.workspace)[0]["at_work"] == []
+    assert "running" not in cells(client).values()
