@@ -267,7 +267,7 @@ def test_where_nobody_answers_nothing_goes_on_and_it_is_said_what_to_do(space):
                 found.code,
                 f"remote may not be {what}: whether it is still what was adopted is not known" in found.err,
             ) == (1, True), found
-            assert f"hint: start what is at {far.url}, and type the same again" in found.err
+            assert f"hint: see to it that {far.url} answers, and type the same again" in found.err
         assert not (space.folder.parent / "home/.cursor/mcp.json").exists()
         assert "production" not in state(space, "remote")["channels"]
         far.silent = False
@@ -417,6 +417,11 @@ def test_a_channel_that_went_back_to_an_earlier_offer_gives_it_to_nobody(space):
             space, "pipeline", "rollback", "remote", "--channel", "staging", "--reason", "nobody is called by name now"
         )
         assert "drifted" in space("installed").out
+        said = [one["message"] for one in inbox(space) if one["about"] == "offers"]
+        assert [one.split(" has ")[0] for one in said] == ["production", "staging"]
+        assert all("and another offer of its URL was adopted since" in one for one in said)
+        called = space("call", "remote", "greet")
+        assert "is of an earlier offer" in called.err
 
 
 def test_an_adopted_url_whose_offer_is_not_written_down_is_refused_in_words(space):

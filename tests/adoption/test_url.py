@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.adoption.remote import changed_offers
+from mcpfactory_pipeline.adoption.remote import ask_offers, changed_offers
+from mcpfactory_pipeline.base.errors import ServerError
 from tests.adoption.conftest import done, state
 
 pytestmark = pytest.mark.xdist_group("adopted_url")
@@ -134,6 +137,14 @@ def test_a_url_where_nobody_answers_is_said(space):
     assert found.code == 6
     assert "does not say what it offers" in found.err
     assert not [*space.folder.glob("servers/*/mcpfactory.toml")]
+
+
+def test_a_url_that_takes_too_long_is_said_in_words(monkeypatch):
+    monkeypatch.setattr("mcpfactory_pipeline.adoption.remote._ENOUGH", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/mcp"
+        with pytest.raises(ServerError, match=r"does not say what it offers: it takes more than 0\.2 s"):
+            asyncio.run(ask_offers(url))
 
 
 def test_a_name_that_breaks_its_line_is_written_out_where_a_difference_is_told():

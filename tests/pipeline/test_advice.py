@@ -118,6 +118,11 @@ class Shop:
         for wheel in self.space.artifacts.rglob("*.whl"):
             wheel.unlink()
 
+    def edit(self, version: str) -> None:
+        """Somebody writes into the state by hand."""
+        file = self.root / "pipeline/state/notes.json"
+        file.write_text(file.read_text().replace('"version": "1.0"', f'"version": "{version}"'))
+
     def policy(self, text: str) -> None:
         head = '[workspace]\nname = "space"\n[[pipeline.channels]]\nname = "staging"\n[[pipeline.channels]]\nname = "production"\n'
         (self.root / "mcpfactory.toml").write_text(f'{head}from = "staging"\n{text}')
@@ -130,6 +135,7 @@ EVENTS: dict[str, Any] = {
     "recheck": some.booleans(),
     "drift": some.sampled_from(["Another text.", "And another.", ""]),
     "lose_wheels": some.none(),
+    "edit": some.just("9.9"),
     "policy": some.sampled_from(POLICIES),
 }
 DECISIONS = some.tuples(
@@ -196,6 +202,11 @@ def test_no_suggestion_is_refused_when_it_is_followed(past: list[tuple[Any, ...]
             if not command.startswith(("mcpfactory pipeline", "mcpfactory inbox", "mcpfactory waive")):
                 continue  # what starts servers, or a program that is not ours
             done = followed(shop, command)
+            if (
+                command.startswith("mcpfactory pipeline restore") and done.code
+            ):  # candidates of this shop have no sources
+                assert "hint: notes: copy pipeline/artifacts/notes/" in done.err, f"{command}: {done.err}"
+                continue
             assert done.code == 0, f"{command}: {done.err}"
             if command.startswith("mcpfactory pipeline run"):
                 assert "nothing to do" not in done.out + done.err, command
@@ -279,3 +290,12 @@ def test_a_log_that_is_not_on_this_machine_is_made_anew_and_not_opened(tmp_path:
     assert "mcpfactory pipeline log notes test" in suggestions(shop)[1]
     (shop.space.artifacts / "notes" / "logs" / "test.log").unlink()
     assert "mcpfactory pipeline run notes --force" in suggestions(shop)[1]
+
+
+def test_a_state_that_was_edited_is_repaired_by_the_command_alone(tmp_path: Path) -> None:
+    """What the hint says about the command is not a part of it."""
+    shop = Shop(tmp_path / "space")
+    shop.next(97)
+    shop.edit("9.9")
+    found = [command for command in suggestions(shop)[1] if "verify" in command]
+    assert found == ["mcpfactory pipeline verify --repair notes"]

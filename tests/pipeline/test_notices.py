@@ -33,11 +33,15 @@ SECRET = "s3cret"
 
 
 class Receiver:
-    """A real HTTP server. `answers` are the status codes of its first answers, 204 after that; `stuck` answers nothing."""
+    """A real HTTP server. `answers` are the status codes of its first answers, 204 after that; `stuck` answers nothing.
+
+    `says` is how many bytes follow an answer, and `unheard` is set once somebody who was told that much did not listen to its end.
+    """
 
     def __init__(self) -> None:
         receiver, self.answers, self.got, self.stuck = self, [], [], threading.Event()
         self.stuck.set()
+        self.says, self.unheard = 0, threading.Event()
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
@@ -45,8 +49,13 @@ class Receiver:
                 receiver.got.append((dict(self.headers), body))
                 receiver.stuck.wait(PATIENCE)
                 self.send_response(receiver.answers.pop(0) if receiver.answers else 204)
-                self.send_header("Content-Length", "0")
+                self.send_header("Content-Length", str(receiver.says))
                 self.end_headers()
+                try:
+                    for _ in range(receiver.says // 1_000_000):
+                        self.wfile.write(b"x" * 1_000_000)
+                except ConnectionError:
+                    receiver.unheard.set()
 
             def log_message(self, *_arguments) -> None:
                 pass
@@ -160,6 +169,20 @@ def test_a_receiver_that_never_answers_does_not_hold_the_run_up(ran, receiver, c
     receiver.stuck.clear()
     ran(f'webhook = "{receiver.url}"\nattempts = 1\ntimeout = 0.2\nkinds = ["run.finished"]')
     assert "1 event not delivered to the webhook: ReadTimeout" in capsys.readouterr().err
+
+
+def test_what_was_waiting_when_time_was_over_is_counted_once(ran, receiver, capsys, monkeypatch):
+    monkeypatch.setattr("mcpfactory_pipeline.notices.webhook._LEFT", 0.1)
+    receiver.stuck.clear()
+    ran(f'webhook = "{receiver.url}"\nattempts = 1\nkinds = ["run.started", "run.finished"]')
+    assert "2 events not delivered to the webhook: the receiver is too slow" in capsys.readouterr().err
+
+
+def test_what_a_receiver_says_is_not_listened_to(ran, receiver, capsys):
+    receiver.answers, receiver.says = [200], 200_000_000
+    ran(f'webhook = "{receiver.url}"\nkinds = ["run.finished"]')
+    assert receiver.unheard.wait(PATIENCE)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_file_that_cannot_be_written_does_not_hurt_the_run(ran, capsys):

@@ -278,6 +278,19 @@ async def test_an_error_whose_id_the_server_could_not_tell_belongs_to_its_reques
             await client.call_tool("t")
 
 
+async def test_why_an_answer_cannot_be_read_is_told() -> None:
+    deep = b'{"jsonrpc": "2.0", "id": 1, "result": ' + b"[" * 5_000 + b"]" * 5_000 + b"}"
+    for body, why in ((deep, "recursion limit exceeded"), (b'{"jsonrpc": ', "EOF while parsing")):
+
+        async def answer(_asked: Asked, _send: Any, body: bytes = body) -> Any:
+            return 200, {"Content-Type": "application/json"}, body
+
+        async with peer(answer) as server:
+            with pytest.raises(HttpError, match=f"HTTP status 200: .*{why}.*jsonrpc"):
+                async with Client.connect_http(server.url):
+                    pass
+
+
 async def test_nobody_there_is_told() -> None:
     for url, match in (
         ("http://127.0.0.1:9/mcp", r"no connection to 127\.0\.0\.1:9"),

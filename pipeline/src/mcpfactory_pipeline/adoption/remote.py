@@ -61,7 +61,7 @@ async def ask_offers(url: str) -> dict[str, Any]:
             return {"server": dict(client.server_info), "instructions": client.instructions, **found}
     except (ConnectionLostError, HttpError, ProtocolError, McpError, TimeoutError, OSError) as error:
         raise ServerError(
-            f"{url} does not say what it offers: {error or 'it takes too long'}",
+            f"{url} does not say what it offers: {str(error) or f'it takes more than {_ENOUGH:g} s'}",
             hint="it must speak MCP over Streamable HTTP, and answer without a login",
         ) from error
 

@@ -21,7 +21,7 @@ from mcpfactory_pipeline.clients.files import Home, path_of, read_text
 from mcpfactory_pipeline.clients.launch import INDEX, SOURCE, ServerPackage, package_of, promoted, promoted_wheel
 from mcpfactory_pipeline.clients.published import recorded_package
 from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile
-from mcpfactory_pipeline.promotion.drifted import drift_blockers
+from mcpfactory_pipeline.promotion.drifted import offered_drift
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
@@ -143,9 +143,7 @@ def _classify(entry: Mapping[str, Any], known: tuple[_KnownServer, ...]) -> tupl
 def _url_state(one: _KnownServer) -> tuple[str, str]:
     """Whether a URL offers what was adopted and a channel has, as far as that is known, and why not; nobody is asked."""
     try:
-        state = Store(one.workspace).shown_state(one.server.name)
-        offered = [release.candidate for release in state.channels.values()] or [""]
-        known = min((drift_blockers(one.server, state, candidate) for candidate in offered), key=len)
+        known = offered_drift(one.server, Store(one.workspace).shown_state(one.server.name))
     except PipelineError as error:  # what is known cannot be read
         return "drifted", str(error)
     return ("drifted", known[0].message) if known else ("current", "")

@@ -8,6 +8,7 @@ import queue
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import httpx
@@ -35,7 +36,7 @@ class Webhook:
         self._settings = settings
         self._queue: queue.Queue[Mapping[str, Any] | None] = queue.Queue(_WAITING)
         self._closing = threading.Event()
-        self._missed, self._why = 0, ""
+        self._why = ""
         self._sent: set[str] = set()  # ids of what was taken and is not delivered yet
         self._thread = threading.Thread(target=self._deliver, name="webhook", daemon=True)
         self._thread.start()
@@ -46,35 +47,30 @@ class Webhook:
         try:
             self._queue.put_nowait(notice)
         except queue.Full:
-            self._count_missed(f"more than {_WAITING} were waiting")
+            self._why = f"more than {_WAITING} were waiting"
 
     def close(self) -> str:
         """End within seconds; words when events were not delivered, else nothing."""
         deadline = time.monotonic() + _LEFT
-        try:
+        with suppress(queue.Full):  # then the thread is not done in time, either
             self._queue.put(None, timeout=_LEFT)
-        except queue.Full:
-            self._count_missed("the receiver is too slow")
         self._thread.join(max(0.0, deadline - time.monotonic()))
         self._closing.set()
         if self._thread.is_alive():
-            self._missed += self._queue.qsize()
-            self._count_missed("the receiver is too slow")
-        return f"{pluralize(self._missed, 'event')} not delivered to the webhook: {self._why}" if self._missed else ""
+            self._why = "the receiver is too slow"
+        missed = len(self._sent)
+        return f"{pluralize(missed, 'event')} not delivered to the webhook: {self._why}" if missed else ""
 
     @property
     def undelivered(self) -> frozenset[str]:
         """The ids of the events that did not arrive."""
         return frozenset(self._sent.copy())
 
-    def _count_missed(self, why: str) -> None:
-        self._missed, self._why = self._missed + 1, why
-
     def _deliver(self) -> None:
         with httpx.Client(timeout=self._settings.timeout, follow_redirects=False) as client:
             while (notice := self._queue.get()) is not None and not self._closing.is_set():
                 if why := self._post(client, notice):
-                    self._count_missed(why)
+                    self._why = why
                 else:
                     self._sent.discard(str(notice["id"]))
 
@@ -86,7 +82,9 @@ class Webhook:
             if attempt and self._closing.wait(_PAUSE * float(1 << (attempt - 1))):
                 break
             try:
-                status = client.post(self._settings.url, content=body, headers=self._headers(notice, body)).status_code
+                headers = self._headers(notice, body)
+                with client.stream("POST", self._settings.url, content=body, headers=headers) as answer:
+                    status = answer.status_code  # what it says besides is not read: it may be of any size
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 why = type(error).__name__  # not its words: they may hold the URL, and that may be a secret
                 continue

@@ -13,7 +13,7 @@ from mcpfactory_pipeline.workspace.known_drift import DRIFT_RULE, OFFERS, KnownD
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, uncovering
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
-__all__ = ["ask_again", "drift_blockers"]
+__all__ = ["ask_again", "drift_blockers", "is_of_other_offer", "offered_drift"]
 
 
 def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[Blocker]:
@@ -24,7 +24,7 @@ def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str =
     Raises:
         ConfigError: what is known, or waived, cannot be read.
     """
-    if candidate and _is_of_other_offer(server, state, candidate):
+    if candidate and is_of_other_offer(server, state, candidate):
         message = f"candidate {candidate} is of an earlier offer; what its URL offers now was adopted since"
         return [Blocker("drift", message, f"mcpfactory pipeline run {server.name}")]
     known = read_known_drift(server.folder, server.adopted)
@@ -50,7 +50,7 @@ def ask_again(server: WorkspaceServer, what: str) -> None:
     if unanswered := next((one for one in seen if one.unanswered), None):
         raise RefusedError(
             f"{server.name} may not be {what}: whether it is still what was adopted is not known, for {unanswered.message}",
-            hint=f"start what is at {server.adopted.url}, and type the same again: only it can tell what it offers now",
+            hint=f"see to it that {server.adopted.url} answers, and type the same again: only it can tell what it offers now",
         )
     try:
         note_seen(server, seen)
@@ -61,7 +61,18 @@ def ask_again(server: WorkspaceServer, what: str) -> None:
         ) from error
 
 
-def _is_of_other_offer(server: WorkspaceServer, state: ServerState, candidate: str) -> bool:
+def offered_drift(server: WorkspaceServer, state: ServerState) -> list[Blocker]:
+    """Return the drift of an adopted server against what its channels offer; of several channels, of the one that is nearest to it.
+
+    Raises:
+        ConfigError: as `drift_blockers`.
+    """
+    offered = [release.candidate for release in state.channels.values()] or [""]
+    return min((drift_blockers(server, state, candidate) for candidate in offered), key=len)
+
+
+def is_of_other_offer(server: WorkspaceServer, state: ServerState, candidate: str) -> bool:
+    """Return whether a candidate of a server at a URL was made of another offer than the one that was adopted last."""
     if server.adopted is None or not server.adopted.url:
         return False
     adopted = hash_file(server.folder / OFFERS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,10 +19,11 @@ from mcpfactory_pipeline.promotion import decision, promote, stage_decision
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Adviser", "Suggestion", "read_suggestion"]
+__all__ = ["Adviser", "Suggestion", "hinted_command", "read_suggestion"]
 
 _STEPS: Final = 4  # hints that are followed, one after another, for a suggestion that goes through
 _REASON: Final = "…"  # stands for words that a person has to find
+_SAID: Final = re.compile(r"[,;]? (?:shows|makes|writes|says|names|lists|takes|then)\b.*", re.DOTALL)
 _STRANGER: Final = "somebody"  # an actor who has decided nothing yet
 
 
@@ -74,6 +76,11 @@ def read_suggestion(command: str) -> Suggestion | None:
     return None
 
 
+def hinted_command(hint: str) -> str:
+    """Return the command that a hint begins with, without what the hint says about it (`… shows the difference`); "" where it begins with none."""
+    return _SAID.sub("", hint) if hint.startswith("mcpfactory ") else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Adviser:
     """Tries suggestions about one server as it is: `row` is its `status_row`, `head` gives the `head_histories` of the workspace."""
@@ -103,9 +110,9 @@ class Adviser:
         for _ in range(_STEPS):
             if refused is None:
                 return command, first
-            if not refused.hint.startswith("mcpfactory "):
+            if not (named := hinted_command(refused.hint)):
                 break
-            command = refused.hint.partition(" makes it anew")[0]
+            command = named
             refused = self.refusal(command)
         return (f"mcpfactory pipeline status {self.state.server}", first) if refused else (command, first)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.hashing import ABSENT
+from mcpfactory_pipeline.promotion.drifted import is_of_other_offer
 from mcpfactory_pipeline.promotion.offers import ghost_pages, state_faults
 from mcpfactory_pipeline.promotion.orphans import find_orphans
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
@@ -212,6 +213,13 @@ def _behind(case: _DriftInputs) -> Iterator[Drift]:
     for name, release in sorted(state.channels.items()):
         known = state.candidates.get(release.candidate)
         if newest is None or known is None or release.candidate == state.candidate:
+            continue
+        if is_of_other_offer(case.server, state, release.candidate):
+            message = (
+                f"{name} has {release.version} ({release.candidate}), and another offer of its URL was adopted since"
+            )
+            means = f"callers get what {name} has not let in; install gives it to nobody from there"
+            yield Drift("offers", message, means, f"mcpfactory pipeline status {state.server}")
             continue
         count = newest.number - known.number
         how = f"{count} behind" if count > 0 else "not"

@@ -63,10 +63,10 @@ def _warn_of_drift(space: Any, server: Any) -> None:
     """Say that a server is known to be no longer what was adopted, before anything is sent to it."""
     if server.adopted is None:
         return
-    from mcpfactory_pipeline.promotion.drifted import drift_blockers
+    from mcpfactory_pipeline.promotion.drifted import offered_drift
     from mcpfactory_pipeline.state.store import Store
 
-    for one in drift_blockers(server, Store(space).shown_state(server.name)):
+    for one in offered_drift(server, Store(space).shown_state(server.name)):
         output.warning(f"{server.name} is not what was adopted: {one.message}")
         output.hint(one.command)
 

@@ -12,13 +12,13 @@ class ConnectionLostError(Exception):
 
 
 class HttpError(Exception):
-    """An HTTP response that carries no JSON-RPC message. `status` is an HTTP status, `body` its text."""
+    """An HTTP response that carries no JSON-RPC message. `status` is an HTTP status, `body` its text; `why` is told before that."""
 
-    def __init__(self, status: int, body: str, headers: dict[str, str] | None = None) -> None:
+    def __init__(self, status: int, body: str, headers: dict[str, str] | None = None, why: str = "") -> None:
         self.status = status
         self.body = body
         self.headers = headers or {}
-        text = " ".join(body.split())[:200]
+        text = ": ".join(filter(None, (why, " ".join(body.split())[:200])))
         super().__init__(f"the server answered with HTTP status {status}" + (f": {text}" if text else ""))
 
 

@@ -440,11 +440,21 @@ class SseChannel(_Http):
 
 
 def _refused(response: httpx.Response, content: bytes) -> HttpError:
-    """Return an answer without a message as an error; of a redirect, where it leads."""
+    """Return an answer without a message as an error; of a redirect, where it leads, of JSON that cannot be read, why not."""
     asked, location = response.request, response.headers.get("location", "")
     redirect = redirect_of(asked.method, str(asked.url), response.status_code, location)
     text = content.decode("utf-8", "replace") if redirect is None else redirect.reason
-    return HttpError(response.status_code, text, dict(response.headers.items()))
+    why = _unread(content) if response.is_success and "json" in response.headers.get("content-type", "") else ""
+    return HttpError(response.status_code, text, dict(response.headers.items()), why)
+
+
+def _unread(content: bytes) -> str:
+    """Return why JSON cannot be read; "" where it can."""
+    try:
+        decode(content)
+    except McpError as error:
+        return str(error)
+    return ""
 
 
 def _ended_session(content: bytes) -> SessionEndedError | None:
