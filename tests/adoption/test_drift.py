@@ -424,6 +424,23 @@ def test_a_channel_that_went_back_to_an_earlier_offer_gives_it_to_nobody(space):
         assert "is of an earlier offer" in called.err
 
 
+def test_a_server_that_its_owner_mended_is_looked_at_again_by_what_the_inbox_says(space):
+    """It failed, and nothing here changes when it is mended there."""
+    with offering(tool("greet", POISON)) as far:
+        done(space, "adopt", far.url, "--name", "remote", "--yes")
+        assert space("pipeline", "run", "remote").code == 1
+        (item,) = [one for one in inbox(space) if one["kind"] == "failed"]
+        assert item["command"] == "mcpfactory pipeline run remote --again validate"
+        far.tools = [tool("greet", HONEST)]
+        done(space, "adopt", far.url, "--name", "remote", "--yes")
+        far.tools = [{**tool("greet", HONEST), "inputSchema": {"type": "object", "properties": 5}}]
+        assert space("pipeline", "run", "remote").code == 1
+        far.tools = [tool("greet", HONEST)]
+        (item,) = [one for one in inbox(space) if one["kind"] == "failed"]
+        done(space, *item["command"].split()[1:])
+        assert [one["kind"] for one in inbox(space)] == ["approval"]
+
+
 def test_an_adopted_url_whose_offer_is_not_written_down_is_refused_in_words(space):
     with offering(tool("greet", HONEST)) as far:
         adopted(space, far.url, "remote")

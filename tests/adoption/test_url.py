@@ -66,7 +66,7 @@ def test_a_url_is_watched_and_another_offer_is_found(space, tmp_path):
         done(space, "pipeline", "run", "remote")
         found = state(space, "remote")
         assert found["channels"]["staging"]["version"] == "1.0.0"
-        done(space, "install", "remote", "--client", "cursor")
+        assert "of a project" not in space("install", "remote", "--client", "cursor").err
         entry = json.loads((space.folder.parent / "home/.cursor/mcp.json").read_bytes())["mcpServers"]["remote"]
         assert entry["url"] == url
         assert "current" in done(space, "installed")
@@ -74,6 +74,9 @@ def test_a_url_is_watched_and_another_offer_is_found(space, tmp_path):
         assert done(space, "inbox", "--refresh", "--json").count("offers something else") == 0
         refused = space("run", "remote")
         assert (refused.code, "it is not started here" in refused.err) == (6, True)
+        shown = done(space, "inspect", "remote", "--start").splitlines()
+        assert shown[0].startswith("remote: 1 tool, ")
+        assert shown[3].split()[:3] == ["greet", "-", "name"]
         told = done(space, "inspect", "remote", "--start", "--texts").splitlines()
         assert told[:1] + told[2:4] == ["instructions: -", "greet", f"  description: {HONEST}"]
         approved = space("pipeline", "approve", "remote", "--channel", "production", "--dry-run")

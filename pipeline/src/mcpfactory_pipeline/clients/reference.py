@@ -65,7 +65,11 @@ def _files(client: ClientProfile, place: ConfigFile | None) -> str:
 
 
 def _section(client: ClientProfile) -> list[str]:
-    texts = [f"## {client.title}", "", *([client.note, ""] if client.note else [])]
+    texts = [
+        f"## {client.title}",
+        "",
+        *([note, ""] if (note := " ".join(filter(None, (client.note, client.project_note)))) else []),
+    ]
     for form in client.forms:
         language = {"json": "json", "toml": "toml"}.get(client.user.format, "yaml")
         texts += [f"```{language}", _example(client, form), "```", ""]

@@ -59,6 +59,7 @@ class ClientProfile:
         gui: it is started from a desktop and has not the PATH of a shell.
         moved: the environment variable that names another folder for the user's file.
         note: what a person has to know or do.
+        project_note: the same, for the file of a project.
         nested: where else in the user's file servers are, with `*` for any key: those of single projects.
         settings: other JSON files that say something of servers, the user's and the project's; nothing is installed there.
         older: where in them servers are that an earlier version wrote.
@@ -77,6 +78,7 @@ class ClientProfile:
     gui: bool = False
     moved: str | None = None
     note: str = ""
+    project_note: str = ""
     nested: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     older: tuple[str, ...] = ()
@@ -108,7 +110,7 @@ CLIENTS: Final = (
         ConfigFile(("~/.claude.json",)), _project(".mcp.json"),
         (Form(_SERVERS, _TYPED_STDIO, _TYPED_HTTP),),
         reference="${VAR:-}", header="Bearer ${VAR:-}", folder=".", moved="CLAUDE_CONFIG_DIR",
-        note="Servers of a project are asked about when it is opened.",
+        project_note="Servers of a project are asked about when it is opened.",
         nested=("projects", "*", "mcpServers"),
         settings=("~/.claude/settings.json", ".claude/settings.json", ".claude/settings.local.json"),
         allowed="permissions.allow",
@@ -119,7 +121,7 @@ CLIENTS: Final = (
         ConfigFile(("~/.cursor/mcp.json",)), _project(".cursor/mcp.json"),
         (Form(_SERVERS, _TYPED_STDIO, _PLAIN_HTTP),),
         reference="${env:VAR}", header="Bearer ${env:VAR}", folder="${workspaceFolder}", gui=True,
-        note="Servers of a project are switched on in its settings: MCP.",
+        project_note="Servers of a project are switched on in its settings: MCP.",
     ),
     ClientProfile(
         "vscode", "VS Code",
@@ -151,7 +153,7 @@ CLIENTS: Final = (
         ConfigFile(("~/.config/zed/settings.json",), systems={"linux": ("{config}/zed/settings.json",), "windows": ("{config}/Zed/settings.json",)}),
         _project(".zed/settings.json"),
         (Form(("context_servers",), {"source": "custom", **_STDIO}, {"source": "custom", **_TYPED_HTTP}),),
-        folder=".", gui=True, note="Settings of a project count in trusted projects.",
+        folder=".", gui=True, project_note="Settings of a project count in trusted projects.",
         unasked={"agent.always_allow_tool_actions": (True,), "agent.tool_permissions.default": ("allow",)},
     ),
     ClientProfile(
@@ -167,14 +169,14 @@ CLIENTS: Final = (
                 {"url": "<url>", "bearer_token_env_var": "<token variable>"},
             ),
         ),
-        folder=".", moved="CODEX_HOME", note="Files of a project count in trusted projects.",
+        folder=".", moved="CODEX_HOME", project_note="Files of a project count in trusted projects.",
         unasked={"approval_policy": ("never",)},
     ),
     ClientProfile(
         "gemini", "Gemini CLI",
         ConfigFile(("~/.gemini/settings.json",)), _project(".gemini/settings.json"),
         (Form(_SERVERS, _STDIO, {"httpUrl": "<url>", "headers": "<headers>"}),),
-        reference="${VAR}", header="Bearer ${VAR}", folder=".", note="Settings of a project count in trusted folders.",
+        reference="${VAR}", header="Bearer ${VAR}", folder=".", project_note="Settings of a project count in trusted folders.",
     ),
     ClientProfile(
         "antigravity", "Antigravity",
@@ -266,7 +268,7 @@ CLIENTS: Final = (
         ConfigFile(("~/.copilot/mcp-config.json",)), _project(".github/mcp.json"),
         (Form(_SERVERS, {**_TYPED_STDIO, "tools": ["*"]}, {**_TYPED_HTTP, "tools": ["*"]}),),
         reference="${VAR:-}", header="Bearer ${VAR}", folder=".", moved="COPILOT_HOME",
-        note="References need its version 1.0.10. Servers of a project count in trusted folders; `.mcp.json` is read, too.",
+        note="References need its version 1.0.10.", project_note="Servers of a project count in trusted folders; `.mcp.json` is read, too.",
     ),
     ClientProfile(
         "kiro", "Kiro",
@@ -285,7 +287,7 @@ CLIENTS: Final = (
         "warp", "Warp",
         ConfigFile(("~/.warp/.mcp.json",)), _project(".warp/.mcp.json"),
         (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
-        gui=True, note="Servers of a project are started by hand: Settings, Agents, MCP servers.",
+        gui=True, project_note="Servers of a project are started by hand: Settings, Agents, MCP servers.",
     ),
 )  # fmt: skip
 

@@ -24,7 +24,8 @@ def proof_lines(candidate: Candidate) -> list[str]:
             f"{tested['skipped']} skipped",
             f"{tested['deselected']} deselected",
         ]
-        found.append(f"tests: {', '.join(words)}")
+        ran = any(tested[name] for name in ("passed", "skipped", "deselected"))
+        found.append(f"tests: {', '.join(words) if ran else 'there are none'}")
     if "score" in judged:
         found.append(f"score {judged['score']}; {_waived(judged)}")
     return found

@@ -277,7 +277,7 @@ class InboxReader:
             if name in row["at_work"]:
                 return
             if outcome == "failed":
-                command = run if stage["stale"] else _inspect_command(server.name, name)
+                command = run if stage["stale"] else _inspect_command(server, name)
                 again = "; what it reads has changed since" if stage["stale"] else ""
                 yield InboxItem(
                     "failed", server.name, name, f"{name} failed: {self._finding(state, name)}{again}", command
@@ -300,7 +300,7 @@ class InboxReader:
                 return
             if stage["verdict"] == "blocked" and all(row["stages"][need]["verdict"] != "blocked" for need in needs):
                 message = f"{name}: {'; '.join(stage['reasons'])}"
-                yield InboxItem("gate", server.name, name, message, _inspect_command(server.name, "validate"))
+                yield InboxItem("gate", server.name, name, message, _inspect_command(server, "validate"))
                 return
 
     def _approval(self, state: ServerState, stage: Stage, reasons: Sequence[str]) -> InboxItem:
@@ -469,5 +469,10 @@ def _newer_there(state: ServerState, candidate: str, channel: str) -> bool:
     return there is not None and there.number > state.candidates[candidate].number
 
 
-def _inspect_command(server: str, stage: str) -> str:
-    return f"mcpfactory validate {server}" if stage == "validate" else f"mcpfactory pipeline log {server} {stage}"
+def _inspect_command(server: WorkspaceServer, stage: str) -> str:
+    """Return what shows why a stage failed; of a server at a URL, which nothing here tells of its mending, what looks again."""
+    if stage == "validate":
+        elsewhere = server.adopted is not None and server.adopted.url
+        again = f"mcpfactory pipeline run {server.name} --again validate"
+        return again if elsewhere else f"mcpfactory validate {server.name}"
+    return f"mcpfactory pipeline log {server.name} {stage}"

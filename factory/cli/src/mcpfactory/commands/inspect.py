@@ -46,6 +46,7 @@ def inspect(
     Nothing of the server's runs, unless it has no report and --start says so.
     """
     from mcpfactory_codegen.servers.overview import overview
+    from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.workspace.coverage import inspection_report, operation_name
 
     server = workspace_in(workspace).server(name)
@@ -61,7 +62,8 @@ def inspect(
         print_overview(view)
         return
     tools = shown["tools"]
-    output.line(f"{server.name}: {len(tools)} tools, {sum(tool['tokens'] for tool in tools)} tokens in tools/list")
+    tokens = sum(tool["tokens"] for tool in tools)
+    output.line(f"{server.name}: {pluralize(len(tools), 'tool')}, {pluralize(tokens, 'token')} in tools/list")
     output.line()
     output.table(("TOOL", "OPERATION", "ARGUMENTS", "TOKENS"), [_tool_row(tool) for tool in tools])
     _print_most_expensive(tools)
@@ -158,11 +160,19 @@ def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
         output.line()
 
 
+def _arguments(tool: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a listed tool, by name: where they go is known to nobody but the server."""
+    properties = tool["inputSchema"].get("properties")
+    return {argument: {} for argument in properties} if isinstance(properties, dict) else {}
+
+
 def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
+    from mcpfactory_pipeline.base.text import printable_line
     from mcpfactory_pipeline.workspace.coverage import operation_name
 
     operation = tool["operation"]
-    arguments = ", ".join(f"{argument}({bound['in']})" for argument, bound in tool["arguments"].items())
+    bound = {argument: f"({where['in']})" if "in" in where else "" for argument, where in tool["arguments"].items()}
+    arguments = ", ".join(f"{printable_line(argument)}{where}" for argument, where in bound.items())
     return (
         tool["name"],
         operation_name(operation) if operation else "-",
@@ -197,5 +207,8 @@ async def _report_of_running(server: WorkspaceServer, home: Path) -> dict[str, A
 
     async with connect_server(server, home=home) as client:
         tools = await client.list_tools()
-    rows = [{"name": tool["name"], "operation": None, "arguments": {}, "tokens": count_tokens(tool)} for tool in tools]
+    rows = [
+        {"name": tool["name"], "operation": None, "arguments": _arguments(tool), "tokens": count_tokens(tool)}
+        for tool in tools
+    ]
     return {"tools": rows, "skipped": [], "environment": [], "problems": []}

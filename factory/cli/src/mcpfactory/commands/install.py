@@ -109,13 +109,13 @@ def install(
     _print(changes, dry_run, as_json)
     if not as_json:
         _print_address(what, env, workspace)
-        _print_notes(() if dry_run else rows)
+        _print_notes(() if dry_run else rows, project=folder is not None)
 
 
-def _print_notes(rows: Sequence[ClientProfile]) -> None:
+def _print_notes(rows: Sequence[ClientProfile], *, project: bool) -> None:
     for row in rows:
-        if row.note:
-            output.note(f"{row.title}: {row.note}")
+        if words := " ".join(filter(None, (row.note, row.project_note if project else ""))):
+            output.note(f"{row.title}: {words}")
 
 
 def _environment(what: str, given: list[str], workspace: Path | None, *, take: bool, ask: bool) -> list[str]:
