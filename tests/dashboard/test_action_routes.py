@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import subprocess
@@ -454,3 +455,41 @@ def test_a_suggested_command_leads_to_its_form_with_what_it_names() -> None:
         "x 'y",
     ):
         assert next_action(command) is None
+
+
+def test_a_path_says_every_method_that_it_takes(acting: str) -> None:
+    for path in ("/login/", "/servers/bookshop/actions/hold/"):
+        answer = Browser(acting).send("PUT", path)
+        assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD, POST"), path
+    assert Browser(acting).send("POST", "/board/").headers["allow"] == "GET, HEAD"
+
+
+def asked(root: Path, parts: list[dict[str, Any]]) -> list[int]:
+    """What the application answers to a POST of these parts, after which nothing comes."""
+    app, left = create_app(root, people=PEOPLE), iter(parts)
+    statuses: list[int] = []
+    headers = [(b"host", b"127.0.0.1"), (b"origin", b"http://127.0.0.1"), (b"content-type", b"application/json")]
+    scope = {
+        "type": "http", "method": "POST", "path": "/login/", "raw_path": b"/login/", "query_string": b"", "root_path": "",
+        "headers": headers, "scheme": "http", "server": ("127.0.0.1", 80), "client": ("127.0.0.1", 1), "http_version": "1.1",
+    }  # fmt: skip
+
+    async def receive() -> Any:
+        return next(left, None) or await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    asyncio.run(app(scope, receive, send))
+    return statuses
+
+
+def test_who_leaves_in_the_middle_of_a_request_is_no_mistake_of_ours(library: Bench) -> None:
+    began = {"type": "http.request", "body": b'{"token": ', "more_body": True}
+    assert asked(library.root, [began, {"type": "http.disconnect"}]) == [400]
+
+
+def test_a_request_that_does_not_end_is_answered(library: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcpfactory_pipeline.dashboard.action_routes._BODY_SECONDS", 0.1)
+    assert asked(library.root, [{"type": "http.request", "body": b"{", "more_body": True}]) == [422]

@@ -48,6 +48,7 @@ __all__ = ["ActionRoutes", "login_path", "read_body"]
 
 COOKIE: Final = "mcpfactory_session"
 _MAX_BODY: Final = 64 * 1024  # bytes of a body
+_BODY_SECONDS: Final = 30.0  # seconds in which a body comes
 _WEIGHED: Final = {
     "approve",
     "reject",
@@ -291,11 +292,7 @@ async def read_body(request: Request) -> Mapping[str, Any]:
     Raises:
         ConfigError: for anything else.
     """
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _MAX_BODY:
-            raise ConfigError(f"the request has more than {_MAX_BODY} bytes", hint="a form has less")
+    body = await _whole_body(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         if kind == "application/json":
@@ -309,6 +306,24 @@ async def read_body(request: Request) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"the request cannot be read: {error}", hint="send a form or a JSON object") from error
     raise ConfigError("the request is neither a form nor a JSON object", hint="Content-Type: application/json")
+
+
+async def _whole_body(request: Request) -> bytes:
+    """Return the body, within a time.
+
+    Raises:
+        ConfigError: it is too large, or takes too long.
+    """
+    body = bytearray()
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > _MAX_BODY:
+                    raise ConfigError(f"the request has more than {_MAX_BODY} bytes", hint="a form has less")
+    except TimeoutError:
+        raise ConfigError(f"the request is not whole after {_BODY_SECONDS:g} s", hint="send it again") from None
+    return bytes(body)
 
 
 def _caller(request: Request) -> Caller:

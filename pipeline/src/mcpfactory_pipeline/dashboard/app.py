@@ -18,7 +18,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -38,7 +38,13 @@ from mcpfactory_pipeline.dashboard.presence_routes import PresenceRoutes, lookin
 from mcpfactory_pipeline.dashboard.proxy import Caller, TrustedProxy
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, Visitor, asset, prepare, render
-from mcpfactory_pipeline.dashboard.responses import not_found_response, problem_response, wants_json
+from mcpfactory_pipeline.dashboard.responses import (
+    gone_response,
+    not_allowed_response,
+    not_found_response,
+    problem_response,
+    wants_json,
+)
 from mcpfactory_pipeline.dashboard.runs import RunPage
 from mcpfactory_pipeline.dashboard.values import to_json
 
@@ -96,7 +102,12 @@ def create_app(
     return Starlette(
         routes=routes,
         middleware=[guard],
-        exception_handlers={PipelineError: problem_response, 404: not_found_response},
+        exception_handlers={
+            PipelineError: problem_response,
+            ClientDisconnect: gone_response,
+            404: not_found_response,
+            405: not_allowed_response,
+        },
         lifespan=partial(_lifespan, reader, acting, answered),
     )
 
@@ -198,7 +209,8 @@ class _HostGuard:
             await send(message)
 
         if _host(Headers(scope=scope).get("host", "")) not in self._hosts:
-            refusal = PlainTextResponse("this dashboard answers on loopback only\nhint: open http://127.0.0.1\n", 421)
+            words = "this dashboard does not answer under this name\nhint: open http://127.0.0.1, or start it with --public-url URL\n"
+            refusal = PlainTextResponse(words, 421)
             await refusal(scope, receive, guarded)
             return
         try:

@@ -156,7 +156,7 @@ def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", whose: str 
         query=query,
         kind=kind,
         whose=whose,
-        next=tuple(next_commands(items)),
+        next=tuple(next_commands(kept)),
         pager=pager,
         items=entries,
         groups=tuple(_groups(entries)),

@@ -6,13 +6,21 @@ from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Match, Route
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PipelineError, PromotionError
 from mcpfactory_pipeline.dashboard.access import AccessError
 from mcpfactory_pipeline.dashboard.follow import TooManyFollowersError
 from mcpfactory_pipeline.dashboard.render import render_problem
 
-__all__ = ["error_response", "not_found_response", "problem_response", "wants_json"]
+__all__ = [
+    "error_response",
+    "gone_response",
+    "not_allowed_response",
+    "not_found_response",
+    "problem_response",
+    "wants_json",
+]
 
 # The first that fits. What is not among them is our own trouble.
 _STATUSES: Final[tuple[tuple[type[PipelineError], int], ...]] = (
@@ -50,6 +58,23 @@ async def not_found_response(request: Request, _error: Exception) -> Response:
     return error_response(
         request, 404, "No such page", f"There is nothing at {request.url.path}.", "Start at the inbox."
     )
+
+
+async def not_allowed_response(request: Request, _error: Exception) -> Response:
+    """Return the answer to a method that a path does not take, with those that it does (RFC 9110 §10.2.1)."""
+    here = (
+        one for one in request.app.routes if isinstance(one, Route) and one.matches(request.scope)[0] is not Match.NONE
+    )
+    methods = sorted({method for route in here for method in route.methods or ()})
+    message = f"{request.url.path} does not take {request.method}."
+    answer = error_response(request, 405, "No such method", message, f"It takes {', '.join(methods)}.")
+    answer.headers["Allow"] = ", ".join(methods)
+    return answer
+
+
+async def gone_response(_request: Request, _error: Exception) -> Response:
+    """Return what answers a request whose sender has left in the middle of it: nobody reads it."""
+    return Response(status_code=400)
 
 
 def error_response(request: Request, status: int, title: str, message: str, hint: str) -> Response:
