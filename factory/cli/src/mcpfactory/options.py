@@ -105,7 +105,10 @@ Factory = Annotated[
 ]
 Host = Annotated[
     str,
-    typer.Option(metavar="ADDRESS", help="Address to listen on; others than loopback want authorization."),
+    typer.Option(
+        metavar="ADDRESS",
+        help="Address to listen on; beyond loopback others reach it: `run` and `serve` then want authorization, `dashboard` lets nobody act.",
+    ),
 ]
 Http = Annotated[bool, typer.Option("--http", help="Serve Streamable HTTP at /mcp instead of speaking on stdio.")]
 Mode = Annotated[
