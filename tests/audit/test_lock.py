@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import pytest
 
 from mcpfactory_pipeline.audit.accepted import accept, lock_key, lock_text
+from mcpfactory_pipeline.audit.formats import FORMATS
 from tests.audit.says import evidence_of, read, report_of, said
 
 VALUE = "q7Zx81kLmN0pRtUvWxYz2Bc4De6Fg8Hj"
@@ -49,6 +51,35 @@ def test_no_value_is_in_a_lock_and_each_secret_is_a_finding(what):
     assert not rule or rule in found, found
     assert VALUE not in json.dumps(report.to_json())
     assert GH not in json.dumps(report.to_json())
+
+
+# A word in which a value is glued to its option, and how a lock has it: `#` stands for the digest.
+GLUED = {
+    "-pTr0ub4dor3xQ9kLz7": "-p#", "-kTr1ub4dor3xQ9kLz7": "-k#", "/pTr0ub4dor3xQ9kLz7": "#", "-DPASSWORD=Tr0ub4dor3xQ9kLz7": "-D#",
+    "-pTr0ub4dor3xQ9==": "-p#", "Tr0ub4dor3xQ9kLz7==": "#", "TR0UB4DOR3XQ9KLZ7=": "#", "Tr0ub=x": "#", "--token=Tr0ub4dor3xQ9kLz7": "--token=…", "--mode=Tr0ub": "--mode=#",
+    "-I/opt/Tr0ub": "-I#", "-pTr0ub\nx": "-p#", "-p1": "-p#", "-rf": "-rf", "-y": "-y", "-e=Tr0ub": "-e=#", "PW=Tr0ub": "PW=…", "pw=Tr0ub": "pw=…", "a=Tr0ub": "a=#",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("word", GLUED)
+def test_what_is_glued_to_an_option_is_a_digest_and_another_one_is_noticed(word):
+    def command(word: str) -> str:
+        text = locked(entries({"command": "./serve", "args": [word, "-u", "root"]}))
+        return json.loads(text)["servers"]["cursor/user/one"]["command"]
+
+    shown = command(word).removeprefix("./serve ").partition(" -u ")[0]
+    assert re.sub(r"#[0-9a-f]{16}", "#", shown) == GLUED[word]
+    known = bool(report_of(read("cursor", "user", entries({"command": "./serve", "args": [word]}))).servers[0].secrets)
+    assert (command(word) == command(f"{word[:-1]}0")) == known  # of what is known as a secret there is no digest
+
+
+@pytest.mark.parametrize("word", [f"-p{VALUE}", f"/p{VALUE}"])
+def test_a_token_glued_to_an_option_is_a_finding_and_in_no_report(word):
+    report = report_of(read("cursor", "user", entries({"command": "./serve", "args": [word]})))
+    assert "secrets.arguments" in {one.rule for one in report.findings}
+    for form, write in FORMATS.items():
+        assert VALUE not in write(report), form
+    assert "…" not in locked(entries({"command": "./serve", "args": ["-Xmx2048m", "-DskipTests=true", "/opt/data"]}))
 
 
 def test_a_token_in_the_name_of_a_server_is_a_finding_and_a_digest_in_the_lock():

@@ -213,6 +213,6 @@ def test_the_rug_pull(tmp_path, place):
 def test_a_lock_that_is_none_is_refused():
     from mcpfactory_pipeline.base.errors import StateError
 
-    for text in (b"", b"[]", b'{"audit": 3, "servers": {}}', b'{"audit": 2, "servers": {"a": {}}}', b"\xff"):
+    for text in (b"", b"[]", b'{"audit": 4, "servers": {}}', b'{"audit": 3, "servers": {"a": {}}}', b"\xff"):
         with pytest.raises(StateError):
             read_lock(text, "some.json")

@@ -20,10 +20,15 @@ from mcpfactory_pipeline.base.hashing import hash_bytes
 
 __all__ = ["AcceptedServer", "OfferedTools", "accept", "is_older", "lock_key", "lock_text", "read_lock", "tools_digest"]
 
-_VERSION: Final = 2
+_VERSION: Final = 3
+_OLDER: Final = (1, 2)  # forms that had values in clear text
 _SHORTEST: Final = 6  # characters of a secret that is taken out of longer words; `1` stands in many
-_OPTION: Final = re.compile(r"--?[A-Za-z][A-Za-z0-9_.-]{0,39}")
-_PAIR: Final = re.compile(r"(--?[A-Za-z][A-Za-z0-9_.-]{0,39}|[A-Za-z_][A-Za-z0-9_]{0,39})=(.+)", re.DOTALL)
+# Names of options: `--root`, and `-y` or `-rf`. Behind one hyphen and a letter, whatever is longer may be the value (`-pSECRET`, `-I/path`).
+_OPTION: Final = re.compile(r"--[A-Za-z][A-Za-z0-9_.-]{0,39}|-[A-Za-z]{1,2}")
+_GLUED: Final = re.compile(r"(-[A-Za-z])(.+)", re.DOTALL)
+_PAIR: Final = re.compile(
+    r"(--[A-Za-z][A-Za-z0-9_.-]{0,39}|-[A-Za-z]{1,2}|[A-Z_][A-Z0-9_]{0,39}|[a-z_]{1,40})=(?!=*\Z)(.+)", re.DOTALL
+)  # what ends with `=` may be a value in base64
 _PLAIN: Final = frozenset(
     {"run", "exec", "x", "dlx", "tool", "start", "stdio", "serve", "mcp"}
 )  # what runners are told
@@ -96,8 +101,14 @@ def _shown(server: ConfiguredServer, word: str, secrets: Sequence[str]) -> str:
     if spec in known or (origin.name and spec == origin.name and origin.kind != "code") or _OPTION.fullmatch(word):
         return word
     if pair := _PAIR.fullmatch(word):
-        return f"{pair[1]}={pair[2] if pair[2] == '…' else _digest(server.key, pair[2])}"
+        return f"{pair[1]}={_value(server, pair[2], secrets)}"
+    if glued := _GLUED.fullmatch(word):
+        return f"{glued[1]}{_value(server, glued[2], secrets)}"
     return _digest(server.key, word)
+
+
+def _value(server: ConfiguredServer, text: str, secrets: Sequence[str]) -> str:
+    return "…" if text == "…" or text in secrets else _digest(server.key, text)
 
 
 def _name(salt: str, text: str) -> str:
@@ -122,9 +133,9 @@ def lock_text(servers: Mapping[str, AcceptedServer]) -> str:
 
 
 def is_older(text: bytes) -> bool:
-    """Whether a lock is of an earlier form, which had arguments in clear text: it is accepted again, and not compared with."""
+    """Whether a lock is of an earlier form, which had values of arguments in clear text: it is accepted again, and not compared with."""
     try:
-        return bool(json.loads(text)["audit"] == 1)
+        return json.loads(text)["audit"] in _OLDER
     except (ValueError, KeyError, TypeError, RecursionError):
         return False
 

@@ -80,6 +80,7 @@ _URL: Final = re.compile(r"[a-z][a-z0-9+.-]{0,63}://[^\s'\"<>]+", re.IGNORECASE)
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _PART: Final = re.compile(r"[A-Za-z0-9_=+~]{18,}")
 _PAIR: Final = re.compile(r"-{0,2}([A-Za-z][\w.-]*)\s*[=:]\s*(.+)", re.DOTALL)
+_GLUED: Final = re.compile(r"[-/]([A-Za-z])(.+)", re.DOTALL)  # `-pVALUE`, `/pVALUE`
 _SHORTEST: Final = 8
 _DEEPEST: Final = 200_000  # values of a file that are searched
 _BITS: Final = 3.2  # a character of a random text; words have fewer
@@ -126,6 +127,9 @@ def in_arguments(words: Sequence[str]) -> Iterator[SecretMention]:
                 ]
         else:
             found = list(_in_json("arguments", word)) or list(_of_form("arguments", f"argument {at + 1}", word))
+            glued = _GLUED.fullmatch(word)
+            if not found and glued and _is_token_like(glued[2]):
+                found = [SecretMention("arguments", glued[1], "value that looks like a token", len(glued[2]), glued[2])]
         yield from found or _in_urls("arguments", f"argument {at + 1}", word)
 
 
