@@ -92,6 +92,21 @@ def test_a_token_in_the_name_of_a_server_is_a_finding_and_a_digest_in_the_lock()
     assert not said(report_of(read("cursor", "user", text), accepted=known)).get("…", set()) & {"accepted.new"}
 
 
+@pytest.mark.parametrize("behind", ["", "-x", "_x", "/y"])
+@pytest.mark.parametrize("before", ["", "c-", "a_b-", "_", "x.", "/", "a/b:", "srv ", "srv", "9", "é"])
+def test_a_token_in_a_name_is_in_no_report_whatever_stands_around_it(before, behind):
+    report = report_of(read("cursor", "user", entries({"command": "./serve"}, f"{before}{GH}{behind}")))
+    for form, write in FORMATS.items():
+        assert GH not in write(report), form
+    assert "secrets.settings" in {one.rule for one in report.findings}
+
+
+def test_names_that_only_look_like_tokens_are_shown():
+    names = ["task-management-server-2024", "disk-usage-of-all-machines-1", "risk-assessment-of-portfolios-2", "ghp_", "c-ghp_xxxxxxxxxxxxxxxxxxxx1", "my-server-2024-11-28-for-tests"]  # fmt: skip
+    report = report_of(read("cursor", "user", json.dumps({"mcpServers": {name: {"command": "./serve"} for name in names}})))
+    assert [row.name for row in report.servers] == names
+
+
 def test_what_names_something_stays_in_clear():
     entry = {
         "command": "npx",

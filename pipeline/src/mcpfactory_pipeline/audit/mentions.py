@@ -24,6 +24,7 @@ __all__ = [
     "is_reference",
     "is_token",
     "shown_url",
+    "without_tokens",
 ]
 
 Place = Literal["environment", "headers", "arguments", "url", "settings"]
@@ -53,10 +54,18 @@ _SHAPES: Final = {
     "token of a Telegram bot": r"\d{8,10}:AA[\w-]{30,}",
     "JSON Web Token": r"eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
 }
+# Forms that are parts of words, too, or of other texts that nobody chose, so that they begin where a word does; others begin anywhere.
+_WORDLIKE: Final = frozenset(
+    {"key of OpenAI", "key id of AWS", "key of Firecrawl", "token of Airtable", "token of a Telegram bot", "key of SendGrid"}
+)
 _FORMS: Final = {
-    **{kind: re.compile(rf"(?<![A-Za-z0-9])(?:{shape})(?![A-Za-z0-9])") for kind, shape in _SHAPES.items()},
+    **{
+        kind: re.compile(rf"{'(?<![A-Za-z0-9])' if kind in _WORDLIKE else ''}(?:{shape})(?![A-Za-z0-9])")
+        for kind, shape in _SHAPES.items()
+    },
     "private key": re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----"),
 }
+_LONG: Final = re.compile(r"[\w.:-]{15}|-----BEGIN ")  # what no form is without
 _REFERENCE: Final = re.compile(
     r"\$\{\{[^}]*\}\}|\$\{[^}]*\}|\{env:[^}]*\}|\$[A-Za-z_]\w*|%\w+%|(?:op|vault|keychain|keyring|secret|file|ssm)://\S+|\{\{[^}]*\}\}"
 )
@@ -180,7 +189,19 @@ def in_texts(data: Any) -> Iterator[SecretMention]:
 
 def is_token(text: str) -> bool:
     """Whether something in a text has the form of a token, or looks random."""
-    return any(form.search(text) for form in _FORMS.values()) or _is_token_like(text)
+    return (_LONG.search(text) is not None and any(form.search(text) for form in _FORMS.values())) or _is_token_like(text)
+
+
+def without_tokens(text: str) -> str:
+    """Return a text with `…` for each part that has the form of a token, whatever stands before it."""
+    if not _LONG.search(text):
+        return text
+    for kind, form in _FORMS.items():
+        if kind == "private key" and (found := form.search(text)):
+            text = f"{text[: found.start()]}…"  # it has no end that one could rely on
+        else:
+            text = form.sub(lambda found: found[0] if _is_nothing(found[0]) else "…", text)
+    return text
 
 
 def is_reference(value: str) -> bool:
@@ -248,6 +269,8 @@ def _in_json(place: Place, text: str) -> Iterator[SecretMention]:
 
 
 def _of_form(place: Place, name: str, value: str) -> Iterator[SecretMention]:
+    if not _LONG.search(value):
+        return
     for kind, form in _FORMS.items():
         for found in form.finditer(value):
             if not _is_nothing(found[0]):

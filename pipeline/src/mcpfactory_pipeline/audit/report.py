@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcpfactory_codegen.sources.secrets import redacted
 from mcpfactory_pipeline.audit.configuration import ClientFile
 from mcpfactory_pipeline.audit.inventory import ConfiguredServer
-from mcpfactory_pipeline.audit.mentions import shown_url
+from mcpfactory_pipeline.audit.mentions import shown_url, without_tokens
 from mcpfactory_pipeline.audit.rule import AuditedServer, AuditEvidence, AuditFault, AuditRule, weaker
 from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.checks.rule import Severity
@@ -146,7 +146,7 @@ def _mask(evidence: AuditEvidence) -> Callable[[str], str]:
         known.setdefault(value[:_SHORTEST], []).append(value)
 
     def hide(text: str) -> str:
-        return redacted(_without(known, text), lambda _: "…", pairs=False)
+        return redacted(without_tokens(_without(known, text)), lambda _: "…", pairs=False)
 
     return hide
 
@@ -191,7 +191,7 @@ def _file_row(file: ClientFile, evidence: AuditEvidence, hide: Callable[[str], s
 def _server_row(one: AuditedServer, hide: Callable[[str], str]) -> InventoryRow:
     server, origin = one.server, one.server.origin
     address = server.address
-    hosts = [shown_url(address)] if address else []
+    hosts = [hide(shown_url(address))] if address else []
     folders = [hide(path) for path in _folders(server)]
     return InventoryRow(
         client=server.client,
