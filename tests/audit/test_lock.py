@@ -101,9 +101,36 @@ def test_a_token_in_a_name_is_in_no_report_whatever_stands_around_it(before, beh
     assert "secrets.settings" in {one.rule for one in report.findings}
 
 
+@pytest.mark.parametrize(
+    ("args", "named"),
+    [
+        ([f"--token\n{VALUE}", "next word"], "token"),
+        ([f"--token {VALUE}"], "token"),
+        ([f"--token\u2028{VALUE}", "next"], "token"),
+        ([f"--token\n{VALUE}=Zx9Kq2Lm8p"], "token"),
+        ([f"-ptoken{VALUE}", "Zx9Kq2Lm8p"], "p"),
+        ([f"-ptoken{VALUE}=Zx9Kq2Lm8p"], "p"),
+        (["--config", json.dumps({f"token\n{VALUE}": "Zx9Kq2Lm8p"})], "token"),
+        ([f"https://x.test/?token%0A{VALUE}=Zx9Kq2Lm8p"], "argument 2: parameter token"),
+        (["--api-key", VALUE], "api-key"),
+        (["-apiKey", VALUE], "apiKey"),
+        ([f"API_KEY={VALUE}"], "API_KEY"),
+    ],
+)
+def test_what_is_called_the_name_of_an_option_is_a_name(args, named):
+    text = entries({"command": "./serve", "args": args})
+    report = report_of(read("cursor", "user", text))
+    assert [one["name"] for one in report.servers[0].secrets] == [named]
+    for form, write in FORMATS.items():
+        assert VALUE not in write(report), form
+    assert VALUE not in locked(text)
+
+
 def test_names_that_only_look_like_tokens_are_shown():
     names = ["task-management-server-2024", "disk-usage-of-all-machines-1", "risk-assessment-of-portfolios-2", "ghp_", "c-ghp_xxxxxxxxxxxxxxxxxxxx1", "my-server-2024-11-28-for-tests"]  # fmt: skip
-    report = report_of(read("cursor", "user", json.dumps({"mcpServers": {name: {"command": "./serve"} for name in names}})))
+    report = report_of(
+        read("cursor", "user", json.dumps({"mcpServers": {name: {"command": "./serve"} for name in names}}))
+    )
     assert [row.name for row in report.servers] == names
 
 

@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 from urllib.parse import parse_qsl, urlsplit
 
@@ -56,7 +56,14 @@ _SHAPES: Final = {
 }
 # Forms that are parts of words, too, or of other texts that nobody chose, so that they begin where a word does; others begin anywhere.
 _WORDLIKE: Final = frozenset(
-    {"key of OpenAI", "key id of AWS", "key of Firecrawl", "token of Airtable", "token of a Telegram bot", "key of SendGrid"}
+    {
+        "key of OpenAI",
+        "key id of AWS",
+        "key of Firecrawl",
+        "token of Airtable",
+        "token of a Telegram bot",
+        "key of SendGrid",
+    }
 )
 _FORMS: Final = {
     **{
@@ -88,7 +95,13 @@ _PATHS: Final = re.compile(r"(~|\.{1,2}|[A-Za-z]:)?[/\\].*|https?://[^@?]*")
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]{0,63}://[^\s'\"<>]+", re.IGNORECASE)
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _PART: Final = re.compile(r"[A-Za-z0-9_=+~]{18,}")
-_PAIR: Final = re.compile(r"-{0,2}([A-Za-z][\w.-]*)\s*[=:]\s*(.+)", re.DOTALL)
+# Names of options. Behind one hyphen a name has letters only, as anything else may be a value that is glued to a letter.
+_OPTION: Final = re.compile(r"(?:--|-(?=[A-Za-z0-9]\Z|[A-Za-z]+(?:[_-][A-Za-z]+)*\Z))([A-Za-z0-9][A-Za-z0-9_.-]{0,60})")
+_NAME: Final = re.compile(r"[\w.:/\[\]-][\w.:/\[\] -]{0,60}")
+_PAIR: Final = re.compile(r"-{0,2}([A-Za-z][\w.-]{0,60})\s*[=:]\s*(?!=*\Z)(.+)", re.DOTALL | re.ASCII)
+_BEHIND: Final = re.compile(
+    r"--?([A-Za-z][\w.-]{0,60})[^\w.=:-]+(.+)", re.DOTALL | re.ASCII
+)  # in one word: `--token VALUE`
 _GLUED: Final = re.compile(r"[-/]([A-Za-z])(.+)", re.DOTALL)  # `-pVALUE`, `/pVALUE`
 _SHORTEST: Final = 8
 _DEEPEST: Final = 200_000  # values of a file that are searched
@@ -124,22 +137,39 @@ def in_headers(headers: Mapping[str, str]) -> Iterator[SecretMention]:
 def in_arguments(words: Sequence[str]) -> Iterator[SecretMention]:
     """Yield the secrets among the arguments of a command: by their form, or by the option before them."""
     for at, word in enumerate(words):
-        before = words[at - 1] if at else ""
-        pair = _PAIR.fullmatch(word)
-        if pair and "://" not in word.partition("=")[0]:
-            found = list(_under("arguments", pair[1], pair[2]))
-        elif before.startswith("-") and "=" not in before and not word.startswith("-"):
-            found = list(_under("arguments", before.lstrip("-"), word))
-            if not found and len(before) == 2 and _is_token_like(word):
-                found = [
-                    SecretMention("arguments", before.lstrip("-"), "value that looks like a token", len(word), word)
-                ]
+        before = _OPTION.fullmatch(words[at - 1]) if at else None
+        if (own := _own_value(word)) and "://" not in word.partition("=")[0]:
+            found = [
+                _whole(one, *own) if word.startswith(f"-{own[0]}{own[1]}") else one for one in _under("arguments", *own)
+            ]
+        elif before and not word.startswith("-"):
+            found = list(_under("arguments", before[1], word))
+            if not found and len(before[0]) == 2 and _is_token_like(word):
+                found = [_token_like(before[1], word)]
         else:
             found = list(_in_json("arguments", word)) or list(_of_form("arguments", f"argument {at + 1}", word))
-            glued = _GLUED.fullmatch(word)
-            if not found and glued and _is_token_like(glued[2]):
-                found = [SecretMention("arguments", glued[1], "value that looks like a token", len(glued[2]), glued[2])]
+        if not found and (glued := _GLUED.fullmatch(word)) and _is_token_like(glued[2]):
+            found = [_token_like(glued[1], glued[2])]
         yield from found or _in_urls("arguments", f"argument {at + 1}", word)
+
+
+def _own_value(word: str) -> tuple[str, str] | None:
+    """Return the option or variable that a word begins with, and its value, which is all behind the name; None where it has none."""
+    found = _PAIR.fullmatch(word) or _BEHIND.fullmatch(word)
+    if found is None:
+        return None
+    if word[0] == "-" != word[1] and not _OPTION.fullmatch(word[: found.end(1)]):
+        return word[1], word[2:]  # what stands before `=` belongs to the value, too
+    return found[1], found[2]
+
+
+def _whole(one: SecretMention, name: str, value: str) -> SecretMention:
+    """Return a mention with all of the value that is glued to an option: what looks like a name in it may be none."""
+    return replace(one, name=name, length=len(value), value=value)
+
+
+def _token_like(name: str, value: str) -> SecretMention:
+    return SecretMention("arguments", name, "value that looks like a token", len(value), value)
 
 
 def in_url(url: str, place: Place = "url", name: str = "") -> Iterator[SecretMention]:
@@ -154,10 +184,10 @@ def in_url(url: str, place: Place = "url", name: str = "") -> Iterator[SecretMen
         yield SecretMention(place, f"{before}password", "password in a URL", len(password), password)
     for key, value in query:
         for one in _under(place, key, value):
-            yield SecretMention(place, f"{before}parameter {key}", one.kind, one.length, one.value)
+            yield SecretMention(place, f"{before}parameter {_name(key)}", one.kind, one.length, one.value)
     for key, value in parse_qsl(parts.fragment) or [("fragment", parts.fragment)]:
         for one in _under(place, key, value):
-            yield SecretMention(place, f"{before}{key} behind #", one.kind, one.length, one.value)
+            yield SecretMention(place, f"{before}{_name(key)} behind #", one.kind, one.length, one.value)
     for part in parts.path.split("/"):
         if _is_random(part):
             yield SecretMention(place, f"{before}path", "part of a path that looks like a token", len(part), part)
@@ -189,7 +219,9 @@ def in_texts(data: Any) -> Iterator[SecretMention]:
 
 def is_token(text: str) -> bool:
     """Whether something in a text has the form of a token, or looks random."""
-    return (_LONG.search(text) is not None and any(form.search(text) for form in _FORMS.values())) or _is_token_like(text)
+    return (_LONG.search(text) is not None and any(form.search(text) for form in _FORMS.values())) or _is_token_like(
+        text
+    )
 
 
 def without_tokens(text: str) -> str:
@@ -265,7 +297,14 @@ def _in_json(place: Place, text: str) -> Iterator[SecretMention]:
         elif isinstance(value, list):
             todo += [(name, one) for one in value]
         elif isinstance(value, str) and not value.lstrip().startswith(("{", "[")):
-            yield from _under(place, name, value) if name else _of_form(place, name, value)
+            for one in _under(place, name, value) if name else _of_form(place, name, value):
+                yield SecretMention(place, _name(one.name), one.kind, one.length, one.value)
+
+
+def _name(text: str) -> str:
+    """Return as much of a text as may be a name: what stands behind a line end or a quote may be a value."""
+    found = _NAME.match(text)
+    return found[0].strip() if found else "a name"
 
 
 def _of_form(place: Place, name: str, value: str) -> Iterator[SecretMention]:
