@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import replace
 
 import pytest
 
 from mcpfactory_pipeline.audit.accepted import accept, lock_key, lock_text
 from mcpfactory_pipeline.audit.formats import FORMATS
+from mcpfactory_pipeline.audit.inventory import sections
+from mcpfactory_pipeline.clients import jsonc
 from tests.audit.says import evidence_of, read, report_of, said
 
 VALUE = "q7Zx81kLmN0pRtUvWxYz2Bc4De6Fg8Hj"
@@ -180,11 +183,23 @@ def test_an_argument_that_is_no_text_is_no_package():
     assert not [one.message for one in report.findings if "['x']" in one.message or "None" in one.message]
 
 
-def test_twice_as_many_servers_are_twice_the_work():
+LARGE = {
+    "secrets": lambda at: {"command": "npx", "args": ["-y", "a-mcp@1.0.0"], "env": {"API_KEY": f"{VALUE}{at:05}"}},
+    "names": lambda at: {"command": "npx", "args": ["-y", f"@a{at:05}/b-mcp@1.0.0"]},
+    "no servers": lambda _at: {"args": []},
+    "long texts": lambda _at: {"command": "x", "args": ["y" * 5_000]},
+}
+
+
+def one_after_the_other(count: int, shape: str) -> str:
+    pairs = [f'"s{at}": {json.dumps(LARGE[shape](at))}' for at in range(count)]
+    return '{"mcpServers": {\n' + ",\n".join(pairs) + "\n}}"
+
+
+@pytest.mark.parametrize("shape", LARGE)
+def test_twice_as_many_servers_are_twice_the_work(shape):
     def work(count: int) -> int:
-        entry = {"command": "npx", "args": ["-y", "a-mcp@1.0.0"]}
-        servers = {f"s{at}": {**entry, "env": {"API_KEY": f"{VALUE}{at:05}"}} for at in range(count)}
-        file = read("cursor", "user", json.dumps({"mcpServers": servers}))
+        file = read("cursor", "user", one_after_the_other(count, shape))
         calls = 0
 
         def count_call(_frame: object, event: str, _arg: object) -> None:
@@ -199,5 +214,34 @@ def test_twice_as_many_servers_are_twice_the_work():
         return calls
 
     work(10)
-    once, twice = work(150), work(300)
-    assert twice - 2 * once < 10 * 300, (once, twice)  # what each server costs more because there are others
+    once, more = work(150), work(300)
+    assert more - 2 * once < 10 * 300, (once, more)  # what each server costs more because there are others
+
+
+class Counted(str):
+    """A text that knows how many of its characters were looked at to count line ends."""
+
+    looked = 0
+
+    def count(self, what: str, start: int = 0, end: int = sys.maxsize) -> int:
+        self.looked += min(end, len(self)) - start
+        return super().count(what, start, end)
+
+
+def test_each_line_of_a_file_is_counted_once():
+    text = Counted(one_after_the_other(300, "no servers"))
+    assert jsonc.lines(text, ["mcpServers"])[-1] == ("s299", 301)
+    assert 0 < text.looked <= len(text)
+    text = Counted("".join(f'[mcp_servers.s{at}]\ncommand = "x"\n' for at in range(300)))
+    (section,) = sections(replace(read("codex", "user", text), text=text))
+    assert section.line("s299") == 599
+    assert 0 < text.looked <= len(text)
+
+
+def test_a_name_that_stands_there_a_thousand_times_is_told_in_one_line():
+    pairs = ",\n".join('"s": {"command": "x"}' for _ in range(1_000))
+    report = report_of(read("cursor", "user", '{"mcpServers": {\n' + pairs + "}}"))
+    (found,) = (one for one in report.findings if one.rule == "configuration.repeated-name")
+    assert found.line == 1_001
+    assert found.message.startswith("'s' is there 1000 times, in lines 2, 3, ")
+    assert found.message.endswith(", 21 and 980 more: the last one counts")

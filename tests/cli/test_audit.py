@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mcpfactory import progress
 from tests.cli.conftest import Inside
 
 GH = "ghp_" + "9Qm2Zx7LkP4vT8sWnB3cR6yHdJ5fG1aUeK0o"
@@ -172,3 +173,9 @@ def test_reports_are_written_and_rules_explained(desk):
     told = desk("audit", "--explain", "launch.floating")
     assert (told.code, "severity 3" in told.out) == (0, True)
     assert desk("audit", "--explain", "launch.floating", "--json").data["severity"] == 3
+
+
+def test_what_takes_long_is_said_on_stderr_and_not_beside_json(desk, monkeypatch):
+    monkeypatch.setattr(progress, "_LONG", 0.0)
+    assert "judging " in desk("audit").err
+    assert "…" not in desk("audit", "--json").err

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mcpfactory_pipeline.audit.accepted import AcceptedServer, OfferedTools, accept, lock_key
 from mcpfactory_pipeline.audit.configuration import ClientFile, find_files, named_file
 from mcpfactory_pipeline.audit.inventory import ConfiguredServer, OddEntry, configured_servers, sections
-from mcpfactory_pipeline.audit.machine import MachineFacts, examine_files
+from mcpfactory_pipeline.audit.machine import FilesLookedAt, examine_files
 from mcpfactory_pipeline.audit.report import AuditReport, judge
 from mcpfactory_pipeline.audit.rule import AuditedServer, AuditEvidence
 from mcpfactory_pipeline.audit.rules import RULES
 from mcpfactory_pipeline.audit.start import StartRequest, start_servers
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.clients.files import Home
 from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile
 
@@ -42,27 +43,40 @@ class AuditRequest:
     accepted: Mapping[str, AcceptedServer] | None = field(default=None, repr=False)
 
 
-def audit(request: AuditRequest, home: Home) -> tuple[AuditReport, AuditEvidence]:
-    """Return the report, and what it was made of.
+def audit(
+    request: AuditRequest, home: Home, notify: Callable[[str], None] = lambda _step: None
+) -> tuple[AuditReport, AuditEvidence]:
+    """Return the report, and what it was made of. `notify` is called with what begins now.
 
     Raises:
         NotFoundError: a file that was named is not there.
     """
-    evidence = gather(_files(request, home), home, request)
+    notify("reading the files of clients")
+    evidence = gather(_files(request, home), home, request, notify)
     if request.start is not None:
+        notify(f"starting {pluralize(len(evidence.enabled), 'server')}")
         evidence = asyncio.run(_started(evidence, request.start, home))
+    notify(f"judging {pluralize(len(evidence.servers), 'server')}")
     looked = [row.id for row in request.clients or (() if request.configs else CLIENTS)]
     return judge(evidence, RULES, looked, started=request.start is not None), evidence
 
 
-def gather(files: Sequence[ClientFile], home: Home, request: AuditRequest) -> AuditEvidence:
-    """Return what files say, and what the file system says of what they name."""
+def gather(
+    files: Sequence[ClientFile], home: Home, request: AuditRequest, notify: Callable[[str], None] = lambda _step: None
+) -> AuditEvidence:
+    """Return what files say, and what the file system says of what they name. `notify` is called with what begins now."""
     found = [one for file in files for one in sections(file)]
+    notify(f"looking at {pluralize(sum(len(one.entries) for one in found), 'server')}")
     entries = [entry for section in found for entry in configured_servers(section)]
+    looked = FilesLookedAt()
     return AuditEvidence(
         tuple(files),
         tuple(found),
-        tuple(AuditedServer(one, _facts(one, home)) for one in entries if isinstance(one, ConfiguredServer)),
+        tuple(
+            AuditedServer(one, examine_files(one, home.environ, home.home, looked))
+            for one in entries
+            if isinstance(one, ConfiguredServer)
+        ),
         tuple(one for one in entries if isinstance(one, OddEntry)),
         dict(request.accepted) if request.accepted is not None else None,
         request.user and not (request.clients or request.configs),
@@ -91,10 +105,6 @@ def _files(request: AuditRequest, home: Home) -> list[ClientFile]:
         return [file for file in found if request.user or file.scope == "project"]
     client = request.clients[0] if len(request.clients) == 1 else None
     return [named_file(file, client, home) for file in request.configs]
-
-
-def _facts(server: ConfiguredServer, home: Home) -> MachineFacts:
-    return examine_files(server, home.environ, home.home)
 
 
 async def _started(evidence: AuditEvidence, request: StartRequest, home: Home) -> AuditEvidence:

@@ -50,6 +50,7 @@ _BUILT_IN: Final = frozenset({"builtin", "platform", "frontend"})  # parts of th
 class Section:
     """A part of a file that holds servers: where it is in the data, and for whom it counts.
 
+    `lines` has the line of each name, twice where it stands twice; `places` the last of each.
     `entries` have texts up to `LONGEST_TEXT`, and `LONGEST_ENTRY` together; `cut` are the names of those that had more, with their characters.
     """
 
@@ -59,10 +60,11 @@ class Section:
     entries: Mapping[str, Any]
     lines: tuple[tuple[str, int], ...]
     cut: tuple[tuple[str, int], ...] = ()
+    places: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
 
     def line(self, name: str) -> int:
         """Return where an entry stands, the last of that name; 1 where that is not known."""
-        return next((line for key, line in reversed(self.lines) if key == name), 1)
+        return self.places.get(name, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,6 @@ def sections(file: ClientFile) -> list[Section]:
 
 def configured_servers(section: Section) -> Iterator[ConfiguredServer | OddEntry]:
     """Yield what stands in a section."""
-    lines = dict(section.lines)  # the last of a name
     for name, entry in section.entries.items():
         if isinstance(entry, dict) and str(entry.get("type")) in _BUILT_IN:
             continue
@@ -151,7 +152,7 @@ def configured_servers(section: Section) -> Iterator[ConfiguredServer | OddEntry
         if not isinstance(entry, dict) or not (words or url):
             yield OddEntry(section, name)
             continue
-        yield _server(section, name, entry, words, url, line=lines.get(name, 1))
+        yield _server(section, name, entry, words, url, line=section.line(name))
 
 
 def value_at(data: Any, dotted: str) -> Any:
@@ -204,7 +205,8 @@ def _section(file: ClientFile, container: tuple[str, ...], scope: str) -> Sectio
     bounds = {name: _Bound() for name in entries}
     bounded = {name: _bounded(entry, bounds[name]) for name, entry in entries.items()}
     cut = tuple((name, bound.length) for name, bound in bounds.items() if bound.cut)
-    return Section(file, container, scope, bounded, tuple(_lines(file, container, entries)), cut)
+    lines = tuple(_lines(file, container, entries))
+    return Section(file, container, scope, bounded, lines, cut, dict(lines))  # the last of a name
 
 
 class _Bound:
@@ -243,11 +245,15 @@ def _lines(file: ClientFile, container: tuple[str, ...], names: Mapping[str, Any
             return []
     if file.format == "toml":
         pattern = rf"^[ \t]*\[{re.escape('.'.join(container))}\.(?:\"([^\"\n]*)\"|'([^'\n]*)'|([\w-]+))\]"
-        return [
-            (next(filter(None, found.groups()), ""), file.text.count("\n", 0, found.start()) + 1)
-            for found in re.finditer(pattern, file.text, re.MULTILINE)
-        ]
+        return list(_toml_lines(file.text, re.compile(pattern, re.MULTILINE)))
     return _yaml_lines(file.text, container, names)
+
+
+def _toml_lines(text: str, header: re.Pattern[str]) -> Iterator[tuple[str, int]]:
+    line, counted = 1, 0
+    for found in header.finditer(text):
+        line, counted = line + text.count("\n", counted, found.start()), found.start()
+        yield next(filter(None, found.groups()), ""), line
 
 
 def _yaml_lines(text: str, container: tuple[str, ...], names: Mapping[str, Any]) -> list[tuple[str, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -166,6 +167,7 @@ def _covers(one: Advisory, here: Version) -> bool:
     return Version.read(one.since) <= here and (not one.fixed or here < Version.read(one.fixed))
 
 
+@lru_cache(maxsize=4096)
 def resembled(registry: str, name: str) -> str:
     """Return the well-known package that a name is nearly that of; "" where it is one itself, or resembles none.
 
@@ -175,8 +177,9 @@ def resembled(registry: str, name: str) -> str:
     plain = _canonical(registry, name)
     if not plain or plain in known:
         return ""
+    looks = _looks(plain)
     for other in sorted(known):
-        if _looks(plain) == _looks(other) or (len(other) >= _SHORTEST and _one_letter(plain, other)):
+        if looks == _looks(other) or (len(other) >= _SHORTEST and _one_letter(plain, other)):
             return other
         scope, slash, rest = plain.partition("/")
         other_scope, _, other_rest = other.partition("/")
@@ -189,6 +192,7 @@ def _canonical(registry: str, name: str) -> str:
     return canonicalize_name(name) if registry == "pypi" else name.lower() if registry != "npm" else name
 
 
+@lru_cache(maxsize=4096)
 def _looks(name: str) -> str:
     """Return what a reader sees of a name: letters that look alike are one, and what joins the words is nothing."""
     return name.lower().translate(_ALIKE).replace("-", "").replace("@", "").replace("/", "")
@@ -200,13 +204,13 @@ def _near(scope: str, other: str) -> bool:
 
 def _one_letter(name: str, other: str) -> bool:
     """Whether two names differ by one letter that is more, less, another, or has changed places with its neighbour."""
+    if abs(len(name) - len(other)) > 1 or name == other:
+        return False
     words, others = (re.split(r"[-/@_.]", one) for one in (name, other))
     if len(words) == len(others):  # dbt-mcp and dlt-mcp are two names, fetch and fetchh hardly
         changed = [max(len(a), len(b)) for a, b in zip(words, others, strict=True) if a != b]
         if len(changed) != 1 or changed[0] < _WORD:
             return False
-    if abs(len(name) - len(other)) > 1 or name == other:
-        return False
     if len(name) == len(other):
         differ = [at for at, (a, b) in enumerate(zip(name, other, strict=True)) if a != b]
         swapped = len(differ) == 2 and next(b - a == 1 for a, b in pairwise(differ))

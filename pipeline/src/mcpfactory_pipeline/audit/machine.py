@@ -7,13 +7,13 @@ import re
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.audit.inventory import ConfiguredServer
 
-__all__ = ["NOTHING_KNOWN", "MachineFacts", "examine_files"]
+__all__ = ["NOTHING_KNOWN", "FilesLookedAt", "MachineFacts", "examine_files"]
 
 _WRITERS: Final = 0o022
 _VARIABLE: Final = re.compile(r"\$\{?\w|%\w+%|\{env:")
@@ -34,12 +34,35 @@ class MachineFacts:
 NOTHING_KNOWN: Final = MachineFacts()
 
 
-def examine_files(server: ConfiguredServer, environ: Mapping[str, str], home: Path) -> MachineFacts:
+@dataclass(frozen=True, slots=True)
+class FilesLookedAt:
+    """What one audit has asked the file system already: thousands of servers may have the same program."""
+
+    programs: dict[tuple[str, str], str] = field(default_factory=dict)
+    replacers: dict[str, str] = field(default_factory=dict)
+
+    def program(self, word: str, search: str) -> str:
+        """Return where a program is that is named without a folder; "" where there is none."""
+        if (word, search) not in self.programs:
+            self.programs[word, search] = shutil.which(word, path=search) or ""
+        return self.programs[word, search]
+
+    def who_replaces(self, path: str) -> str:
+        """Return what lets others than its owner replace a file; "" where nothing does."""
+        if path not in self.replacers:
+            self.replacers[path] = _who_replaces(Path(path))
+        return self.replacers[path]
+
+
+def examine_files(
+    server: ConfiguredServer, environ: Mapping[str, str], home: Path, looked: FilesLookedAt
+) -> MachineFacts:
     """Return what the file system says of a server that is started here. Nothing is run."""
     if not server.words or "wsl" in server.words[0].lower():
         return NOTHING_KNOWN
     folder = _expanded(server.folder, home) if server.folder and not _VARIABLE.search(server.folder) else None
-    program = _program(server.words[0], server.environ.get("PATH") or environ.get("PATH", ""), home, folder)
+    search = server.environ.get("PATH") or environ.get("PATH", "")
+    program = _program(server.words[0], search, home, folder, looked)
     missing = []
     paths = [program] if program else []
     for script in server.origin.scripts:
@@ -50,15 +73,15 @@ def examine_files(server: ConfiguredServer, environ: Mapping[str, str], home: Pa
             missing.append(script)
         else:
             paths.append(str(place))
-    replaceable = ((path, _who_replaces(Path(path))) for path in dict.fromkeys(paths))
+    replaceable = ((path, looked.who_replaces(path)) for path in dict.fromkeys(paths))
     return MachineFacts(program, tuple(missing), tuple((path, why) for path, why in replaceable if why))
 
 
-def _program(word: str, search: str, home: Path, folder: Path | None) -> str | None:
+def _program(word: str, search: str, home: Path, folder: Path | None, looked: FilesLookedAt) -> str | None:
     if _VARIABLE.search(word):
         return None
     if not re.search(r"[/\\]", word):
-        return shutil.which(word, path=search) or ""
+        return looked.program(word, search)
     place = _place(word, home, folder)
     if place is None:
         return None

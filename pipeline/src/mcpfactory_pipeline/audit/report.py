@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from mcpfactory_codegen.sources.secrets import redacted
@@ -145,6 +146,7 @@ def _mask(evidence: AuditEvidence) -> Callable[[str], str]:
     for value in sorted(values, key=len, reverse=True):
         known.setdefault(value[:_SHORTEST], []).append(value)
 
+    @lru_cache(maxsize=4096)  # thousands of servers have the same programs and names of variables
     def hide(text: str) -> str:
         return redacted(without_tokens(_without(known, text)), lambda _: "…", pairs=False)
 

@@ -133,7 +133,12 @@ def lines(text: str, path: Sequence[str]) -> list[tuple[str, int]]:
             return []
         at = member.value
     node = document.object_at(at)
-    return [(one.key, document.text.count("\n", 0, one.start) + 1) for one in node.members] if node else []
+    found: list[tuple[str, int]] = []
+    line, counted = 1, 0
+    for one in node.members if node else ():
+        line, counted = line + document.text.count("\n", counted, one.start), one.start
+        found.append((one.key, line))
+    return found
 
 
 def insert(text: str, path: Sequence[str], value: Any) -> str:

@@ -9,6 +9,7 @@ import typer
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson
+from mcpfactory.progress import progress
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.audit import AuditReport, AuditRequest
@@ -101,7 +102,8 @@ def audit(
     known = _read_lock(lock, accept=accept) if lock is not None else None
     from dataclasses import replace
 
-    report, evidence = run_audit(replace(request, accepted=known), home)
+    with progress(quiet=as_json) as step:
+        report, evidence = run_audit(replace(request, accepted=known), home, step)
     _write(report, "json" if as_json else format_, target)
     if accept and lock is not None:
         _write_lock(lock, evidence)

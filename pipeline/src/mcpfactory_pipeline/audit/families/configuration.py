@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -20,6 +19,8 @@ from mcpfactory_pipeline.audit.rule import (
 from mcpfactory_pipeline.base.text import UNSEEN
 
 __all__ = ["RULES"]
+
+_SHOWN: Final = 20  # lines of a name that stands there more often
 
 
 def _unreadable(evidence: AuditEvidence) -> Iterator[AuditFault]:
@@ -46,11 +47,14 @@ def _writable(file: ClientFile) -> Iterator[Said]:
 
 def _repeated(evidence: AuditEvidence) -> Iterator[AuditFault]:
     for section in evidence.sections:
-        counts = Counter(key for key, _ in section.lines)
-        for name in sorted(name for name, count in counts.items() if count > 1):
-            lines = ", ".join(str(line) for key, line in section.lines if key == name)
+        places: dict[str, list[int]] = {}
+        for name, line in section.lines:
+            places.setdefault(name, []).append(line)
+        for name in sorted(name for name, lines in places.items() if len(lines) > 1):
+            lines = places[name]
+            more = f" and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
             yield AuditFault(
-                f"{name!r} is there {counts[name]} times, in lines {lines}: the last one counts",
+                f"{name!r} is there {len(lines)} times, in lines {', '.join(map(str, lines[:_SHOWN]))}{more}: the last one counts",
                 file=section.file,
                 name=name,
                 line=section.line(name),
