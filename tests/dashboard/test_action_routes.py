@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 from starlette.testclient import TestClient
@@ -209,7 +211,12 @@ def test_a_form_that_is_sent_again_is_refused_and_changes_nothing(library: Bench
     before = kept(library.root)
     again = ada.post("/servers/bookshop/actions/hold/", form)
     assert again.status == 403
-    assert "nothing was done" in again.text
+    assert "you have confirmed this already: look at what happened" in again.text
+    assert "nothing was done" not in again.text, "it was"
+    links = re.findall(r'<a href="([^"]*)">(The history of bookshop|The form again)</a>', again.text)
+    ways = {words: urljoin("http://d/servers/bookshop/actions/hold/", unescape(href)) for href, words in links}
+    assert ways["The history of bookshop"] == "http://d/servers/bookshop/#history"
+    assert 'value="audit"' in ada.get(ways["The form again"].removeprefix("http://d")).text, "with what was given"
     assert kept(library.root) == before
 
 
@@ -217,7 +224,10 @@ def test_another_form_than_the_one_that_was_checked_is_refused(library: Bench, a
     before = kept(library.root)
     for change in ({"ticket": ""}, {"ticket": "x" * 43}, {"channel": "production"}, {"reason": "another"}):
         form = ada.confirmation("bookshop", "hold", channel="staging", reason="audit")
-        assert ada.post("/servers/bookshop/actions/hold/", form | change).status == 403, change
+        refused = ada.post("/servers/bookshop/actions/hold/", form | change)
+        assert refused.status == 403, change
+        assert "nothing was done" in refused.text
+        assert "The form again</a>" in refused.text
     assert kept(library.root) == before
 
 
@@ -404,8 +414,9 @@ def test_sessions_and_tickets_end_with_time() -> None:
     assert session is not None
     ticket = access.ticket(session, "hold")
     now = 601.0
-    with pytest.raises(AccessError):
-        access.use_ticket(session, ticket, "hold")
+    for _ in range(2):
+        with pytest.raises(AccessError, match="nothing was done: this was confirmed too late"):
+            access.use_ticket(session, ticket, "hold")
     now = 8 * 3600.0 + 1
     assert access.session(secret) is None
     for _ in range(10):

@@ -126,6 +126,80 @@ def test_all_of_an_open_decision_follows_what_somebody_types_elsewhere(shop: Ben
         tokyo.goto("about:blank")
 
 
+def log_in(page: Any, address: str, then: str) -> None:
+    page.goto(f"{address}/login/?next={then}")
+    page.locator("#token").fill(PEOPLE["Ada"])
+    page.get_by_role("button", name="Log in").click()
+
+
+def decided(shop: Bench) -> list[tuple[str, str]]:
+    events = shop.store.history("bookshop")
+    return [(one["event"], one["actor"]) for one in events if one["event"] in {"approved", "rejected"}]
+
+
+CONFIRM = "/servers/bookshop/actions/approve/%3Fchannel%3Dproduction"
+
+
+class HeldKey:
+    """A key that is held: the system repeats it, whatever page is there by then."""
+
+    def __init__(self, page: Any, key: str) -> None:
+        self._code = {"key": key, "code": f"Key{key.upper()}", "text": key, "windowsVirtualKeyCode": ord(key.upper())}
+        self._keyboard = page.context.new_cdp_session(page)
+
+    def press(self) -> None:
+        self._keyboard.send("Input.dispatchKeyEvent", {"type": "keyDown", **self._code})
+
+    def repeat(self, times: int = 5) -> None:
+        for _ in range(times):
+            self._keyboard.send("Input.dispatchKeyEvent", {"type": "keyDown", "autoRepeat": True, **self._code})
+
+
+def test_a_rejection_that_nobody_has_read_is_not_overridden_by_keys(shop: Bench, tokyo: Any) -> None:
+    with serving(shop.root, PEOPLE) as address:
+        log_in(tokyo, address, CONFIRM)
+        tokyo.get_by_role("heading", name="What will happen").wait_for()
+        Browser(address).login("Grace").act("bookshop", "reject", channel="production", reason="orders fail")
+        changed = tokyo.get_by_role("heading", name="Nothing was done: this has changed since you looked")
+        key = HeldKey(tokyo, "y")
+        key.press()
+        key.repeat()
+        changed.wait_for()
+        key.repeat()
+        tokyo.keyboard.press("y")  # and twice in a row by themselves
+        tokyo.keyboard.press("y")
+        assert tokyo.evaluate("document.activeElement.textContent").startswith("Nothing was done"), "it is read first"
+        assert "No key confirms it here" in tokyo.get_by_role("main").inner_text()
+        assert decided(shop) == [("rejected", "Grace")]
+        tokyo.get_by_role("button", name="Approve bookshop").click()
+        tokyo.get_by_text("Done: ").wait_for()
+        assert decided(shop)[-1] == ("approved", "Ada"), "whoever has read it presses the button"
+
+
+def test_what_is_confirmed_is_sent_once_however_long_or_often_the_key_is_pressed(shop: Bench, tokyo: Any) -> None:
+    kept = "window.sent = 0; addEventListener('submit', e => { sent += !e.defaultPrevented; e.preventDefault(); })"
+    with serving(shop.root, PEOPLE) as address:
+        log_in(tokyo, address, CONFIRM)
+        tokyo.get_by_role("heading", name="What will happen").wait_for()
+        tokyo.evaluate(kept)  # the answer takes its time
+        key = HeldKey(tokyo, "y")
+        key.repeat()
+        assert tokyo.evaluate("sent") == 0, "it was pressed on the page before this one"
+        for _ in range(3):
+            key.press()
+            key.repeat()
+        tokyo.get_by_role("button", name="Approve bookshop").click()
+        assert tokyo.evaluate("sent") == 1
+        assert "the answer is on its way" in tokyo.get_by_role("main").inner_text()
+        tokyo.reload()
+        key.press()
+        key.repeat()
+        tokyo.get_by_text("Done: ").wait_for()
+        key.repeat()
+        assert decided(shop) == [("approved", "Ada")]
+        tokyo.goto("about:blank")
+
+
 @pytest.mark.parametrize("width", [1280, 1440])
 def test_parts_of_a_decision_stand_below_each_other_without_holes(shop: Bench, tokyo: Any, width: int) -> None:
     tokyo.set_viewport_size({"width": width, "height": 800})

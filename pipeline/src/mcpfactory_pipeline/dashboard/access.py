@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, PipelineError
 from mcpfactory_pipeline.base.text import printable
@@ -28,6 +28,7 @@ __all__ = [
     "DashboardAccess",
     "DashboardSession",
     "TooManyAttemptsError",
+    "UsedTicketError",
     "read_people",
 ]
 
@@ -38,6 +39,7 @@ _SESSION_SECONDS: Final = 8 * 3600.0  # seconds of a session
 _TICKET_SECONDS: Final = 600.0  # seconds in which an action is confirmed
 _MAX_SESSIONS: Final = 200
 _MAX_TICKETS: Final = 256  # of one session; the oldest goes. A decision about a whole page of the inbox needs 60
+_MAX_USED: Final = 1024  # tickets of one session of which is known that they were used; the oldest goes
 _TOKEN: Final = "the token that you logged in with (--token-file, or MCPFACTORY_DASHBOARD_TOKEN)"  # noqa: S105 - words
 _PROXY: Final = "the proxy of the dashboard, which logged you in (--proxy-header)"
 
@@ -45,15 +47,24 @@ Clock = Callable[[], float]
 
 
 class AccessError(PipelineError):
-    """Somebody may not do this; `status` is that of the HTTP answer."""
+    """Somebody may not do this; `status` is that of the HTTP answer, `ways` are links from there, each with its words."""
+
+    title: ClassVar[str] = "Not allowed"
 
     def __init__(self, message: str, *, hint: str, status: int = 403) -> None:
         super().__init__(message, hint=hint)
         self.status = status
+        self.ways: tuple[tuple[str, str], ...] = ()
 
 
 class TooManyAttemptsError(AccessError):
     """Too many tokens were wrong."""
+
+
+class UsedTicketError(AccessError):
+    """A form came a second time: what it confirms was done, or refused, when it came first."""
+
+    title: ClassVar[str] = "Confirmed already"
 
 
 def read_people(environ: Mapping[str, str], file: Path | None, owner: str, *, needed: bool = True) -> dict[str, str]:
@@ -129,7 +140,7 @@ class Ticket:
 class DashboardSession:
     """Somebody who may act. `source` says in words what tells who it is, `proxied` that a proxy does.
 
-    `message` is what the next page tells; `tickets` are kept by hash.
+    `message` is what the next page tells; `tickets`, and `used` ones, are kept by hash.
     """
 
     actor: str
@@ -138,6 +149,7 @@ class DashboardSession:
     proxied: bool = False
     message: str = ""
     tickets: dict[str, Ticket] = field(default_factory=dict)
+    used: dict[str, None] = field(default_factory=dict)
 
 
 class DashboardAccess:
@@ -210,14 +222,24 @@ class DashboardAccess:
         """Use a ticket up, so that nobody can use it again, and return what its reader saw.
 
         Raises:
+            UsedTicketError: when it was used before.
             AccessError: when the ticket is not for this.
         """
-        found = session.tickets.pop(_hash(ticket), None)
+        key = _hash(ticket)
+        if key in session.used:
+            raise UsedTicketError(
+                "you have confirmed this already: look at what happened",
+                hint="the first time counts, and what came of it is in the history",
+            )
+        found = session.tickets.pop(key, None)
         if found is None or found.until <= self._clock() or found.about != json.dumps(about, sort_keys=True):
             raise AccessError(
-                "nothing was done: this was confirmed before, or too late, or not by you",
+                "nothing was done: this was confirmed too late, or not by you, or is not what was checked",
                 hint="open the page of the action again: it says how things are now",
             )
+        while len(session.used) >= _MAX_USED:
+            del session.used[next(iter(session.used))]
+        session.used[key] = None
         return found.seen
 
     def _person(self, token: str, caller: str) -> str:

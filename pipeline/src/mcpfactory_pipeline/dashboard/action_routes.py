@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PipelineError, PromotionError
 from mcpfactory_pipeline.base.ids import acting_as
-from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, DashboardSession
+from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, DashboardSession, UsedTicketError
 from mcpfactory_pipeline.dashboard.actions import (
     ACTIONS,
     Action,
@@ -44,11 +44,13 @@ from mcpfactory_pipeline.dashboard.values import to_json
 from mcpfactory_pipeline.promotion.basis import StaleDecisionError
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["ActionRoutes", "login_path", "read_body"]
+__all__ = ["ActionRoutes", "history_of", "login_path", "read_body"]
 
 COOKIE: Final = "mcpfactory_session"
 _MAX_BODY: Final = 64 * 1024  # bytes of a body
 _BODY_SECONDS: Final = 30.0  # seconds in which a body comes
+_FORM: Final = "The form again"
+_MAX_QUERY: Final = 4000  # characters of what a link fills in
 _WEIGHED: Final = {
     "approve",
     "reject",
@@ -134,6 +136,24 @@ class ActionRoutes:
                 hint="act from its own pages, or send your token as a bearer",
             )
 
+    def use_ticket(
+        self,
+        session: DashboardSession,
+        ticket: str,
+        *about: object,
+        form: tuple[str, str],
+        after: Sequence[tuple[str, str]] = (),
+    ) -> Mapping[str, str]:
+        """Use a ticket up, as `DashboardAccess` does. Who is refused is led to `form`, and to `after`, what came of it, where it was used before.
+
+        Both are the words of a link and its path.
+        """
+        try:
+            return self.access.use_ticket(session, ticket, *about)
+        except AccessError as error:
+            error.ways = (*(after if isinstance(error, UsedTicketError) else ()), form)
+            raise
+
     async def _login_page(self, request: Request) -> Response:
         return HTMLResponse(self._login_form(request, _next_path(request.query_params)))
 
@@ -211,7 +231,8 @@ class ActionRoutes:
         session, action = self.require_session(request), _action(request)
         name, given = request.path_params["name"], await read_body(request)
         values = values_of(action, given)
-        seen = self.access.use_ticket(session, str(given.get("ticket", "")), name, action.name, values)
+        ticket, form = str(given.get("ticket", "")), (_FORM, _with_values(request.url.path, values))
+        seen = self.use_ticket(session, ticket, name, action.name, values, form=form, after=[history_of(name)])
         try:
             result = await run_in_threadpool(self.perform, session, name, action, values)
         except PromotionError as error:
@@ -236,7 +257,8 @@ class ActionRoutes:
     async def _try(self, request: Request) -> Response:
         session = self.require_session(request)
         name, tool, given = request.path_params["name"], request.path_params["tool"], await read_body(request)
-        self.access.use_ticket(session, str(given.get("ticket", "")), name, "try", tool)
+        ticket, form = str(given.get("ticket", "")), await run_in_threadpool(self._trial_form, request, given)
+        self.use_ticket(session, ticket, name, "try", tool, form=(_FORM, form))
         try:
             async with self._trials:
                 tried = await run_in_threadpool(self._run_trial, name, tool, given)
@@ -245,6 +267,15 @@ class ActionRoutes:
                 raise
             return await self._trial_response(request, session, given, None, error)
         return await self._trial_response(request, session, given, tried)
+
+    def _trial_form(self, request: Request, given: Mapping[str, Any]) -> str:
+        """Return the path of the form of a trial, with what was given where that can be read."""
+        try:
+            detail = self.reader.server(request.path_params["name"])
+            arguments = arguments_of(detail, request.path_params["tool"], given)
+        except PipelineError:
+            return request.url.path
+        return _with_values(request.url.path, {"raw": json.dumps(arguments)})
 
     def _run_trial(self, name: str, tool: str, given: Mapping[str, Any]) -> TrialResult:
         detail = self.reader.server(name)
@@ -349,6 +380,16 @@ def _action(request: Request) -> Action:
 def login_path(request: Request) -> str:
     """Return the way to the login, and from there back to what was asked for."""
     return f"{Links(request.url.path).to('/login/', {'next': _path_with_query(request)})}"
+
+
+def history_of(server: str) -> tuple[str, str]:
+    """Return the way to what happened at a server: its words, and its path."""
+    return f"The history of {server}", f"/servers/{server}/#history"
+
+
+def _with_values(path: str, values: Mapping[str, str]) -> str:
+    query = urlencode(values, errors="replace")
+    return f"{path}?{query}" if query and len(query) < _MAX_QUERY else path
 
 
 def _path_with_query(request: Request) -> str:

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.text import on_one_line
 from mcpfactory_pipeline.dashboard.access import DashboardSession
-from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, login_path, read_body
+from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, history_of, login_path, read_body
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, Action, ActionPage
 from mcpfactory_pipeline.dashboard.batch import (
     BATCHED,
@@ -68,8 +68,11 @@ class BatchRoutes:
         reason = on_one_line(str(given.get("reason", ""))).strip()[:_REASON]
         asked = [(choice, choice.values(action, reason), ticket) for choice, ticket in confirmed(given)]
         # All tickets before anything is done: a form that was sent before, or is not ours, does nothing at all.
+        after = [history_of(name) for name in dict.fromkeys(choice.server for choice, _, _ in asked)]
         seen = [
-            self._acting.access.use_ticket(session, ticket, choice.server, action.name, values)
+            self._acting.use_ticket(
+                session, ticket, choice.server, action.name, values, form=("The inbox", "/"), after=after
+            )
             for choice, values, ticket in asked
         ]
         told = await run_in_threadpool(

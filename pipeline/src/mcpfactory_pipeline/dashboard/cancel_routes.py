@@ -46,7 +46,8 @@ class CancelRoutes:
     async def _cancel(self, request: Request) -> Response:
         session, run = self._acting.require_session(request), request.path_params["run"]
         given = await read_body(request)
-        self._acting.access.use_ticket(session, str(given.get("ticket", "")), run, "cancel")
+        ticket, after = str(given.get("ticket", "")), [("The page of the run", f"/runs/{run}/")]
+        self._acting.use_ticket(session, ticket, run, "cancel", form=("Cancel the run", request.url.path), after=after)
         try:
             await run_in_threadpool(self._acting.runs.cancel, run)
         except PromotionError as error:

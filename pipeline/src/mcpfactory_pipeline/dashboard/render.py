@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Final
@@ -193,9 +193,9 @@ def render_form(template: str, links: Links, visitor: Visitor, **facts: object) 
     return _filled(template, page=None, links=links, static=False, live="", visitor=visitor, **facts)
 
 
-def render_problem(title: str, message: str, hint: str, path: str) -> str:
-    """Return a page that says what is wrong and what to do, at that path."""
-    facts = {"title": title, "message": message, "hint": hint, "links": Links(path)}
+def render_problem(title: str, message: str, hint: str, path: str, ways: Sequence[tuple[str, str]] = ()) -> str:
+    """Return a page that says what is wrong and what to do, at that path; `ways` are links from there (words, path)."""
+    facts = {"title": title, "message": message, "hint": hint, "links": Links(path), "ways": ways}
     return _filled("problem.html", **facts, page=None, static=False, live="", visitor=None)
 
 

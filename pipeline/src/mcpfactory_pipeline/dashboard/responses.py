@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from starlette.requests import Request
@@ -43,11 +44,12 @@ async def problem_response(request: Request, error: Exception) -> Response:
     """Return the answer to a request that could not be fulfilled."""
     assert isinstance(error, PipelineError)  # registered for nothing else
     if isinstance(error, AccessError):
-        status, title = error.status, "Not allowed"
+        status, title = error.status, error.title
     else:
         status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
         title = "No such page" if status == 404 else "Something is wrong"
-    answer = error_response(request, status, title, str(error), error.hint)
+    ways = error.ways if isinstance(error, AccessError) else ()
+    answer = error_response(request, status, title, str(error), error.hint, ways=ways)
     if status == 401:
         answer.headers["WWW-Authenticate"] = 'Bearer realm="mcpfactory dashboard"'
     return answer
@@ -77,8 +79,10 @@ async def gone_response(_request: Request, _error: Exception) -> Response:
     return Response(status_code=400)
 
 
-def error_response(request: Request, status: int, title: str, message: str, hint: str) -> Response:
-    """Return a problem, in the form that is wanted."""
+def error_response(
+    request: Request, status: int, title: str, message: str, hint: str, *, ways: Sequence[tuple[str, str]] = ()
+) -> Response:
+    """Return a problem, in the form that is wanted; `ways` are links from there (words, path)."""
     if wants_json(request):
         return JSONResponse({"error": {"message": message, "hint": hint}}, status)
-    return HTMLResponse(render_problem(title, message, hint, request.url.path), status)
+    return HTMLResponse(render_problem(title, message, hint, request.url.path, ways), status)

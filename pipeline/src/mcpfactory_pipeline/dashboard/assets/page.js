@@ -29,6 +29,7 @@ document.addEventListener("DOMContentLoaded", () => {
 
   improve(document);
   document.addEventListener("keydown", press);
+  document.addEventListener("submit", sendOnce);
   document.addEventListener("change", countMarks);
   comeBack();
   knowWho();
@@ -225,9 +226,21 @@ function press(event) {
     return;
   }
   const place = rows.length ? rows[at] : document.getElementById("content");
-  if (!/^[a-z]$/.test(event.key)) return;
+  if (event.repeat || !/^[a-z]$/.test(event.key)) return; // a key that is held was pressed on the page before this one
   const found = place?.querySelector(`[data-key="${event.key}"]`);
   if (!found) return;
   event.preventDefault();
   found.click();
+}
+
+// What somebody confirms is sent once, however often a key or the mouse is pressed until the answer is there.
+function sendOnce(event) {
+  const form = event.target;
+  if (!form.matches(".deed[method=post]")) return;
+  if (form.querySelector(".sent")) { event.preventDefault(); return; }
+  const note = document.createElement("p");
+  note.className = "sent quiet";
+  note.setAttribute("role", "status");
+  form.append(note);
+  note.textContent = "Sent; the answer is on its way. Load the page again if none comes.";
 }
