@@ -157,6 +157,7 @@ MISTAKES = (
     _("pipeline approve books --channel staging", 1, "asks for no approval"),
     _("pipeline reject books", 2, "--reason"),
     _("pipeline rollback books --reason x", 1, "production offers nothing of books"),
+    _(f"pipeline hold books --reason {'x' * 100_000}", 2, "a reason has 500 characters at most, and this one 100,000", "say it in short"),
     _("pipeline unhold books", 1, "production of books is not held"),
     _("pipeline revive books", 1, "books is not retired"),
     _("pipeline log shop test", 3, "no log of test of shop", "mcpfactory pipeline run shop"),

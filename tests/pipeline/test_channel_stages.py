@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import pytest
 
+from mcpfactory_pipeline.base.reason import LONGEST_REASON
+from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 from mcpfactory_pipeline.promotion.promote import promote
 from mcpfactory_pipeline.promotion.stage_decision import approve_stage
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
@@ -123,6 +126,20 @@ def test_a_failure_behind_a_channel_moves_it_back_holds_it_and_says_so(books):
     books.run()
     assert len(books.events("rolled-back")) == 1, "once is enough"
     assert verify(books.space) == []
+
+
+def test_what_a_failure_says_is_cut_to_what_a_reason_may_have(books):
+    books.configure(CHANNELS, SMOKE)
+    books.run("good")
+    stages = tuple(replace(one, run=loud) if one.name == "smoke" else one for one in books.stages)
+    assert books.run("bad", stages=stages) == "failed"
+    reason = books.state.holds["staging"]["reason"]
+    assert (len(reason), reason[-2:]) == (LONGEST_REASON, "x…")
+
+
+def loud(_inputs: StageInputs) -> StageOutputs:
+    """Fails, and says a lot."""
+    return StageOutputs("failed", "no " + "x" * 3_000)
 
 
 def test_a_run_that_broke_off_before_the_channel_was_moved_back_leaves_that_to_the_next(books, monkeypatch):

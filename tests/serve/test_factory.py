@@ -138,6 +138,16 @@ async def test_anything_but_yes_changes_nothing(space, answer):
     assert Store(space).history("notes") == before
 
 
+async def test_a_reason_that_is_too_long_for_a_history_is_refused_before_anybody_is_asked(space):
+    policy(space, "true")
+    before, person = Store(space).history("notes"), Person()
+    result = await ask(space, "hold", person, reason="x" * 501)
+    assert result["isError"]
+    assert "a reason has 500 characters at most" in text(result)
+    assert "hint: say it in short" in text(result)
+    assert (person.asked, Store(space).history("notes")) == ([], before)
+
+
 async def test_a_yes_to_another_candidate_or_channel_is_no_answer(space):
     policy(space, "true")
     space = Workspace.find(space.root)

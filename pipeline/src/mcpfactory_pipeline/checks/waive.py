@@ -13,14 +13,13 @@ from typing import Any
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, RefusedError, StateError
 from mcpfactory_pipeline.base.ids import Clock, actor, utc_now
-from mcpfactory_pipeline.base.text import on_one_line
+from mcpfactory_pipeline.base.reason import checked_reason
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.coverage import inspection_report
 from mcpfactory_pipeline.workspace.known_drift import DRIFT_RULE, KnownDrift, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.waivers import (
-    LONGEST_WORDS,
     Waiver,
     WaiverPolicy,
     add_waiver,
@@ -60,6 +59,7 @@ def waive(
     Raises:
         NotFoundError: for an unknown server, rule or tool.
         WaiverArgumentError: for a day that is none or over, for a missing reason, and for a tool where the rule is about no tool.
+        ReasonError: for a reason that is too long.
         RefusedError: for what `[waivers]` of the workspace does not allow, and where no drift is known.
         ConfigError: for a `[waivers]` that cannot be used, and as `read_waivers` does.
     """
@@ -151,9 +151,7 @@ def _known_rule(rule: str, server: str) -> str:
 def _reason(text: str) -> str:
     if not text.strip():
         raise WaiverArgumentError("a waiver without a reason is none", hint="--reason 'why it is accepted'")
-    if len(line := on_one_line(text)) > LONGEST_WORDS:
-        raise WaiverArgumentError(f"a reason has {LONGEST_WORDS} characters at most", hint="say it in short")
-    return line
+    return checked_reason(text)
 
 
 def _until_day(text: str, clock: Clock) -> date:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -12,6 +11,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
+from mcpfactory_pipeline.base.reason import LONGEST_REASON
 from mcpfactory_pipeline.base.text import on_one_line
 from mcpfactory_pipeline.dashboard.access import DashboardSession
 from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, history_of, login_path, read_body
@@ -32,8 +32,6 @@ from mcpfactory_pipeline.dashboard.values import to_json
 
 __all__ = ["BatchRoutes"]
 
-_REASON: Final = 500  # characters
-
 
 class BatchRoutes:
     """The routes of decisions about several candidates. Each candidate has a ticket of its own, and is refused or done by itself."""
@@ -52,7 +50,7 @@ class BatchRoutes:
         session = self._acting.session_or_login(request)
         if session is None:
             return RedirectResponse(login_path(request), 303)
-        action, reason = _batched(request), on_one_line(request.query_params.get("reason", "")).strip()[:_REASON]
+        action, reason = _batched(request), on_one_line(request.query_params.get("reason", "")).strip()[:LONGEST_REASON]
         choices = chosen(request.query_params.getlist("item"))
 
         def view() -> BatchPage:
@@ -65,7 +63,7 @@ class BatchRoutes:
     async def _act(self, request: Request) -> Response:
         session, action = self._acting.require_session(request), _batched(request)
         given = await read_body(request)
-        reason = on_one_line(str(given.get("reason", ""))).strip()[:_REASON]
+        reason = on_one_line(str(given.get("reason", ""))).strip()[:LONGEST_REASON]
         asked = [(choice, choice.values(action, reason), ticket) for choice, ticket in confirmed(given)]
         # All tickets before anything is done: a form that was sent before, or is not ours, does nothing at all.
         after = [history_of(name) for name in dict.fromkeys(choice.server for choice, _, _ in asked)]

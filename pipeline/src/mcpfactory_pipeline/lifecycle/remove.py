@@ -14,6 +14,7 @@ from mcpfactory_pipeline.base.errors import RefusedError, StateError, WorkspaceE
 from mcpfactory_pipeline.base.git import git_output
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import file_lock, read_holder
+from mcpfactory_pipeline.base.reason import checked_reason
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
 from mcpfactory_pipeline.clients.files import Home
@@ -75,6 +76,7 @@ def remove(
         NotFoundError: where there never was such a server.
         RefusedError: while a stage runs, and without `force` for files that git could not bring back.
     """
+    reason = checked_reason(reason)
     store, folder = Store(workspace, clock), workspace.root / "servers" / server
     there = workspace.has_folder(server)
     if not there and server not in store.servers():

@@ -19,6 +19,7 @@ from mcpfactory_codegen.servers.config import ServerConfigError, read_config
 from mcpfactory_codegen.servers.rename import Renaming, rename_server, write_renamed
 from mcpfactory_pipeline.base.errors import RefusedError, WorkspaceError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
+from mcpfactory_pipeline.base.reason import checked_reason
 from mcpfactory_pipeline.clients.files import Home
 from mcpfactory_pipeline.lifecycle.remove import client_entries, close_history, describe_published, exclusive_access
 from mcpfactory_pipeline.plan.policy import describe_decision
@@ -79,6 +80,7 @@ def rename(
         CreateError: for a name that no server can have.
         RefusedError: for one that is taken, for a server that is retired, and while a stage runs.
     """
+    reason = checked_reason(reason)
     store = Store(workspace, clock)
     if workspace.has_folder(old) and (adopted := workspace.server(old).adopted) is not None:
         raise RefusedError(

@@ -11,7 +11,7 @@ from typing import Any, Final
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
 from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, describe_actor, utc_now
-from mcpfactory_pipeline.base.text import on_one_line
+from mcpfactory_pipeline.base.reason import checked_reason
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
@@ -70,6 +70,7 @@ class Decision:
     dry_run: bool
     recorded: list[Event] = field(default_factory=list)
     expect: str = ""
+    reason: str = ""
 
     @property
     def events(self) -> list[Event]:
@@ -105,14 +106,14 @@ class Decision:
             ask_again(self.workspace.server(self.state.server), what)
 
     def record(
-        self, event: str, candidate: str | None, reason: str, *, key: Path | None = None, stage: str | None = None
+        self, event: str, candidate: str | None, *, key: Path | None = None, stage: str | None = None
     ) -> dict[str, Any]:
         """Write the decision down, signed by `key` if there is one; return what it was about.
 
         `stage` is the one whose failure made automation decide.
         """
         about = self.about(candidate)
-        facts = {**{name: about[name] for name in _RECORDED}, "reason": on_one_line(reason)}
+        facts = {**{name: about[name] for name in _RECORDED}, "reason": self.reason}
         signed = sign_decision(key, self.state.server, event, facts) if key else {}
         self.recorded.append(self.transaction.append(event, **facts, **signed, stage=stage))
         return about
@@ -167,6 +168,7 @@ def open_decision(
     channel: str,
     *,
     dry_run: bool = False,
+    reason: str = "",
     expect: str = "",
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
@@ -179,13 +181,15 @@ def open_decision(
     Raises:
         NotFoundError: for an unknown server or channel.
         ConfigError: for a policy that cannot be read.
+        ReasonError: for a reason that is too long.
     """
+    reason = checked_reason(reason)
     workspace.server(server)
     channels = read_channels(workspace)
     policy = find_channel(channels, channel)
     known = tuple(stages or workspace_stages(workspace))
     with (store or Store(workspace, clock)).transaction(server, rehearsal=dry_run) as transaction:
-        yield Decision(workspace, transaction, policy, known, channels, dry_run, expect=expect)
+        yield Decision(workspace, transaction, policy, known, channels, dry_run, expect=expect, reason=reason)
 
 
 def choose_candidate(state: ServerState, wanted: str | None, channel: ChannelPolicy | None = None) -> str:
@@ -244,7 +248,7 @@ def approve(
         RefusedError: the server is at a URL, where nobody answers.
     """
     with open_decision(
-        workspace, server, channel, dry_run=dry_run, expect=expect, stages=stages, clock=clock
+        workspace, server, channel, dry_run=dry_run, reason=reason, expect=expect, stages=stages, clock=clock
     ) as decision:
         require_key(workspace, key, f"an approval for {channel}", signed=decision.policy.signed)
         chosen = choose_candidate(decision.state, candidate, decision.policy)
@@ -267,7 +271,7 @@ def approve(
         lifted = [f"{who}: {why or 'no reason'}" for who, why in known.rejections.get(channel, {}).items()]
         waived = known.checks.get("validate", {}).get("summary", {}).get("waived", 0)
         decision.blockers(chosen, clock)  # what cannot be asked is said before anything is recorded
-        made = decision.record("approved", chosen, reason, key=key)
+        made = decision.record("approved", chosen, key=key)
         blockers = [asdict(one) for one in decision.blockers(chosen, clock)]
         proof = [*filter(None, [decision.callers(chosen)]), *proof_lines(known)]
         about = {"waived": waived, "proof": proof, "blockers": blockers, "lifted": lifted}
@@ -339,7 +343,7 @@ def reject(
         PromotionError: as `approve` does.
     """
     with open_decision(
-        workspace, server, channel, dry_run=dry_run, expect=expect, stages=stages, clock=clock
+        workspace, server, channel, dry_run=dry_run, reason=reason, expect=expect, stages=stages, clock=clock
     ) as decision:
         require_key(workspace, key, f"a rejection for {channel}", signed=decision.policy.signed)
         chosen = choose_candidate(decision.state, candidate, decision.policy)
@@ -351,7 +355,7 @@ def reject(
                 f"candidate {chosen} of {server} is in {channel} already",
                 hint=f"mcpfactory pipeline rollback {server} --channel {channel} --reason '…'",
             )
-        return decision.record("rejected", chosen, reason, key=key) | rests_on
+        return decision.record("rejected", chosen, key=key) | rests_on
 
 
 def hold(
@@ -376,7 +380,15 @@ def hold(
         PromotionError: when it is held, or a hold has to be signed.
     """
     with open_decision(
-        workspace, server, channel, dry_run=dry_run, expect=expect, stages=stages, clock=clock, store=store
+        workspace,
+        server,
+        channel,
+        dry_run=dry_run,
+        reason=reason,
+        expect=expect,
+        stages=stages,
+        clock=clock,
+        store=store,
     ) as decision:
         require_key(workspace, key, f"a hold of {channel}", signed=decision.policy.signed and stage is None)
         rests_on = decision.rest_on()
@@ -385,7 +397,7 @@ def hold(
                 f"{channel} of {server} is {describe_decision('held', known)}",
                 hint=unhold_command(server, decision.policy),
             )
-        return decision.record("held", None, reason, key=key, stage=stage) | rests_on
+        return decision.record("held", None, key=key, stage=stage) | rests_on
 
 
 def release(
@@ -406,7 +418,7 @@ def release(
         PromotionError: when there is none, or it has to be signed.
     """
     with open_decision(
-        workspace, server, channel, dry_run=dry_run, expect=expect, stages=stages, clock=clock
+        workspace, server, channel, dry_run=dry_run, reason=reason, expect=expect, stages=stages, clock=clock
     ) as decision:
         require_key(workspace, key, f"the release of {channel}", signed=decision.policy.signed)
         rests_on = decision.rest_on()
@@ -415,7 +427,7 @@ def release(
             raise PromotionError(
                 f"{channel} of {server} is not held", hint=f"held: {held}" if held else "mcpfactory inbox lists holds"
             )
-        return decision.record("released", None, reason, key=key) | rests_on
+        return decision.record("released", None, key=key) | rests_on
 
 
 def retire(
@@ -435,6 +447,7 @@ def retire(
         PromotionError: when there is nothing to take out, or the server is retired.
         NotFoundError: for a server that never was, or an unknown channel.
     """
+    reason = checked_reason(reason)
     if not workspace.has_folder(server) and server not in Store(workspace).servers():
         workspace.server(server)
     names = [find_channel(read_channels(workspace), channel).name] if channel else None
@@ -464,6 +477,7 @@ def revive(
     Raises:
         PromotionError: when it is not retired.
     """
+    reason = checked_reason(reason)
     workspace.server(server)
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
         if transaction.state.retired is None:

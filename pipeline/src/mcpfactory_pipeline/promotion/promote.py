@@ -51,7 +51,7 @@ def promote(
     read_keep(workspace)  # a setting that cannot be used is said before anything moves
     require_sound(workspace, workspace.server(server).name)
     with open_decision(
-        workspace, server, channel, dry_run=dry_run, expect=expect, stages=stages, clock=clock
+        workspace, server, channel, dry_run=dry_run, reason=reason, expect=expect, stages=stages, clock=clock
     ) as decision:
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         rests_on = decision.rest_on(chosen)
@@ -62,7 +62,7 @@ def promote(
         decision.ask_again(f"promoted to {channel}")
         _refuse_move(decision, chosen, clock)
         _fill_channel(decision, chosen)
-        made = decision.record("promoted", chosen, reason)
+        made = decision.record("promoted", chosen)
     pruned = {} if dry_run else prune_by_policy(workspace, [server])
     return {**made, "already": False, "pruned": pruned, "callers": callers, **rests_on}
 
@@ -181,7 +181,15 @@ def rollback(
         PromotionError: when there is none, or its bytes are not on this machine.
     """
     with open_decision(
-        workspace, server, channel, dry_run=dry_run, expect=expect, stages=stages, clock=clock, store=store
+        workspace,
+        server,
+        channel,
+        dry_run=dry_run,
+        reason=reason,
+        expect=expect,
+        stages=stages,
+        clock=clock,
+        store=store,
     ) as decision:
         rests_on = decision.rest_on()
         unwanted = (
@@ -191,7 +199,7 @@ def rollback(
         )
         chosen, skipped = _earlier_candidate(decision.state, decision.policy, candidate, unwanted)
         _fill_channel(decision, chosen)
-        made = decision.record("rolled-back", chosen, reason, stage=stage)
+        made = decision.record("rolled-back", chosen, stage=stage)
         drift = [one.message for one in decision.drift(chosen)]
         return {
             **made,

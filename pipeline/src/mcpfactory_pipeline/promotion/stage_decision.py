@@ -12,7 +12,7 @@ from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_record
 from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, describe_actor, utc_now
-from mcpfactory_pipeline.base.text import on_one_line
+from mcpfactory_pipeline.base.reason import checked_reason
 from mcpfactory_pipeline.plan.approval import ApprovalPolicy, approved_by, describe_missing, rejected_by
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs, shown_by_state, stage_inputs
 from mcpfactory_pipeline.plan.order import required_stages
@@ -39,15 +39,16 @@ class _StageQuestion:
     transaction: Transaction
     shown: Mapping[str, str]
     basis: Basis
+    reason: str
     dry_run: bool
 
-    def record(self, event: str, reason: str, key: Path | None, **facts: Any) -> dict[str, Any]:
+    def record(self, event: str, key: Path | None, **facts: Any) -> dict[str, Any]:
         state = self.transaction.state
         candidate = state.candidate if "candidate" in self.stage.reads else None
         known = state.candidates.get(candidate or "")
         about = {"stage": self.stage.name, "candidate": candidate, "version": known.version if known else None}
         items = shown_items(self.stage, state)
-        said = {**about, "shown": dict(self.shown), "reason": on_one_line(reason), **facts}
+        said = {**about, "shown": dict(self.shown), "reason": self.reason, **facts}
         signed = sign_decision(key, state.server, event, said) if key else {}
         self.transaction.append(event, **said, **signed)
         made = self.transaction.state.decisions[self.stage.name]
@@ -80,7 +81,15 @@ def approve_stage(
             not decide, or has already.
     """
     with _question(
-        workspace, server, stage, candidate=candidate, dry_run=dry_run, expect=expect, stages=stages, clock=clock
+        workspace,
+        server,
+        stage,
+        candidate=candidate,
+        reason=reason,
+        dry_run=dry_run,
+        expect=expect,
+        stages=stages,
+        clock=clock,
     ) as question:
         require_key(workspace, key, f"a decision about {stage}", signed=question.policy.signed)
         state = question.transaction.state
@@ -95,7 +104,7 @@ def approve_stage(
                 f"{again[0]} has approved what {stage} of {server} shows already",
                 hint=f"mcpfactory pipeline run {server}",
             )
-        return question.record("approved", reason, key)
+        return question.record("approved", key)
 
 
 def _confirmed(events: Sequence[Event], stage: str, shown: Mapping[str, str], given: Sequence[str]) -> set[str]:
@@ -127,10 +136,18 @@ def reject_stage(
         PromotionError: as `approve_stage`.
     """
     with _question(
-        workspace, server, stage, candidate=candidate, dry_run=dry_run, expect=expect, stages=stages, clock=clock
+        workspace,
+        server,
+        stage,
+        candidate=candidate,
+        reason=reason,
+        dry_run=dry_run,
+        expect=expect,
+        stages=stages,
+        clock=clock,
     ) as question:
         require_key(workspace, key, f"a decision about {stage}", signed=question.policy.signed)
-        return question.record("rejected", reason, key, restart=question.policy.restart or None)
+        return question.record("rejected", key, restart=question.policy.restart or None)
 
 
 @contextlib.contextmanager
@@ -140,11 +157,13 @@ def _question(
     name: str,
     *,
     candidate: str | None,
+    reason: str,
     dry_run: bool,
     expect: str,
     stages: Sequence[Stage] | None,
     clock: Clock,
 ) -> Iterator[_StageQuestion]:
+    reason = checked_reason(reason)
     known, stages = workspace.server(server), stages or workspace_stages(workspace)
     deciding = {stage.name: stage for stage in stages if stage.approval}
     if name not in deciding:
@@ -159,7 +178,7 @@ def _question(
         shown = _refuse(stages, stage, known, transaction.state, candidate)
         basis = stage_basis(transaction.state, name, stage.approval, shown)
         require_basis(expect, basis, f"{name} of {server}")
-        yield _StageQuestion(stage, stage.approval, transaction, shown, basis, dry_run)
+        yield _StageQuestion(stage, stage.approval, transaction, shown, basis, reason, dry_run)
 
 
 def _refuse(

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.base.ids import AUTOMATION, Clock, acting_as
-from mcpfactory_pipeline.base.text import format_duration
+from mcpfactory_pipeline.base.reason import LONGEST_REASON
+from mcpfactory_pipeline.base.text import format_duration, on_one_line, truncate
 from mcpfactory_pipeline.plan.stage import Stage, StageOutputs
 from mcpfactory_pipeline.promotion.decision import hold
 from mcpfactory_pipeline.promotion.promote import rollback
@@ -46,6 +47,7 @@ def move_back(workspace: Workspace, stages: Sequence[Stage], state: ServerState,
         if release is None or release.candidate != record.candidate or stage.watches in state.holds:
             continue
         reason = f"{stage.name} failed on {release.version} ({release.candidate}): {record.message}"
+        reason = truncate(on_one_line(reason), LONGEST_REASON)  # what a stage says has no limit
         with acting_as(AUTOMATION):
             try:
                 moved = rollback(
@@ -60,7 +62,7 @@ def move_back(workspace: Workspace, stages: Sequence[Stage], state: ServerState,
                 )
                 done.append(f"{stage.watches} is back at {moved['version']} ({moved['candidate']}), and held: {reason}")
             except PromotionError as error:
-                reason = f"{reason}; it was not moved back: {error}"
+                reason = truncate(on_one_line(f"it was not moved back: {error}; {reason}"), LONGEST_REASON)
                 hold(
                     workspace, state.server, stage.watches, reason=reason, stages=stages, stage=stage.name, store=store
                 )

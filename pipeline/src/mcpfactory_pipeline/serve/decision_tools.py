@@ -15,6 +15,7 @@ from pydantic import Field
 
 from mcpfactory_pipeline.base import ids
 from mcpfactory_pipeline.base.errors import PromotionError
+from mcpfactory_pipeline.base.reason import LONGEST_REASON
 from mcpfactory_pipeline.base.text import on_one_line, printable
 from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.promotion import decision
@@ -36,7 +37,11 @@ Channel = Annotated[str, Field(description="The channel it is about.")]
 Candidate = Annotated[str, Field(description="The beginning of a candidate's id; by default the one that is next.")]
 StageName = Annotated[str, Field(description="A stage of kind approval.")]
 Reason = Annotated[
-    str, Field(description="Why; kept in the history, and shown to the person who is asked.", min_length=1)
+    str,
+    Field(
+        description=f"Why, in {LONGEST_REASON} characters at most; kept in the history, and shown to the person who is asked.",
+        min_length=1,
+    ),
 ]
 
 Expect = Annotated[

@@ -29,12 +29,12 @@ from mcpfactory_codegen.text import unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.ids import Clock, utc_now
+from mcpfactory_pipeline.base.reason import LONGEST_REASON
 from mcpfactory_pipeline.workspace.known_drift import DRIFT_RULE, offer_words
 from mcpfactory_pipeline.workspace.workspace import setting_error
 
 __all__ = [
     "FILE",
-    "LONGEST_WORDS",
     "Waiver",
     "WaiverPolicy",
     "add_waiver",
@@ -50,7 +50,6 @@ __all__ = [
 FILE: Final = "waivers.toml"
 SOON: Final = 14  # days before the end at which the inbox begins to list a waiver
 _FIELDS: Final = ("rule", "tool", "person", "reason", "offer", "seen", "until")
-LONGEST_WORDS: Final = 500  # characters of a reason
 _HEAD: Final = "# Findings of `mcpfactory validate` that are accepted for a time (mcpfactory waive).\n"
 
 
@@ -239,10 +238,10 @@ def _waiver(where: str, table: Mapping[str, Any]) -> Waiver:
     texts = {}
     for key in ("rule", "person", "reason"):
         value = table.get(key)
-        if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_WORDS:
+        if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_REASON:
             raise ConfigError(
                 f"{where} has no {key}: nothing is waived without one",
-                hint=f'{key} = "…", at most {LONGEST_WORDS} characters',
+                hint=f'{key} = "…", at most {LONGEST_REASON} characters',
             )
         texts[key] = value
     until = table.get("until")

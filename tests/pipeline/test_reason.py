@@ -1,0 +1,51 @@
+"""The reason of a decision is one line that people read: too long a one is refused before anything is done."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcpfactory_pipeline.base.reason import LONGEST_REASON, ReasonError
+from mcpfactory_pipeline.clients.files import this_machine
+from mcpfactory_pipeline.lifecycle.remove import remove
+from mcpfactory_pipeline.lifecycle.rename import rename
+from mcpfactory_pipeline.promotion.stage_decision import approve_stage, reject_stage
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_runtime.errors import Exit
+from tests.pipeline.space import two_in_production
+
+CHANNEL = '[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 1\n'
+SEEN = '[[pipeline.stages]]\nname = "seen"\nkind = "approval"\nneeds = []\nshows = ["file:README.md"]\n'
+HOME = this_machine({"HOME": "/nowhere"})
+DECISIONS = {
+    "approve": lambda books, reason: books.decide("approve", reason=reason),
+    "reject": lambda books, reason: books.decide("reject", reason=reason),
+    "promote": lambda books, reason: books.promote(reason=reason),
+    "rollback": lambda books, reason: books.rollback(reason=reason),
+    "hold": lambda books, reason: books.decide("hold", reason=reason),
+    "release": lambda books, reason: books.decide("release", reason=reason),
+    "retire": lambda books, reason: books.decide("retire", reason=reason),
+    "revive": lambda books, reason: books.decide("revive", reason=reason),
+    "approve a stage": lambda books, reason: approve_stage(books.workspace, "books", "seen", reason=reason),
+    "reject a stage": lambda books, reason: reject_stage(books.workspace, "books", "seen", reason=reason),
+    "remove": lambda books, reason: remove(books.workspace, "books", HOME, reason=reason, force=True),
+    "rename": lambda books, reason: rename(books.workspace, "books", "tomes", HOME, reason=reason),
+}
+
+
+@pytest.mark.parametrize("decision", DECISIONS)
+def test_too_long_a_reason_is_refused_before_anything_is_done(books, decision):
+    books.configure(CHANNEL + SEEN)
+    (books.folder / "README.md").write_text("a server")
+    two_in_production(books)
+    before, offered = Store(books.workspace).history("books"), books.offered("production")
+    with pytest.raises(ReasonError, match="a reason has 500 characters at most, and this one 501") as caught:
+        DECISIONS[decision](books, "x" * (LONGEST_REASON + 1))
+    assert (caught.value.exit_code, caught.value.hint) == (Exit.USAGE, "say it in short")
+    assert Store(books.workspace).history("books") == before
+    assert books.offered("production") == offered
+    assert books.folder.is_dir()
+
+
+def test_the_longest_reason_is_kept_whole_and_spaces_around_it_do_not_count(books):
+    books.decide("hold", "staging", reason="x" * LONGEST_REASON + "\n")
+    assert books.state.holds["staging"]["reason"] == "x" * LONGEST_REASON
