@@ -243,6 +243,30 @@ def crossed(way: str, cards: list[tuple[int, int, int, int]], width: int, height
     ]
 
 
+@pytest.mark.parametrize("down", [False, True])
+def test_every_chip_has_the_word_of_its_sign_and_all_of_a_place_have_it_in_one_way(down: bool) -> None:
+    labels = ("short", "bookshop 1.2.0", "n" * 60)
+    chips = tuple(PlaceChip(label, "rejected", "why", f"/{label}/") for label in labels)
+    place = GraphPlace(
+        GraphNode("approval for production", "approval", (), 0, "", "2 approvals"), chips, 3, "/graph/a/"
+    )
+    root = ET.fromstring(draw([place], title="one", link=str, down=down))
+    said = [
+        [text for text in chip.iter("text") if text.get("class") == "said"]
+        for chip in root.iter("a")
+        if "chip" in chip.get("class", "")
+    ]
+    assert [[text.text for text in texts] for texts in said] == [["rejected"]] * 3
+    assert len({text.get("text-anchor") for (text,) in said}) == 1
+    texts = [text.text or "" for text in root.iter("text")]
+    assert ("3 servers · 2 approvals" if down else "3 here · 2 approvals") in texts
+    (cut,) = [text for text in root.iter("text") if text.text and text.text.endswith("…")]
+    card = next(rect for rect in root.iter("rect") if rect.get("class") == "card")
+    assert float(cut.get("x", 0)) + float(cut.get("textLength", 999)) <= float(card.get("x", 0)) + float(
+        card.get("width", 0)
+    )
+
+
 def test_texts_are_texts_and_every_chip_is_a_link_with_a_word_for_its_sign() -> None:
     chip = PlaceChip("<b>&", "failed", '" onclick="x', "/servers/<x>/")
     svg = draw_of([GraphPlace(node("<i>", 0), (chip,), 1, "/graph/i/")])

@@ -106,6 +106,7 @@ _GUTTER: Final = 4
 _GAP: Final = 20  # between cards that stand above each other
 _HEAD: Final = 46
 _CHIP: Final = 26
+_TALL_CHIP: Final = 38  # with the word below the label
 _CHIP_GAP: Final = 4
 _PAD: Final = 8
 _TITLE: Final = 200  # characters of what is said when pointed at
@@ -124,7 +125,7 @@ class _Card:
 
     @property
     def height(self) -> int:
-        return _height(self.place)
+        return _height(self.place, self.width)
 
     @property
     def middle(self) -> int:
@@ -163,9 +164,18 @@ def to_svg(places: Sequence[GraphPlace], title: str) -> str:
     return escape_invisible(svg.replace("</desc>", f"</desc><style>\n{style}\n</style>{ground}", 1)) + "\n"
 
 
-def _height(place: GraphPlace) -> int:
+def _height(place: GraphPlace, width: int) -> int:
     chips = len(place.chips)
-    return _HEAD + (chips * (_CHIP + _CHIP_GAP) - _CHIP_GAP + _PAD if chips else 0)
+    return _HEAD + (chips * (_chip_height(place, width) + _CHIP_GAP) - _CHIP_GAP + _PAD if chips else 0)
+
+
+def _chip_height(place: GraphPlace, width: int) -> int:
+    """Return how high the chips of a place are: where the word of one has no room beside its label, those of all stand below."""
+    room = width - 2 * _PAD - 30
+    fits = all(
+        int(len(SIGNS[chip.status][0]) * _LETTER) + 6 + len(chip.label) * _LETTER <= room for chip in place.chips
+    )
+    return _CHIP if fits else _TALL_CHIP
 
 
 def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, int]:
@@ -178,7 +188,7 @@ def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, 
     for place in places:
         level = place.node.level
         row = rows[place.node.name] = (level // columns, used[level])
-        heights[row] = max(heights.get(row, 0), _height(place))
+        heights[row] = max(heights.get(row, 0), _height(place, _WIDTH))
         used[level] += 1
     tops, y = {}, _EDGE
     for row in sorted(heights):
@@ -221,7 +231,7 @@ def _down(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, in
     cards = []
     for place in places:
         cards.append(_Card(place, left, y, _NARROW - left - _GUTTER))
-        y += _height(place) + _GAP
+        y += cards[-1].height + _GAP
     ways = []
     for place in places:
         end = cards[order[place.node.name]]
@@ -253,13 +263,15 @@ def _tone(place: GraphPlace) -> str:
     return SIGNS[place.node.status][1] if place.node.status in SIGNS else "none"
 
 
-def _said(place: GraphPlace) -> str:
-    """Return the line below the name."""
+def _said(place: GraphPlace, room: float = float("inf")) -> str:
+    """Return the line below the name, in other words where those have no room in so many pixels."""
     node = place.node
-    word = SIGNS[node.status][0] if node.status in SIGNS else node.status
+    note = node.note if node.kind in {"gates", "approval"} and not node.status else ""
+    words = [SIGNS[node.status][0] if node.status in SIGNS else node.status]
     if place.path:
-        word = pluralize(place.number, "server") if place.number else "no server"
-    return " · ".join(filter(None, (word, node.note if node.kind in {"gates", "approval"} and not node.status else "")))
+        words = [pluralize(place.number, "server"), f"{place.number:,} here"] if place.number else ["no server", "none"]
+    said = [" · ".join(filter(None, (word, note))) for word in words]
+    return next((one for one in said if len(one) * _LETTER <= room), said[-1])
 
 
 def _drawn(card: _Card, link: _Link | None) -> str:
@@ -273,6 +285,8 @@ def _drawn(card: _Card, link: _Link | None) -> str:
     name = _text(card.x + 10 + (19 if kind else 0), card.y + 19, "name", short, room)
     if place.path and link:
         name = f'<a href="{escape(link(place.path))}"><title>{escape(f"{node.name}: {_said(place)}")}</title>{name}</a>'
+    beside = card.x + 10 + (17 if sign else 0)
+    left = card.x + card.width - 10 - beside
     parts = [
         f'<g class="{node.kind} {_tone(place)}"{" role=" + chr(34) + "listitem" + chr(34) if link else ""}>',
         f"<title>{escape(truncate(_sentence(place), _TITLE))}</title>" if not place.path else "",
@@ -280,29 +294,25 @@ def _drawn(card: _Card, link: _Link | None) -> str:
         _sign(kind, card.x + 9, card.y + 7),
         name,
         _sign(sign, card.x + 9, card.y + 25),
-        _text(
-            card.x + 10 + (17 if sign else 0), card.y + 36, "said", _said(place), card.width - 20 - (17 if sign else 0)
-        ),
+        _text(beside, card.y + 36, "said", _said(place, left), left),
     ]
-    y = card.y + _HEAD
+    y, height = card.y + _HEAD, _chip_height(place, card.width)
     for chip in place.chips:
-        parts.append(_chip(chip, card.x + _PAD, y, card.width - 2 * _PAD, link))
-        y += _CHIP + _CHIP_GAP
+        parts.append(_chip(chip, card.x + _PAD, y, (card.width - 2 * _PAD, height), link))
+        y += height + _CHIP_GAP
     return "".join([*parts, "</g>"])
 
 
-def _chip(chip: PlaceChip, x: int, y: int, width: int, link: _Link | None) -> str:
+def _chip(chip: PlaceChip, x: int, y: int, size: tuple[int, int], link: _Link | None) -> str:
     word, tone, sign = SIGNS[chip.status]
-    room = width - 30 - int(len(word) * _LETTER)
-    short = room >= 6 + len(chip.label) * _LETTER  # else the sign says it, and the text that is read out
+    width, height = size
+    beside = height == _CHIP
+    room = width - 30 - int(len(word) * _LETTER) if beside else width - 34
+    place = f'x="{x + width - 10}" y="{y + 17}" text-anchor="end"' if beside else f'x="{x + 26}" y="{y + 31}"'
     inner = (
-        f'<rect x="{x}" y="{y}" width="{width}" height="{_CHIP}" rx="{_CHIP // 2}"/>{_sign(sign, x + 7, y + 5)}'
-        + _text(x + 26, y + 17, "label", chip.label, room if short else width - 34)
-        + (
-            f'<text class="said" x="{x + width - 10}" y="{y + 17}" text-anchor="end">{escape(word)}</text>'
-            if short
-            else ""
-        )
+        f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="{_CHIP // 2}"/>{_sign(sign, x + 7, y + 5)}'
+        + _text(x + 26, y + 17, "label", chip.label, room)
+        + f'<text class="said" {place}>{escape(word)}</text>'
     )
     about = f"<title>{escape(truncate(f'{chip.label}, {word}: {chip.about}', _TITLE))}</title>"
     if link is None or not chip.path:
@@ -318,7 +328,9 @@ def _text(x: int, y: int, kind: str, text: str, room: int) -> str:
     if not text:
         return ""
     shown = truncate(text, max(3, int(room / _LETTERS.get(kind, _LETTER))))
-    return f'<text class="{kind}" x="{x}" y="{y}">{escape(shown)}</text>'
+    # What is cut fills its room, whatever the letters of the reader's font take; else it would stand out of it.
+    fit = f' textLength="{int(room)}" lengthAdjust="spacingAndGlyphs"' if shown != text else ""
+    return f'<text class="{kind}" x="{x}" y="{y}"{fit}>{escape(shown)}</text>'
 
 
 def _sentence(place: GraphPlace) -> str:
