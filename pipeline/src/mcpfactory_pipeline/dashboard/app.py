@@ -43,6 +43,7 @@ from mcpfactory_pipeline.dashboard.responses import (
     not_allowed_response,
     not_found_response,
     problem_response,
+    short_query,
     wants_json,
 )
 from mcpfactory_pipeline.dashboard.runs import RunPage
@@ -143,11 +144,12 @@ def _endpoint(
     def answer(request: Request, visitor: Visitor | None) -> Response:
         # Before the view is made: it is not older than this. The page of one server asks nothing about many.
         seen = reader.digest() if page.name in {"server", "decision"} else reader.seen
-        view = page.view(reader, request.path_params, request.query_params)
+        query = short_query(request)
+        view = page.view(reader, request.path_params, query)
         headers = {"Vary": "Accept"}
         if wants_json(request):
             return JSONResponse(to_json(view), headers=headers)
-        links = Links(request.url.path, query=dict(request.query_params))
+        links = Links(request.url.path, query=query)
         live = _live(page, view, request, links, seen)
         if acting and page.name == "decision" and visitor and visitor.actor:
             visitor, live = looking(acting, request.url.path, visitor, links, seen)
@@ -168,7 +170,7 @@ def _live(page: Page, view: object, request: Request, links: Links, seen: str) -
     if page.name in _FOLLOWED:
         return links.to("/live/", {"from": f"{Snapshot(seen).digest};"})
     if isinstance(view, RunPage) and view.going:
-        return links.to(f"/live{request.url.path}", {"page": request.query_params.get("page", "")})
+        return links.to(f"/live{request.url.path}", {"page": links.query.get("page", "")})
     return ""
 
 

@@ -20,8 +20,12 @@ __all__ = [
     "not_allowed_response",
     "not_found_response",
     "problem_response",
+    "short_query",
     "wants_json",
 ]
+
+_VALUE: Final = 200  # characters of one value of a query: what is longer names nothing that there is
+_VALUES: Final = 20
 
 # The first that fits. What is not among them is our own trouble.
 _STATUSES: Final[tuple[tuple[type[PipelineError], int], ...]] = (
@@ -38,6 +42,11 @@ def wants_json(request: Request) -> bool:
         return request.query_params["format"] == "json"
     accept = request.headers.get("accept", "")
     return "application/json" in accept and "text/html" not in accept
+
+
+def short_query(request: Request) -> dict[str, str]:
+    """Return the query of a request, cut to what a page may repeat: it stands in fields and links of the page."""
+    return {name[:_VALUE]: value[:_VALUE] for name, value in list(request.query_params.items())[:_VALUES]}
 
 
 async def problem_response(request: Request, error: Exception) -> Response:
