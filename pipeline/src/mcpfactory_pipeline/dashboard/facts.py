@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -69,7 +69,8 @@ class RunFacts:
 
     `going` says whether its process is there; before its first step such a run has no events. `now` is when this was read, in seconds
     as `created_at` has them. `waits` are the servers for which it waits, each with the run that is at work there, "" where that is not known.
-    `kept` are the ids of the events of steps that went wrong and whose logs nothing has written over.
+    `kept` are the ids of the events of steps that went wrong and whose logs nothing has written over. `needs` are the stages of the
+    workspace in their order, each with all that it needs.
     """
 
     workspace: str
@@ -81,6 +82,7 @@ class RunFacts:
     now: float = 0.0
     waits: Mapping[str, str] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
+    needs: Mapping[str, Set[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -30,6 +30,7 @@ from mcpfactory_pipeline.dashboard.facts import LogFacts, RunFacts, ServerDetail
 from mcpfactory_pipeline.dashboard.files import open_log, read_json, read_log, read_validation, wheel_manifest
 from mcpfactory_pipeline.dashboard.stamps import Stamps, channel_pages, files_below, stamps_of, workspace_digest
 from mcpfactory_pipeline.dashboard.watching import FileWatch
+from mcpfactory_pipeline.plan.order import needed_stages
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, read_channels
 from mcpfactory_pipeline.promotion.signatures import SIGNERS
 from mcpfactory_pipeline.stages import workspace_stages
@@ -232,7 +233,9 @@ class WorkspaceReader:
         waits = waits_of(store.locks, run) if going else {}
         waits = {name: other for name, other in waits.items() if server in {"", name}}
         kept = frozenset(_kept_logs(workspace, found, self.histories(server))) if found else frozenset()
-        return RunFacts(workspace.name, run, found, running, logs, going, self._clock().timestamp(), waits, kept)
+        return RunFacts(
+            workspace.name, run, found, running, logs, going, self._clock().timestamp(), waits, kept, _needs(workspace)
+        )
 
     def log_file(self, server: str, stage: str) -> Path:
         """Where the log of a stage is: of its last run, or of the one that is under way."""
@@ -429,6 +432,12 @@ class WorkspaceReader:
             ]
             self._histories[name] = known = (now, events)
         return known[1]
+
+
+def _needs(workspace: Workspace) -> dict[str, Set[str]]:
+    """Return the stages that are run, in their order, each with all that it needs."""
+    stages = workspace_stages(workspace)
+    return {stage.name: needed_stages(stages, stage.name) for stage in stages if not stage.approval}
 
 
 def _by_run(histories: Mapping[str, Sequence[Event]]) -> Mapping[str, Mapping[str, list[Event]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -13,6 +13,7 @@ from mcpfactory_pipeline.base.ids import created_at, format_time
 from mcpfactory_pipeline.dashboard.facts import RunFacts
 from mcpfactory_pipeline.dashboard.statuses import STATUSES, ShownStatus, Status, outcome_status
 from mcpfactory_pipeline.dashboard.values import Pager, paged
+from mcpfactory_pipeline.plan.stage import RUN_ENDED
 from mcpfactory_pipeline.state.state import Event
 
 __all__ = ["OutcomeCount", "RunPage", "RunRow", "RunStep", "RunWait", "RunsPage", "run_page", "runs_of", "runs_page"]
@@ -71,7 +72,8 @@ class RunWait:
 class RunPage:
     """One run, or the part of it that is about one `server`. `seconds` is from its first event to its last, or until now.
 
-    `going` says whether it is under way, on the machine of the dashboard, and `waits` for what.
+    `going` says whether it is under way, on the machine of the dashboard, and `waits` for what. `cut_short` is
+    "cancelled" where somebody ended it, "broke off" where it died, else "". `unreached` are the stages that it did not come to, as others that they need did not pass.
     """
 
     workspace: str
@@ -87,6 +89,8 @@ class RunPage:
     pager: Pager
     steps: tuple[RunStep, ...]
     waits: tuple[RunWait, ...] = ()
+    cut_short: str = ""
+    unreached: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +151,8 @@ def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> RunPage:
         pager=pager,
         steps=tuple(step for name in names for step in steps[name]),
         waits=tuple(RunWait(name, other) for name, other in facts.waits.items()),
+        cut_short="" if facts.going else _cut_short(steps.values()),
+        unreached=() if facts.going else tuple(_unreached(facts.needs, steps.values())),
     )
 
 
@@ -234,6 +240,22 @@ def _id(event: Event) -> str:
 
 def _ended(event: Event) -> Status:
     return STATUSES["interrupted"] if event["event"] == "stage.interrupted" else outcome_status(event.get("outcome"))
+
+
+def _cut_short(servers: Iterable[Iterable[RunStep]]) -> str:
+    """Return what kept a run from being through, in a word or two; "" for nothing."""
+    last = [step for steps in servers for step in {step.stage: step for step in steps}.values()]
+    said = [step.message for step in last if step.status.key == "interrupted"]
+    cancelled = any(message.startswith(RUN_ENDED) for message in said)
+    return "cancelled" if cancelled else "broke off" if said else ""
+
+
+def _unreached(needs: Mapping[str, Set[str]], servers: Iterable[Iterable[RunStep]]) -> Iterator[str]:
+    """Yield the stages that did not run at a server because one that they need ran in the same run and did not pass."""
+    ended = [{step.stage: step.status.key for step in steps} for steps in servers]  # by the last attempt
+    for stage, before in needs.items():
+        if any(stage not in last and any(last.get(one, "passed") != "passed" for one in before) for last in ended):
+            yield stage
 
 
 def _worst(steps: Iterable[RunStep]) -> Status:

@@ -22,7 +22,7 @@ from distributed.scheduler import KilledWorker
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.executors.local import LocalExecutor, available_slots
-from mcpfactory_pipeline.plan.stage import StageOutputs
+from mcpfactory_pipeline.plan.stage import RUN_ENDED, StageOutputs
 
 __all__ = ["DaskExecutor"]
 
@@ -49,7 +49,7 @@ class DaskExecutor:
         """Run a job on a worker, and wait for it."""
         client = self._connected_client()
         if client is None:
-            return StageOutputs("interrupted", "the run was ended before this stage began")
+            return StageOutputs("interrupted", f"{RUN_ENDED} before this stage began")
         key = f"{job['inputs']['server']}-{job['stage']}-{uuid.uuid4().hex}"
         future = client.submit(run_remotely, dict(job), str(log), key=key, pure=False)
         alone = time.monotonic()
@@ -59,7 +59,7 @@ class DaskExecutor:
                     return StageOutputs.from_json(future.result(timeout=_POLL))
                 except TimeoutError:
                     if self._cancelled.is_set():
-                        return StageOutputs("interrupted", "the run was ended")
+                        return StageOutputs("interrupted", RUN_ENDED)
                 if self._threads():
                     alone = time.monotonic()
                 elif time.monotonic() - alone > _PATIENCE:
@@ -68,7 +68,7 @@ class DaskExecutor:
             return StageOutputs("interrupted", "the dask worker that ran the stage died")
         except Exception as error:  # noqa: BLE001 - whatever breaks between here and the worker is broken machinery
             if self._cancelled.is_set():
-                return StageOutputs("interrupted", "the run was ended")
+                return StageOutputs("interrupted", RUN_ENDED)
             return StageOutputs("errored", f"dask: {type(error).__name__}: {error}")
         finally:
             future.release()

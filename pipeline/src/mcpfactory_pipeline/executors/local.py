@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.build.programs import job_environ
-from mcpfactory_pipeline.plan.stage import StageOutputs
+from mcpfactory_pipeline.plan.stage import RUN_ENDED, StageOutputs
 
 __all__ = ["LocalExecutor", "available_slots"]
 
@@ -63,7 +63,7 @@ class LocalExecutor:
         command = [sys.executable, "-m", "mcpfactory_pipeline.run.job", *arguments]
         with self._guard:
             if self._cancelled:
-                return StageOutputs("interrupted", "the run was ended before this stage began")
+                return StageOutputs("interrupted", f"{RUN_ENDED} before this stage began")
             process = subprocess.Popen(
                 command,
                 env=None if job["environ"] == "caller" else job_environ(),
@@ -96,13 +96,13 @@ class LocalExecutor:
             if memory_used(process.pid) > limits["memory"]:
                 return StageOutputs("errored", f"took more than its {limits['memory'] / 2**20:,.0f} MiB of memory")
             if self._abandoned():
-                return StageOutputs("interrupted", "the run was ended")
+                return StageOutputs("interrupted", RUN_ENDED)
 
     def _outputs(self, code: int, result_file: Path) -> StageOutputs:
         if code == 0 and result_file.exists():
             return StageOutputs.from_json(json.loads(result_file.read_text(encoding="utf-8")))
         if self._cancelled:
-            return StageOutputs("interrupted", "the run was ended")
+            return StageOutputs("interrupted", RUN_ENDED)
         if code < 0:
             return StageOutputs("interrupted", f"the process of the stage was killed by signal {-code}")
         return StageOutputs("errored", f"the process of the stage ended with exit {code}; its log says why")

@@ -17,6 +17,7 @@ __all__ = [
     "OUTCOMES",
     "RECORD",
     "RETRIED",
+    "RUN_ENDED",
     "Artifact",
     "Built",
     "Stage",
@@ -29,6 +30,7 @@ __all__ = [
 # be said. Only errored and interrupted are tried again on their own.
 OUTCOMES: Final = ("passed", "failed", "errored", "interrupted", "inconclusive")
 RETRIED: Final = ("errored", "interrupted")
+RUN_ENDED: Final = "the run was ended"  # what a stage says, or begins with, whose run somebody ended
 RECORD: Final = ".mcp.json"  # how the record of an adopted candidate ends, by which a channel offers it
 MEMORY: Final = 4 * 2**30  # bytes that a stage may use, with all that it started, unless it says otherwise
 
