@@ -14,8 +14,9 @@ from mcpfactory_pipeline.dashboard.pages import PAGES, path_of
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
+from tests.browser.hostile import WORD, make_hostile
 from tests.browser.look import SHAPES, Looker, looker
-from tests.browser.shop import TOKEN, command
+from tests.browser.shop import TOKEN, command, dashboard
 from tests.days import NEXT_MONTH
 
 __all__ = ["SCENES", "Told"]
@@ -64,14 +65,53 @@ def visit(browser: Any, url: str, root: Path, shots: Path) -> Told:
     return f"{len(paths)} pages in {len(SHAPES)} shapes, {judged} times axe-core", faults
 
 
-def _login(look: Looker, url: str) -> None:
-    look.open(f"{url}/servers/bookshop/")
+# Every text of the page that is wider than its cell, and so lies upon the next: the column that it is in, and how it begins.
+_OVER = """() => [...document.querySelectorAll("td, th, dd, dt, .row > span")].filter((one) => one.scrollWidth > one.clientWidth + 2
+  && getComputedStyle(one).overflow === "visible").map((one) => `${one.localName}.${one.className} ${(one.textContent || "").trim().slice(0, 40)}`).slice(0, 2).join(" | ")"""
+
+
+def long_words(browser: Any, _url: str, root: Path, shots: Path) -> Told:
+    """A workspace with words of 300 letters wherever others write: nothing wider than the window, nothing upon its neighbour, no command out of sight."""
+    hostile, faults = make_hostile(root.parent), list[str]()
+    paths = list(_paths(hostile))
+    paths += [
+        ("action", f"/servers/short/actions/{one}/?check=1&reason={WORD}")
+        for one in ("hold", "release", "reject", "waive")
+    ]
+    paths += [("try", f"/servers/short/tools/{WORD[:120]}_0/try/"), ("found", f"/board/?q={WORD}")]
+    with dashboard(hostile) as url:
+        for shape in ("light-wide", "dark-phone"):
+            with looker(browser, url, **SHAPES[shape]) as look:
+                _login(look, url.rstrip("/"), "short")
+                pictured = set()
+                for kind, path in paths:
+                    look.open(url.rstrip("/") + path)
+                    if wide := look.page.evaluate(_WIDER):
+                        faults.append(f"{path[:60]} is wider than the window: {wide} ({shape})")
+                    if over := look.page.evaluate(_OVER):
+                        faults.append(f"{path[:60]}: a text lies upon the next: {over} ({shape})")
+                    if kind == "inbox" and "wide" in shape:
+                        seen = look.page.eval_on_selector_all(
+                            ".row .what code", "all => all.map((one) => one.clientWidth)"
+                        )
+                        faults += [f"a command of the inbox has {width} pixels" for width in seen if width < 100]
+                    if kind not in pictured:
+                        pictured.add(kind)
+                        look.picture(shots, f"long-{kind}-{shape}")
+                faults += [
+                    one for one in look.complaints if "/actions/" not in one
+                ]  # some of these can only be refused
+    return f"{len(paths)} pages in 2 shapes", faults
+
+
+def _login(look: Looker, url: str, server: str = "bookshop") -> None:
+    look.open(f"{url}/servers/{server}/")
     look.page.click("text=Log in to act")
     look.page.wait_for_selector("#token")
     look.judge()
     look.page.fill("#token", TOKEN)
     look.page.click("button.main")
-    look.page.wait_for_url(f"{url}/servers/bookshop/")
+    look.page.wait_for_url(f"{url}/servers/{server}/")
 
 
 def _deed(look: Looker, url: str, server: str, action: str, **values: str) -> None:
@@ -283,6 +323,7 @@ def exported(browser: Any, _url: str, _root: Path, shots: Path) -> Told:
 
 SCENES: dict[str, Callable[[Any, str, Path, Path], Told]] = {
     "visit": visit,
+    "long": long_words,
     "act": act,
     "try": attempt,
     "follow": follow,

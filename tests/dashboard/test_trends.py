@@ -136,10 +136,19 @@ def test_the_axis_is_one_of_time_and_one_moment_is_in_the_middle() -> None:
     assert [(tick.at, tick.text) for tick in axis.ticks] == [
         (0.0, "2026-05-01"), (165.0, "2026-05-05"), (330.0, "2026-05-09"),
     ]  # fmt: skip
-    assert [one.x for one in axis.marks] == [330.0]
+    assert [(one.x, one.row) for one in axis.marks] == [(330.0, 0)]
     assert time_axis(("2026-05-01T12:00:00Z",)).places == (165.0,)
     within = time_axis(("2026-05-01T12:00:00Z", "2026-05-01T18:00:00Z"))
     assert [tick.text for tick in within.ticks] == ["05-01 12:00", "05-01 15:00", "05-01 18:00"]
+
+
+def test_marks_at_nearly_one_moment_stand_above_each_other_and_those_apart_beside() -> None:
+    kinds = ("promoted", "rolled-back", "published", "promoted")
+    marks = [TrendMark(f"2026-05-09T12:00:{second:02}Z", kind, "1.0", 1) for second, kind in enumerate(kinds)]
+    later = TrendMark("2026-05-12T12:00:00Z", "promoted", "1.1", 1)
+    axis = time_axis(("2026-05-01T12:00:00Z", "2026-05-11T12:00:00Z"), (*marks, later))
+    assert ([one.row for one in axis.marks], axis.rows) == ([0, 1, 2, 3, 0], 4)
+    assert time_axis(("2026-05-01",)).rows == 1
 
 
 def test_a_line_goes_from_the_lowest_or_zero_to_the_highest_through_what_is_known() -> None:

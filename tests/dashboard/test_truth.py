@@ -107,4 +107,9 @@ def test_the_text_of_status_shows_holds(library: Bench) -> None:
 
 def test_a_run_says_that_its_steps_are_not_all_that_was_asked_for(library: Bench, client: TestClient) -> None:
     page = shown(client, f"/runs/{library.run}/")
-    assert "steps at 3 servers; whatever else was asked for was up to date" in page
+    assert "steps at 3 servers" in page
+    assert (
+        "Did not run at every server, for what comes before did not pass: staging. Whatever else was asked for was up to date."
+        in page
+    )
+    assert "whatever else" not in shown(client, f"/runs/{library.run}/atlas/").lower()

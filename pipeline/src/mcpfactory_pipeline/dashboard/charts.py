@@ -33,6 +33,8 @@ _LEAST: Final = 2.0  # the width of a bar that would be too small to be seen
 _CHART: Final = (330.0, 110.0)  # of a line chart: as many pixels as it has on a page, so that its text has its size
 _LANE: Final = 30.0  # the height of a row of bars
 _BAR: Final = 5.0  # the width of one of them
+_SIGN: Final = 12.0  # the width of a mark, with what is between two
+_ROWS: Final = 4  # of marks
 _DAY: Final = 86_400.0  # seconds
 _TICKS: Final = 4
 
@@ -91,10 +93,11 @@ class LaneChart:
 
 @dataclass(frozen=True, slots=True)
 class ChartMark:
-    """Something that happened, on the axis of time."""
+    """Something that happened, on the axis of time. `row` counts from the axis up: what would lie upon others is above them."""
 
     x: float
     mark: TrendMark
+    row: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,11 @@ class TimeAxis:
     places: tuple[float, ...]
     ticks: tuple[AxisTick, ...]
     marks: tuple[ChartMark, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows of marks there are."""
+        return 1 + max((one.row for one in self.marks), default=0)
 
 
 def gantt(steps: Sequence[RunStep], seconds: float) -> GanttChart:
@@ -140,7 +148,19 @@ def time_axis(at: Sequence[str], marks: Sequence[TrendMark] = ()) -> TimeAxis:
     texts = [datetime.fromtimestamp(moment, UTC).strftime(style) for moment in ends]
     ticks = {text: AxisTick(place(moment), text) for moment, text in zip(ends, texts, strict=True)}
     places = tuple(place(moment) for moment in moments)
-    return TimeAxis(places, tuple(ticks.values()), tuple(map(ChartMark, map(place, marked), marks)))
+    spots = [place(one) for one in marked]
+    return TimeAxis(places, tuple(ticks.values()), tuple(map(ChartMark, spots, marks, _rows(spots))))
+
+
+def _rows(spots: Sequence[float]) -> list[int]:
+    """Return for each mark the lowest row in which it lies upon no other; where there is none, that with the most room."""
+    ends, rows = [-_SIGN] * _ROWS, [0] * len(spots)
+    for number in sorted(range(len(spots)), key=spots.__getitem__):
+        x = spots[number]
+        free = (row for row, end in enumerate(ends) if x - end >= _SIGN)
+        rows[number] = row = next(free, min(range(_ROWS), key=ends.__getitem__))
+        ends[row] = x
+    return rows
 
 
 def _seconds(at: str) -> float:

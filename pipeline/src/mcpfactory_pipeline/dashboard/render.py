@@ -75,6 +75,8 @@ _templates = jinja2.Environment(
 )
 _templates.filters["thousands"] = lambda number: f"{number:,}"
 _templates.filters["exact"] = _exact
+_templates.filters["shorten"] = shorten  # Jinja's own leaves out the whole of a last word, however long
+del _templates.filters["truncate"]
 _templates.globals |= {
     "ACTIONS": ACTIONS,
     "next_action": next_action,

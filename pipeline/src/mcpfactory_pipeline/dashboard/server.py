@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.overview import overview, overview_rows
@@ -42,6 +42,7 @@ _HISTORY: Final = 45  # events shown; the file has all
 _TOOLS: Final = 40  # tools shown; their own page has all
 _LEFT_OUT: Final = 40  # operations shown
 _TEXT: Final = 240  # characters of one text among many
+_WHOLE: Final = 4_000  # characters of texts that are cut and stand there as a whole, all together
 _KINDS: Final = {
     "publish.started": "publish started",
     "stage.started": "started",
@@ -152,7 +153,7 @@ class OverviewView:
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One line of the history."""
+    """One line of the history. `whole` is all of the detail where that is cut, and not too long for a page; else ""."""
 
     at: str
     actor: str
@@ -160,6 +161,7 @@ class HistoryRow:
     status: ShownStatus | None
     detail: str
     run: str
+    whole: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +238,7 @@ def server_page(detail: ServerDetail) -> ServerPage:
         overview=_overview(facts.name, report),
         coverage=_coverage(row.get("coverage"), report),
         environment=tuple(map(_variable, report.get("environment", ()))),
-        history=tuple(_event(event) for event in reversed(detail.history[-_HISTORY:])),
+        history=tuple(_history(detail)),
         older=max(len(detail.history) - _HISTORY, 0),
         actions=tuple(name for name, fits in _ACTIONS.items() if fits(detail)),
         deciders=tuple(deciders_of(detail.channels, detail.stages)),
@@ -399,6 +401,19 @@ def _variable(one: Mapping[str, Any]) -> Fact:
     )
 
 
+def _history(detail: ServerDetail) -> Iterator[HistoryRow]:
+    """Yield the newest events, the newest first. What is cut is there as a whole as far as a page has room for it."""
+    room = _WHOLE
+    for event in reversed(detail.history[-_HISTORY:]):
+        row = _event(event)
+        if len(row.whole) > room:
+            row = replace(
+                row, whole="", detail=f"{row.detail} (all of it: mcpfactory pipeline history {detail.facts.name})"
+            )
+        room -= len(row.whole)
+        yield row
+
+
 def _event(event: Event) -> HistoryRow:
     kind = str(event.get("event", ""))
     subject = str(event.get("stage") or event.get("target") or event.get("channel") or "")
@@ -406,11 +421,13 @@ def _event(event: Event) -> HistoryRow:
     interrupted = STATUSES["interrupted"] if kind == "stage.interrupted" else None
     parts = [str(event[key]) for key in ("version", "message", "reason") if event.get(key)]
     parts += ["; ".join(map(str, event["reasons"]))] if event.get("reasons") else []
+    text = " · ".join(parts)
     return HistoryRow(
         at=str(event.get("at", "")),
         actor=actor_of(event),
         what=f"{subject} {_KINDS.get(kind, kind)}".strip(),
         status=outcome_status(outcome) if outcome else interrupted,
-        detail=shorten(" · ".join(parts), _TEXT),
+        detail=shorten(text, _TEXT),
         run=str(event.get("run") or ""),
+        whole=text if len(text) > _TEXT else "",
     )
