@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,107 @@ def test_json_in_a_text_may_be_spelt_otherwise():
         ServerImage(answers={"f({})": {"content": [{"type": "text", "text": text}]}})
         for text in ('{"a": 1}', '{\n  "a": 1\n}')
     )
-    assert compare_images(one, other).same
+    alike = compare_images(one, other)
+    assert (alike.same, alike.wording) == (True, (f"f({{}}): {SPELT}",))
+
+
+SPELT = "its text is JSON that is spelt otherwise; the data are the same"
+
+
+def told(first: dict[str, Any], second: dict[str, Any], call: str = "f({})") -> Likeness:
+    """What is said of two answers to one call, each of which is steady."""
+    one, other = (ServerImage(answers={call: answer}) for answer in (first, second))
+    return compare_images(one, other, one)
+
+
+def contents(text: str, **more: Any) -> dict[str, Any]:
+    return {"contents": [{"uri": "a://b", "mimeType": "application/json", "text": text, **more}]}
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [('{"ABC": 3, "\\u00fc": "\\u00e9"}', '{"ABC":3,"ü":"é"}'), ('{"a":  1}', '{"a":1}'), (" [1]", "[1]")],
+)
+def test_the_text_of_a_resource_that_is_spelt_otherwise_is_named(text, other):
+    found = told(contents(text), contents(other), "read a://b")
+    assert (found.calls, found.wording) == ((), (f"read a://b: {SPELT}",))
+
+
+def structured(data: Any) -> dict[str, Any]:
+    return {"content": [], "structuredContent": data}
+
+
+@pytest.mark.parametrize(
+    ("data", "other"),
+    [
+        ({"n": 0}, {}), ({"n": 0}, {"n": False}), ({"n": 1}, {"n": True}), ({"n": None}, {}), ({"n": []}, {"n": {}}), ({"n": False}, {}), ({}, None),
+        ({"in": {"description": "a"}}, {"in": {"description": "b"}}), ({"annotations": [1]}, {"annotations": [2]}),
+        ({"resultType": "a"}, {"resultType": "b"}), ({"_meta": {"a": 1}}, {}), ({"text": "[1]"}, {"text": "[ 1]"}), ({"content": [{"n": 0}]}, {"content": [{}]}),
+    ],
+)  # fmt: skip
+def test_data_of_answers_are_compared_whole(data, other):
+    for first, second in ((data, other), (other, data)):
+        found = told(structured(first), structured(second))
+        assert (len(found.calls), found.wording) == (1, ())
+    assert told(structured(data), structured(data)) == told(structured(other), structured(other))
+    first, second = (contents(json.dumps(one)) for one in (data, other))
+    assert len(told(first, second).calls) == 1
+
+
+def test_an_image_that_differs_beside_equal_data_is_no_wording():
+    def picture(data: str) -> dict[str, Any]:
+        return {"content": [{"type": "image", "data": data, "mimeType": "image/png"}], "structuredContent": {"a": 1}}
+
+    assert len(told(picture("AA=="), picture("BB==")).calls) == 1
+    assert told(picture("AA=="), picture("AA==")).wording == ()
+
+
+def test_a_number_that_is_no_number_is_the_same_as_itself():
+    nan = {"content": [{"type": "text", "text": '{"a": NaN}'}]}
+    assert told(nan, nan) == compare_images(ServerImage(answers={"f({})": nan}), ServerImage(answers={"f({})": nan}))
+    assert (told(nan, nan).unsteady, told(nan, nan).calls) == ((), ())
+
+
+@pytest.mark.parametrize("key", ["_meta", "annotations"])
+def test_what_stands_beside_the_data_is_named_once_for_a_tool(key):
+    def answer(value: Any) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": "a", key: value}]}
+
+    calls = [f'f({{"a": {at}}})' for at in range(3)]
+    one, other = (
+        ServerImage(answers={call: answer(value) for call in calls}, called=dict.fromkeys(calls, "f"))
+        for value in ({"priority": 1}, {"priority": 0})
+    )
+    found = compare_images(one, other, one)
+    assert (found.calls, found.wording) == ((), (f"f: the {key} of its answer differs (3 calls)",))
+    assert told(answer({}), answer(None)).wording == ()
+
+
+def prompt(**argument: Any) -> dict[str, Any]:
+    return {"p": {"name": "p", "arguments": [{"name": "style", "required": True, **argument}]}}
+
+
+def test_words_of_prompts_resources_and_the_server_are_named():
+    first = ServerImage(
+        prompts=prompt(description="How it sounds", title="Style"),
+        resources={"a://b": {"uri": "a://b", "name": "b", "title": "B", "size": 3}},
+        server={"name": "s", "version": "4.2.3", "instructions": "Search first."},
+    )
+    second = ServerImage(
+        prompts=prompt(title="A style"),
+        resources={"a://b": {"uri": "a://b", "name": "b", "title": "C", "_meta": {"fastmcp": {"tags": []}}}},
+        server={"name": "s", "version": "0.0.0", "instructions": "Search first."},
+    )
+    found = compare_images(first, second)
+    assert found.contract == ()
+    assert found.wording == (
+        "resource a://b: its size is gone",
+        "resource a://b: its title differs",
+        "prompt p: the description of its argument style is gone",
+        "prompt p: the title of its argument style differs",
+        "server: its version was '4.2.3' and is '0.0.0'",
+    )
+    assert compare_images(first, first).wording == ()
 
 
 KEPT = '''\

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -37,6 +38,15 @@ __all__ = [
 HOST: Final = Path(__file__).with_name("host.py")
 ORIGINAL: Final = "the original"
 MIGRATED: Final = "the migrated server"
+# Members of answers and of what is offered that stand beside the data: metadata, hints for clients, words.
+_BESIDE: Final = ("_meta", "annotations", "description")
+_PARTS: Final = frozenset(
+    {"content", "contents", "messages", "resource"}
+)  # whose values are of the protocol, and no data
+_CONTRACT: Final = ("name", "mimeType")
+_KEYS: Final = frozenset({"uri", "uriTemplate", "arguments", *_CONTRACT})
+_OWN_META: Final = frozenset({"fastmcp", "_fastmcp"})  # what a library says of itself
+_SPELT: Final = "its text is JSON that is spelt otherwise; the data are the same"
 _PREFIX: Final = re.compile(r"Error (executing|calling) tool '?[\w.-]+'?(: )?|Error (reading|rendering)[^:]*(: )?")
 
 
@@ -57,7 +67,8 @@ class Observer:
 class ServerImage:
     """What a server offers and answers: tools, resources, templates and prompts by name, and answers by the call that was made.
 
-    `strays` are names of calls with an argument that the tool does not have; `called` has the tool of each call.
+    `strays` are names of calls with an argument that the tool does not have; `called` has the tool of each call; `server` is what it
+    says of itself.
     """
 
     tools: tuple[Mapping[str, Any], ...] = ()
@@ -66,6 +77,7 @@ class ServerImage:
     answers: Mapping[str, Any] = field(default_factory=dict)
     strays: frozenset[str] = frozenset()
     called: Mapping[str, str] = field(default_factory=dict)
+    server: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +85,7 @@ class Likeness:
     """How alike two versions are. `contract` are differences in what is offered, `calls` in what is answered, each as a sentence.
 
     `more` is what is offered besides, and breaks no call. `wording` are texts that differ where nothing else does: descriptions, titles, the
-    words of errors. `stricter` are calls with an argument that the tool does not have, which only the first version takes. `unsteady` are
+    version of the server, the words of errors, how JSON is spelt, metadata. `stricter` are calls with an argument that the tool does not have, which only the first version takes. `unsteady` are
     calls that the first version answers differently each time. `unshown` are tools of which no call shows that they answer alike, each with
     the reason: that nobody may see equality where nobody looked. `made` counts the calls.
     """
@@ -217,7 +229,10 @@ async def _image(client: Client, permission: CallPermission) -> ServerImage:
     strays = frozenset(one.name for one in questions if one.stray)
     called = {one.name: one.tool for one in questions if one.tool}
     offered = {str(one.get("uri")): one for one in resources} | {str(one.get("uriTemplate")): one for one in templates}
-    return ServerImage(tuple(tools), offered, {str(one["name"]): one for one in prompts}, answers, strays, called)
+    server = {**client.server_info, "instructions": client.instructions}
+    return ServerImage(
+        tuple(tools), offered, {str(one["name"]): one for one in prompts}, answers, strays, called, server
+    )
 
 
 async def _answer(client: Client, method: str, params: dict[str, Any]) -> Any:
@@ -233,8 +248,9 @@ def compare_images(first: ServerImage, second: ServerImage, again: ServerImage |
     calls: list[str] = []
     stricter: list[str] = []
     unsteady: list[str] = []
+    beside: Counter[str] = Counter()
     for call, answer in first.answers.items():
-        if again is not None and _plain(again.answers.get(call)) != _plain(answer):
+        if again is not None and not _same_data(again.answers.get(call), answer):
             unsteady.append(call)
         elif call not in second.answers:
             calls.append(f"{call}: it cannot be made any more")
@@ -242,6 +258,9 @@ def compare_images(first: ServerImage, second: ServerImage, again: ServerImage |
             stricter.append(call)
         elif said := _differs(answer, second.answers[call]):
             (wording if said.startswith("the words") else calls).append(f"{call}: {said}")
+        else:
+            beside.update(f"{first.called.get(call, call)}: {said}" for said in _beside(answer, second.answers[call]))
+    wording += [f"{said} ({count} calls)" if count > 1 else said for said, count in beside.items()]
     return Likeness(
         tuple(contract),
         tuple(calls),
@@ -283,17 +302,41 @@ def _contract(first: ServerImage, second: ServerImage) -> tuple[list[str], list[
                 contract.append(f"{what} {name}: {'it is gone' if name not in after else 'it is new'}")
                 continue
             was, now = before[name], after[name]
-            changed = (key for key in ("name", "mimeType") if was.get(key) != now.get(key))
+            changed = (key for key in _CONTRACT if was.get(key) != now.get(key))
             contract += [f"{what} {name}: {key} was {was.get(key)!r} and is {now.get(key)!r}" for key in changed]
-            if _arguments(before[name]) != _arguments(after[name]):
+            if _arguments(was) != _arguments(now):
                 contract.append(f"{what} {name}: its arguments differ")
-            if before[name].get("description") != after[name].get("description"):
-                wording.append(f"{what} {name}: its description differs")
+            wording += [f"{what} {name}: {said}" for said in _other_words(was, now)]
+    wording += [
+        f"server: its {key} was {first.server.get(key)!r} and is {second.server.get(key)!r}"
+        for key in dict.fromkeys((*first.server, *second.server))
+        if (first.server.get(key) or None) != (second.server.get(key) or None)
+    ]
     return contract, more, wording
 
 
 def _arguments(item: Mapping[str, Any]) -> list[tuple[Any, bool]]:
     return [(one.get("name"), bool(one.get("required"))) for one in item.get("arguments") or ()]
+
+
+def _other_words(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """How what is said of a resource or a prompt differs, and of the arguments that both versions of it have."""
+    for key in sorted({*was, *now} - _KEYS):
+        if _said(was, key) != _said(now, key):
+            yield f"its {key} {'differs' if _said(now, key) else 'is gone'}"
+    before, after = ({one.get("name"): one for one in item.get("arguments") or ()} for item in (was, now))
+    for name in (one for one in before if one in after):
+        for key in sorted({*before[name], *after[name]} - {"name", "required"}):
+            if _said(before[name], key) != _said(after[name], key):
+                yield f"the {key} of its argument {name} {'differs' if _said(after[name], key) else 'is gone'}"
+
+
+def _said(item: Mapping[str, Any], key: str) -> Any:
+    """Return a member, and None for one that says nothing."""
+    value = item.get(key)
+    if key == "_meta" and isinstance(value, Mapping):
+        value = {name: one for name, one in value.items() if name not in _OWN_META}
+    return value if isinstance(value, bool | int | float) and value is not False else value or None
 
 
 def _differs(first: Any, second: Any) -> str:
@@ -306,12 +349,51 @@ def _differs(first: Any, second: Any) -> str:
             if _texts(first) == _texts(second)
             else f"the words of the error differ: {_short(first)} and {_short(second)}"
         )
-    one, other = _plain(first), _plain(second)
-    if one == other:
+    if _same_data(first, second):
         return ""
-    if first.get("structuredContent") is not None and first["structuredContent"] == second.get("structuredContent"):
+    structured = first.get("structuredContent")
+    if (
+        structured is not None
+        and _canonical(structured) == _canonical(second.get("structuredContent"))
+        and _canonical(_media(first)) == _canonical(_media(second))
+    ):
         return f"the words of the content differ: {_short(first.get('content'))} and {_short(second.get('content'))}"
     return f"{_short(first)} there and {_short(second)} here"
+
+
+def _beside(first: Any, second: Any) -> Iterator[str]:
+    """How two answers differ that hold the same data."""
+    if first.get("isError"):
+        return
+    if _canonical(_plain(first, str)) != _canonical(_plain(second, str)):
+        yield _SPELT
+    one, other = _others(first), _others(second)
+    yield from (f"the {key} of its answer differs" for key in _BESIDE if one.get(key) != other.get(key))
+
+
+def _others(answer: Any) -> dict[str, list[Any]]:
+    """Return what stands beside the data, by the names of its members, in its order."""
+    found: dict[str, list[Any]] = {}
+    if isinstance(answer, list):
+        for part in answer:
+            for key, values in _others(part).items():
+                found.setdefault(key, []).extend(values)
+    elif isinstance(answer, dict):
+        for key, value in answer.items():
+            if key in _BESIDE and _said(answer, key) is not None:
+                found.setdefault(key, []).append(_said(answer, key))
+            for inner, values in (_others(value) if key in _PARTS else {}).items():
+                found.setdefault(inner, []).extend(values)
+    return found
+
+
+def _media(answer: Any) -> list[Any]:
+    """Return what of a content is no text."""
+    return [
+        one
+        for one in _plain(answer.get("content") or [], str)
+        if not isinstance(one, dict) or one.get("type") != "text"
+    ]
 
 
 def _texts(answer: Any) -> list[str]:
@@ -326,20 +408,50 @@ def _short(answer: Any) -> str:
     return json.dumps(answer, ensure_ascii=False)[:160]
 
 
-def _plain(answer: Any) -> Any:
-    """Return an answer without what says nothing: the spelling of JSON in a text, empty members, metadata."""
-    if isinstance(answer, dict):
-        kept = {
-            key: _plain(value)
-            for key, value in answer.items()
-            if key not in {"_meta", "annotations", "resultType", "description"} or key in {"structuredContent"}
-        }
-        return {key: value for key, value in kept.items() if value not in (None, [], {}, False)}
+def _same_data(first: Any, second: Any) -> bool:
+    """Whether two answers hold the same data, however JSON in their texts is spelt."""
+    return _canonical(_plain(first, _parsed)) == _canonical(_plain(second, _parsed))
+
+
+def _plain(answer: Any, read: Callable[[str], Any]) -> Any:
+    """Return an answer without what stands beside its data, and without members of the protocol that say nothing. Data stay whole."""
     if isinstance(answer, list):
-        return [_plain(one) for one in answer]
-    if isinstance(answer, str) and answer[:1] in {"{", "["}:
-        try:
-            return json.loads(answer)
-        except ValueError:
-            return answer
-    return answer
+        return [_plain(one, read) for one in answer]
+    if not isinstance(answer, dict):
+        return answer
+    return {
+        key: _plain(value, read)
+        if key in _PARTS
+        else read(value)
+        if key == "text" and isinstance(value, str)
+        else value
+        for key, value in answer.items()
+        if key not in {*_BESIDE, "resultType"}
+        and value is not None
+        and (key == "structuredContent" or not (value is False or value in ([], {})))
+    }
+
+
+def _parsed(text: str) -> Any:
+    """Return the data that a text holds as JSON; the text where it holds none."""
+    if text.lstrip()[:1] not in {"{", "["}:
+        return text
+    try:
+        data = json.loads(text)
+        _canonical(data)
+    except (ValueError, RecursionError):
+        return text
+    return data
+
+
+def _canonical(data: Any) -> str:
+    """Return one text for equal data: members in order; `true` is not 1, and 1.0 is."""
+    return json.dumps(_whole_numbers(data), sort_keys=True)
+
+
+def _whole_numbers(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _whole_numbers(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_whole_numbers(one) for one in data]
+    return int(data) if isinstance(data, float) and data.is_integer() else data
