@@ -61,6 +61,26 @@ def test_what_writes_must_be_called_once_and_only_where_it_was_asked_for():
     assert judged(reading, call("find", {"q": "tea"}), call("cancel", {"id": 1}, 2)).verdict == "unwanted-call"
 
 
+def test_hundreds_of_calls_in_one_turn_are_told_once_with_their_number():
+    many = [call("find", {"q": str(at)}) for at in range(500)]
+    assert judged(case(), *many).faults == ("find was called 500 times, and no tool fits",)
+    assert judged(case(), many[0], call("stock")).faults == (
+        "find was called, and no tool fits",
+        "stock was called, and no tool fits",
+    )
+    asked = case([{"tool": "find", "arguments": {"q": "1"}}])
+    orders = [call("order", GIVEN) for _ in range(500)]
+    besides = judged(asked, *many, *orders, call("cancel", {"id": 1}))
+    assert besides.faults == (
+        "order, which writes, was called 500 times besides",
+        "cancel, which writes, was called besides",
+    )
+    made_up = [call(f"tool{at}") for at in range(500)]
+    assert judged(case(), *made_up).faults[4:] == ("tool4 was called, and no tool fits", "so were 495 other tools")
+    instead = judged(asked, *made_up).faults
+    assert instead == ("find was expected, and tool0, tool1, tool2, tool3, tool4 and 495 more were called",)
+
+
 def test_calls_of_one_turn_have_no_order_and_those_of_several_have():
     asked = case([{"tool": "stock", "arguments": {"isbn": "1"}}, {"tool": "stock", "arguments": {"isbn": "2"}}])
     second, first = call("stock", {"isbn": "2"}), call("stock", {"isbn": "1"})

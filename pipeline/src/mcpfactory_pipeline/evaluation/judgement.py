@@ -7,6 +7,7 @@ and were answered with what they must say. What was called besides does no harm 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,6 +20,7 @@ __all__ = ["Judgement", "argument_faults", "judge"]
 Tools = Mapping[str, Mapping[str, Any]]
 
 _SHOWN: Final = 120  # characters of a value
+_TOOLS: Final = 5  # tools that a sentence, or a list of them, names
 _ABSENT: Final = object()
 
 
@@ -64,7 +66,7 @@ def judge(case: EvaluationCase, done: ModelTranscript, tools: Tools) -> Judgemen
     written = [[one.tool for one in match.others if _writes(one, tools)] for match in whole]
     if all(written):
         return Judgement(
-            "unwanted-call", tuple(f"{name}, which writes, was called besides" for name in written[0]), choices
+            "unwanted-call", tuple(_each_once(written[0], "{}, which writes, was called{} besides")), choices
         )
     if lacking := [text for text in case.answer if text.casefold() not in done.text.casefold()]:
         return Judgement("wrong-answer", tuple(f"the last words do not say {text!r}" for text in lacking), choices)
@@ -73,10 +75,19 @@ def judge(case: EvaluationCase, done: ModelTranscript, tools: Tools) -> Judgemen
 
 def _judge_none(calls: Sequence[MadeCall], done: ModelTranscript) -> Judgement:
     if calls:
-        faults = tuple(f"{one.tool} was called, and no tool fits" for one in calls)
+        faults = tuple(_each_once([one.tool for one in calls], "{} was called{}, and no tool fits"))
         return Judgement("unwanted-call", faults, (ToolChoice(NO_TOOL, calls[0].tool),))
     verdict = "unfinished" if done.cut else "passed"
     return Judgement(verdict, (), (ToolChoice(NO_TOOL, NO_TOOL),))
+
+
+def _each_once(tools: Sequence[str], words: str) -> Iterator[str]:
+    """Yield the words for each tool once, with how often it was called; a model may call hundreds in one turn."""
+    counts = Counter(tools)
+    for name, count in list(counts.items())[:_TOOLS]:
+        yield words.format(name, f" {count} times" if count > 1 else "")
+    if len(counts) > _TOOLS:
+        yield f"so were {len(counts) - _TOOLS} other tools"
 
 
 def _match(way: Sequence[ExpectedCall], calls: Sequence[MadeCall], tools: Tools) -> _Match:
@@ -108,8 +119,12 @@ def _explain(match: _Match, calls: Sequence[MadeCall], tools: Tools, choices: tu
     same = [one for one in match.others if one.tool == wanted.tool]
     if not same:
         said = "no-call" if not calls else "wrong-tool"
-        instead = ", ".join(dict.fromkeys(one.tool for one in match.others)) or "nothing"
-        return Judgement(said, (f"{wanted.tool} was expected, and {instead} was called",), choices)
+        others = list(dict.fromkeys(one.tool for one in match.others))
+        more = f" and {len(others) - _TOOLS} more" if len(others) > _TOOLS else ""
+        instead = ", ".join(others[:_TOOLS]) + more or "nothing"
+        return Judgement(
+            said, (f"{wanted.tool} was expected, and {instead} {'were' if len(others) > 1 else 'was'} called",), choices
+        )
     faults = [list(argument_faults(wanted, one, tools.get(one.tool, {}))) for one in same]
     if all(faults):
         nearest = min(faults, key=len)
