@@ -85,6 +85,12 @@ def test_a_token_glued_to_an_option_is_a_finding_and_in_no_report(word):
     assert "…" not in locked(entries({"command": "./serve", "args": ["-Xmx2048m", "-DskipTests=true", "/opt/data"]}))
 
 
+def test_what_looks_like_a_folder_and_is_an_option_with_its_value_is_not_shown():
+    args = ["/pTr0ub4dor3xQ9", "--at=/pTr0ub4dor3xQ9", "/data2024", "/Users/me/A1b2c3d4", "/srv/pTr0ub4dor3xQ9", "/opt"]
+    report = report_of(read("cursor", "user", entries({"command": "./serve", "args": args})))
+    assert report.servers[0].folders == ("/p…", "/p…", *args[2:])
+
+
 def test_a_token_in_the_name_of_a_server_is_a_finding_and_a_digest_in_the_lock():
     text = entries({"command": "./serve"}, GH)
     assert GH not in locked(text)

@@ -21,6 +21,8 @@ __all__ = ["DOCS", "AuditFinding", "AuditReport", "FileRow", "InventoryRow", "ju
 DOCS: Final = "docs/reference/audit-rules.md"
 _SHORTEST: Final = 6  # characters of a secret that is masked everywhere; shorter ones would mask half of every report
 _PATH: Final = re.compile(r"(~|\.{1,2})?[/\\].*|[A-Za-z]:[\\/].*|~")
+# What is no folder below the root, but an option of Windows with its value: `/pSECRET`.
+_GLUED: Final = re.compile(r"(/[A-Za-z])(?=[^/]*\d)(?=[^/]*[A-Z])(?=[^/]*[a-z])[^/\\.]{7,}")
 _KINDS: Final[Mapping[str, str]] = {
     "npm": "npm package", "pypi": "PyPI package", "go": "Go package", "nuget": "NuGet package", "image": "image", "git": "repository",
     "url": "code from a URL", "script": "script", "module": "module", "code": "code in the file", "local": "local project",
@@ -233,4 +235,7 @@ def _folders(server: ConfiguredServer) -> list[str]:
     if run is not None:
         return [mount.source for mount in run.mounts]
     words = [word.partition("=")[2] if word.startswith("-") else word for word in server.words[1:]]
-    return [word for word in words if _PATH.fullmatch(word) and word not in server.origin.scripts and "://" not in word]
+    found = [
+        word for word in words if _PATH.fullmatch(word) and word not in server.origin.scripts and "://" not in word
+    ]
+    return [f"{glued[1]}…" if (glued := _GLUED.fullmatch(word)) else word for word in found]
