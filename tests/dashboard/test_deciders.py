@@ -54,6 +54,8 @@ def test_who_may_not_approve_has_no_button_for_it_and_reads_why(
         assert 'name="item"' in grace.get("/").text
         assert "Log in to decide" in anybody.get(DECIDE).text
         assert "may not approve" in unescape(ada.get("/servers/bookshop/actions/approve/", channel="production").text)
+        refused = unescape(ada.get("/servers/bookshop/actions/reject/", channel="production", reason="no").text)
+        assert "Ada may not reject for production" in refused
         assert grace.act("bookshop", "approve", channel="production").status == 303
         page = ada.get(DECIDE).text
         assert ">Promote <kbd>" in page, "that is for everybody"
@@ -119,3 +121,16 @@ def test_names_are_compared_as_the_decision_compares_them() -> None:
     assert decision_refusal([stage], "approve", "ada") == "", "that is about channels"
     many = channel_deciders(ChannelPolicy("p", "s", approvals=1, approvers=tuple("ABCDEFG")))
     assert "only A, B, C, D or 3 more may" in decision_refusal([many], "approve", "Z")
+
+
+@pytest.mark.parametrize("approvers", ['["Ada", "Grace", "Olga"]', "[]"], ids=["named", "anybody"])
+def test_who_has_approved_is_asked_no_more(shop: Bench, approvers: str) -> None:
+    with policy(shop, approvals="2", approvers=approvers) as address:
+        grace = Browser(address).login("Grace")
+        assert grace.act("bookshop", "approve", channel="production").status == 303
+        (item,) = grace.get("/", format="json").data["items"]
+        assert item["whom"] == ("Ada, Olga" if approvers != "[]" else "anyone who may approve")
+        waits = {who: len(grace.get("/", format="json", **{"for": who}).data["items"]) for who in ("Ada", "grace")}
+        assert waits == {"Ada": 1, "grace": 0}
+        feeds = {who: grace.get("/feed.atom", **{"for": who}).text.count("<entry>") for who in ("Ada", "Grace")}
+        assert feeds == {"Ada": 1, "Grace": 0}

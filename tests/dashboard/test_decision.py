@@ -153,3 +153,85 @@ def test_a_program_is_told_which_field_to_send_when_things_have_changed(shop: Be
         told = ada.send("POST", path, body, Content_Type="application/json", Accept="application/json")
         assert (told.status, "--expect" in told.text) == (409, False)
         assert f"`expect` is {told.data['settled']['expect']}" in told.data["error"]["hint"]
+
+
+def told(shop: Bench) -> dict[str, Any]:
+    client = TestClient(create_app(shop.root), base_url="http://127.0.0.1")
+    page: dict[str, Any] = client.get(f"{DECIDE}?format=json").json()
+    return page
+
+
+def shown(shop: Bench) -> str:
+    client = TestClient(create_app(shop.root), base_url="http://127.0.0.1")
+    return client.get(DECIDE, headers={"Accept": "text/html"}).text
+
+
+def build_again(shop: Bench, version: str, commit: str) -> None:
+    """The same bytes, built once more from that commit."""
+    built = {"version": version, "files": {f"bookshop_mcp-{version}-py3-none-any.whl": "sha256:" + "ab" * 32}}
+    candidate = f"{version}-fedcba987654"
+    shop.finished("bookshop", "build", "passed", candidate=candidate, built=built, made_from={"commit": commit})
+
+
+def test_no_command_is_offered_that_does_not_show_what_was_not_committed(shop: Bench) -> None:
+    one, two = "7b452fb1ed9a" + "0" * 28, "2b079f522543" + "0" * 28
+    build_again(shop, "1.0.0", one)
+    build_again(shop, "2.0.0", f"{two}+changes")
+    page = told(shop)
+    assert (page["source"], page["uncommitted"]) == ("", ["2.0.0"])
+    assert "2.0.0 was built from changes that were not committed" in shown(shop)
+    assert "git diff" not in shown(shop)
+    build_again(shop, "2.0.0", two)  # the same bytes come from a commit
+    page = told(shop)
+    assert (page["source"], page["uncommitted"]) == (f"git diff {one[:12]} {two[:12]} -- servers/bookshop", [])
+    build_again(shop, "2.0.0", f"{two}+changes")
+    build_again(shop, "1.0.0", "none")
+    assert told(shop)["source"] == page["source"], "which they still do"
+
+
+def test_a_candidate_was_built_when_it_was_built_first(shop: Bench) -> None:
+    before = told(shop)
+    build_again(shop, "2.0.0", "none")
+    page = told(shop)
+    assert page["built_at"] == before["built_at"]
+    assert page["built_at"] <= page["waits_since"]
+
+
+def test_findings_are_counted_one_by_one_and_a_group_says_how_many_it_is(shop: Bench) -> None:
+    alike = [{**finding("a.new", "is new"), "where": where} for where in ("x", "y", "y")]
+    folder = shop.workspace.artifacts / "bookshop" / "2.0.0-fedcba987654" / "validate"
+    (folder / "report.json").write_text(json.dumps({"score": 97, "findings": alike}))
+    page = told(shop)
+    assert (page["come_total"], page["gone_total"], page["stayed"]) == (3, 1, 0)
+    assert [one["number"] for one in page["come"]] == [3]
+    assert "<small>3 new, 1 gone, 0 stayed</small>" in shown(shop)
+    shop.validated("bookshop", "2.0.0-fedcba987654", "passed", {"score": 97, "findings": alike})
+    server = TestClient(create_app(shop.root), base_url="http://127.0.0.1").get("/servers/bookshop/")
+    assert 'href="#findings">Findings <small>3</small>' in server.text
+
+
+def test_a_rollback_is_a_decision_and_approvals_from_before_it_are_marked(shop: Bench) -> None:
+    with serving(shop.root, PEOPLE) as address:
+        ada, grace = Browser(address).login("Ada"), Browser(address).login("Grace")
+        ada.act("bookshop", "approve", channel="production", reason="fine")
+        ada.act("bookshop", "promote", channel="production")
+        grace.act("bookshop", "rollback", channel="production", reason="orders fail")
+        grace.act("bookshop", "release", channel="production")
+        page = ada.get(DECIDE, format="json").data
+        said = [(one["what"], one["who"], one["why"], one["counts"]) for one in page["decisions"]]
+        assert said == [("approved", "Ada", "fine", False), ("rolled back", "Grace", "orders fail", True)]
+        assert page["decisions"][1]["at"] == shop.store.history("bookshop")[-2]["at"]
+        for path in (DECIDE, "/servers/bookshop/actions/approve/?channel=production"):
+            text = ada.get(path).text
+            assert "rolled back</b> by Grace: orders fail" in text, path
+            assert "before the rollback: it counts no more" in text, path
+        assert "rolled back out of production by Grace: orders fail" in ada.get("/servers/bookshop/").text
+        ada.act("bookshop", "approve", channel="production", reason="mended")
+        said = [(one["what"], one["why"], one["counts"]) for one in ada.get(DECIDE, format="json").data["decisions"]]
+        assert said == [("rolled back", "orders fail", True), ("approved", "mended", True)]
+
+
+def test_the_heading_has_no_hash_that_a_button_copies(shop: Bench) -> None:
+    heading = shown(shop).partition("<h1")[2].partition("</h1>")[0]
+    assert "data-copy" not in heading
+    assert 'data-copy="2.0.0-fedcba987654"' in shown(shop)

@@ -60,7 +60,11 @@ def test_a_tool_is_called_with_what_the_form_says_and_the_exchange_is_shown(ada:
     assert "GET /books/9780306406157" in shown
     assert '"title": "value"' in shown
     assert "a-secret-of-the-dashboard" not in shown
-    assert ada.post(path, {**form, "arg.isbn": "9780306406157"}).status == 403  # the form was sent before
+    again = ada.post(path, {**form, "arg.isbn": "9780306406157"})  # the page is loaded again
+    assert again.status == 403
+    back = re.search(r'<a href="[^"]*(\?raw=[^"]*)">The form again</a>', again.text)
+    assert back is not None
+    assert '{"isbn": "9780306406157"}</textarea>' in unescape(ada.get(path + unescape(back[1])).text)
 
     refused = unescape(ada.post(path, {**confirming(answer.text), "raw": '{"isbn": "§ §"}'}).text)
     assert "an error" in refused

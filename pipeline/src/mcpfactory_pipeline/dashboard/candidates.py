@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_pipeline.dashboard.statuses import ShownStatus, outcome_status
 from mcpfactory_pipeline.state.state import Event
+from mcpfactory_pipeline.state.timeline import actor_of, approvers_since, rollbacks
 
 __all__ = ["CandidateView", "CheckView", "DecisionView", "Fact", "candidates_of", "facts_of", "plain_figure"]
 
@@ -33,18 +34,22 @@ class CheckView:
 
 @dataclass(frozen=True, slots=True)
 class DecisionView:
-    """What somebody decided about a candidate for a channel: `approved` or `rejected`; `at` when, "" where history does not know."""
+    """What somebody decided about a candidate for a channel: `approved`, `rejected` or `rolled back`; `at` when, "" where history does not know.
+
+    An approval from before the candidate was rolled back out of the channel does not count (`counts`) any more.
+    """
 
     what: str
     channel: str
     who: str
     why: str
     at: str = ""
+    counts: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateView:
-    """One candidate. `made_from` says what went in; `at`, `actor` and `run` when it was built and by whom, where history knows.
+    """One candidate. `made_from` says what went in; `at`, `actor` and `run` when it was built first and by whom, where history knows.
 
     `before` is the candidate that was built before it, "" for the first that is kept.
     """
@@ -71,14 +76,20 @@ def candidates_of(state: Mapping[str, Any], history: Iterable[Event]) -> tuple[C
     for channel, release in state.get("channels", {}).items():
         offered.setdefault(str(release.get("candidate")), []).append(channel)
     history = tuple(history)
+    places = {id(event): place for place, event in enumerate(history)}
     decided = {
-        (str(event.get("event")), str(event.get("channel")), str(event.get("candidate")), str(event.get("actor"))): str(
-            event["at"]
-        )
+        (
+            str(event.get("event")),
+            str(event.get("channel")),
+            str(event.get("candidate")),
+            str(event.get("actor")),
+        ): event
         for event in history
         if event.get("event") in {"approved", "rejected"}
     }
-    built = {str(event.get("candidate")): event for event in history if event.get("built")}
+    back = rollbacks(history)
+    # The first time: whoever builds the same bytes again makes no other candidate of it.
+    built = {str(event.get("candidate")): event for event in reversed(history) if event.get("built")}
     known = sorted(state.get("candidates", {}).items(), key=lambda item: int(item[1].get("number", 0)))
     found, before = [], ""
     for name, candidate in known:
@@ -103,9 +114,11 @@ def candidates_of(state: Mapping[str, Any], history: Iterable[Event]) -> tuple[C
                     for stage, check in candidate.get("checks", {}).items()
                 ),
                 channels=tuple(offered.get(name, ())),
-                decisions=(
-                    *_decisions("approved", name, candidate.get("approvals", {}), decided),
-                    *_decisions("rejected", name, candidate.get("rejections", {}), decided),
+                decisions=tuple(
+                    view
+                    for _, view in sorted(
+                        _decisions(name, candidate, decided, history, back), key=lambda one: places.get(id(one[0]), -1)
+                    )
                 ),
             )
         )
@@ -142,9 +155,22 @@ def _short(value: str) -> str:
 
 
 def _decisions(
-    what: str, candidate: str, channels: Mapping[str, Any], decided: Mapping[tuple[str, str, str, str], str]
-) -> Iterable[DecisionView]:
-    for channel, people in channels.items():
-        for who, why in people.items():
-            at = decided.get((what, str(channel), candidate, str(who)), "")
-            yield DecisionView(what, str(channel), str(who), str(why), at)
+    name: str,
+    candidate: Mapping[str, Any],
+    decided: Mapping[tuple[str, str, str, str], Event],
+    history: Sequence[Event],
+    back: Mapping[tuple[str, str], Event],
+) -> Iterator[tuple[Event, DecisionView]]:
+    """Yield what was decided about a candidate, each with its event, {} where history does not know it."""
+    for what, kept in (("approved", "approvals"), ("rejected", "rejections")):
+        for channel, people in candidate.get(kept, {}).items():
+            rolled_back = what == "approved" and (channel, name) in back
+            since = approvers_since(history, channel, name) if rolled_back else None
+            for who, why in people.items():
+                event = decided.get((what, str(channel), name, str(who)), {})
+                counts = since is None or who in since
+                yield event, DecisionView(what, str(channel), str(who), str(why), str(event.get("at", "")), counts)
+    for (channel, about), event in back.items():
+        if about == name:
+            why = str(event.get("reason") or "")
+            yield event, DecisionView("rolled back", channel, actor_of(event), why, str(event["at"]))

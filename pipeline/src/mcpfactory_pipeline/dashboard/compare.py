@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
@@ -85,7 +86,9 @@ class ComparePage:
     changes: tuple[ChangeView, ...]
     judged: bool
     gone: tuple[FindingView, ...]
+    gone_total: int
     come: tuple[FindingView, ...]
+    come_total: int
     stayed: int
     facts: tuple[ComparedFact, ...]
     others: tuple[OtherPair, ...]
@@ -132,7 +135,9 @@ def compare_page(
         changes=tuple(change_view(one, after.manifest) for one in changes[:_CHANGES]),
         judged=judged,
         gone=findings_of(gone),
+        gone_total=len(gone),
         come=findings_of(come),
+        come_total=len(come),
         stayed=stayed,
         facts=tuple(_facts(known[old], known[new], before, after)),
         others=tuple(
@@ -156,10 +161,18 @@ def change_view(change: Change, manifest: Mapping[str, Any]) -> ChangeView:
 
 def findings_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[Any], list[Any], int]:
     """Return findings that are gone, that came, and how many stayed; what they prove themselves with does not count."""
-    old, new = ({_key(one): _plain(one) for one in report.get("findings", ())} for report in (before, after))
-    gone = [one for key, one in old.items() if key not in new]
-    come = [one for key, one in new.items() if key not in old]
+    old, new = ([_plain(one) for one in report.get("findings", ())] for report in (before, after))
+    gone, come = _beyond(old, new), _beyond(new, old)
     return gone, come, len(new) - len(come)
+
+
+def _beyond(some: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the findings that `others` has not, or not as often."""
+    left, found = Counter(map(_key, others)), []
+    for one in some:
+        left[_key(one)] -= 1
+        found += [one] if left[_key(one)] < 0 else []
+    return found
 
 
 def _key(finding: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.diff import Change, diff
 from mcpfactory_pipeline.base.errors import NotFoundError
+from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.base.ids import format_time
 from mcpfactory_pipeline.dashboard.candidates import CandidateView, DecisionView, candidates_of, plain_figure
 from mcpfactory_pipeline.dashboard.compare import (
@@ -22,7 +23,7 @@ from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
 from mcpfactory_pipeline.plan.policy import approve_command, find_channel
 from mcpfactory_pipeline.state.state import Event
-from mcpfactory_pipeline.state.timeline import actor_of, approvers_since, in_channel_since
+from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
 
 __all__ = ["DecisionPage", "ToolChanges", "decidable", "decided_about", "decision_page"]
 
@@ -51,7 +52,8 @@ class DecisionPage:
     `asks` is what stands between both, in words, and `command` what comes next; both are empty where nobody is asked. `offered` is the candidate
     that the channel offers now, "" for none: then everything is new. `rejected` is who said no to it, and
     `approve_after_all` the command that lifts that, "" where it would be refused. `known` says whether the tools of both are on this machine, `judged` whether
-    both reports are. `source` is a command that shows what changed in the sources, where the commits are known. `deciders` is who may approve it.
+    both reports are. `source` is a command that shows what changed in the sources, where the commits are known, and `uncommitted` are the
+    versions that were built from changes that were not committed, which no such command shows. `deciders` is who may approve it.
     """
 
     workspace: str
@@ -76,12 +78,15 @@ class DecisionPage:
     tools: tuple[ToolChanges, ...]
     judged: bool
     come: tuple[FindingView, ...]
+    come_total: int
     gone: tuple[FindingView, ...]
+    gone_total: int
     stayed: int
     waived: tuple[str, ...]
     facts: tuple[ComparedFact, ...]
     decisions: tuple[DecisionView, ...]
     source: str
+    uncommitted: tuple[str, ...]
     deciders: tuple[Deciders, ...] = ()
 
 
@@ -118,19 +123,16 @@ def decision_page(
     Raises:
         NotFoundError: for an unknown channel, and where no candidate is there.
     """
-    name, chosen = detail.facts.name, candidate or decided_about(detail, channel)
-    every = {one.id: one for one in candidates_of(detail.state, detail.history)}
-    if chosen not in every:
-        raise NotFoundError(f"there is no candidate of {name} for {channel}", hint=f"mcpfactory pipeline status {name}")
+    name, every = detail.facts.name, {one.id: one for one in candidates_of(detail.state, detail.history)}
+    chosen = _chosen(detail, channel, candidate, every)
     new, offered = every[chosen], _offered(detail.state, channel)
     old = every.get(offered)
-    known = bool(after.manifest and (before.manifest or not offered))
-    changes = diff(before.manifest if offered else {"tools": []}, after.manifest) if known and offered != chosen else ()
+    known, changes = _contract(before, after, offered, chosen)
     judged = bool(before.report and after.report) or (bool(after.report) and not offered)
     gone, come, stayed = findings_between(before.report, after.report) if judged else ([], [], 0)
     asks, command = _asked(detail, channel) if offered != chosen else ("", "")
     policy = find_channel(detail.channels, channel)
-    source = policy.source or ""
+    source_command, uncommitted = _source(name, detail.history, old, new)
     about = [one for one in new.decisions if one.channel == channel]
     rejected = tuple(one for one in about if one.what == "rejected" and offered != chosen)
     return DecisionPage(
@@ -149,33 +151,47 @@ def decision_page(
         built_at=new.at,
         built_by=new.actor,
         run=new.run,
-        waits_since=_since(detail.history, source, chosen) if source else "",
-        asked_by=_moved_by(detail.history, source, chosen),
+        waits_since=_since(detail.history, policy.source, chosen) if policy.source else "",
+        asked_by=_moved_by(detail.history, policy.source or "", chosen),
         known=known,
         breaking=sum(change.kind == "breaking" for change in changes),
         tools=tuple(_grouped(changes, after.manifest)),
         judged=judged,
         come=findings_of(come),
+        come_total=len(come),
         gone=findings_of(gone),
+        gone_total=len(gone),
         stayed=stayed,
         waived=tuple(map(str, _summary(detail.state, chosen, "validate").get("waived_rules", ()))),
         facts=tuple(_facts(detail.state, old, new, before, after)),
         decisions=tuple(about),
-        source=_source(name, detail.history, offered, chosen),
-        deciders=(channel_deciders(policy, _approved(detail.history, about, channel, chosen)),),
+        source=source_command,
+        uncommitted=uncommitted,
+        deciders=(channel_deciders(policy, [one.who for one in about if one.what == "approved" and one.counts]),),
     )
+
+
+def _chosen(detail: ServerDetail, channel: str, candidate: str, known: Container[str]) -> str:
+    name, chosen = detail.facts.name, candidate or decided_about(detail, channel)
+    if chosen not in known:
+        raise NotFoundError(f"there is no candidate of {name} for {channel}", hint=f"mcpfactory pipeline status {name}")
+    return chosen
+
+
+def _contract(
+    before: StoredCandidate, after: StoredCandidate, offered: str, chosen: str
+) -> tuple[bool, Sequence[Change]]:
+    """Return whether the tools of both are known, and what changes for callers; where nothing is offered all is new."""
+    known = bool(after.manifest and (before.manifest or not offered))
+    if not known or offered == chosen:
+        return known, ()
+    return known, diff(before.manifest if offered else {"tools": []}, after.manifest)
 
 
 def _asked(detail: ServerDetail, channel: str) -> tuple[str, str]:
     """Return what is asked about a channel, and the command that answers it; empty where nobody is asked."""
     asked = (one for one in detail.facts.items if one.about == channel and one.kind not in {"hold", "stale", "never"})
     return next(((one.message, one.command) for one in asked), ("", ""))
-
-
-def _approved(history: Sequence[Event], about: Sequence[DecisionView], channel: str, candidate: str) -> list[str]:
-    """Return whose approvals count: after a rollback, those that came since."""
-    since = approvers_since(history, channel, candidate)
-    return [one.who for one in about if one.what == "approved" and (since is None or one.who in since)]
 
 
 def _lifting(command: str, workable: Callable[[str], bool]) -> str:
@@ -251,12 +267,21 @@ def _moved_by(history: Sequence[Event], channel: str, candidate: str) -> str:
     return actor_of(found) if found else ""
 
 
-def _source(server: str, history: Sequence[Event], old: str, new: str) -> str:
-    """Return the command that shows what changed in a server's sources between two candidates, by the commits that they were built from."""
+def _source(
+    server: str, history: Sequence[Event], old: CandidateView | None, new: CandidateView
+) -> tuple[str, tuple[str, ...]]:
+    """Return the command that shows what changed in a server's sources between two candidates, by the commits that they were built from.
+
+    Where one was built from changes that were not committed there is none; the versions of which that is so come beside it.
+    """
     commits: dict[str, str] = {}
     for event in history:
-        if event.get("built") and (commit := event.get("made_from", {}).get("commit")):
-            commits[str(event.get("candidate"))] = str(commit)[:12]
-    if old in commits and new in commits and commits[old] != commits[new]:
-        return f"git diff {commits[old]} {commits[new]} -- servers/{server}"
-    return ""
+        commit, candidate = str(event.get("made_from", {}).get("commit") or ABSENT), str(event.get("candidate"))
+        if event.get("built") and commit != ABSENT and ("+" in commits.get(candidate, "+") or "+" not in commit):
+            commits[candidate] = commit  # a commit in which all of it is says more than one in which it is not
+    pair = [one for one in (old, new) if one and one.id in commits]
+    uncommitted = tuple(one.version for one in pair if "+" in commits[one.id])
+    made = [commits[one.id][:12] for one in pair]
+    if len(set(made)) < 2 or uncommitted:
+        return "", uncommitted
+    return f"git diff {made[0]} {made[1]} -- servers/{server}", ()

@@ -197,7 +197,8 @@ class _Whom:
 
     def names(self, item: InboxItem) -> tuple[str, ...]:
         if item.kind == "approval":
-            return self._approvers.get(item.about, ())
+            approvers = self._approvers.get(item.about, ())
+            return tuple(name for name in approvers if not self._has_approved(item, name))
         return self._owners.get(item.server, ())
 
     def of(self, item: InboxItem) -> str:
@@ -217,7 +218,14 @@ class _Whom:
 
     def concerns(self, item: InboxItem, whose: str) -> bool:
         names = self.names(item)
-        return not whose or not names or person_key(whose) in map(person_key, names)
+        return not whose or (
+            person_key(whose) in map(person_key, names) if names else not self._has_approved(item, whose)
+        )
+
+    def _has_approved(self, item: InboxItem, name: str) -> bool:
+        """Whether somebody has given their part of what is waited for: they are asked no more."""
+        given = self._approved.get(item.server, {}).get(item.about, ()) if item.kind == "approval" else ()
+        return person_key(name) in map(person_key, given)
 
 
 _WORD: Final = re.compile(r"[\w-]+")

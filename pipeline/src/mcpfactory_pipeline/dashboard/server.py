@@ -226,7 +226,7 @@ def server_page(detail: ServerDetail) -> ServerPage:
         channels=tuple(_channels(detail)),
         published=tuple(_published(detail)),
         verdict=_verdict(detail.validation),
-        findings_total=len({(one.get("rule"), one.get("message")) for one in detail.validation.get("findings", ())}),
+        findings_total=len(detail.validation.get("findings", ())),
         findings=findings,
         not_checked=tuple(
             Fact(str(item.get("rule")), str(item.get("reason"))) for item in detail.validation.get("not_checked", ())

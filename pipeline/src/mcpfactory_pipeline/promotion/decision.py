@@ -348,7 +348,7 @@ def reject(
         require_key(workspace, key, f"a rejection for {channel}", signed=decision.policy.signed)
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         rests_on = decision.rest_on(chosen)
-        _require_approver(decision)
+        _require_approver(decision, "reject")
         release = decision.state.channels.get(channel)
         if release is not None and release.candidate == chosen:
             raise PromotionError(
@@ -493,8 +493,8 @@ def projects_of(state: ServerState, channel: str = "", *, candidate: str = "") -
     return {wheel_name(offered)} if offered else set()
 
 
-def _require_approver(decision: Decision, *, lifts: bool = False) -> None:
-    """Refuse who may not approve; `lifts`: there is a rollback to take back, which any channel but the first allows."""
+def _require_approver(decision: Decision, verb: str = "approve", *, lifts: bool = False) -> None:
+    """Refuse who may not approve, or reject (`verb`); `lifts`: there is a rollback to take back, which any channel but the first allows."""
     policy = decision.policy
     if policy.source is None or not (policy.approvals or lifts):
         raise PromotionError(
@@ -508,6 +508,6 @@ def _require_approver(decision: Decision, *, lifts: bool = False) -> None:
         )
     if policy.approvers and actor() not in policy.approvers:
         raise PromotionError(
-            f"{actor()} may not approve for {policy.name}",
+            f"{actor()} may not {verb} for {policy.name}",
             hint=f"approvers: {', '.join(policy.approvers)} (mcpfactory.toml); {describe_actor()}",
         )

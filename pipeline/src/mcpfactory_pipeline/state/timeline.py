@@ -15,6 +15,7 @@ __all__ = [
     "failing_since",
     "in_channel_since",
     "records_about",
+    "rollbacks",
     "seconds_in_channel",
     "withdrawals",
 ]
@@ -94,6 +95,21 @@ def withdrawals(events: Iterable[Event], channel: str) -> dict[str, Event]:
             found.pop(candidate, None)
         elif kind == "approved":
             found.pop(candidate, None)
+    return found
+
+
+def rollbacks(events: Iterable[Event]) -> dict[tuple[str, str], Event]:
+    """Return the events by which candidates were rolled back out of channels, the last of each, by (channel, candidate)."""
+    offered, found = dict[str, str](), dict[tuple[str, str], Event]()
+    for event in events:
+        channel, candidate = event.get("channel"), event.get("candidate")
+        if channel is None or candidate is None:
+            continue
+        before = offered.get(str(channel))
+        if event["event"] == "rolled-back" and before not in {None, str(candidate)}:
+            found[str(channel), str(before)] = event
+        if event["event"] in _MOVES or event["event"] == "stage.finished":
+            offered[str(channel)] = str(candidate)
     return found
 
 
