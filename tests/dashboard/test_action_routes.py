@@ -468,6 +468,16 @@ def test_a_suggested_command_leads_to_its_form_with_what_it_names() -> None:
         assert next_action(command) is None
 
 
+def test_a_reason_that_is_too_long_is_refused_and_not_cut(library: Bench, ada: Browser) -> None:
+    form, before = ada.confirmation("bookshop", "hold", channel="staging", reason="audit"), kept(library.root)
+    for answer in (
+        ada.post("/servers/bookshop/actions/hold/", {**form, "reason": "w" * 501}),
+        ada.get("/servers/bookshop/actions/hold/", channel="staging", reason="w" * 501),
+    ):
+        assert (answer.status, "reason has 500 characters at most, and this one 501" in answer.text) == (422, True)
+    assert kept(library.root) == before
+
+
 def test_a_path_says_every_method_that_it_takes(acting: str) -> None:
     for path in ("/login/", "/servers/bookshop/actions/hold/"):
         answer = Browser(acting).send("PUT", path)

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.errors import PipelineError, PromotionError, RefusedError
+from mcpfactory_pipeline.base.errors import ConfigError, PipelineError, PromotionError, RefusedError
+from mcpfactory_pipeline.base.reason import LONGEST_REASON
 from mcpfactory_pipeline.base.text import on_one_line, pluralize
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.waive import waive
@@ -337,9 +338,6 @@ def next_action(command: str) -> tuple[str, dict[str, str]] | None:
     return name, {field: value for field, value in named.items() if value and field in fields}
 
 
-_TEXT: Final = 500  # characters of one value
-
-
 @dataclass(frozen=True, slots=True)
 class FormInput:
     """One field of the form, with its value. `kind` is text, choice, date or flag; `values` are those to choose from."""
@@ -379,7 +377,11 @@ class ActionPage:
 
 
 def values_of(action: Action, given: Mapping[str, object]) -> dict[str, str]:
-    """Return what was given for the fields of an action, as text; what is no field is left out, and so is what is empty."""
+    """Return what was given for the fields of an action, as text; what is no field is left out, and so is what is empty.
+
+    Raises:
+        ConfigError: a value is longer than a reason may be: nothing of what somebody wrote is cut off.
+    """
     found = {}
     for one in action.fields:
         value = given.get(one.name)
@@ -389,7 +391,10 @@ def values_of(action: Action, given: Mapping[str, object]) -> dict[str, str]:
             else on_one_line(str(value if value is not None else "")).strip()
         )
         if text and not (one.kind == "flag" and text.lower() in {"0", "false"}):
-            found[one.name] = "1" if one.kind == "flag" else text[:_TEXT]
+            if len(text) > LONGEST_REASON:
+                words = f"{one.name} has {LONGEST_REASON} characters at most, and this one {len(text):,}"
+                raise ConfigError(words, hint="say it in short")
+            found[one.name] = "1" if one.kind == "flag" else text
     return found
 
 
