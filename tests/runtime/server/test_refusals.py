@@ -19,6 +19,7 @@ class Unknown:
 
 def two_contexts(first: Context, second: Context) -> None: ...
 def wrong_default(count: int = "many") -> None: ...  # type: ignore[assignment] # on purpose
+def empty_default(count: int = "") -> None: ...  # type: ignore[assignment] # on purpose
 def wrong_choice(speed: Literal["fast", "slow"] = "quick") -> None: ...  # type: ignore[assignment] # on purpose
 def wrong_list(words: list[str] = [1]) -> None: ...  # type: ignore[list-item] # noqa: B006 - on purpose
 def unknown_class(thing: Unknown, count: int) -> None: ...
@@ -44,6 +45,7 @@ def mounted(prefix: str) -> None:
 REFUSED: dict[str, tuple[Callable[[Server], Any], type[Exception], str]] = {
     "two contexts": (lambda server: server.tool(two_contexts), TypeError, "first and second both take the Context\nhint: one"),
     "a default of another type": (lambda server: server.tool(wrong_default), TypeError, "the default of count cannot be 'many'"),
+    "an empty text as the default of a number": (lambda server: server.tool(empty_default), TypeError, "the default of count cannot be ''"),
     "a default that is no choice": (lambda server: server.tool(wrong_choice), TypeError, "the default of speed cannot be 'quick'"),
     "a default with an item of another type": (lambda server: server.tool(wrong_list), TypeError, r"the default of words cannot be \[1\]"),
     "a class that nobody knows": (lambda server: server.tool(unknown_class), TypeError, "unknown_class: thing: "),

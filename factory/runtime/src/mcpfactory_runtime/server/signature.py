@@ -297,7 +297,7 @@ def _finish(schema: Json, parameters: dict[str, tuple[Any, Any, bool]]) -> None:
             schema["properties"].get(name, {}).setdefault("default", default)
 
 
-_OTHER_TYPE: Final = re.compile(r"(?:int|float|bool|string|list|dict)_(?:type|parsing|from_float)|literal_error")
+_OTHER_TYPE: Final = re.compile(r"(?:int|float|bool|string|list|dict)_(?:type|parsing|from_float)")
 
 
 def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, bool]], validator: Any) -> None:
@@ -308,8 +308,9 @@ def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, boo
     """
     plain = {name: one for name, (_, one, _) in parameters.items() if isinstance(one, str | int | float | list | dict)}
     for problem in _problems(validator, plain):
-        name = problem["loc"][0] if problem["loc"] else ""
-        if plain.get(name, "") != "" and _OTHER_TYPE.fullmatch(problem["type"]):  # "" says that none was given
+        name, kind = problem["loc"][0] if problem["loc"] else "", problem["type"]
+        no_choice = kind == "literal_error" and plain.get(name) != ""  # "" among choices says that none was given
+        if name in plain and (no_choice or _OTHER_TYPE.fullmatch(kind)):
             raise TypeError(
                 f"{_name(handler)}: the default of {name} cannot be {_shown(plain[name])}: {problem['msg']}\n"
                 f"hint: another default, or another type for {name}"
