@@ -12,6 +12,7 @@ from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.pages import PAGES, path_of
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.values import shorten
+from mcpfactory_pipeline.plan.stage import RUN_DIED
 from tests.dashboard.conftest import Bench
 
 HTML = {"Accept": "text/html"}
@@ -117,6 +118,22 @@ def test_a_run_that_died_says_that_it_broke_off(library: Bench, client: TestClie
     page = words(client.get(f"/runs/{run}/").text)
     assert "It broke off: what had not begun did not run, as staging." in page
     assert "up to date" not in page
+
+
+def test_a_run_of_which_one_stage_died_did_not_break_off(library: Bench, client: TestClient) -> None:
+    run = new_id()
+    library.passed("atlas", "generate", run=run)
+    with library.store.transaction("weather") as transaction:
+        transaction.append("stage.started", stage="test", run=run, pid=1, reasons=["never run"])
+        message = "the process of the stage was killed by signal 9"
+        transaction.append("stage.interrupted", stage="test", run=run, message=message)
+    page = words(client.get(f"/runs/{run}/").text)
+    assert "broke off" not in page
+    assert "Did not run at every server, for what comes before did not pass: staging." in page
+    with library.store.transaction("weather") as transaction:
+        transaction.append("stage.started", stage="test", run=run, pid=1, reasons=["never run"])
+        transaction.append("stage.interrupted", stage="test", run=run, message=RUN_DIED)
+    assert "It broke off: " in words(client.get(f"/runs/{run}/").text)
 
 
 def test_a_run_in_which_all_passed_says_that_the_rest_was_up_to_date(library: Bench, client: TestClient) -> None:

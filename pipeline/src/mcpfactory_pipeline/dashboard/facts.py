@@ -70,7 +70,7 @@ class RunFacts:
     `going` says whether its process is there; before its first step such a run has no events. `now` is when this was read, in seconds
     as `created_at` has them. `waits` are the servers for which it waits, each with the run that is at work there, "" where that is not known.
     `kept` are the ids of the events of steps that went wrong and whose logs nothing has written over. `needs` are the stages of the
-    workspace in their order, each with all that it needs.
+    workspace that are run, and not decided, in their order, each with all that it needs.
     """
 
     workspace: str

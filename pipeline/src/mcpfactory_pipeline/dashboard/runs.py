@@ -13,11 +13,12 @@ from mcpfactory_pipeline.base.ids import created_at, format_time
 from mcpfactory_pipeline.dashboard.facts import RunFacts
 from mcpfactory_pipeline.dashboard.statuses import STATUSES, ShownStatus, Status, outcome_status
 from mcpfactory_pipeline.dashboard.values import Pager, paged
-from mcpfactory_pipeline.plan.stage import RUN_ENDED
+from mcpfactory_pipeline.plan.stage import RUN_DIED, RUN_ENDED
 from mcpfactory_pipeline.state.state import Event
 
 __all__ = ["OutcomeCount", "RunPage", "RunRow", "RunStep", "RunWait", "RunsPage", "run_page", "runs_of", "runs_page"]
 
+_SILENT: Final = "it was started, and nothing says how it ended"
 _LINES: Final = 60  # runs of a page
 _SERVERS: Final = 12  # of one run on a page: with the longest names and messages still below 100 kB
 
@@ -217,7 +218,7 @@ def _step(
     at = created_at(str(start["id"])) if start else created_at(str(known["id"])) - (seconds or 0.0)
     if start and end and seconds is None:
         seconds = max(0.0, created_at(str(end["id"])) - at)
-    silent = "" if end or status.key == "running" else "it was started, and nothing says how it ended"
+    silent = "" if end or status.key == "running" else _SILENT
     return RunStep(
         server=server,
         stage=str(known.get("stage", "")),
@@ -247,7 +248,8 @@ def _cut_short(servers: Iterable[Iterable[RunStep]]) -> str:
     last = [step for steps in servers for step in {step.stage: step for step in steps}.values()]
     said = [step.message for step in last if step.status.key == "interrupted"]
     cancelled = any(message.startswith(RUN_ENDED) for message in said)
-    return "cancelled" if cancelled else "broke off" if said else ""
+    died = any(message in {RUN_DIED, _SILENT} for message in said)  # and not a stage alone, whose run went on
+    return "cancelled" if cancelled else "broke off" if died else ""
 
 
 def _unreached(needs: Mapping[str, Set[str]], servers: Iterable[Iterable[RunStep]]) -> Iterator[str]:

@@ -17,6 +17,7 @@ __all__ = [
     "OUTCOMES",
     "RECORD",
     "RETRIED",
+    "RUN_DIED",
     "RUN_ENDED",
     "Artifact",
     "Built",
@@ -30,6 +31,7 @@ __all__ = [
 # be said. Only errored and interrupted are tried again on their own.
 OUTCOMES: Final = ("passed", "failed", "errored", "interrupted", "inconclusive")
 RETRIED: Final = ("errored", "interrupted")
+RUN_DIED: Final = "the run died while this stage ran"  # what is recorded of a stage that nobody ended
 RUN_ENDED: Final = "the run was ended"  # what a stage says, or begins with, whose run somebody ended
 RECORD: Final = ".mcp.json"  # how the record of an adopted candidate ends, by which a channel offers it
 MEMORY: Final = 4 * 2**30  # bytes that a stage may use, with all that it started, unless it says otherwise

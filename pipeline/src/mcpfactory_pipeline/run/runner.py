@@ -29,7 +29,7 @@ from mcpfactory_pipeline.executors import Executor
 from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, provenance, read_inputs, stage_inputs
 from mcpfactory_pipeline.plan.plan import BLOCKED, RUN, UP_TO_DATE, WAITING, PlanStep, plan
 from mcpfactory_pipeline.plan.policy import describe_decision
-from mcpfactory_pipeline.plan.stage import RETRIED, Artifact, Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.plan.stage import RETRIED, RUN_DIED, Artifact, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.promotion.signatures import without_unsigned
 from mcpfactory_pipeline.run.excerpt import log_excerpt
 from mcpfactory_pipeline.run.job import make_job
@@ -133,7 +133,7 @@ class Runner:
                     "stage.interrupted",
                     stage=event["stage"],
                     run=event["run"],
-                    message="the run died while this stage ran",
+                    message=RUN_DIED,
                 )
         shutil.rmtree(self._work(server), ignore_errors=True)
 
