@@ -23,7 +23,7 @@ from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.promotion.promote import promote, rollback
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.views.advice import read_suggestion
+from mcpfactory_pipeline.views.advice import hinted_command, read_suggestion
 from mcpfactory_pipeline.views.drift import look_again
 from mcpfactory_pipeline.views.inbox import InboxItem, next_commands, read_inbox
 from mcpfactory_pipeline.views.status import status
@@ -299,3 +299,17 @@ def test_a_state_that_was_edited_is_repaired_by_the_command_alone(tmp_path: Path
     shop.edit("9.9")
     found = [command for command in suggestions(shop)[1] if "verify" in command]
     assert found == ["mcpfactory pipeline verify --repair notes"]
+
+
+@pytest.mark.parametrize(
+    ("hint", "command"),
+    [
+        ("mcpfactory pipeline verify --repair books shows the difference", "mcpfactory pipeline verify --repair books"),
+        ("mcpfactory adopt URL, then mcpfactory remove books", "mcpfactory adopt URL"),
+        ("mcpfactory pipeline run lists", "mcpfactory pipeline run lists"),
+        ("mcpfactory pipeline hold names --channel staging", "mcpfactory pipeline hold names --channel staging"),
+        ("free space, or look with mcpfactory inbox", ""),
+    ],
+)
+def test_a_command_is_taken_out_of_the_words_about_it_and_keeps_its_server(hint: str, command: str) -> None:
+    assert hinted_command(hint) == command

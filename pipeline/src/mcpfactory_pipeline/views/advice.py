@@ -23,7 +23,8 @@ __all__ = ["Adviser", "Suggestion", "hinted_command", "read_suggestion"]
 
 _STEPS: Final = 4  # hints that are followed, one after another, for a suggestion that goes through
 _REASON: Final = "…"  # stands for words that a person has to find
-_SAID: Final = re.compile(r"[,;]? (?:shows|makes|writes|says|names|lists|takes|then)\b.*", re.DOTALL)
+# Behind a command a verb with its object; a server may be called `lists`, and have options or nothing behind it.
+_SAID: Final = re.compile(r"[,;]? (?:shows|makes|writes|says|names|lists|takes|then) (?!-).*", re.DOTALL)
 _STRANGER: Final = "somebody"  # an actor who has decided nothing yet
 
 
