@@ -110,6 +110,25 @@ def test_a_token_in_a_name_is_in_no_report_whatever_stands_around_it(before, beh
     assert "secrets.settings" in {one.rule for one in report.findings}
 
 
+@pytest.mark.parametrize("before", ["", "c-", "_", "x.", "a/b:", "srv", "9", "é", "eyJ-", "Bearer "])
+def test_a_json_web_token_is_in_no_report_whatever_stands_before_it(before):
+    token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dBjftJeZ4CVPmB92K27uhbUJU1p1r"
+    as_argument = entries({"command": "./serve", "args": [f"{before}{token}"]})
+    as_name = entries({"command": "./serve"}, f"{before}{token}/y")
+    for text, rule in ((as_argument, "secrets.arguments"), (as_name, "secrets.settings")):
+        report = report_of(read("cursor", "user", text))
+        for form, write in FORMATS.items():
+            assert not [part for part in token.split(".") if part in write(report)], (rule, form)
+        assert rule in {one.rule for one in report.findings}
+
+
+@pytest.mark.parametrize("unit", ["eyJ", "eyJ-", "ghp_", "sk-"])
+def test_a_name_of_many_beginnings_of_tokens_is_read_once(unit):
+    """It took minutes when it was read to its end from each of them."""
+    report = report_of(read("cursor", "user", entries({"command": "./serve"}, unit * 100_000)))
+    assert len(report.servers) == 1
+
+
 @pytest.mark.parametrize(
     ("args", "named"),
     [
