@@ -134,6 +134,19 @@ def test_a_rejection_of_several_asks_for_its_reason_first(library: Bench, acting
     assert [happened(library, name) for name in SERVERS] == [[("rejected", "Ada")]] * len(SERVERS)
 
 
+def test_a_reason_that_is_too_long_is_refused_for_all_of_them_and_not_cut(library: Bench, acting: str) -> None:
+    ada = Browser(acting).login("Ada")
+    found = marks(ada)
+    form = confirming(check(ada, "reject", *found.values(), reason="not today").text)
+    before = {name: library.store.history(name) for name in found}
+    for answer in (
+        check(ada, "reject", *found.values(), reason="w" * 501),
+        ada.post("/actions/reject/", form | {"reason": "w" * 501}),
+    ):
+        assert (answer.status, "a reason has 500 characters at most, and this one 501" in answer.text) == (422, True)
+    assert {name: library.store.history(name) for name in found} == before
+
+
 def test_what_cannot_be_done_is_said_and_has_no_ticket(library: Bench, acting: str) -> None:
     ada = Browser(acting).login("Ada")
     found = marks(ada)

@@ -11,8 +11,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
-from mcpfactory_pipeline.base.reason import LONGEST_REASON
-from mcpfactory_pipeline.base.text import on_one_line
+from mcpfactory_pipeline.base.reason import checked_reason
 from mcpfactory_pipeline.dashboard.access import DashboardSession
 from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, history_of, login_path, read_body
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, Action, ActionPage
@@ -50,7 +49,7 @@ class BatchRoutes:
         session = self._acting.session_or_login(request)
         if session is None:
             return RedirectResponse(login_path(request), 303)
-        action, reason = _batched(request), on_one_line(request.query_params.get("reason", "")).strip()[:LONGEST_REASON]
+        action, reason = _batched(request), checked_reason(request.query_params.get("reason", "").strip())
         choices = chosen(request.query_params.getlist("item"))
 
         def view() -> BatchPage:
@@ -63,7 +62,7 @@ class BatchRoutes:
     async def _act(self, request: Request) -> Response:
         session, action = self._acting.require_session(request), _batched(request)
         given = await read_body(request)
-        reason = on_one_line(str(given.get("reason", ""))).strip()[:LONGEST_REASON]
+        reason = checked_reason(str(given.get("reason", "")).strip())
         asked = [(choice, choice.values(action, reason), ticket) for choice, ticket in confirmed(given)]
         # All tickets before anything is done: a form that was sent before, or is not ours, does nothing at all.
         after = [history_of(name) for name in dict.fromkeys(choice.server for choice, _, _ in asked)]
