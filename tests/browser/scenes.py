@@ -224,7 +224,7 @@ def graph(browser: Any, url: str, root: Path, shots: Path) -> Told:
     faults: list[str] = []
     with looker(browser, url, **SHAPES["dark-wide"]) as look, looker(browser, url, **SHAPES["light-phone"]) as phone:
         look.open(f"{url}/graph/")
-        chip = look.page.locator(".across .chip", has_text="bookshop").last
+        chip = look.page.locator(".across .chip[href*='/decide/production/']").first
         for _ in range(40):
             look.page.keyboard.press("Tab")
             if chip.evaluate("one => one === document.activeElement"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -82,6 +83,21 @@ def test_what_has_to_be_signed_is_not_offered_where_nobody_can_sign(shop: Bench)
         page = Browser(address).login("Ada").get(DECIDE).text
         assert "decisions about production are signed, which is done in a terminal" in page
         assert 'name="reason"' not in page
+
+
+def test_who_approved_before_signatures_were_asked_for_is_asked_again(shop: Bench) -> None:
+    def asked(address: str) -> list[str]:
+        found = json.loads(Browser(address).get("/", format="json", **{"for": "Ada"}).text)["items"]
+        return [item["about"] for item in found if item["kind"] == "approval"]
+
+    with policy(shop, approvals="2") as address:
+        assert asked(address) == ["production"]
+        assert Browser(address).login("Ada").act("bookshop", "approve", channel="production").status == 303
+        assert asked(address) == []
+    config = shop.root / "mcpfactory.toml"
+    config.write_text(config.read_text().replace("approvals = 2\n", "approvals = 2\nsigned = true\n"))
+    with serving(shop.root, PEOPLE) as address:
+        assert asked(address) == ["production"]
 
 
 def test_approvals_from_before_a_rollback_ask_for_another(shop: Bench) -> None:

@@ -349,8 +349,8 @@ class Interview:
                 conversation, "bad-cursor", message("tools/list", {"cursor": "mcpfactory-no-such-cursor"})
             )
         await self._ask_questions(conversation, message)
-        await self._read_on(conversation, message)
         await self._call_tools(conversation, message)
+        await self._read_on(conversation, message)
         if self._bait is not None and self._stub is None:
             await self._tempt(self._bait, conversation, message)
         if "tools" in self._capabilities and self._seconds_left() > 0:
@@ -398,9 +398,11 @@ class Interview:
     async def _read_on(self, conversation: Conversation, message: Any) -> None:
         """Get the prompts and read the resources after the first ones; once, in whichever lifecycle comes first."""
         for method, params in [] if self._further else further_reads(Seen(self._capabilities, self._lists)):
+            if self._seconds_left() <= 0:
+                return
             exchange = await self._ask(conversation, message(method, params))
             self._further.append(exchange)
-            if self._seconds_left() <= 0 or exchange.problem.startswith("the server"):
+            if exchange.problem.startswith("the server"):
                 return
 
     async def _list(self, conversation: Conversation, method: str, message: Any) -> None:

@@ -32,7 +32,7 @@ from mcpfactory_pipeline.dashboard.stamps import Stamps, channel_pages, files_be
 from mcpfactory_pipeline.dashboard.watching import FileWatch
 from mcpfactory_pipeline.plan.order import needed_stages
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, read_channels
-from mcpfactory_pipeline.promotion.signatures import SIGNERS
+from mcpfactory_pipeline.promotion.signatures import SIGNERS, unsigned_approvals
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
@@ -391,7 +391,7 @@ class WorkspaceReader:
             items=items,
             owners=self._owners(name),
             logs=tuple(stage for stage, file in _failed_logs(workspace, name, state) if file.is_file()),
-            approved=dict(_approved(inbox.channels, state)),
+            approved=dict(_approved(workspace, inbox.channels, state)),
             **_size(workspace, server, state),
         )
         if not row["at_work"]:  # else the process may end without a word
@@ -501,13 +501,24 @@ def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Itera
             yield stage, log_file(workspace, server, stage)
 
 
-def _approved(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield who approved the candidate that is next for a channel. Of one that was there before not all may count, so none is named."""
+def _approved(
+    workspace: Workspace, channels: Iterable[ChannelPolicy], state: ServerState
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield who approved the candidate that is next for a channel, with a signature where it asks for one.
+
+    Of a candidate that was there before not all approvals may count, so nobody is named.
+    """
     for channel in channels:
         release = state.channels.get(channel.source or "")
         known = state.candidates.get(release.candidate) if release else None
-        if known and channel.name not in known.channels and (given := known.approvals.get(channel.name)):
-            yield channel.name, tuple(given)
+        if release is None or known is None or channel.name in known.channels:
+            continue
+        if given := known.approvals.get(channel.name):
+            history = Store(workspace).history(state.server) if channel.signed else ()
+            unsigned = (
+                unsigned_approvals(workspace, state, history, channel.name, release.candidate) if channel.signed else {}
+            )
+            yield channel.name, tuple(who for who in given if who not in unsigned)
 
 
 def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> dict[str, int | None]:

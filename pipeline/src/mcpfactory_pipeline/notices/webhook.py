@@ -58,6 +58,8 @@ class Webhook:
         self._closing.set()
         if self._thread.is_alive():
             self._why = "the receiver is too slow"
+        elif self._sent and not self._why:
+            self._why = "what delivers them broke off"
         missed = len(self._sent)
         return f"{pluralize(missed, 'event')} not delivered to the webhook: {self._why}" if missed else ""
 

@@ -30,6 +30,7 @@ document.addEventListener("DOMContentLoaded", () => {
   improve(document);
   document.addEventListener("keydown", press);
   document.addEventListener("submit", sendOnce);
+  addEventListener("pageshow", (event) => { if (event.persisted) document.querySelectorAll(".sent").forEach((note) => note.remove()); }); // gone back to it
   document.addEventListener("change", countMarks);
   comeBack();
   knowWho();
