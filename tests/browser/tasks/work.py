@@ -125,4 +125,4 @@ def compare(at: Setting) -> None:
     shown = person.names("heading")[0]
     for one in (old, new):
         assert one["version"] in shown, shown
-        assert one["candidate"][:12] in shown, shown
+        person.sees(one["candidate"][:12])

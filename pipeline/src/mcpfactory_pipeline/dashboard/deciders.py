@@ -1,4 +1,4 @@
-"""Who may decide, by the policies of channels and stages, and why somebody may not: what a page offers whom. Pure.
+"""Who may decide, by the policies of channels and stages, and why somebody may not: what a page offers whom.
 
 This is about what is offered. What is asked for all the same is judged where it is done (`promotion`).
 """
@@ -11,8 +11,12 @@ from typing import Final
 
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, person_key
 from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.promotion.signatures import unsigned_approvals
+from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Deciders", "channel_deciders", "deciders_of", "decision_refusal", "stage_deciders"]
+__all__ = ["Deciders", "approvers_of", "channel_deciders", "deciders_of", "decision_refusal", "stage_deciders"]
 
 _DECISIONS: Final = {"approve": False, "reject": False, "approve-stage": True, "reject-stage": True}  # of a stage?
 _NAMED: Final = 4  # people that a reason names
@@ -81,3 +85,23 @@ def _refusal(deciders: Deciders, action: str, actor: str) -> str:
     if approves and key in map(person_key, deciders.approved):
         return "you have approved it already"
     return ""
+
+
+def approvers_of(
+    workspace: Workspace, channels: Iterable[ChannelPolicy], state: ServerState
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield who approved the candidate that is next for a channel, with a signature where it asks for one.
+
+    Of a candidate that was there before not all approvals may count, so nobody is named.
+    """
+    for channel in channels:
+        release = state.channels.get(channel.source or "")
+        known = state.candidates.get(release.candidate) if release else None
+        if release is None or known is None or channel.name in known.channels:
+            continue
+        if given := known.approvals.get(channel.name):
+            history = Store(workspace).history(state.server) if channel.signed else ()
+            unsigned = (
+                unsigned_approvals(workspace, state, history, channel.name, release.candidate) if channel.signed else {}
+            )
+            yield channel.name, tuple(who for who in given if who not in unsigned)

@@ -26,13 +26,14 @@ from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.dashboard.cache import CachedServer, read_cache, write_cache
 from mcpfactory_pipeline.dashboard.cache_key import cache_key
 from mcpfactory_pipeline.dashboard.compare import StoredCandidate
+from mcpfactory_pipeline.dashboard.deciders import approvers_of
 from mcpfactory_pipeline.dashboard.facts import LogFacts, RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.files import open_log, read_json, read_log, read_validation, wheel_manifest
 from mcpfactory_pipeline.dashboard.stamps import Stamps, channel_pages, files_below, stamps_of, workspace_digest
 from mcpfactory_pipeline.dashboard.watching import FileWatch
 from mcpfactory_pipeline.plan.order import needed_stages
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, read_channels
-from mcpfactory_pipeline.promotion.signatures import SIGNERS, unsigned_approvals
+from mcpfactory_pipeline.plan.policy import read_channels
+from mcpfactory_pipeline.promotion.signatures import SIGNERS
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
@@ -391,7 +392,7 @@ class WorkspaceReader:
             items=items,
             owners=self._owners(name),
             logs=tuple(stage for stage, file in _failed_logs(workspace, name, state) if file.is_file()),
-            approved=dict(_approved(workspace, inbox.channels, state)),
+            approved=dict(approvers_of(workspace, inbox.channels, state)),
             **_size(workspace, server, state),
         )
         if not row["at_work"]:  # else the process may end without a word
@@ -499,26 +500,6 @@ def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Itera
     for stage, record in state.stages.items():
         if record.outcome in _WRONG:
             yield stage, log_file(workspace, server, stage)
-
-
-def _approved(
-    workspace: Workspace, channels: Iterable[ChannelPolicy], state: ServerState
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield who approved the candidate that is next for a channel, with a signature where it asks for one.
-
-    Of a candidate that was there before not all approvals may count, so nobody is named.
-    """
-    for channel in channels:
-        release = state.channels.get(channel.source or "")
-        known = state.candidates.get(release.candidate) if release else None
-        if release is None or known is None or channel.name in known.channels:
-            continue
-        if given := known.approvals.get(channel.name):
-            history = Store(workspace).history(state.server) if channel.signed else ()
-            unsigned = (
-                unsigned_approvals(workspace, state, history, channel.name, release.candidate) if channel.signed else {}
-            )
-            yield channel.name, tuple(who for who in given if who not in unsigned)
 
 
 def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> dict[str, int | None]:
