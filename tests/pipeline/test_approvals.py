@@ -48,7 +48,7 @@ def test_only_those_whom_the_policy_names_may_approve_and_reject(books, act):
     table = '[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 1\napprovers = ["ada"]\n'
     books.configure(table)
     for what, options in (("approve", {}), ("reject", {"reason": "no"})):
-        with refused("tester may not approve for production") as caught:
+        with refused(f"tester may not {what} for production") as caught:
             books.decide(what, **options)
         assert "approvers: ada" in caught.value.hint
     act("ada")
