@@ -201,7 +201,11 @@ def _back(ground: Ground) -> None:
         first = min(found["candidates"].values(), key=lambda known: known["number"])
         offered = found["candidates"][found["channels"]["production"]["candidate"]]
         ground.expect(f"production offers the first candidate of {peer.name} again", good=offered == first)
-    ground.type("installed")
+    told = ground.type("installed", codes=(1,))
+    lost = [line.split()[2] for line in told.splitlines() if "drifted" in line]
+    ground.expect(
+        "a URL, which serves the newer offer still, is told as drifted, and nothing else", good=lost == ["remote"]
+    )
     _client_starts(ground, newer=False)
     ground.type("pipeline", "verify")
 

@@ -411,6 +411,7 @@ def test_a_channel_that_went_back_to_an_earlier_offer_gives_it_to_nobody(space):
             "pipeline", "rollback", "remote", "--channel", "production", "--reason", "nobody is called by name now"
         )
         assert "install gives it to nobody: candidate" in back.err, back
+        assert "drifted" in space("installed").out
         turned = space("install", "remote", "--client", "cursor", "--from", "production")
         assert (turned.code, "is of an earlier offer" in turned.err) == (1, True), turned
         done(

@@ -66,7 +66,7 @@ def _warn_of_drift(space: Any, server: Any) -> None:
     from mcpfactory_pipeline.promotion.drifted import offered_drift
     from mcpfactory_pipeline.state.store import Store
 
-    for one in offered_drift(server, Store(space).shown_state(server.name)):
+    for one in offered_drift(space, server, Store(space).shown_state(server.name)):
         output.warning(f"{server.name} is not what was adopted: {one.message}")
         output.hint(one.command)
 
