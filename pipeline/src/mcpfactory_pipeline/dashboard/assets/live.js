@@ -27,11 +27,19 @@ document.addEventListener("DOMContentLoaded", () => {
   addEventListener("pagehide", () => source.close());
 });
 
+// Loading this page again would take back where somebody is going just now, who waits for the next one to come.
+let leaving = -Infinity;
+addEventListener("beforeunload", () => { leaving = performance.now(); });
+function loadAgain() {
+  if (performance.now() - leaving < 10_000) setTimeout(loadAgain, 1_000); // it may have been a file, and the page stays
+  else location.reload();
+}
+
 function refresh() {
   const form = document.querySelector("form.filter");
   if (form) form.dispatchEvent(new Event("refresh"));
   else if (document.querySelector("[data-live=now], [data-live=onlookers]")) reread();
-  else location.reload(); // a page without a list: nothing waits, or there is no server yet
+  else loadAgain(); // a page without a list: nothing waits, or there is no server yet
 }
 
 // The parts of a page without a list, as they are now; one at a time, and once more where something changed meanwhile.
@@ -43,7 +51,7 @@ async function reread() {
   reading = true;
   try {
     const answer = await fetch(location.pathname + location.search, { headers: { Accept: "text/html" } });
-    if (!answer.ok) { location.reload(); return; }
+    if (!answer.ok) { loadAgain(); return; }
     renew(new DOMParser().parseFromString(await answer.text(), "text/html"));
   } catch { /* the stream of events says that the dashboard does not answer */ } finally { reading = false; }
   if (again) reread();
