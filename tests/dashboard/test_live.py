@@ -8,6 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.dashboard.live import Snapshot
+from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.statuses import STATUSES
 from tests.dashboard.conftest import EVIL, Bench
 
@@ -171,3 +173,10 @@ def test_whoever_goes_from_landmark_to_landmark_hears_each_name_once(client: Tes
         names = [text[1].strip() for text in texts if text]
         names += re.findall(r'role="region" aria-label="([^"]+)"', page)
         assert len(names) == len(set(names)), (path, names)
+
+
+@pytest.mark.parametrize("path", ["/", "/board/", "/graph/"])
+def test_what_a_page_shows_is_not_told_to_it_as_news(client: TestClient, library: Bench, path: str) -> None:
+    """The first page after a start is followed from what it shows on."""
+    now = Snapshot(WorkspaceReader(library.root).digest()).digest
+    assert re.findall(r'data-source="[^"]*[?]from=([0-9a-f]+)', client.get(path).text) == [now]

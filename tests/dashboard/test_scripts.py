@@ -327,3 +327,19 @@ def test_that_a_run_has_begun_is_not_said_any_more_when_it_has_ended(library: Be
         library.finished("weather", "test", "failed", run=run)
     tokyo.locator("#live", has_text="The run has ended.").wait_for()
     assert tokyo.get_by_text("it has begun").count() == 0
+
+
+def test_news_take_back_no_way_that_somebody_goes(bench: Bench, tokyo: Any) -> None:
+    """A page without a list is loaded again when something happens, but not under somebody who waits for another one."""
+    with serving(bench.root) as address:
+        tokyo.clock.install()
+        tokyo.goto(f"{address}/")
+        loads: list[str] = []
+        tokyo.on("request", lambda request: loads.append(request.url) if request.is_navigation_request() else None)
+        tokyo.evaluate("dispatchEvent(new Event('beforeunload')); refresh()")
+        tokyo.clock.run_for(5_000)
+        assert loads == []
+        with tokyo.expect_navigation():
+            tokyo.clock.run_for(6_000)  # whoever waited got a file, say, and the page stayed
+        assert loads == [f"{address}/"]
+        tokyo.goto("about:blank")

@@ -52,7 +52,8 @@ from mcpfactory_pipeline.dashboard.values import to_json
 __all__ = ["create_app"]
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
-_FOLLOWED: Final = frozenset({"inbox", "board", "graph", "server"})  # pages that follow every server
+_ABOUT_MANY: Final = frozenset({"inbox", "board", "graph"})  # pages about every server
+_FOLLOWED: Final = _ABOUT_MANY | {"server"}  # pages that follow every server
 _FIRST: Final = 2.0  # seconds in which somebody may ask for a page before all others are made
 _HEADERS: Final = {
     "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
@@ -142,7 +143,10 @@ def _endpoint(
     page: Page, reader: WorkspaceReader, acting: ActionRoutes | None, answered: Event
 ) -> Callable[[Request], Awaitable[Response]]:
     def answer(request: Request, visitor: Visitor | None) -> Response:
-        # Before the view is made: it is not older than this. The page of one server asks nothing about many.
+        # Before the view is made: it is not older than this. The page of one server asks nothing about many; those about
+        # many are made of what is read now, which is not news to them.
+        if page.name in _ABOUT_MANY:
+            reader.workspace()
         seen = reader.digest() if page.name in {"server", "decision"} else reader.seen
         query = short_query(request)
         view = page.view(reader, request.path_params, query)
