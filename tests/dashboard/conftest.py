@@ -20,6 +20,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 EVIL = "<script>alert(1)</script>"
+LONG_NAME = '"<&' * 34  # of a person: as long as names may be, and each character takes several bytes of a page
 
 TOOLS: list[dict[str, Any]] = [
     {

@@ -11,7 +11,7 @@ import pytest
 
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.dashboard.export import export
-from tests.dashboard.conftest import EVIL, Bench
+from tests.dashboard.conftest import EVIL, LONG_NAME, Bench
 
 LONG = "a_server_with_a_name_that_is_as_long_as_names_may_be_" + "n" * 43
 LIMIT = 100_000
@@ -49,7 +49,10 @@ def broken(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("state", [nothing, much, broken])
-def test_every_link_leads_to_a_place_in_the_folder_and_no_page_is_large(bench: Bench, tmp_path: Path, state) -> None:
+def test_every_link_leads_to_a_place_in_the_folder_and_no_page_is_large(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state
+) -> None:
+    monkeypatch.setenv("MCPFACTORY_ACTOR", LONG_NAME)
     state(bench)
     site = tmp_path / "site"
     export(bench.root, site)

@@ -21,7 +21,7 @@ from mcpfactory_pipeline.dashboard.runs import run_page, runs_of, runs_page
 from mcpfactory_pipeline.dashboard.server import server_page
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem
-from tests.dashboard.conftest import Bench
+from tests.dashboard.conftest import LONG_NAME, Bench
 
 JSON = {"Accept": "application/json"}
 
@@ -197,7 +197,8 @@ def test_no_page_is_over_a_hundred_kilobytes(bench: Bench) -> None:
         assert size < 100_000, f"{path}: {size} bytes"
 
 
-def test_a_server_with_very_much_to_say_fits_a_page(bench: Bench) -> None:
+def test_a_server_with_very_much_to_say_fits_a_page(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCPFACTORY_ACTOR", LONG_NAME)
     tools = [
         {
             "name": f"tool_{n}",

@@ -13,7 +13,7 @@ from mcpfactory_pipeline.dashboard.values import shorten
 __all__ = ["EvidenceView", "FindingView", "findings_of", "pretty"]
 
 _SHOWN: Final = 20  # findings of a page; the report has all
-_ROOM: Final = 24_000  # bytes of evidence on a page
+_ROOM: Final = 16_000  # bytes of evidence on a page
 _PLACES: Final = 12
 _TEXT: Final = 300  # characters of one text
 

@@ -38,7 +38,7 @@ __all__ = [
     "server_page",
 ]
 
-_HISTORY: Final = 45  # events shown; the file has all
+_HISTORY: Final = 30  # events shown; the file has all
 _TOOLS: Final = 40  # tools shown; their own page has all
 _LEFT_OUT: Final = 40  # operations shown
 _TEXT: Final = 240  # characters of one text among many
