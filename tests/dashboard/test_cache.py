@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import errno
 import hashlib
 import hmac
 import os
@@ -355,6 +356,22 @@ def test_without_a_secret_of_ones_own_nothing_is_believed_or_kept(
     assert read_of_servers(known, opened) > 0
     assert (cache_file(known).read_bytes() == before) == (spoil is not another)
     assert found(known) == expected
+
+
+def test_a_secret_is_made_where_files_have_one_name_only(
+    known: Bench, monkeypatch: pytest.MonkeyPatch, opened: list[str]
+) -> None:
+    def refuse(*_names: object) -> None:
+        raise PermissionError(errno.EPERM, "no hard links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    key_file().unlink()
+    found(known, keep=True)
+    assert (stat.S_IMODE(key_file().stat().st_mode), len(key_file().read_bytes())) == (0o600, 32)
+    assert [one.name for one in key_file().parent.glob(".*.tmp")] == []
+    read_of_servers(known, opened)
+    found(known)
+    assert read_of_servers(known, opened) == 0
 
 
 def test_a_secret_below_the_workspace_is_none(library: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

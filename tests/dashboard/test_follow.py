@@ -83,7 +83,7 @@ def going(bench: Bench, run: str, server: str, stage: str) -> Iterator[Any]:
         run_lock(locks, server, run, waiting=print, stopped=lambda: False) as announce,
         log.open("w", buffering=1) as stream,
     ):
-        announce(stage)
+        announce([stage])
         with bench.store.transaction(server) as transaction:
             transaction.append("stage.started", stage=stage, run=run, pid=1, reasons=["never run"])
         yield stream

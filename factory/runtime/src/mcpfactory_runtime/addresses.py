@@ -1,12 +1,12 @@
-"""Which addresses a server may call: hosts that come from an API document must be on the public internet. Pure."""
+"""What an http or https URL leads to. Hosts that come from an API document must be on the public internet. Pure."""
 
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
-__all__ = ["describe_private", "host_port", "host_port_of", "is_public"]
+__all__ = ["describe_private", "host_port", "host_port_of", "is_public", "split_web_url"]
 
 _PORTS: Final = {"http": 80, "https": 443}
 _PRIVATE_NAMES: Final = (".local", ".internal", ".home.arpa")  # RFC 6762, ICANN 2024-07-29, RFC 8375
@@ -54,14 +54,20 @@ def host_port(host: str, port: int) -> str:
     return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
 
+def split_web_url(text: str) -> SplitResult | None:
+    """Return the parts of an http or https URL; None for another scheme, no host, and a host or a port that cannot be (RFC 3986 §3.2)."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:  # a bracket that is not closed, a port that is none
+        return None
+    return parts if parts.scheme in _PORTS and parts.hostname else None
+
+
 def host_port_of(url: str) -> str:
     """`host:port` that a URL leads to; "" for what is no complete http or https URL."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port or _PORTS.get(parts.scheme, 0)
-    except ValueError:
-        return ""
-    return host_port(parts.hostname, port) if parts.hostname and parts.scheme in _PORTS else ""
+    parts = split_web_url(url)
+    return host_port(parts.hostname or "", parts.port or _PORTS[parts.scheme]) if parts else ""
 
 
 def describe_private(url: str) -> str:

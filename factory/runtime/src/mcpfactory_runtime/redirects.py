@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
 
+from mcpfactory_runtime.addresses import split_web_url
+
 __all__ = ["MAX_REDIRECTS", "Redirect", "Redirects", "is_same_origin", "redirect_of"]
 
 MAX_REDIRECTS: Final = 5
@@ -123,11 +125,8 @@ def _joined(url: str, location: str) -> str:
 
 
 def _split(url: str) -> SplitResult | None:
-    try:
-        parts = urlsplit(url)
-        return parts if parts.scheme in _PORTS and parts.hostname and parts.port != 0 else None
-    except ValueError:
-        return None
+    parts = split_web_url(url)
+    return parts if parts and parts.port != 0 else None
 
 
 def _port(parts: SplitResult) -> int:

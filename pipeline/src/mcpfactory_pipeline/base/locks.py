@@ -68,7 +68,7 @@ def is_locked(file: Path) -> bool:
 @contextmanager
 def run_lock(
     folder: Path, server: str, run: str, *, waiting: Callable[[Holder], None], stopped: Callable[[], bool]
-) -> Iterator[Callable[..., None]]:
+) -> Iterator[Callable[[Sequence[str]], None]]:
     """Hold the run lock of a server; return a function that records which stages are at work, for other processes.
 
     That is called with the names of all of them, in their order, whenever one begins or has ended, and raises `StateError` where
@@ -100,7 +100,7 @@ def run_lock(
         with suppress(OSError):
             wait.unlink(missing_ok=True)
 
-    def announce(*stages: str) -> None:
+    def announce(stages: Sequence[str]) -> None:
         _write_holder(note, run, stages)
 
     try:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcpfactory_codegen.read.urls import split_web_url
 from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_runtime.addresses import split_web_url
 from mcpfactory_runtime.errors import Exit
 
 __all__ = ["ExamineError", "ValidationTarget"]

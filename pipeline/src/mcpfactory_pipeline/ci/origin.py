@@ -21,9 +21,9 @@ from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mcpfactory_codegen.read.urls import split_web_url
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.base.versions import tool_version
+from mcpfactory_runtime.addresses import split_web_url
 
 __all__ = [
     "FOLDER",

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.read.urls import split_web_url
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, RefusedError
 from mcpfactory_pipeline.base.records import JsonRecord
@@ -26,6 +25,7 @@ from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile, ConfigFile
 from mcpfactory_pipeline.promotion.drifted import ask_again, drift_blockers
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+from mcpfactory_runtime.addresses import split_web_url
 
 __all__ = [
     "ClientChange",

@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.base.files import open_own, write_temporary
+from mcpfactory_pipeline.base.files import move_into_place, open_own, write_temporary
 from mcpfactory_pipeline.clients.files import this_machine
 
 __all__ = ["cache_key"]
@@ -49,6 +49,9 @@ def _made(file: Path) -> bytes:
         os.link(whole, file)  # a name for all of it, or none
     except FileExistsError:  # another process was first
         return _read(file)
+    except OSError:  # no hard links here: of two processes that are first, the later one's key stays
+        move_into_place(whole, file)
+        return _read(file)
     finally:
-        whole.unlink()
+        whole.unlink(missing_ok=True)
     return secret

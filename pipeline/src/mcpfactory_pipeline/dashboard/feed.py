@@ -10,7 +10,6 @@ from typing import Final
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from mcpfactory_codegen.read.urls import split_web_url
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.text import escape_invisible, on_one_line
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
@@ -18,6 +17,7 @@ from mcpfactory_pipeline.dashboard.inbox import InboxEntry, every_entry
 from mcpfactory_pipeline.dashboard.values import shorten
 from mcpfactory_pipeline.views.decided import decision_path
 from mcpfactory_pipeline.views.waiting import waiting_id
+from mcpfactory_runtime.addresses import split_web_url
 
 __all__ = ["FEED", "atom_feed", "entry_path", "folder_url"]
 

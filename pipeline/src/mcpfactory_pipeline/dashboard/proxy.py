@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Final
 
-from mcpfactory_codegen.read.urls import split_web_url
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.dashboard.access import AccessError
+from mcpfactory_runtime.addresses import split_web_url
 
 __all__ = ["PROXY_SECRET_VARIABLE", "SECRET_HEADER", "Caller", "TrustedProxy", "public_origin", "read_proxy"]
 

@@ -18,9 +18,9 @@ from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import SplitResult, parse_qsl, quote
 
-from mcpfactory_codegen.read.urls import split_web_url
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.checks.exchange import mask
+from mcpfactory_runtime.addresses import split_web_url
 
 __all__ = ["RequestRecorder", "recording_path"]
 

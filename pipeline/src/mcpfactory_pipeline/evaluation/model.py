@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
-from mcpfactory_codegen.read.urls import split_web_url
 from mcpfactory_pipeline.base.errors import ConfigError, PipelineError
+from mcpfactory_runtime.addresses import split_web_url
 
 __all__ = [
     "KINDS",

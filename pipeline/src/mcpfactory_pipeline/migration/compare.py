@@ -419,17 +419,20 @@ def _plain(answer: Any, read: Callable[[str], Any]) -> Any:
         return [_plain(one, read) for one in answer]
     if not isinstance(answer, dict):
         return answer
-    return {
-        key: _plain(value, read)
-        if key in _PARTS
-        else read(value)
-        if key == "text" and isinstance(value, str)
-        else value
-        for key, value in answer.items()
-        if key not in {*_BESIDE, "resultType"}
-        and value is not None
-        and (key == "structuredContent" or not (value is False or value in ([], {})))
-    }
+    return {key: _plain_member(key, value, read) for key, value in answer.items() if _says_something(key, value)}
+
+
+def _says_something(key: str, value: Any) -> bool:
+    """Return whether a member of an answer is a part of its data, or says something about them: `isError: false` says nothing."""
+    if key in _BESIDE or key == "resultType" or value is None:
+        return False
+    return key == "structuredContent" or not (value is False or value in ([], {}))
+
+
+def _plain_member(key: str, value: Any, read: Callable[[str], Any]) -> Any:
+    if key in _PARTS:
+        return _plain(value, read)
+    return read(value) if key == "text" and isinstance(value, str) else value
 
 
 def _parsed(text: str) -> Any:

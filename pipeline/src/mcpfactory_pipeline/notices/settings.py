@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from mcpfactory_codegen.read.urls import split_web_url
 from mcpfactory_codegen.text import listed, unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import KINDS as RUN_KINDS
 from mcpfactory_pipeline.notices.words import BODIES
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
+from mcpfactory_runtime.addresses import split_web_url
 
 __all__ = ["DECISIONS", "KINDS", "EventSettings", "MailSettings", "read_events"]
 

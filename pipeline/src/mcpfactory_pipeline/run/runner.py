@@ -137,7 +137,9 @@ class Runner:
                 )
         shutil.rmtree(self._work(server), ignore_errors=True)
 
-    def _steps(self, server: WorkspaceServer, force: list[str], announce: Callable[..., None]) -> ServerResult:
+    def _steps(
+        self, server: WorkspaceServer, force: list[str], announce: Callable[[Sequence[str]], None]
+    ) -> ServerResult:
         result = ServerResult(server.name)
         while not self.stopped.is_set():
             state = self.store.derived(server.name)
@@ -202,7 +204,9 @@ class Runner:
         order = ("interrupted", "errored", "failed", "inconclusive", "blocked")
         result.outcome = next((outcome for outcome in order if outcome in found), "passed")
 
-    def _run_steps(self, server: WorkspaceServer, steps: Sequence[PlanStep], announce: Callable[..., None]) -> None:
+    def _run_steps(
+        self, server: WorkspaceServer, steps: Sequence[PlanStep], announce: Callable[[Sequence[str]], None]
+    ) -> None:
         """Run independent steps side by side, each as often as it may be tried. Both starts and ends are recorded in their order.
 
         A stage is announced from before its start is recorded until after its end is: nobody finds a start without an end
@@ -214,7 +218,7 @@ class Runner:
             state = self.store.derived(server.name)
             reader, begun = InputReader(server, state), []
             at_work = [step.stage for step in steps]
-            announce(*at_work)
+            announce(at_work)
             for step in steps:
                 stage = next(stage for stage in self.stages if stage.name == step.stage)
                 begun.append((step, stage, stage_inputs(stage, reader)))
@@ -227,7 +231,7 @@ class Runner:
             for (step, stage, before), (outputs, seconds) in zip(begun, results, strict=True):
                 self._finish(server, stage, before, outputs, seconds)
                 at_work.remove(stage.name)
-                announce(*at_work)
+                announce(at_work)
                 if outputs.outcome in RETRIED:
                     again.append(step)
             steps = again
