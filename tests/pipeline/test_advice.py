@@ -112,7 +112,8 @@ class Shop:
         """What was adopted is known to be another one, or to be what it was again (no message)."""
         if self.far:
             self.far.tools = [tool("note", message or HONEST)]
-            look_again(self.fresh().server("notes"))
+            found = [(one.kind, one.message) for one in look_again(self.fresh().server("notes"))]
+            assert [kind for kind, _ in found] == (["offers"] if message else []), found
 
     def lose_wheels(self) -> None:
         for wheel in self.space.artifacts.rglob("*.whl"):
