@@ -188,7 +188,7 @@ FOREIGN: list[tuple[dict[str, str], int]] = [
     ({"Origin": "https://127.0.0.1"}, 403),
     ({"Sec_Fetch_Site": "same-site"}, 403),
     ({"Cookie": ""}, 401),
-    ({"Cookie": "mcpfactory_session=guessed"}, 401),
+    ({"Cookie": "{session}=guessed"}, 401),
     ({"Authorization": "Bearer wrong-token-0123456789", "Origin": ""}, 401),
     ({"Content_Type": "text/plain"}, 422),
 ]
@@ -197,11 +197,23 @@ FOREIGN: list[tuple[dict[str, str], int]] = [
 def test_a_request_from_elsewhere_or_from_nobody_is_refused_and_changes_nothing(library: Bench, ada: Browser) -> None:
     form = ada.confirmation("bookshop", "hold", channel="staging", reason="audit")
     before = kept(library.root)
-    answers = [ada.post("/servers/bookshop/actions/hold/", form, **headers).status for headers, _ in FOREIGN]
+    (session,) = ada.cookies
+    told = [{name: text.format(session=session) for name, text in headers.items()} for headers, _ in FOREIGN]
+    answers = [ada.post("/servers/bookshop/actions/hold/", form, **headers).status for headers in told]
     assert answers == [status for _, status in FOREIGN]
     assert kept(library.root) == before
     # The very form works from where it belongs, so it was the change that was refused.
     assert ada.post("/servers/bookshop/actions/hold/", form).status == 303
+
+
+def test_two_dashboards_of_one_machine_have_sessions_of_their_own_in_one_browser(library: Bench, ada: Browser) -> None:
+    with serving(library.root, PEOPLE) as other:
+        second = Browser(other, ada.cookies).login("Grace")
+        assert len(ada.cookies) == 2
+        assert "acting as Grace" in second.get("/").text
+        assert "acting as Ada" in ada.get("/").text
+        second.post("/logout/", {})
+        assert "acting as Ada" in ada.get("/").text
 
 
 def test_a_form_that_is_sent_again_is_refused_and_changes_nothing(library: Bench, ada: Browser) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -163,6 +164,14 @@ def test_the_public_address_is_one_that_a_request_may_be_addressed_to(library: B
     with serving(library.root, origin=ORIGIN) as address:
         assert Browser(address, headers={"Host": "factory.example.org"}).get("/").status == 200
         assert Browser(address, headers={"Host": "evil.example"}).get("/").status == 421
+
+
+def test_behind_the_proxy_every_address_is_the_public_one(library: Bench) -> None:
+    with serving(library.root, origin=ORIGIN) as address:
+        outside = Browser(address, headers={"Host": "factory.example.org"})
+        assert outside.get("/board").headers["location"] == f"{ORIGIN}/board/"
+        assert json.loads(outside.get("/openapi.json").text)["servers"] == [{"url": ORIGIN}]
+        assert Browser(address).get("/board").headers["location"] == f"{address}/board/"
 
 
 @pytest.mark.parametrize(

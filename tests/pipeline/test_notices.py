@@ -13,7 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.notices.settings import DECISIONS, KINDS
+from mcpfactory_pipeline.notices.settings import DECISIONS, KINDS, EventSettings
+from mcpfactory_pipeline.notices.webhook import Webhook
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
@@ -176,6 +177,25 @@ def test_what_was_waiting_when_time_was_over_is_counted_once(ran, receiver, caps
     receiver.stuck.clear()
     ran(f'webhook = "{receiver.url}"\nattempts = 1\nkinds = ["run.started", "run.finished"]')
     assert "2 events not delivered to the webhook: the receiver is too slow" in capsys.readouterr().err
+
+
+def test_what_a_receiver_answered_last_is_said_where_time_runs_out(receiver, monkeypatch):
+    class Pause(threading.Event):
+        """Says when somebody waits for the next attempt, which is far away."""
+
+        reached = threading.Event()
+
+        def wait(self, timeout=None):
+            self.reached.set()
+            return super().wait(PATIENCE)
+
+    receiver.answers = [500]
+    hook = Webhook(EventSettings(url=receiver.url))
+    hook._closing = Pause()
+    hook.send({"id": "1", "event": "run.finished"})
+    assert Pause.reached.wait(PATIENCE)
+    monkeypatch.setattr("mcpfactory_pipeline.notices.webhook._LEFT", 0.01)
+    assert hook.close() == "1 event not delivered to the webhook: it answered 500, and time ran out"
 
 
 def test_what_a_receiver_says_is_not_listened_to(ran, receiver, capsys):

@@ -46,7 +46,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["ActionRoutes", "history_of", "login_path", "read_body"]
 
-COOKIE: Final = "mcpfactory_session"
+_COOKIE: Final = "mcpfactory_session"
 _MAX_BODY: Final = 64 * 1024  # bytes of a body
 _BODY_SECONDS: Final = 30.0  # seconds in which a body comes
 _FORM: Final = "The form again"
@@ -92,7 +92,7 @@ class ActionRoutes:
         """Return the session of whoever the proxy names, else that of the browser's cookie."""
         if person := _caller(request).person:
             return self.access.named(person)
-        return self.access.session(request.cookies.get(COOKIE, ""))
+        return self.access.session(request.cookies.get(_cookie(request), ""))
 
     def require_session(self, request: Request) -> DashboardSession:
         """Return the session of a request that may act.
@@ -170,17 +170,19 @@ class ActionRoutes:
             if wants_json(request):
                 raise
             return HTMLResponse(self._login_form(request, _next_path(given), error), error.status)
-        self.access.logout(request.cookies.get(COOKIE, ""))  # one browser is one person: the one before is gone
+        self.access.logout(
+            request.cookies.get(_cookie(request), "")
+        )  # one browser is one person: the one before is gone
         answer = RedirectResponse(_next_path(given), 303)
         secure = request.headers.get("origin", "").startswith("https:")
-        answer.set_cookie(COOKIE, secret, httponly=True, samesite="strict", path="/", secure=secure)
+        answer.set_cookie(_cookie(request), secret, httponly=True, samesite="strict", path="/", secure=secure)
         return answer
 
     async def _logout(self, request: Request) -> Response:
         self._refuse_foreign_origin(request, program=False)
-        self.access.logout(request.cookies.get(COOKIE, ""))
+        self.access.logout(request.cookies.get(_cookie(request), ""))
         answer = RedirectResponse("/", 303)
-        answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+        answer.delete_cookie(_cookie(request), path="/", httponly=True, samesite="strict")
         return answer
 
     async def _check(self, request: Request) -> Response:
@@ -380,6 +382,12 @@ def _action(request: Request) -> Action:
 def login_path(request: Request) -> str:
     """Return the way to the login, and from there back to what was asked for."""
     return f"{Links(request.url.path).to('/login/', {'next': _path_with_query(request)})}"
+
+
+def _cookie(request: Request) -> str:
+    """Return the name of the session's cookie: browsers keep one for all ports of a host, and another port may be another dashboard."""
+    port = request.url.port
+    return f"{_COOKIE}_{port}" if port else _COOKIE
 
 
 def history_of(server: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import BinaryIO, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -100,7 +100,7 @@ def create_app(
         Route("/assets/{name}", _asset, name="asset"),
     ]
     known = frozenset((*_LOOPBACK, *hosts, *([_host(urlsplit(origin).netloc)] if origin else [])))
-    guard = Middleware(_HostGuard, hosts=known, proxy=proxy)
+    guard = Middleware(_HostGuard, hosts=known, proxy=proxy, public=urlsplit(origin))
     return Starlette(
         routes=routes,
         middleware=[guard],
@@ -197,9 +197,9 @@ def _events(
 class _HostGuard:
     """Refuses foreign hosts and what says without right who it is, and gives every answer the security headers."""
 
-    def __init__(self, app: ASGIApp, hosts: frozenset[str], proxy: TrustedProxy | None) -> None:
+    def __init__(self, app: ASGIApp, hosts: frozenset[str], proxy: TrustedProxy | None, public: SplitResult) -> None:
         self._app = app
-        self._hosts, self._proxy = hosts, proxy
+        self._hosts, self._proxy, self._public = hosts, proxy, public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -214,7 +214,10 @@ class _HostGuard:
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        if _host(Headers(scope=scope).get("host", "")) not in self._hosts:
+        host = Headers(scope=scope).get("host", "")
+        if self._public.netloc and host.lower() == self._public.netloc:  # the proxy before us speaks TLS, and we do not
+            scope["scheme"] = self._public.scheme
+        if _host(host) not in self._hosts:
             words = "this dashboard does not answer under this name\nhint: open http://127.0.0.1, or start it with --public-url URL\n"
             refusal = PlainTextResponse(words, 421)
             await refusal(scope, receive, guarded)

@@ -37,6 +37,7 @@ class Webhook:
         self._queue: queue.Queue[Mapping[str, Any] | None] = queue.Queue(_WAITING)
         self._closing = threading.Event()
         self._why = ""
+        self._answered = ""  # what the receiver said last about the event that is being delivered
         self._sent: set[str] = set()  # ids of what was taken and is not delivered yet
         self._thread = threading.Thread(target=self._deliver, name="webhook", daemon=True)
         self._thread.start()
@@ -57,7 +58,7 @@ class Webhook:
         self._thread.join(max(0.0, deadline - time.monotonic()))
         self._closing.set()
         if self._thread.is_alive():
-            self._why = "the receiver is too slow"
+            self._why = f"{self._answered}, and time ran out" if self._answered else "the receiver is too slow"
         elif self._sent and not self._why:
             self._why = "what delivers them broke off"
         missed = len(self._sent)
@@ -79,7 +80,7 @@ class Webhook:
     def _post(self, client: httpx.Client, notice: Mapping[str, Any]) -> str:
         """Deliver one event; return why that did not work. What the receiver refuses for good is not sent again."""
         body = BODIES[self._settings.form](notice)
-        why = ""
+        why = self._answered = ""
         for attempt in range(self._settings.attempts):
             if attempt and self._closing.wait(_PAUSE * float(1 << (attempt - 1))):
                 break
@@ -92,7 +93,7 @@ class Webhook:
                 continue
             if status < 300:
                 return ""
-            why = f"it answered {status}"
+            why = self._answered = f"it answered {status}"
             if status < 500 and status not in {408, 429}:
                 break
         return why
