@@ -166,7 +166,7 @@ MISTAKES = (
     _("waive descriptions.arguments --server shop --tool get_bok --reason x --expires 2031-01-01", 3, "no tool 'get_bok'", "did you mean 'get_book'?"),
     _("waive descriptions.arguments --server shop --reason x --expires 2031-01-01", 4, "unknown field 'limt'", change=added(CONFIG, "\n[waivers]\nlimt = 3\n")),
     _(f"waive descriptions.arguments --server shop --reason {'x' * 501} --expires 2031-01-01", 2, "a reason has 500 characters at most", "say it in short"),
-    _("waive descriptions.arguments --server shop --reason x --expires soon", 2, "--expires 'soon' is no date", "YYYY-MM-DD"),
+    _("waive descriptions.arguments --server shop --reason x --expires soon", 2, "its last day is no date: 'soon'", "YYYY-MM-DD"),
     _("diff shop", 3, "no channel offers shop"),
     # examining
     _("validate", 2, "exactly one of NAME, --command and --url"),

@@ -180,3 +180,14 @@ def test_what_a_page_shows_is_not_told_to_it_as_news(client: TestClient, library
     """The first page after a start is followed from what it shows on."""
     now = Snapshot(WorkspaceReader(library.root).digest()).digest
     assert re.findall(r'data-source="[^"]*[?]from=([0-9a-f]+)', client.get(path).text) == [now]
+
+
+@pytest.mark.parametrize("path", ["/live/", "/live/runs/{run}/"])
+def test_whoever_asks_for_the_head_of_a_stream_is_answered(client: TestClient, library: Bench, path: str) -> None:
+    answer = client.head(path.format(run=library.run))
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+
+
+@pytest.mark.parametrize("path", ["/", "/board/", "/graph/"])
+def test_spaces_around_a_word_of_the_filter_do_not_count(client: TestClient, path: str) -> None:
+    assert "atlas" in client.get(f"{path}?q=%20atlas%20").text.partition('id="results"')[2]

@@ -269,6 +269,28 @@ def test_a_mark_that_is_lost_is_told_and_the_bar_is_there_only_for_marks(shop: B
         tokyo.goto("about:blank")
 
 
+def test_a_mark_that_the_filter_hides_is_there_again_with_its_row(shop: Bench, tokyo: Any) -> None:
+    shop.add("zebra")
+    shop.passed("zebra", "generate")
+    offered(shop, "zebra", "1.0.0")
+    with serving(shop.root, PEOPLE) as address:
+        log_in(tokyo, address, "/")
+        tokyo.locator("#live", has_text="Live").wait_for()
+        said = tokyo.locator("#several").get_by_role("status")
+        for name in ("bookshop", "zebra"):
+            tokyo.get_by_role("checkbox", name=f"Mark {name} for production").check()
+        word = tokyo.get_by_role("searchbox")
+        word.fill("book")
+        said.filter(has_text="1 marked hidden by the filter; 1 marked").wait_for()
+        decision.reject(shop.workspace, "bookshop", "production", reason="no")
+        said.filter(has_text="1 of 2 marked not listed any more: bookshop; 1 marked hidden by the filter").wait_for()
+        word.fill("")
+        tokyo.locator("input:checked[name=item]").wait_for()
+        assert tokyo.get_by_role("checkbox", name="Mark zebra for production").is_checked()
+        assert said.text_content() == "1 of 2 marked not listed any more: bookshop; 1 marked"
+        tokyo.goto("about:blank")
+
+
 def test_whoever_comes_back_to_the_inbox_stands_at_the_row_that_was_left(shop: Bench, tokyo: Any) -> None:
     for name in ("yak", "zebra"):
         shop.add(name)

@@ -46,6 +46,14 @@ def test_too_long_a_reason_is_refused_before_anything_is_done(books, decision):
     assert books.folder.is_dir()
 
 
+@pytest.mark.parametrize("reason", ["\u200b\u200b", "\u3164", " \u2060\n\u115f"])
+def test_a_reason_that_nobody_sees_is_none(books, reason):
+    before = Store(books.workspace).history("books")
+    with pytest.raises(ReasonError, match="characters that nobody sees"):
+        books.decide("hold", "staging", reason=reason)
+    assert Store(books.workspace).history("books") == before
+
+
 def test_the_longest_reason_is_kept_whole_and_spaces_around_it_do_not_count(books):
     books.decide("hold", "staging", reason="x" * LONGEST_REASON + "\n")
     assert books.state.holds["staging"]["reason"] == "x" * LONGEST_REASON

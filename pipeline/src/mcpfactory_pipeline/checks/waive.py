@@ -158,7 +158,9 @@ def _until_day(text: str, clock: Clock) -> date:
     try:
         day = date.fromisoformat(text)
     except ValueError as error:
-        raise WaiverArgumentError(f"--expires {text!r} is no date", hint="--expires YYYY-MM-DD") from error
+        raise WaiverArgumentError(f"its last day is no date: {text!r}", hint="a day is written YYYY-MM-DD") from error
     if day < clock().date():
-        raise WaiverArgumentError(f"--expires {text} is over", hint="name a day to come: an expired waiver is none")
+        raise WaiverArgumentError(
+            f"its last day, {text}, is over", hint="name a day to come: an expired waiver is none"
+        )
     return day

@@ -184,6 +184,8 @@ def _events(
     """Return the events of a run's page, or of the workspace."""
 
     async def follow(request: Request) -> Response:
+        if request.method == "HEAD":  # its answer has no body, and would not end before the stream does
+            return Response(media_type="text/event-stream")
         values, number = dict(request.path_params), request.query_params.get("page", "")
         position = request.headers.get("last-event-id") or request.query_params.get("from", "")
         make = partial(watch_run, reader, page, values, number) if page else partial(watch_workspace, reader)

@@ -45,8 +45,8 @@ def wants_json(request: Request) -> bool:
 
 
 def short_query(request: Request) -> dict[str, str]:
-    """Return the query of a request, cut to what a page may repeat: it stands in fields and links of the page."""
-    return {name[:_VALUE]: value[:_VALUE] for name, value in list(request.query_params.items())[:_VALUES]}
+    """Return the query of a request, cut to what a page may repeat: it stands in fields and links of the page. Spaces around a value do not count."""
+    return {name[:_VALUE]: value[:_VALUE].strip() for name, value in list(request.query_params.items())[:_VALUES]}
 
 
 async def problem_response(request: Request, error: Exception) -> Response:

@@ -67,7 +67,9 @@ function askAgain(form) {
       const found = page.getElementById("results");
       if (mine !== latest) return; // a newer question was asked meanwhile
       if (!found) { location.reload(); return; } // the last thing is done, and the page is another
+      filtering = url !== (location.search || location.pathname);
       renew(page);
+      filtering = false;
       history.replaceState(null, "", url);
     } catch { form.submit(); }
   };
@@ -100,8 +102,8 @@ function replaceContent(old, fresh) {
   old.replaceChildren(...fresh.childNodes);
   improve(old);
   for (const one of old.querySelectorAll("details[id]")) if (open.has(one.id)) one.open = open.get(one.id);
-  for (const one of old.querySelectorAll("[name=item]")) one.checked = marked.includes(one.value); // what has changed has another value
-  if (marked.length) unmarked(marked, marks(old));
+  for (const one of old.querySelectorAll("[name=item]")) one.checked = marked.includes(one.value) || hidden.has(one.value); // what has changed has another value
+  if (marked.length + hidden.size) unmarked(marked, marks(old));
   for (const one of old.querySelectorAll("[name=reason]")) one.value = typed.get(one.id) || "";
   old.querySelectorAll(".wide").forEach((one, number) => { one.scrollLeft = scrolled[number] || 0; });
   if (current) [...old.querySelectorAll(".row .open")].find((one) => one.getAttribute("href") === current)?.closest(".row").classList.add("current");
@@ -119,9 +121,18 @@ function marks(part) {
 // What was marked and is no more, without its reader: the servers, and whether their rows are still there.
 const lost = new Map();
 
+// What was marked and is hidden by the reader's own filter: it is marked again as soon as it is listed again.
+const hidden = new Set();
+let filtering = false;
+
 function unmarked(before, now) {
   const listed = new Set([...document.querySelectorAll(".row .open")].map((one) => one.textContent));
-  for (const value of before) if (!now.includes(value)) lost.set(value.split(" ")[0], listed.has(value.split(" ")[0]));
+  for (const value of new Set([...hidden, ...before])) {
+    const there = listed.has(value.split(" ")[0]);
+    if (!there && (filtering || hidden.has(value))) { hidden.add(value); continue; }
+    hidden.delete(value);
+    if (!now.includes(value)) lost.set(value.split(" ")[0], there);
+  }
   countMarks();
 }
 
@@ -132,10 +143,11 @@ function countMarks(event) {
   for (const value of now) lost.delete(value.split(" ")[0]); // marked again, as it is by now
   const said = [[true, "changed meanwhile"], [false, "not listed any more"]].map(([there, words]) => {
     const names = [...lost.keys()].filter((name) => lost.get(name) === there);
-    return names.length ? `${names.length} of ${now.length + lost.size} marked ${words}: ${names.join(", ")}` : "";
+    return names.length ? `${names.length} of ${now.length + hidden.size + lost.size} marked ${words}: ${names.join(", ")}` : "";
   });
+  said.push(hidden.size ? `${hidden.size} marked hidden by the filter` : "");
   note.textContent = [...said, now.length ? `${now.length} marked` : ""].filter(Boolean).join("; ") || "What is marked";
-  note.parentElement.classList.toggle("told", lost.size > 0);
+  note.parentElement.classList.toggle("told", lost.size + hidden.size > 0);
 }
 
 // Whoever comes back to a list stands at the row that was left.
