@@ -104,6 +104,22 @@ def test_a_run_tells_every_step_with_its_reason_and_how_it_ended() -> None:
     assert runs_page("zoo", runs_of({"atlas": events})).runs[0].steps == 2
 
 
+def test_a_run_stands_in_the_list_as_on_its_own_page() -> None:
+    first = [event("stage.started", "test", "R"), event("stage.finished", "test", "R", outcome="errored")]
+    second = [event("stage.started", "test", "R"), event("stage.finished", "test", "R", outcome="passed")]
+    at_work = {("R", "atlas", "test")}
+    for events, working, status in (
+        (first, set(), "errored"),
+        ([*first, *second], set(), "passed"),
+        ([*first, second[0]], at_work, "running"),
+        ([*first, second[0]], {("R", "books", "test"), ("S", "atlas", "test")}, "interrupted"),
+    ):
+        (row,) = runs_of({"atlas": events}, working)
+        running = {"atlas": ("test",)} if working is at_work else {}
+        page = run_page(RunFacts("zoo", "R", {"atlas": events}, running))
+        assert (row.status.key, page.status.key) == (status, status)
+
+
 def test_a_run_is_drawn_with_its_timeline_and_links_to_the_logs(library: Bench, client: TestClient) -> None:
     page = client.get(f"/runs/{library.run}/").text
     assert page.count('<rect class="') == 10  # one for each step

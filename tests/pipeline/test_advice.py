@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import shlex
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from datetime import timedelta
@@ -19,6 +23,7 @@ from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.ids import acting_as, utc_now
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, ActionCall, next_action
 from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, stage_inputs
+from mcpfactory_pipeline.plan.stage import RUN_DIED
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.promotion.promote import promote, rollback
 from mcpfactory_pipeline.stages import workspace_stages
@@ -63,6 +68,8 @@ class Shop:
         space = self.fresh()
         known = next(one for one in workspace_stages(space) if one.name == name)
         with Store(space).transaction("notes") as transaction:
+            for start in transaction.starts:  # as every run begins
+                transaction.append("stage.interrupted", stage=start["stage"], run=start["run"], message=RUN_DIED)
             inputs = stage_inputs(known, InputReader(space.server("notes"), transaction.state))
             inputs = dict.fromkeys(inputs, "sha256:other") if stale else inputs
             about = {"stage": name, "run": "r"}
@@ -104,6 +111,13 @@ class Shop:
     def recheck(self, stale: bool) -> None:
         self.finish("test", candidate=Store(self.space).state("notes").candidate, stale=stale)
 
+    def die(self, which: str) -> None:
+        """The process of a run is killed while a stage is at work."""
+        with Store(self.space).transaction("notes") as transaction:
+            transaction.append("stage.started", stage=which, run="killed")
+        note = {"pid": _gone(), "run": "killed", "stage": which, "stages": [which]}
+        (self.space.pipeline / "locks" / "notes.running").write_text(json.dumps(note))
+
     def decide(self, what: str, channel: str) -> None:
         function = {"promote": promote, "rollback": rollback}.get(what) or getattr(decision, what)
         function(self.fresh(), "notes", channel, reason="because")
@@ -129,11 +143,20 @@ class Shop:
         (self.root / "mcpfactory.toml").write_text(f'{head}from = "staging"\n{text}')
 
 
+@functools.cache
+def _gone() -> int:
+    """The number of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
 EVENTS: dict[str, Any] = {
     "next": some.sampled_from([97, 12]),
     "built_only": some.sampled_from(["passed", "failed", "errored", "inconclusive"]),
     "fail": some.sampled_from(["generate", "test", "validate"]),
     "recheck": some.booleans(),
+    "die": some.sampled_from(["generate", "build", "test", "validate", "staging"]),
     "drift": some.sampled_from(["Another text.", "And another.", ""]),
     "lose_wheels": some.none(),
     "edit": some.just("9.9"),
@@ -291,6 +314,15 @@ def test_a_log_that_is_not_on_this_machine_is_made_anew_and_not_opened(tmp_path:
     assert "mcpfactory pipeline log notes test" in suggestions(shop)[1]
     (shop.space.artifacts / "notes" / "logs" / "test.log").unlink()
     assert "mcpfactory pipeline run notes --force" in suggestions(shop)[1]
+
+
+def test_a_run_of_what_a_killed_one_was_at_is_suggested_and_has_something_to_do(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "space")
+    shop.next(97)
+    assert "mcpfactory pipeline run notes" not in suggestions(shop)[1]
+    shop.die("validate")
+    assert "mcpfactory pipeline run notes" in suggestions(shop)[1]
+    assert "last outcome interrupted" in followed(shop, "mcpfactory pipeline run notes").out
 
 
 def test_a_state_that_was_edited_is_repaired_by_the_command_alone(tmp_path: Path) -> None:

@@ -25,11 +25,13 @@ __all__ = [
     "register_run",
     "run_lock",
     "stages_at_work",
+    "steps_at_work",
     "waits_of",
 ]
 
 _TIMEOUT: Final = 60.0  # seconds; a state lock is held for milliseconds
 _POLL: Final = 0.02
+_HOLDER: Final = ".running"  # what the name of a note ends in that says who holds a server
 _WAITS: Final = ".waits"  # what the name of a note ends in that says that a run waits for a server
 
 Holder = dict[str, Any]
@@ -131,6 +133,16 @@ def stages_at_work(folder: Path, server: str, run: str = "") -> tuple[str, ...]:
     return tuple(holder["stages"]) if holder.get("alive") and run in {"", holder.get("run")} else ()
 
 
+def steps_at_work(folder: Path) -> frozenset[tuple[str, str, str]]:
+    """Return what is at work now at all servers: run, server and stage of each. Notes are few: servers that nothing runs at have none."""
+    servers = [note.stem for note in folder.glob(f"*{_HOLDER}")]
+    holders = {server: read_holder(folder, server) for server in servers}
+    going = {server: holder for server, holder in holders.items() if holder.get("alive")}
+    return frozenset(
+        (str(holder.get("run", "")), server, stage) for server, holder in going.items() for stage in holder["stages"]
+    )
+
+
 @contextmanager
 def register_run(folder: Path, run: str) -> Iterator[None]:
     """Register a run for the block, so that other processes see it. Entries of runs that died are removed.
@@ -180,7 +192,7 @@ def waits_of(folder: Path, run: str) -> dict[str, str]:
 
 
 def _holder_note(folder: Path, server: str) -> Path:
-    return folder / f"{server}.running"
+    return folder / f"{server}{_HOLDER}"
 
 
 def _write_holder(note: Path, run: str, stages: Sequence[str]) -> None:

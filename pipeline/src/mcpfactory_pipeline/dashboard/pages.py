@@ -19,7 +19,7 @@ from mcpfactory_pipeline.dashboard.log import LogPage, log_page, opened_log
 from mcpfactory_pipeline.dashboard.place import PlacePage, place_keys, place_page
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.rules import RulesPage, rules_page
-from mcpfactory_pipeline.dashboard.runs import RunPage, RunsPage, run_page, runs_of, runs_page
+from mcpfactory_pipeline.dashboard.runs import RunPage, RunRow, RunsPage, run_page, runs_of, runs_page
 from mcpfactory_pipeline.dashboard.server import ServerPage, server_page
 from mcpfactory_pipeline.dashboard.statuses import STATUSES
 from mcpfactory_pipeline.dashboard.styleguide import StyleguidePage, styleguide_page
@@ -112,6 +112,14 @@ def log_of_stage(facts: LogFacts, query: _Values) -> LogPage:
     """Return the part of a log that a query asks for."""
     with opened_log(facts) as stream:
         return log_page(facts, stream, query=query.get("q", ""), start=query.get("from", ""), place=query.get("at", ""))
+
+
+def _rows(reader: WorkspaceReader) -> tuple[RunRow, ...]:
+    before = reader.steps_at_work()
+    # What ends while the histories are read is at work in them; what has begun meanwhile is, too.
+    return reader.from_histories(
+        "runs", lambda histories: runs_of(histories, before | reader.steps_at_work()), also=before
+    )
 
 
 def _runs(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, str]]:
@@ -236,9 +244,7 @@ PAGES: Final[tuple[Page, ...]] = (
     ),
     Page(
         "runs", "/runs/", "Runs", "Every run of the pipeline, the newest first", RunsPage,
-        lambda reader, _path, query: runs_page(
-            reader.workspace_name(), reader.from_histories("runs", runs_of), page=query.get("page", "")
-        ),
+        lambda reader, _path, query: runs_page(reader.workspace_name(), _rows(reader), page=query.get("page", "")),
         (_PAGE,),
     ),
     Page(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -19,7 +19,7 @@ from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.git import git_text
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.ids import Clock, actor, utc_now
-from mcpfactory_pipeline.base.locks import active_runs, stages_at_work, waits_of
+from mcpfactory_pipeline.base.locks import active_runs, stages_at_work, steps_at_work, waits_of
 from mcpfactory_pipeline.base.versions import part_version
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.contract import stored_contract
@@ -29,6 +29,7 @@ from mcpfactory_pipeline.dashboard.compare import StoredCandidate
 from mcpfactory_pipeline.dashboard.deciders import approvers_of
 from mcpfactory_pipeline.dashboard.facts import LogFacts, RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.files import open_log, read_json, read_log, read_validation, wheel_manifest
+from mcpfactory_pipeline.dashboard.runs import by_run
 from mcpfactory_pipeline.dashboard.stamps import Stamps, channel_pages, files_below, stamps_of, workspace_digest
 from mcpfactory_pipeline.dashboard.watching import FileWatch
 from mcpfactory_pipeline.plan.order import needed_stages
@@ -49,12 +50,14 @@ if TYPE_CHECKING:
 __all__ = ["WorkspaceReader"]
 
 T = TypeVar("T")
+Steps = frozenset[tuple[str, str, str]]  # of runs: run, server, stage
 
 _MANY: Final = 50  # servers from which on changes are heard of: fewer are looked at as soon
 _LOOK_AGAIN: Final = 60.0  # seconds after which all files are looked at although nothing was heard of them
 _SOAK_STEP: Final = 60  # seconds after which soak time is looked at again
 # Fields of events that the pages about many servers do not show.
 _WRONG: Final = frozenset({"failed", "errored"})  # outcomes whose logs say why
+_UNFINISHED: Final = frozenset({"stage.started", "stage.interrupted"})  # the last of a stage that nothing is at work at
 _STEP_EVENTS: Final = frozenset({"stage.started", "stage.finished", "stage.interrupted"})
 _LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})
 
@@ -176,17 +179,24 @@ class WorkspaceReader:
         """Return when the last thing happened in the workspace, as events have it; "" where nothing has."""
         return max((str(events[-1]["at"]) for events in self.histories().values() if events), default="")
 
-    def from_histories(self, name: str, make: Callable[[Mapping[str, list[Event]]], T]) -> T:
-        """Return what `make` makes of all histories: the same as before, as long as no history has changed. `name` says what it is."""
+    def steps_at_work(self) -> Steps:
+        """Return run, server and stage of what is at work now."""
+        return steps_at_work(Store(self._workspace()).locks)
+
+    def from_histories(self, name: str, make: Callable[[Mapping[str, list[Event]]], T], *, also: Hashable = None) -> T:
+        """Return what `make` makes of all histories: the same as before, as long as no history has changed, nor what is made of it `also`.
+
+        `name` says what it is.
+        """
         histories = self.histories()
         with self._guard:
             stamps = tuple((server, *self._histories[server][0]) for server in histories if server in self._histories)
             known = self._made.get(name)
-        if known is not None and known[0] == stamps:
+        if known is not None and known[0] == (stamps, also):
             return cast("T", known[1])
         made = make(histories)
         with self._guard:
-            self._made[name] = (stamps, made)
+            self._made[name] = ((stamps, also), made)
         return made
 
     def listed(self, histories: Mapping[str, Iterable[Event]]) -> dict[tuple[str, str], Mapping[str, int]]:
@@ -215,19 +225,21 @@ class WorkspaceReader:
 
     def _read_run(self, run: str, server: str) -> RunFacts:
         workspace = self._workspace()
-        store = Store(workspace)
+        store, before = Store(workspace), self.steps_at_work()
         if server:
             known = self.histories(server)[server] if is_name(server) else []
             found = {server: events} if (events := [event for event in known if event.get("run") == run]) else {}
         else:
-            found = dict(self.from_histories("runs of servers", _by_run).get(run, {}))
+            found = dict(self.from_histories("runs of servers", by_run).get(run, {}))
         going = run in active_runs(store.locks)
         if not found and not going:
             raise NotFoundError(
                 f"the history of workspace {workspace.name} has no run {run}" + (f" of {server}" if server else ""),
                 hint="mcpfactory pipeline history NAME names the runs of a server",
             )
-        running = {name: stages for name in found if (stages := stages_at_work(store.locks, name, run))}
+        # What ends while the history is read is at work in that; what has begun meanwhile is, too.
+        steps = before | self.steps_at_work()
+        running = {name: [stage for *of, stage in steps if of == [run, name]] for name in found}
         logs = _logs(workspace, store, run, server) if server else {}
         for name, stages in running.items():
             logs |= {(name, stage): read_log(log_file(workspace, name, stage)) for stage in stages}
@@ -261,7 +273,7 @@ class WorkspaceReader:
             server,
             stage,
             log_file(workspace, server, stage),
-            "interrupted" if last.get("event") == "stage.interrupted" else str(last.get("outcome") or ""),
+            "interrupted" if last.get("event") in _UNFINISHED else str(last.get("outcome") or ""),
             run,
             bool(run) and stage in stages_at_work(Store(workspace).locks, server, run),
         )
@@ -439,16 +451,6 @@ def _needs(workspace: Workspace) -> dict[str, Set[str]]:
     """Return the stages that are run, in their order, each with all that it needs."""
     stages = workspace_stages(workspace)
     return {stage.name: needed_stages(stages, stage.name) for stage in stages if not stage.approval}
-
-
-def _by_run(histories: Mapping[str, Sequence[Event]]) -> Mapping[str, Mapping[str, list[Event]]]:
-    """Return the events of each run, by server."""
-    found: dict[str, dict[str, list[Event]]] = {}
-    for server, events in histories.items():
-        for event in events:
-            if event.get("run"):
-                found.setdefault(str(event["run"]), {}).setdefault(server, []).append(event)
-    return found
 
 
 def _cache_file(workspace: Workspace) -> Path:

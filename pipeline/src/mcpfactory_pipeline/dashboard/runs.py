@@ -16,9 +16,21 @@ from mcpfactory_pipeline.dashboard.values import Pager, paged
 from mcpfactory_pipeline.plan.stage import RUN_DIED, RUN_ENDED
 from mcpfactory_pipeline.state.state import Event
 
-__all__ = ["OutcomeCount", "RunPage", "RunRow", "RunStep", "RunWait", "RunsPage", "run_page", "runs_of", "runs_page"]
+__all__ = [
+    "OutcomeCount",
+    "RunPage",
+    "RunRow",
+    "RunStep",
+    "RunWait",
+    "RunsPage",
+    "by_run",
+    "run_page",
+    "runs_of",
+    "runs_page",
+]
 
 _SILENT: Final = "it was started, and nothing says how it ended"
+_BEGINS: Final = "stage.started"
 _LINES: Final = 60  # runs of a page
 _SERVERS: Final = 12  # of one run on a page: with the longest names and messages still below 100 kB
 
@@ -116,14 +128,22 @@ class RunsPage:
     runs: tuple[RunRow, ...]
 
 
-def runs_of(histories: Mapping[str, Sequence[Event]]) -> tuple[RunRow, ...]:
-    """Return every run that a history knows, the newest first."""
-    known: dict[str, dict[str, list[Event]]] = {}
+def runs_of(
+    histories: Mapping[str, Sequence[Event]], at_work: Set[tuple[str, str, str]] = frozenset()
+) -> tuple[RunRow, ...]:
+    """Return every run that a history knows, the newest first; `at_work` are run, server and stage of what is at work now."""
+    known = by_run(histories)
+    return tuple(_line(run, known[run], at_work) for run in sorted(known, reverse=True))
+
+
+def by_run(histories: Mapping[str, Sequence[Event]]) -> Mapping[str, Mapping[str, list[Event]]]:
+    """Return the events of each run, by server."""
+    found: dict[str, dict[str, list[Event]]] = {}
     for server, events in histories.items():
         for event in events:
             if event.get("run"):
-                known.setdefault(str(event["run"]), {}).setdefault(server, []).append(event)
-    return tuple(_line(run, known[run]) for run in sorted(known, reverse=True))
+                found.setdefault(str(event["run"]), {}).setdefault(server, []).append(event)
+    return found
 
 
 def runs_page(workspace: str, runs: Sequence[RunRow], *, page: str = "1") -> RunsPage:
@@ -168,20 +188,26 @@ def _whole_run(facts: RunFacts) -> tuple[float, Mapping[str, tuple[RunStep, ...]
     return began, ordered, _line(facts.run, facts.events)
 
 
-def _line(run: str, events: Mapping[str, Sequence[Event]]) -> RunRow:
+def _line(run: str, events: Mapping[str, Sequence[Event]], at_work: Set[tuple[str, str, str]] = frozenset()) -> RunRow:
     every = [event for some in events.values() for event in some]
     if not every:
         at = format_time(datetime.fromtimestamp(created_at(run), UTC))
         return RunRow(run, STATUSES["running"], at, 0.0, "", 0, 0)
     first, last = min(every, key=_id), max(every, key=_id)
-    ends = [event for event in every if event["event"] != "stage.started"]
-    statuses = [_ended(event) for event in ends]
-    if len(ends) < sum(event["event"] == "stage.started" for event in every):
-        statuses.append(STATUSES["running"])
-    worst = min(statuses, key=lambda status: status.rank, default=STATUSES["never"])
+    ends = [event for event in every if event["event"] != _BEGINS]
+    latest = {(run, server, str(one.get("stage", ""))): one for server, some in events.items() for one in some}
+    statuses = (_stands(event, working=step in at_work) for step, event in latest.items())
+    worst = min(statuses, key=lambda status: status.rank)
     spent = round(created_at(_id(last)) - created_at(_id(first)), 3)
     seconds = max(spent, max((float(e.get("seconds", 0)) for e in ends), default=0.0))
     return RunRow(run, worst, str(first["at"]), seconds, str(first.get("actor", "")), len(events), len(ends))
+
+
+def _stands(last: Event, *, working: bool) -> Status:
+    """Return how a stage stands in a run, by its last event there: one that began and is not at work was interrupted, whoever says so or not."""
+    if last["event"] == _BEGINS:
+        return STATUSES["running" if working else "interrupted"]
+    return _ended(last)
 
 
 def _steps(facts: RunFacts, server: str, events: Iterable[Event], began: float) -> tuple[RunStep, ...]:
@@ -191,7 +217,7 @@ def _steps(facts: RunFacts, server: str, events: Iterable[Event], began: float) 
     attempts: Counter[str] = Counter()
     for event in events:
         stage = str(event.get("stage", ""))
-        if event["event"] == "stage.started":
+        if event["event"] == _BEGINS:
             starts[stage] = event
             continue
         attempts[stage] += 1
@@ -200,7 +226,7 @@ def _steps(facts: RunFacts, server: str, events: Iterable[Event], began: float) 
         made = _step(server, attempts[stage], start, event, began=began, status=_ended(event), log=log)
         steps.append(replace(made, kept=str(event["id"]) in facts.kept))
     for stage, start in starts.items():
-        status = STATUSES["running" if stage in facts.running.get(server, ()) else "interrupted"]
+        status = _stands(start, working=stage in facts.running.get(server, ()))
         log = facts.logs.get((server, stage), "") if status.key == "running" else ""
         made = _step(server, attempts[stage] + 1, start, None, began=began, status=status, log=log)
         if status.key == "running" and facts.now:

@@ -27,6 +27,7 @@ from mcpfactory_pipeline.plan.isolation import any_wall, level_here
 from mcpfactory_pipeline.plan.plan import PlanStep, broken_step
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.names import name_clashes
+from mcpfactory_pipeline.run.broken_off import broken_off, with_broken_off
 from mcpfactory_pipeline.run.runner import Runner, ServerResult, server_plan
 from mcpfactory_pipeline.stages import stages_from, stages_until, workspace_stages
 from mcpfactory_pipeline.state.state import Event
@@ -115,7 +116,8 @@ def _survey(workspace: Workspace, names: Sequence[str] | None) -> tuple[list[Wor
 def _plan_one(
     workspace: Workspace, store: Store, server: WorkspaceServer, stages: Sequence[Stage], forced: Sequence[str]
 ) -> tuple[PlanStep, ...]:
-    return server_plan(workspace, server, stages, store.shown_state(server.name), forced)
+    state = with_broken_off(store.shown_state(server.name), broken_off(store, server.name))
+    return server_plan(workspace, server, stages, state, forced)
 
 
 def run_pipeline(

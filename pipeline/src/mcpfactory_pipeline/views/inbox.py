@@ -30,6 +30,7 @@ from mcpfactory_pipeline.promotion.basis import stage_basis
 from mcpfactory_pipeline.promotion.drifted import drift_blockers
 from mcpfactory_pipeline.promotion.promote import rollback_command
 from mcpfactory_pipeline.promotion.stage_decision import approve_stage_command, shown_items, stage_blockers
+from mcpfactory_pipeline.run.broken_off import broken_off
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.against import head_histories
 from mcpfactory_pipeline.state.state import Event, ServerState
@@ -216,7 +217,7 @@ class InboxReader:
             *self._stages(server, state, row), *self._offered(state, recent), *self._publishing(state), *self._channels(server, state, recent),
             *self._holds(state),
         ]  # fmt: skip
-        events = recent() if due else ()
+        events = [*recent(), *broken_off(self.store, server.name)] if due else ()
         tokens = {**row["expect"], **self._stage_tokens(server, state, due)}
         for item in self._timed(due, events, state):
             yield replace(item, expect=tokens.get(item.about, ""))

@@ -17,6 +17,7 @@ from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, re
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.basis import channel_basis
 from mcpfactory_pipeline.promotion.decision import choose_candidate
+from mcpfactory_pipeline.run.broken_off import broken_off, with_broken_off
 from mcpfactory_pipeline.run.runner import server_plan
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
@@ -144,29 +145,33 @@ def read_report(
 def status_row(
     workspace: Workspace, store: Store, stages: Sequence[Stage], server: WorkspaceServer, *, refresh: bool = False
 ) -> tuple[dict[str, Any], ServerState]:
-    """Return the row of one server, and its state; an empty state where that cannot be read."""
+    """Return the row of one server, and its state; an empty state where that cannot be read.
+
+    Of a stage whose run died the row says that it was interrupted; the state says so once the next run has recorded it.
+    """
     at_work, problem = stages_at_work(store.locks, server.name), None
 
-    def read() -> tuple[ServerState, Sequence[PlanStep], Sequence[Drift], tuple[ChannelPolicy, ...]]:
+    def read() -> tuple[ServerState, ServerState, Sequence[PlanStep], Sequence[Drift], tuple[ChannelPolicy, ...]]:
         state = store.shown_state(server.name)
+        now = with_broken_off(state, broken_off(store, server.name))
         seen = look_again(server) if refresh and not state.retired else []  # first: what is known is an input
-        inputs = read_inputs(stages, InputReader(server, state))
-        steps = server_plan(workspace, server, stages, state, inputs=inputs)
+        inputs = read_inputs(stages, InputReader(server, now))
+        steps = server_plan(workspace, server, stages, now, inputs=inputs)
         drift = find_drift(workspace, server, state, inputs, refresh=refresh, seen=seen)
-        return state, steps, drift, read_channels(workspace)
+        return state, now, steps, drift, read_channels(workspace)
 
     found = contain(server.name, read)
     if isinstance(found, BrokenServer):
         problem = {"message": found.message, "hint": found.hint}
-        found = (ServerState(server.name), (), (), ())
-    state, steps, drift, channels = found
+        found = (empty := ServerState(server.name), empty, (), (), ())
+    state, now, steps, drift, channels = found
     policies = {channel.name: channel for channel in channels}
     candidate, known = state.candidates.get(state.candidate or ""), {stage.name: stage for stage in stages}
     row: dict[str, Any] = {
         "server": server.name,
         "version": candidate.version if candidate else None,
         "candidate": state.candidate,
-        "stages": {step.stage: _stage(state, step, known[step.stage]) for step in steps},
+        "stages": {step.stage: _stage(now, step, known[step.stage]) for step in steps},
         "channels": {
             name: {"candidate": release.candidate, "version": release.version}
             for name, release in sorted(state.channels.items())
