@@ -7,6 +7,7 @@ import errno
 import hashlib
 import hmac
 import os
+import shutil
 import stat
 import subprocess
 import threading
@@ -23,6 +24,7 @@ from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.clients.files import this_machine
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.cache import read_cache
+from mcpfactory_pipeline.dashboard.cache_key import cache_key
 from mcpfactory_pipeline.dashboard.export import export
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
@@ -340,8 +342,7 @@ def another(key: Path) -> None:
 
 
 def no_folder(key: Path) -> None:
-    key.unlink()
-    key.parent.rmdir()
+    shutil.rmtree(key.parent)
     key.parent.write_text("a file where the folder was")
 
 
@@ -372,6 +373,19 @@ def test_a_secret_is_made_where_files_have_one_name_only(
     read_of_servers(known, opened)
     found(known)
     assert read_of_servers(known, opened) == 0
+
+
+def test_of_many_who_are_first_each_has_the_one_secret(known: Bench) -> None:
+    for _ in range(20):
+        key_file().unlink()
+        start = threading.Barrier(6)
+
+        def asked(_number: int, start: threading.Barrier = start) -> bytes:
+            start.wait()
+            return cache_key(known.root)
+
+        with ThreadPoolExecutor(6) as pool:
+            assert set(pool.map(asked, range(6))) == {key_file().read_bytes()}
 
 
 def test_a_secret_below_the_workspace_is_none(library: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

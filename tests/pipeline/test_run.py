@@ -7,7 +7,8 @@ import signal
 
 import pytest
 
-from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
+from mcpfactory_pipeline.base import locks
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StateError
 from mcpfactory_pipeline.base.events import LogLines, ServerTrouble, StepFinished, StepSkipped, StepStarted
 from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.base.versions import template_version, tool_version
@@ -36,6 +37,18 @@ def recorder() -> Recorder:
 
 def ran(recorder: Recorder) -> list[tuple[str, str]]:
     return [(event.stage, event.outcome) for event in recorder.of(StepFinished)]
+
+
+def test_where_it_cannot_be_noted_that_a_stage_has_ended_its_result_is_kept(workspace, run, recorder, monkeypatch):
+    def full(note, run_id, stages, write=locks._write_holder):
+        if not stages:
+            raise StateError(f"{note.name} cannot be written: no space left on device")
+        write(note, run_id, stages)
+
+    monkeypatch.setattr(locks, "_write_holder", full)
+    add_server(workspace.root, "books")
+    assert run("books", reporter=recorder).servers == {"books": "passed"}
+    assert ran(recorder) == [("build", "passed"), ("test", "passed"), ("staging", "passed")]
 
 
 def test_another_uv_makes_no_stage_due(workspace):

@@ -77,6 +77,7 @@ def test_hundreds_of_calls_in_one_turn_are_told_once_with_their_number():
     )
     made_up = [call(f"tool{at}") for at in range(500)]
     assert judged(case(), *made_up).faults[4:] == ("tool4 was called, and no tool fits", "so were 495 other tools")
+    assert judged(case(), *made_up[:6]).faults[-1] == "so was 1 other tool"
     instead = judged(asked, *made_up).faults
     assert instead == ("find was expected, and tool0, tool1, tool2, tool3, tool4 and 495 more were called",)
 

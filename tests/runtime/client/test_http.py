@@ -6,13 +6,14 @@ import asyncio
 import socket
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcpfactory_runtime.client import Client, ConnectionLostError, HttpError, ProtocolError, accept_defaults
+from mcpfactory_runtime.client.channel import end_tasks
 from mcpfactory_runtime.client.http import HttpChannel
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_03_26, R2025_06_18
@@ -313,3 +314,51 @@ async def test_checks_can_send_any_http_request() -> None:
         assert isinstance(client.channel, HttpChannel)
         answered = await client.channel.exchange("POST", b"{}", {"Origin": "http://evil.example"})
     assert (answered.status, answered.headers["x-why"], answered.content) == (403, "origin", b"no")
+
+
+async def test_a_server_that_takes_no_notification_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcpfactory_runtime.client.http._TAKING", 0.05)
+    never = asyncio.Event()
+
+    async def answer(asked: Asked, _send: Any) -> Any:
+        match asked.json and asked.json["method"]:
+            case "initialize":
+                return result(asked, {**HELLO, "protocolVersion": LATEST_LEGACY.name})
+            case "notifications/initialized":
+                await never.wait()
+            case "server/discover":
+                return error(asked, METHOD_NOT_FOUND, 400)
+        return 405, {}, b""
+
+    async with peer(answer) as server:
+        with pytest.raises(ConnectionLostError, match=r"did not take a message within 0\.05 seconds"):
+            async with Client.connect_http(server.url, timeout=PATIENCE):
+                pass
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "why"), [("a\x01b", {}, "non-printable"), ("mcp", {"X-Name": "\u2603"}, "ascii")]
+)
+async def test_what_cannot_be_sent_is_told_at_once(path: str, headers: dict[str, str], why: str) -> None:
+    async with asyncio.timeout(PATIENCE):
+        with pytest.raises(ConnectionLostError, match=why):
+            async with Client.connect_http(f"http://127.0.0.1:1/{path}", headers, timeout=None):
+                pass
+
+
+async def test_closing_waits_for_no_task_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcpfactory_runtime.client.channel._ENDING", 0.05)
+    over = asyncio.Event()
+
+    async def stubborn() -> None:
+        while not over.is_set():
+            with suppress(asyncio.CancelledError):
+                await over.wait()
+
+    task = asyncio.create_task(stubborn())
+    await asyncio.sleep(0)  # it has begun
+    async with asyncio.timeout(PATIENCE):
+        await end_tasks([task])
+    assert not task.done()
+    over.set()
+    await task

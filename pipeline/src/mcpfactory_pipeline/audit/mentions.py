@@ -53,7 +53,7 @@ _SHAPES: Final = {
     "key of Postman": r"PMAK-[0-9a-f-]{40,}",
     "token of a Telegram bot": r"\d{8,10}:AA[\w-]{30,}",
     # With what it is glued to, so that a text of many beginnings is not read to its end from each of them.
-    "JSON Web Token": r"(?<![\w-])(?=[\w-]{11,}+\.)[\w-]*?eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
+    "JSON Web Token": r"(?<![\w-])(?=[\w-]{11,}+\.[\w-]{8,}+\.)[\w-]*?eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
 }
 # Forms that are parts of words, too, or of other texts that nobody chose, so that they begin where a word does; others begin anywhere.
 _WORDLIKE: Final = frozenset(

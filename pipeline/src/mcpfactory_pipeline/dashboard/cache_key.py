@@ -11,7 +11,9 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.base.files import move_into_place, open_own, write_temporary
+from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.base.files import open_own, replace_file
+from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.clients.files import this_machine
 
 __all__ = ["cache_key"]
@@ -29,7 +31,7 @@ def cache_key(root: Path) -> bytes:
             return _read(file)
         except FileNotFoundError:
             return _made(file)
-    except (OSError, RuntimeError):  # also where nobody knows a person's home
+    except (OSError, RuntimeError, StateError):  # also where nobody knows a person's home
         return b""
 
 
@@ -42,16 +44,12 @@ def _read(file: Path) -> bytes:
 
 
 def _made(file: Path) -> bytes:
+    """Return a new secret; that of another process where one was first."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    secret = secrets.token_bytes(_BYTES)
-    whole = write_temporary(file, secret, mode=0o600)
-    try:
-        os.link(whole, file)  # a name for all of it, or none
-    except FileExistsError:  # another process was first
-        return _read(file)
-    except OSError:  # no hard links here: of two processes that are first, the later one's key stays
-        move_into_place(whole, file)
-        return _read(file)
-    finally:
-        whole.unlink(missing_ok=True)
-    return secret
+    with file_lock(file.with_name(f"{file.name}.lock")):
+        try:
+            return _read(file)
+        except FileNotFoundError:
+            secret = secrets.token_bytes(_BYTES)
+            replace_file(file, secret, mode=0o600)
+            return secret

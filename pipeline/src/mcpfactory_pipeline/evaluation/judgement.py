@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.evaluation.attempt import NO_TOOL, MadeCall, ModelTranscript, ToolChoice, WrongArgument
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, ExpectedCall
 
@@ -87,7 +88,8 @@ def _each_once(tools: Sequence[str], words: str) -> Iterator[str]:
     for name, count in list(counts.items())[:_TOOLS]:
         yield words.format(name, f" {count} times" if count > 1 else "")
     if len(counts) > _TOOLS:
-        yield f"so were {len(counts) - _TOOLS} other tools"
+        rest = len(counts) - _TOOLS
+        yield f"so {'was' if rest == 1 else 'were'} {pluralize(rest, 'other tool')}"
 
 
 def _match(way: Sequence[ExpectedCall], calls: Sequence[MadeCall], tools: Tools) -> _Match:

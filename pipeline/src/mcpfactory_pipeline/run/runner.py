@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -231,7 +232,10 @@ class Runner:
             for (step, stage, before), (outputs, seconds) in zip(begun, results, strict=True):
                 self._finish(server, stage, before, outputs, seconds)
                 at_work.remove(stage.name)
-                announce(at_work)
+                with suppress(
+                    StateError
+                ):  # a note for those who look on; the ends of the others are recorded all the same
+                    announce(at_work)
                 if outputs.outcome in RETRIED:
                     again.append(step)
             steps = again

@@ -162,7 +162,8 @@ def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
 
 def _arguments(tool: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a listed tool, by name: where they go is known to nobody but the server."""
-    properties = tool["inputSchema"].get("properties")
+    schema = tool.get("inputSchema")
+    properties = schema.get("properties") if isinstance(schema, dict) else None
     return {argument: {} for argument in properties} if isinstance(properties, dict) else {}
 
 

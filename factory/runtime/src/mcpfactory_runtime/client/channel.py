@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Protocol
 
-__all__ = ["ClientChannel", "Receiver"]
+__all__ = ["ClientChannel", "Receiver", "end_tasks"]
+
+_ENDING: Final = 5.0  # seconds that cancelled tasks have to end
 
 Json = dict[str, Any]
 
@@ -77,3 +80,15 @@ class ClientChannel(ABC):
     def diagnostics(self) -> str:
         """What the server wrote beside the protocol (a process's stderr)."""
         return ""
+
+
+async def end_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancel tasks, and wait for a while until they have ended: what does not heed it is left, so that closing always ends."""
+    left = list(tasks)
+    for task in left:
+        task.cancel()
+    if left:
+        ended, _ = await asyncio.wait(left, timeout=_ENDING)
+        for task in ended:
+            if not task.cancelled():
+                task.exception()  # known to whoever waited for it

@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 
 from mcpfactory_runtime.addresses import describe_private, host_port, host_port_of, is_public
-from mcpfactory_runtime.client.channel import ClientChannel, Receiver
+from mcpfactory_runtime.client.channel import ClientChannel, Receiver, end_tasks
 from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError, SessionEndedError
 from mcpfactory_runtime.client.oauth import Fetch, OAuth, OAuthError
 from mcpfactory_runtime.client.sse import SseEvent, SseReader
@@ -34,6 +34,7 @@ _SESSION: Final = "mcp-session-id"
 _RESUMES: Final = 5  # times that one request's stream is continued
 _RECONNECT: Final = 1.0  # seconds, when the server does not say
 _OPENING: Final = 1.0  # seconds that the GET stream has to be answered before we go on
+_TAKING: Final = 30.0  # seconds that the server has to take what is no request
 _LOGINS: Final = 2  # tokens got for one message
 _FETCH_TIME: Final = 30.0  # seconds for one answer of an authorization server
 _FETCH_SIZE: Final = 1_000_000  # bytes of it
@@ -75,9 +76,7 @@ class _Http(ClientChannel):
 
     async def aclose(self) -> None:
         """End what runs."""
-        for task in list(self._tasks.values()):
-            task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await end_tasks(self._tasks.values())
         if self._client is not None:
             await self._client.aclose()
 
@@ -149,6 +148,17 @@ class _Http(ClientChannel):
                     return
             url = found.url
 
+    async def _posted(self, url: str, headers: Mapping[str, str], content: bytes) -> tuple[bytes, httpx.Response]:
+        """POST what is answered by no message, or elsewhere; return what is said to it. Raises ConnectionLostError, OAuthError."""
+        try:
+            async with asyncio.timeout(None if self.oauth else _TAKING):  # a login may wait for a person
+                async with self._authorized("POST", url, headers, content) as response:
+                    return await _read(response), response
+        except TimeoutError:
+            raise ConnectionLostError(f"{self.url} did not take a message within {_TAKING:g} seconds") from None
+        except httpx.HTTPError as error:
+            raise self._unreachable(error) from None
+
     async def _fetch(self, request: Fetch) -> HttpAnswer:
         """Return the answer to a request to an authorization server, or for metadata."""
         try:
@@ -210,7 +220,13 @@ class _Http(ClientChannel):
     def _spawn(self, key: Any, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks[key] = task
-        task.add_done_callback(lambda done: self._tasks.pop(key, None) if self._tasks.get(key) is done else None)
+        task.add_done_callback(lambda done: self._ended(key, done))
+
+    def _ended(self, key: Any, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(key) is task:
+            del self._tasks[key]
+        if not task.cancelled():
+            task.exception()  # told to whoever waited, and not to the event loop
 
     def _deliver(self, data: bytes | str, http: dict[str, Any] | None = None) -> Any:
         try:
@@ -286,11 +302,7 @@ class HttpChannel(_Http):
         return {**_ACCEPT, **session, **self.own_headers, **headers}
 
     async def _post(self, content: bytes, headers: Mapping[str, str]) -> None:
-        try:
-            async with self._authorized("POST", self.url, self._all(headers), content) as response:
-                answer = await _read(response)
-        except httpx.HTTPError as error:
-            raise self._unreachable(error) from None
+        answer, response = await self._posted(self.url, self._all(headers), content)
         if answer:
             self._deliver(answer, _note(response))
         else:
@@ -308,6 +320,8 @@ class HttpChannel(_Http):
             self._to.failed(request_id, self._unreachable(error))
         except (HttpError, OAuthError, ConnectionLostError) as error:
             self._to.failed(request_id, error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told now, and not when time is over
+            self._to.failed(request_id, self._unreachable(error))
         # No more than a note if the answer has come.
         self._to.failed(request_id, ConnectionLostError("the server's stream ended without an answer"))
 
@@ -402,11 +416,7 @@ class SseChannel(_Http):
     async def send_raw(self, data: bytes) -> None:
         """POST bytes."""
         assert self._endpoint is not None, "the channel is not open"
-        try:
-            async with self._authorized("POST", self._endpoint, {**_ACCEPT, **self.own_headers}, data) as response:
-                answer = await _read(response)
-        except httpx.HTTPError as error:
-            raise self._unreachable(error) from None
+        answer, response = await self._posted(self._endpoint, {**_ACCEPT, **self.own_headers}, data)
         if response.status_code >= 300:
             raise _refused(response, answer)
 

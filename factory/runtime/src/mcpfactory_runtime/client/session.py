@@ -11,7 +11,7 @@ from inspect import isawaitable
 from itertools import count
 from typing import Any, Final, Literal, Protocol
 
-from mcpfactory_runtime.client.channel import ClientChannel
+from mcpfactory_runtime.client.channel import ClientChannel, end_tasks
 from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.protocol.jsonrpc import decode, error_message, error_of, notification_message, request_message
@@ -122,9 +122,7 @@ class ClientSession:
 
     async def aclose(self) -> None:
         """Close the channel; fail whatever still waits."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(self._tasks)
         await self.channel.aclose()
         self.lost(ProtocolError("the client was closed"))
 
