@@ -365,3 +365,18 @@ def test_news_take_back_no_way_that_somebody_goes(bench: Bench, tokyo: Any) -> N
             tokyo.clock.run_for(6_000)  # whoever waited got a file, say, and the page stayed
         assert loads == [f"{address}/"]
         tokyo.goto("about:blank")
+
+
+def test_a_page_that_confirms_fits_a_window_of_320_pixels(shop: Bench, tokyo: Any) -> None:
+    """A window of 640 pixels at 200 % (WCAG 2.2, 1.4.10)."""
+    shop.add("zebra")
+    shop.passed("zebra", "generate")
+    offered(shop, "zebra", "1.0.0")
+    tokyo.set_viewport_size({"width": 320, "height": 640})
+    with serving(shop.root, PEOPLE) as address:
+        log_in(tokyo, address, "/")
+        for name in ("bookshop", "zebra"):
+            for action in ("approve", "reject"):
+                tokyo.goto(f"{address}/servers/{name}/actions/{action}/?channel=production&reason=fine")
+                assert tokyo.evaluate("document.documentElement.scrollWidth") == 320, (name, action)
+        tokyo.goto("about:blank")
