@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 from xml.etree import ElementTree
@@ -11,6 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.export import export
 from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
@@ -72,6 +74,16 @@ def test_what_waits_no_more_is_gone_and_what_waits_for_nobody_was_never_there(sh
     decision.approve(shop.workspace, "bookshop", "production")
     promote.promote(shop.workspace, "bookshop", "production")
     assert not [one for one in entries(web.get("/feed.atom").content) if "/decide/production/" in one["link"]]
+
+
+def test_what_an_approval_made_ready_is_as_new_as_that(shop: Bench) -> None:
+    web = client(shop.root)
+    decision.approve(shop.workspace, "bookshop", "production", clock=lambda: utc_now() + timedelta(hours=1))
+    approved = shop.store.history("bookshop")[-1]
+    assert approved["event"] == "approved"
+    (ready,) = (one for one in entries(web.get("/feed.atom").content) if one["kind"] == "ready")
+    (item,) = (one for one in web.get("/?format=json").json()["items"] if one["kind"] == "ready")
+    assert (ready["updated"], item["since"], item["seconds"]) == (approved["at"], approved["at"], 0.0)
 
 
 def test_an_entry_keeps_its_id_while_the_same_thing_waits_and_another_has_another() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpfactory_pipeline.base.ids import format_time
+from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.state import store as stores
 from mcpfactory_pipeline.state.folded import begin, go_on, is_fold
 from mcpfactory_pipeline.state.state import fold
@@ -23,6 +24,7 @@ from mcpfactory_pipeline.state.timeline import (
     withdrawals,
 )
 from mcpfactory_pipeline.state.verify import mend, verify
+from mcpfactory_pipeline.views.ready import ready_since
 from tests.pipeline.test_state import EVENTS, numbered
 
 START = datetime(2026, 11, 22, tzinfo=UTC)
@@ -59,6 +61,10 @@ def test_what_is_kept_of_a_history_answers_as_all_of_it(events, cuts):
             assert approvers_since(folded.recent, channel, candidate) == approvers_since(events, channel, candidate)
             told = seconds_in_channel(folded.recent, channel, candidate, NOW)
             assert told == seconds_in_channel(events, channel, candidate, NOW)
+    for approvals in (0, 1, 2):
+        asking = ChannelPolicy("production", source="staging", approvals=approvals, soak=4000.0)
+        for candidate in state.candidates:
+            assert ready_since(asking, candidate, folded.recent) == ready_since(asking, candidate, events)
 
 
 def test_of_a_long_history_little_is_kept():

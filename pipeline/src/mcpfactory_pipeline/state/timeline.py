@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from mcpfactory_pipeline.base.ids import parse_time
@@ -12,15 +13,19 @@ from mcpfactory_pipeline.state.state import Event, StageRecord, finished_record
 __all__ = [
     "actor_of",
     "approvers_since",
+    "decided_about",
     "failing_since",
     "in_channel_since",
+    "last_time",
     "records_about",
     "rollbacks",
     "seconds_in_channel",
+    "soaked_since",
     "withdrawals",
 ]
 
 _MOVES: Final = ("promoted", "rolled-back")
+_DECISIONS: Final = ("approved", "rejected")
 
 
 def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, str | None]]:
@@ -33,22 +38,44 @@ def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, st
             yield parse_time(str(event["at"])), str(event.get("candidate"))
 
 
+def last_time(events: Iterable[Event]) -> datetime | None:
+    """When the last of some events happened; None of none."""
+    last = next(iter(deque(events, maxlen=1)), None)
+    return parse_time(str(last["at"])) if last else None
+
+
 def actor_of(event: Event) -> str:
     """Who made an event happen, in words: of an agent's with the person who, as its client says, said yes."""
     actor, person = str(event.get("actor", "")), event.get("confirmed")
     return f"{actor}, whose client says that {person} said yes" if person else actor
 
 
-def seconds_in_channel(events: Iterable[Event], channel: str, candidate: str, now: datetime) -> float:
-    """For how many seconds in all a channel has offered a candidate; a clock that was set back adds nothing."""
-    total, start = 0.0, None
+def _stays(events: Iterable[Event], channel: str, candidate: str) -> Iterator[tuple[datetime, datetime | None]]:
+    """Yield from when to when a channel offered a candidate; the end of a stay that goes on is None."""
+    start = None
     for at, name in _moves(events, channel):
         if start is not None:
-            total += max(0.0, (at - start).total_seconds())
+            yield start, at
         start = at if name == candidate else None
     if start is not None:
-        total += max(0.0, (now - start).total_seconds())
-    return total
+        yield start, None
+
+
+def seconds_in_channel(events: Iterable[Event], channel: str, candidate: str, now: datetime) -> float:
+    """For how many seconds in all a channel has offered a candidate; a clock that was set back adds nothing."""
+    stays = _stays(events, channel, candidate)
+    return sum(max(0.0, ((end or now) - start).total_seconds()) for start, end in stays)
+
+
+def soaked_since(events: Iterable[Event], channel: str, candidate: str, seconds: float) -> datetime | None:
+    """Return when a channel has offered a candidate for so many seconds in all, be that past or still to come; None when it does not offer it any more."""
+    left = seconds
+    for start, end in _stays(events, channel, candidate):
+        stay = max(0.0, (end - start).total_seconds()) if end else left
+        if stay >= left:
+            return start + timedelta(seconds=left)
+        left -= stay
+    return None
 
 
 def records_about(events: Iterable[Event], candidate: str) -> dict[str, StageRecord]:
@@ -113,17 +140,25 @@ def rollbacks(events: Iterable[Event]) -> dict[tuple[str, str], Event]:
     return found
 
 
-def approvers_since(events: Iterable[Event], channel: str, candidate: str) -> set[str] | None:
-    """Return who approved a candidate for a channel after it was rolled back out of that last; None when it never was."""
-    offered, approvers = "", None
+def decided_about(events: Iterable[Event], channel: str, candidate: str) -> Iterator[Event]:
+    """Yield what people decided about a candidate for a channel, and what rolled it back out of that: any but an approval takes approvals back."""
+    offered = ""
     for event in events:
         if event.get("channel") != channel or event.get("candidate") is None:
             continue
         kind, about = event["event"], str(event["candidate"])
-        if kind == "rolled-back" and offered == candidate != about:
-            approvers = set[str]()
+        if (kind == "rolled-back" and offered == candidate != about) or (kind in _DECISIONS and about == candidate):
+            yield event
         if kind in _MOVES or kind == "stage.finished":
             offered = about
-        elif kind == "approved" and about == candidate and approvers is not None:
+
+
+def approvers_since(events: Iterable[Event], channel: str, candidate: str) -> set[str] | None:
+    """Return who approved a candidate for a channel after it was rolled back out of that last; None when it never was."""
+    approvers = None
+    for event in decided_about(events, channel, candidate):
+        if event["event"] == "rolled-back":
+            approvers = set[str]()
+        elif event["event"] == "approved" and approvers is not None:
             approvers.add(str(event["actor"]))
     return approvers

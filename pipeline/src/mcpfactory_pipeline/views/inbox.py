@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -12,7 +11,7 @@ from functools import cache, cached_property, partial
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.base.ids import Clock, format_time, parse_time, utc_now
+from mcpfactory_pipeline.base.ids import Clock, format_time, utc_now
 from mcpfactory_pipeline.base.locks import is_locked
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.plan.due import due_checks, due_stages
@@ -35,9 +34,10 @@ from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.against import head_histories
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.state.timeline import failing_since, in_channel_since
+from mcpfactory_pipeline.state.timeline import failing_since, in_channel_since, last_time
 from mcpfactory_pipeline.views.advice import Adviser
 from mcpfactory_pipeline.views.drift import removed_servers
+from mcpfactory_pipeline.views.ready import ready_since
 from mcpfactory_pipeline.views.status import status_row
 from mcpfactory_pipeline.workspace.broken import BrokenServer, contain
 from mcpfactory_pipeline.workspace.known_drift import DRIFT_RULE, offered_now, read_known_drift
@@ -439,17 +439,20 @@ class InboxReader:
 
     def _since(self, item: InboxItem, events: Sequence[Event], state: ServerState) -> datetime | None:
         if item.kind == "publish":
-            return _last_time(e for e in events if e["event"] == "publish.started" and e.get("target") == item.about)
+            return last_time(e for e in events if e["event"] == "publish.started" and e.get("target") == item.about)
         if item.kind == "hold":
             holds = (e for e in events if e["event"] in {"held", "rolled-back", "retired"})
-            return _last_time(e for e in holds if e.get("channel") == item.about)
+            return last_time(e for e in holds if e.get("channel") == item.about)
         if item.kind == "failed" and item.about in {channel.name for channel in self.channels[1:]}:
-            return _last_time(event for event in events if event.get("outcome") == "failed")
+            return last_time(event for event in events if event.get("outcome") == "failed")
         channel = next((channel for channel in self.channels if channel.name == item.about and channel.source), None)
         if channel is not None and channel.source is not None:
-            return in_channel_since(events, channel.source, state.channels[channel.source].candidate)
+            candidate = state.channels[channel.source].candidate
+            if item.kind == "ready":
+                return ready_since(channel, candidate, events, required_stages(self.stages, channel, self.channels))
+            return in_channel_since(events, channel.source, candidate)
         if item.kind in {"gate", "approval"}:
-            return _last_time(event for event in events if event["event"] == "stage.finished")
+            return last_time(event for event in events if event["event"] == "stage.finished")
         return failing_since(events, item.about)
 
 
@@ -457,11 +460,6 @@ def _covers_known(waiver: Waiver, server: WorkspaceServer) -> bool:
     """Whether a waiver of what drifted covers what is known to be there now."""
     offer = offered_now(read_known_drift(server.folder, server.adopted))
     return bool(offer) and not uncovering(waiver, offer)
-
-
-def _last_time(events: Iterable[Event]) -> datetime | None:
-    last = next(iter(deque(events, maxlen=1)), None)
-    return parse_time(str(last["at"])) if last else None
 
 
 def _newer_there(state: ServerState, candidate: str, channel: str) -> bool:
