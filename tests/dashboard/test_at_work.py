@@ -14,6 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.ids import new_id
+from mcpfactory_pipeline.base.locks import run_lock
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.plan.stage import StageOutputs
 from mcpfactory_pipeline.run.run import run_pipeline
@@ -141,3 +142,52 @@ def test_a_stage_that_has_ended_is_at_work_no_longer_while_the_other_goes_on(
         until(lambda: not {"test", "validate"}.intersection(status(bench.workspace)[0]["at_work"]))
     assert status(bench.workspace)[0]["at_work"] == []
     assert "running" not in cells(client).values()
+
+
+def test_what_a_stage_at_work_found_the_last_time_is_no_result_of_the_run_that_goes_on(library: Bench) -> None:
+    client = TestClient(create_app(library.root), base_url="http://127.0.0.1", headers=JSON)
+    candidate = library.store.state("bookshop").candidate
+    library.passed("bookshop", "test", candidate=candidate, message="4 passed", summary={"tests": 4})
+    run = new_id()
+
+    def stages() -> dict[str, dict[str, Any]]:
+        page = client.get("/servers/bookshop/").json()
+        notes = {place["node"]["name"]: place["node"]["note"] for place in page["graph"]}
+        (row,) = client.get("/board/?q=bookshop").json()["servers"]
+        said = {cell["stage"]: cell["note"] for cell in row["cells"]}
+        return {
+            one["stage"]: {**one, "node": notes[one["stage"]], "cell": said[one["stage"]]} for one in page["stages"]
+        }
+
+    with run_lock(library.store.locks, "bookshop", run, waiting=print, stopped=lambda: False) as announce:
+        announce(["test", "validate"])
+        with library.store.transaction("bookshop") as transaction:
+            for stage in ("test", "validate"):
+                transaction.append("stage.started", stage=stage, run=run)
+        found = stages()
+        for stage, words in (("test", "last time: passed, 4 passed"), ("validate", "last time: passed, score 99")):
+            one = found[stage]
+            assert (one["status"], one["run"]) == ("running", run)
+            assert (one["message"], one["last_run"]) == (words, library.run)
+            assert (one["facts"], one["reasons"], one["node"], one["cell"]) == ([], [], "", "")
+        text = client.get("/servers/bookshop/", headers=HTML).text
+        assert f'last time: passed, 4 passed (<a href="../../runs/{library.run}/bookshop/">its run</a>)' in text
+        drawn = command(["pipeline", "graph", "bookshop"], library.root, terminal=False).text
+        assert re.search(r"^ *test +needs build +running$", drawn, re.MULTILINE), drawn
+        with library.store.transaction("bookshop") as transaction:
+            transaction.append("stage.interrupted", stage="test", run=run, message="the run was ended")
+        announce(["validate"])
+        one = stages()["test"]
+        assert (one["status"], one["message"], one["last_run"]) == ("interrupted", "the run was ended", "")
+
+
+def test_a_stage_that_runs_for_the_first_time_has_no_last_time(library: Bench) -> None:
+    client = TestClient(create_app(library.root), base_url="http://127.0.0.1", headers=JSON)
+    run = new_id()
+    with run_lock(library.store.locks, "zebra", run, waiting=print, stopped=lambda: False) as announce:
+        announce(["generate"])
+        with library.store.transaction("zebra") as transaction:
+            transaction.append("stage.started", stage="generate", run=run)
+        one = client.get("/servers/zebra/").json()["stages"][0]
+    assert (one["stage"], one["status"], one["run"]) == ("generate", "running", run)
+    assert (one["message"], one["last_run"]) == ("", "")

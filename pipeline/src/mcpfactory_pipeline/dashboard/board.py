@@ -30,7 +30,7 @@ _SIZE: Final = 40  # rows of a page: with the longest names and reasons still be
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One stage of one server: its status, and in a few words what it found or why it would run."""
+    """One stage of one server: its status, and in a few words what it found or why it would run; "" while it is at work."""
 
     stage: str
     status: ShownStatus
@@ -218,6 +218,8 @@ def decided_by(hold: Mapping[str, Any]) -> str:
 
 def _cell(name: str, stage: Mapping[str, Any], *, running: bool) -> Cell:
     status = status_of(stage, running=running)
+    if running:
+        return Cell(name, status, "")
     known = [str(reason) for reason in stage.get("reasons", ())]
     reasons = "; ".join(known[:_REASONS]) + (f"; and {len(known) - _REASONS} more" if len(known) > _REASONS else "")
     message = str(stage.get("message", ""))

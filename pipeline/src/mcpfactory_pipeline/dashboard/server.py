@@ -53,7 +53,10 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class StageView:
-    """One stage with what it found. `verdict` is `up-to-date`, `run`, `blocked`, `held` or `waiting`; `run` is the last run that it ran in."""
+    """One stage with what it found. `verdict` is `up-to-date`, `run`, `blocked`, `held` or `waiting`; `run` is the last run that it ran in.
+
+    While it is at work it has found nothing yet: `message` says how it ended the last time, and `last_run` in which run; else that is "".
+    """
 
     stage: str
     status: ShownStatus
@@ -62,6 +65,7 @@ class StageView:
     reasons: tuple[str, ...]
     facts: tuple[Fact, ...]
     run: str
+    last_run: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,17 +284,16 @@ def _overview(server: str, report: Mapping[str, Any]) -> OverviewView | None:
 
 
 def _stage(cell: Cell, stage: Mapping[str, Any], history: Sequence[Event]) -> StageView:
+    events = [event for event in history if event.get("stage") == cell.stage and event.get("run")]
+    run, verdict = str(events[-1]["run"]) if events else "", str(stage.get("verdict", ""))
+    message = shorten(str(stage.get("message", "")), _TEXT)
+    if cell.status.key == "running":
+        ends = [event for event in events if event["event"] != "stage.started"]
+        said = ", ".join(filter(None, [outcome_status(stage.get("outcome")).word, message]))
+        last = str(ends[-1]["run"]) if ends else ""
+        return StageView(cell.stage, cell.status, f"last time: {said}" if last else "", verdict, (), (), run, last)
     reasons = tuple(shorten(str(reason), _TEXT) for reason in stage.get("reasons", ()))
-    runs = [str(event["run"]) for event in history if event.get("stage") == cell.stage and event.get("run")]
-    return StageView(
-        cell.stage,
-        cell.status,
-        shorten(str(stage.get("message", "")), _TEXT),
-        str(stage.get("verdict", "")),
-        reasons,
-        facts_of(stage.get("summary", {})),
-        runs[-1] if runs else "",
-    )
+    return StageView(cell.stage, cell.status, message, verdict, reasons, facts_of(stage.get("summary", {})), run)
 
 
 def _channels(detail: ServerDetail) -> Iterator[ChannelView]:

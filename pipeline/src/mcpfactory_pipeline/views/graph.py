@@ -71,8 +71,9 @@ def graph_of(
         cell = known.get("stages", {}).get(stage.name, {})
         if stage.channel:
             needs = _admission(nodes, stage.channel, needs, known)
-        status = _status(cell, running=stage.name in known.get("at_work", ()))
-        nodes[stage.name] = GraphNode(stage.name, kind, needs, _level(nodes, needs), status, _note(cell))
+        running = stage.name in known.get("at_work", ())
+        status, note = ("running", "") if running else (_status(cell), _note(cell))
+        nodes[stage.name] = GraphNode(stage.name, kind, needs, _level(nodes, needs), status, note)
     filled = {stage.channel.name: stage.name for stage in stages if stage.channel}
     for channel in channels:
         source = filled.get(channel.source or "", channel.source or "")
@@ -115,9 +116,7 @@ def _level(nodes: Mapping[str, GraphNode], needs: Sequence[str]) -> int:
     return 1 + max((nodes[name].level for name in needs), default=-1)
 
 
-def _status(cell: Mapping[str, Any], *, running: bool) -> str:
-    if running:
-        return "running"
+def _status(cell: Mapping[str, Any]) -> str:
     if not cell:
         return ""
     verdict, outcome = str(cell["verdict"]), cell["outcome"]
