@@ -1,4 +1,4 @@
-"""A server without any package, for audits that start it: its tools stand in a file, and so do its instructions, with its variables or arguments in them. `python plain_server.py FILE [--http]`."""
+"""A server without any package, for audits that start it: its tools stand in a file, and so do its instructions, with its variables or arguments in them, or both backwards. `python plain_server.py FILE [--http]`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,25 @@ from pathlib import Path
 from typing import Any
 
 
+def filled(value: Any) -> Any:
+    """The same with variables and arguments in the place of `$ENV` and `$ARGV`, and backwards with `-`, in which nobody knows them again."""
+    if isinstance(value, dict):
+        return {filled(name): filled(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [filled(one) for one in value]
+    if not isinstance(value, str):
+        return value
+    environ, words = json.dumps(dict(os.environ)), json.dumps(sys.argv[2:])
+    for mark, text in (("$-ENV", environ[::-1]), ("$-ARGV", words[::-1]), ("$ENV", environ), ("$ARGV", words)):
+        value = value.replace(mark, text)
+    for name in os.environ:
+        value = value.replace(f"${{{name}}}", os.environ[name])
+    return value
+
+
 def answer(message: dict[str, Any]) -> dict[str, Any] | None:
     """The answer to a message; None to a notification."""
-    known = json.loads(Path(sys.argv[1]).read_text())
+    known = filled(json.loads(Path(sys.argv[1]).read_text()))
     method = message.get("method")
     if "id" not in message:
         return None
@@ -24,8 +40,7 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
             "capabilities": {"tools": {}},
             "serverInfo": {"name": "plain", "version": "1.2"},
         }
-        told = known.get("instructions", "").replace("$ENV", json.dumps(dict(os.environ)))
-        result["instructions"] = told.replace("$ARGV", json.dumps(sys.argv[2:]))
+        result["instructions"] = known.get("instructions", "")
     if method == "tools/list":
         result = {"tools": known["tools"]}
     if result is None:
@@ -34,11 +49,18 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """The same over HTTP; with `login` in the file, only for who has a header."""
+    """The same over HTTP; with `login` in the file, only for who has a header; with `status` only that, and a page."""
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         known = json.loads(Path(sys.argv[1]).read_text())
+        if status := known.get("status"):
+            self.send_response(status)
+            self.send_header("Location", "http://other.test/mcp")
+            self.send_header("Content-Length", str(len(known["page"])))
+            self.end_headers()
+            self.wfile.write(known["page"].encode())
+            return
         refused = known.get("login") and self.headers.get("Authorization") != known["login"]
         found = None if refused else answer(body)
         text = json.dumps(found).encode() if found else b""

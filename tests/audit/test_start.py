@@ -8,16 +8,20 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 
 from mcpfactory_pipeline.audit import AuditRequest, audit
-from mcpfactory_pipeline.audit.accepted import read_lock
+from mcpfactory_pipeline.audit.accepted import lock_text, read_lock
 from mcpfactory_pipeline.audit.audit import now_accepted
-from mcpfactory_pipeline.audit.report import AuditReport
+from mcpfactory_pipeline.audit.formats import FORMATS
+from mcpfactory_pipeline.audit.report import AuditReport, judge
 from mcpfactory_pipeline.audit.rule import AuditEvidence
+from mcpfactory_pipeline.audit.rules import RULES
 from mcpfactory_pipeline.audit.start import StartRequest
 from mcpfactory_pipeline.clients.files import Home
 from mcpfactory_pipeline.clients.table import find_client
@@ -71,6 +75,11 @@ def rules(report: AuditReport) -> dict[str, set[str]]:
     return found
 
 
+def failed(report: AuditReport) -> tuple[str, str]:
+    """What the one failure says, and its hint."""
+    return next((one.message, one.hint) for one in report.findings if one.rule == "tools.start-failed")
+
+
 def test_nothing_is_started_unless_asked(tmp_path, place):
     mark = tmp_path / "started"
     servers = {"one": {"command": "touch", "args": [str(mark)]}}
@@ -105,7 +114,7 @@ def test_what_started_servers_offer_is_in_the_inventory_and_judged(tmp_path, pla
 def test_a_server_gets_no_secret_and_one_that_tells_what_it_got_is_found(tmp_path, place, monkeypatch):
     monkeypatch.setenv("OWN_SECRET", "hidden-from-strangers-1")
     variables = {"API_TOKEN": "a8f5f167f44f4964e6c998dee", "LEVEL": "loud", "REFERRED": "${OWN_SECRET}"}
-    told = entry(place, "told", READS, instructions="$ENV", env=variables)
+    told = entry(place, "told", READS, instructions="$ENV $-ENV", env=variables)
     home = Home("linux", *[getattr(home_in(tmp_path), name) for name in ("home", "config", "state")], os.environ)
     report, evidence = look(home, {"one": told})
     assert "tools.leak" in rules(report)["one"]
@@ -116,7 +125,9 @@ def test_a_server_gets_no_secret_and_one_that_tells_what_it_got_is_found(tmp_pat
     assert "hidden-from-strangers-1" not in said
     report, evidence = look(home, {"one": told}, start=StartRequest(PATIENCE, with_secrets=True))
     assert evidence.servers[0].listing is not None
-    assert "hidden-from-strangers-1" in evidence.servers[0].listing.instructions
+    assert "hidden-from-strangers-1"[::-1] not in said
+    assert "hidden-from-strangers-1"[::-1] in evidence.servers[0].listing.instructions
+    assert "hidden-from-strangers-1" not in evidence.servers[0].listing.instructions
 
 
 @pytest.mark.parametrize(
@@ -128,18 +139,100 @@ def test_a_server_gets_no_secret_and_one_that_tells_what_it_got_is_found(tmp_pat
     ],
 )
 def test_a_secret_among_the_arguments_is_handed_to_no_stranger_either(tmp_path, place, more, secret):
-    told = entry(place, "told", READS, instructions="$ARGV")
+    told = entry(place, "told", READS, instructions="$ARGV $-ARGV")
     told["args"] += ["--level", "loud", *more]
     report, evidence = look(home_in(tmp_path), {"one": told})
     assert evidence.servers[0].listing is not None
     said = evidence.servers[0].listing.instructions
     assert '"--level", "loud"' in said
     assert secret not in said
-    assert "canary-" in said
+    assert secret[::-1] not in said
+    assert ("canary-" in said, "-yranac" in said, "…" in said) == (False, True, True)
     assert "tools.leak" in rules(report)["one"]
     _, evidence = look(home_in(tmp_path), {"one": told}, start=StartRequest(PATIENCE, with_secrets=True))
     assert evidence.servers[0].listing is not None
-    assert secret in evidence.servers[0].listing.instructions
+    assert secret[::-1] in evidence.servers[0].listing.instructions
+    assert secret not in evidence.servers[0].listing.instructions
+
+
+KEY = "sk-proj-" + "9Qm2Zx7LkP4vT8sWnB3cR6yHdJ5f"
+GH = "ghp_" + "9Qm2Zx7LkP4vT8sWnB3cR6yHdJ5fG1aUeK0o"
+PASSWORD = "Tr0ub4dor3xQ9"  # of no form that is known
+# What is behind a server's files in its entry, its variables, and what it tells of them.
+TOLD = {
+    "variable": ([], {"API_KEY": KEY}, {"description": "key ${API_KEY}"}),
+    "sent as": ([], {"API_KEY": f"Bearer {KEY}"}, {"description": "key ${API_KEY}"}),
+    "argument": (["--token", GH], {}, {"description": "One of $ARGV."}),
+    "glued to an option": ([f"-p{GH}"], {}, {"description": "One of $ARGV."}),
+    "name of a member": ([], {"API_KEY": KEY}, {"inputSchema": {"type": "object", "properties": {"${API_KEY}": {}}}}),
+    "in a URL": (
+        [],
+        {"DATABASE_URL": f"postgres://ada:{PASSWORD}@db.test/books"},
+        {"description": "In ${DATABASE_URL}."},
+    ),
+    "in JSON": ([], {"HEADERS": json.dumps({"apiKey": KEY})}, {"description": "With ${HEADERS}."}),
+    "referred to": ([], {"REFERRED": "${OWN_SECRET}"}, {"description": "key ${REFERRED}"}),
+    "referred to within": ([], {"URL": "postgres://ada:${OWN_SECRET}@db.test/"}, {"description": "In ${URL}."}),
+}
+
+
+@pytest.mark.parametrize("what", TOLD)
+def test_a_value_that_comes_back_is_masked_and_found_and_locks_with_and_without_agree(tmp_path, place, what):
+    words, variables, more = TOLD[what]
+    told = entry(place, "told", {**READS, **more}, env=variables)
+    told["args"] += words
+    files = home_in(tmp_path)
+    home = Home("linux", files.home, files.config, files.state, {**os.environ, "OWN_SECRET": KEY})
+    locks = []
+    for with_secrets in (True, False):
+        start = StartRequest(PATIENCE, with_secrets=with_secrets)
+        report, evidence = look(home, {"one": told}, start=start, accepted={})
+        assert "tools.leak" in rules(report)["one"]
+        locks.append(lock_text(now_accepted(evidence)))
+        for text in (locks[-1], *(form(report) for form in FORMATS.values())):
+            assert not any(value in text for value in (KEY, GH, PASSWORD, "canary-"))
+        later = judge(replace(evidence, accepted=read_lock(locks[0].encode(), "a lock")), RULES)
+        assert not any(rule.startswith("accepted.") for rule in rules(later)["one"])
+    assert locks[0] == locks[1]
+    assert "\\u2026" in locks[0]
+
+
+@pytest.mark.parametrize("what", TOLD)
+def test_no_part_of_an_entry_hands_a_stranger_the_secret_in_it(tmp_path, place, what):
+    words, variables, _ = TOLD[what]
+    told = entry(place, "told", READS, instructions="$-ENV $-ARGV", env=variables)
+    told["args"] += words
+    files = home_in(tmp_path)
+    home = Home("linux", files.home, files.config, files.state, {**os.environ, "OWN_SECRET": KEY})
+    for with_secrets in (False, True):
+        _, evidence = look(home, {"one": told}, start=StartRequest(PATIENCE, with_secrets=with_secrets))
+        assert evidence.servers[0].listing is not None
+        said = evidence.servers[0].listing.instructions
+        assert any(value[::-1] in said for value in (KEY, GH, PASSWORD)) == with_secrets
+
+
+def test_a_value_is_masked_however_it_is_written_and_what_is_short_only_as_a_word(tmp_path, place):
+    secret = 'q9!"x/Zü 7'
+    spelled = [secret, quote(secret), quote_plus(secret), json.dumps(secret), json.dumps(secret, ensure_ascii=False)]
+    files, variables = home_in(tmp_path), {"PASSWORD": secret, "DB_PASSWORD": "k9z2", "PIN_PASSWORD": "1"}
+    told = entry(place, "told", READS, instructions=f"{spelled} k9z2, k9z2s, 1", env=variables)
+    _, evidence = look(files, {"one": told}, start=StartRequest(PATIENCE, with_secrets=True))
+    assert evidence.servers[0].listing is not None
+    said = evidence.servers[0].listing.instructions
+    assert ("q9" in said, said.count("…"), said.endswith("…, k9z2s, 1")) == (False, 6, True), said
+
+
+def test_what_a_server_says_when_it_fails_holds_no_value_either(tmp_path, place):
+    script = place / "ends.py"
+    script.write_text("import os, sys\nsys.exit(os.environ['PAD'] + os.environ['API_KEY'])")
+    for pad in ("", "." * 200):
+        ends = {"command": PYTHON, "args": [str(script)], "env": {"API_KEY": KEY, "PAD": pad}}
+        for with_secrets in (True, False):
+            report, _ = look(home_in(tmp_path), {"one": ends}, start=StartRequest(PATIENCE, with_secrets=with_secrets))
+            message = failed(report)[0]
+            assert ("exit code 1" in message, "sk-proj" in message, "canary" in message) == (True, False, False), (
+                message
+            )
 
 
 def test_a_started_server_reads_nothing_of_the_person(tmp_path, place):
@@ -193,6 +286,89 @@ def test_urls_are_asked_without_tokens_and_bridges_as_the_url_that_they_lead_to(
     )
     report, _ = look(home_in(tmp_path), {"closed": closed}, start=StartRequest(PATIENCE, with_secrets=True))
     assert report.servers[0].tools == ("get_book",)
+
+
+def test_a_token_in_an_address_that_comes_back_is_masked_and_found(tmp_path, served):
+    file, address = served
+    token = "QWERTYsecret123456"
+    file.write_text(json.dumps({"tools": [{**READS, "description": f"key {token}"}], "instructions": token}))
+    locks = []
+    for with_secrets in (True, False):
+        start = StartRequest(PATIENCE, with_secrets=with_secrets)
+        report, evidence = look(
+            home_in(tmp_path), {"one": {"url": f"{address}?token={token}"}}, start=start, accepted={}
+        )
+        assert "tools.leak" in rules(report)["one"]
+        locks.append(lock_text(now_accepted(evidence)))
+        assert not any(token in text for text in (locks[-1], *(form(report) for form in FORMATS.values())))
+    assert locks[0] == locks[1]
+
+
+@pytest.mark.parametrize("status", [302, 200, 404, 503])
+@pytest.mark.parametrize("with_secrets", [False, True])
+def test_the_hint_for_an_address_fits_what_happened(tmp_path, served, status, with_secrets):
+    file, address = served
+    token = "QWERTYsecret123456"
+    page = f"<html>{'.' * 185}{token}</html>"  # a message has 200 characters of it
+    file.write_text(json.dumps({"tools": [], "status": status, "page": page}))
+    start = StartRequest(PATIENCE, with_secrets=with_secrets)
+    message, hint = failed(look(home_in(tmp_path), {"one": {"url": f"{address}?token={token}"}}, start=start)[0])
+    assert (f"HTTP status {status}" in message, "QWERTY" in message) == (True, False), message
+    words = {
+        302: "that it leads to",
+        200: "is no MCP server",
+        404: "the path of the address",
+        503: "try it again later",
+    }
+    assert words[status] in hint
+    assert "by hand" not in hint
+    assert "--with-secrets" not in hint
+
+
+def test_the_hint_for_a_login_names_the_option_only_where_it_helps(tmp_path, served):
+    file, address = served
+    file.write_text(json.dumps({"tools": [READS], "login": "Bearer other"}))
+    closed = {"url": address, "headers": {"Authorization": "Bearer a8f5f167f44f4964"}}
+    for one, with_secrets, option in ((closed, False, True), (closed, True, False), ({"url": address}, False, False)):
+        start = StartRequest(PATIENCE, with_secrets=with_secrets)
+        message, hint = failed(look(home_in(tmp_path), {"one": one}, start=start)[0])
+        assert ("wants a login" in message, "--with-secrets" in hint) == (True, option), hint
+
+
+# An entry that cannot be asked, and what the hint says of it.
+FAILING = {
+    "closed port": ({"url": "http://127.0.0.1:1/mcp"}, "start what serves this address"),
+    "no address": ({"url": "http://h:99999/"}, "correct the address"),
+    "no program": ({"command": "does-not-exist-xyz"}, "install it, or remove the entry"),
+    "no file": ({"command": "/opt/none/server"}, "install it, or correct the path"),
+    "ends": ({"command": "/bin/sh", "args": ["-c", "exit 3"]}, "start it by hand, and read what it says"),
+}
+
+
+@pytest.mark.parametrize("what", FAILING)
+@pytest.mark.parametrize("with_secrets", [False, True])
+def test_the_hint_for_a_failure_fits_what_happened(tmp_path, what, with_secrets):
+    made, words = FAILING[what]
+    _, hint = failed(look(home_in(tmp_path), {"one": made}, start=StartRequest(PATIENCE, with_secrets=with_secrets))[0])
+    assert (hint.startswith(words), "--with-secrets" in hint) == (True, False), hint
+    assert ("by hand" in hint) == (what == "ends")
+
+
+@pytest.mark.parametrize("with_secrets", [False, True])
+def test_real_values_are_offered_only_where_a_server_did_not_get_them(tmp_path, with_secrets):
+    made = {"command": "/bin/sh", "args": ["-c", "exit 3"], "env": {"API_KEY": KEY}}
+    for start in (StartRequest(PATIENCE, with_secrets=with_secrets), StartRequest(0.5, with_secrets=with_secrets)):
+        _, hint = failed(look(home_in(tmp_path), {"one": made}, start=start)[0])
+        assert ("--with-secrets" in hint) is not with_secrets
+        made = {**made, "command": "sleep", "args": ["1000"]}
+
+
+@pytest.mark.parametrize("words", ["Permission denied", "Operation not permitted"])
+def test_what_a_sandbox_may_have_denied_names_the_option_that_goes_without(tmp_path, words):
+    made = {"command": "/bin/sh", "args": ["-c", f"echo 'shims/python3: line 12: pyenv: {words}' >&2; exit 126"]}
+    for level, option in ((AUTO, find_level(AUTO).name != "none"), ("none", False)):
+        _, hint = failed(look(home_in(tmp_path), {"one": made}, start=StartRequest(PATIENCE, level))[0])
+        assert ("--isolation none" in hint, "sandbox" in hint) == (option, option), hint
 
 
 def test_the_rug_pull(tmp_path, place):

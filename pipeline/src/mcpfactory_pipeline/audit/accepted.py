@@ -36,13 +36,17 @@ _PLAIN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class OfferedTools:
-    """What a server said when it was started: its tools and instructions, or why nothing (`problem`)."""
+    """What a server said when it was started: its tools and instructions, or why nothing (`problem`), and what to do then (`hint`).
+
+    In the place of each value that it was handed is a mark; `leaked` are the names of those that it told.
+    """
 
     tools: tuple[Mapping[str, Any], ...] = ()
     instructions: str = ""
     version: str = ""
     problem: str = ""
     leaked: tuple[str, ...] = ()
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,9 @@ __all__ = [
     "in_texts",
     "in_url",
     "in_variables",
+    "is_credential_name",
     "is_reference",
+    "is_telling",
     "is_token",
     "shown_url",
     "without_tokens",
@@ -275,7 +277,7 @@ def _under(place: Place, name: str, value: str) -> Iterator[SecretMention]:
         return
     bare = _SCHEME.sub("", value.strip())
     scheme = _SCHEME.match(value.strip()) is not None
-    if (_is_credential(name) or scheme) and _is_value(name, bare):
+    if (is_credential_name(name) or scheme) and _is_value(name, bare):
         yield SecretMention(place, name, "value under the name of a credential", len(bare), bare)
         return
     pair = _PAIR.fullmatch(value)
@@ -329,13 +331,19 @@ def _is_nothing(value: str) -> bool:
     return not value.strip() or _PLACEHOLDER.search(value) is not None
 
 
-def _is_credential(name: str) -> bool:
+def is_credential_name(name: str) -> bool:
     """Whether a name is that of a credential, and not of where one is, or of something about one."""
     return (
         (is_secret(name) or _PASSWORD.search(name) is not None)
         and not _WHERE.search(name)
         and not _NO_NAMES.search(name)
     )
+
+
+def is_telling(name: str, value: str) -> bool:
+    """Whether a value that is taken from elsewhere may be a secret: it has the name of one, or is no word, number, path or address."""
+    chosen = len(value) < _SHORTEST or value.isalpha() or _PLAIN.fullmatch(value) or _PATHS.fullmatch(value)
+    return is_credential_name(name) or not chosen
 
 
 def _is_value(name: str, value: str) -> bool:

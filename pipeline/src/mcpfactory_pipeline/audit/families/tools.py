@@ -43,9 +43,10 @@ _TELLING: Final = re.compile(
 )  # a name of several words is no word of a language
 
 
-def _failed(one: AuditedServer) -> Iterator[Said]:
-    if one.listing is not None and one.listing.problem:
-        yield one.listing.problem
+def _failed(evidence: AuditEvidence) -> Iterator[AuditFault]:
+    for one in evidence.servers:
+        if one.listing is not None and one.listing.problem:
+            yield AuditFault(one.listing.problem, one.server, hint=one.listing.hint)
 
 
 def _texts(one: AuditedServer) -> Iterator[tuple[str, str]]:
@@ -152,7 +153,7 @@ RULES: Final[tuple[AuditRule, ...]] = (
         "tools.start-failed", 2,
         statement="A server starts and lists its tools.",
         reason="what it offers could not be looked at",
-        hint="start it by hand, and read what it says; --with-secrets hands it the real values", check=each_server(_failed),
+        hint="start it by hand, and read what it says", check=_failed,
     ),
     AuditRule(
         "tools.hidden-text", 5,
@@ -192,7 +193,7 @@ RULES: Final[tuple[AuditRule, ...]] = (
     ),
     AuditRule(
         "tools.leak", 5,
-        statement="No value of a variable or header comes back in what a server lists.",
+        statement="No secret of a variable, an argument, a header or an address comes back in what a server lists.",
         reason="it stands in every conversation then",
         hint="do not use the server", check=each_server(_leaks), always=True,
     ),
