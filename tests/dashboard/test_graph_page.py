@@ -21,6 +21,7 @@ from mcpfactory_pipeline.plan.policy import DEFAULT
 from mcpfactory_pipeline.stages import STAGES
 from tests.cli.capture import run
 from tests.dashboard.conftest import Bench
+from tests.dashboard.test_action_routes import offered
 from tests.dashboard.test_size import LIMIT, NAME, TEXT
 
 HTML = {"Accept": "text/html"}
@@ -85,10 +86,8 @@ def test_a_candidate_is_decided_about_and_rolled_back_from_where_chips_lead(libr
         page = client.get("/servers/bookshop/").text
         assert "Decide about production" in page
         assert not rolls(page)  # there is nothing to go back to
-        with library.store.transaction("bookshop") as transaction:
-            facts = {"channel": "staging", "version": "1.2.0", "reason": ""}
-            transaction.append("promoted", **{**facts, "candidate": "older"})
-            transaction.append("promoted", **{**facts, "candidate": "1.2.0-0123456789ab"})
+        for version in ("1.3.0", "1.4.0"):
+            offered(library, "bookshop", version)
         assert rolls(client.get("/servers/bookshop/").text)
         client.cookies.clear()
         assert not rolls(client.get("/servers/bookshop/").text)

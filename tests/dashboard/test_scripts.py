@@ -291,6 +291,29 @@ def test_a_mark_that_the_filter_hides_is_there_again_with_its_row(shop: Bench, t
         tokyo.goto("about:blank")
 
 
+def test_several_are_offered_only_what_fits_what_is_marked(shop: Bench, tokyo: Any) -> None:
+    shop.add("zebra")
+    shop.passed("zebra", "generate")
+    offered(shop, "zebra", "1.0.0")
+    decision.approve(shop.workspace, "zebra", "production")
+    with serving(shop.root, PEOPLE) as address:
+        log_in(tokyo, address, "/")
+        tokyo.locator("#live", has_text="Live").wait_for()
+        bar = tokyo.locator("#several")
+        approve, promote = (bar.get_by_role("button", name=f"{name} marked") for name in ("Approve", "Promote"))
+        asked, ready = (tokyo.get_by_role("checkbox", name=f"Mark {name} for") for name in ("bookshop", "zebra"))
+        asked.check()
+        assert (approve.is_visible(), promote.is_visible()) == (True, False)
+        ready.check()
+        assert (approve.is_visible(), promote.is_visible()) == (True, True)
+        asked.uncheck()
+        assert (approve.is_visible(), promote.is_visible()) == (False, True)
+        decision.reject(shop.workspace, "zebra", "production", reason="no")
+        bar.get_by_role("status").filter(has_text="not listed any more: zebra").wait_for()
+        assert (approve.is_visible(), promote.is_visible()) == (True, False)
+        tokyo.goto("about:blank")
+
+
 def test_whoever_comes_back_to_the_inbox_stands_at_the_row_that_was_left(shop: Bench, tokyo: Any) -> None:
     for name in ("yak", "zebra"):
         shop.add(name)

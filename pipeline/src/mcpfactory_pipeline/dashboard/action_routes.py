@@ -24,6 +24,7 @@ from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, Pipeline
 from mcpfactory_pipeline.base.ids import acting_as
 from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, DashboardSession, UsedTicketError
 from mcpfactory_pipeline.dashboard.actions import (
+    ABOUT,
     ACTIONS,
     Action,
     ActionCall,
@@ -32,7 +33,7 @@ from mcpfactory_pipeline.dashboard.actions import (
     action_page,
     values_of,
 )
-from mcpfactory_pipeline.dashboard.pages import decide_about
+from mcpfactory_pipeline.dashboard.pages import decide_about, offered_actions
 from mcpfactory_pipeline.dashboard.presence import Presence
 from mcpfactory_pipeline.dashboard.proxy import Caller
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
@@ -209,7 +210,11 @@ class ActionRoutes:
         """Return the page of an action with a ticket where it can be confirmed; `before` is what its reader saw last."""
         with acting_as(session.actor, source=session.source):
             detail = self.reader.server(name)
-            view = action_page(Workspace.find(self._root), detail, action, values, explain=explain, before=before)
+            chosen = any(values.get(one) for one in ABOUT)
+            possible = () if chosen else offered_actions(self.reader, detail).get(action.name, ())
+            view = action_page(
+                Workspace.find(self._root), detail, action, values, explain=explain, before=before, possible=possible
+            )
         candidate, channel = view.settled.get("candidate", ""), view.settled.get("channel", "")
         if candidate and channel and action.name in _WEIGHED:
             view = replace(view, evidence=decide_about(self.reader, detail, channel, candidate))

@@ -5,7 +5,7 @@ Every action is checked before it can be confirmed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -14,16 +14,19 @@ from mcpfactory_pipeline.base.reason import LONGEST_REASON
 from mcpfactory_pipeline.base.text import on_one_line, pluralize
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.waive import waive
-from mcpfactory_pipeline.dashboard.decision import DecisionPage
+from mcpfactory_pipeline.dashboard.decision import DecisionPage, decidable
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
+from mcpfactory_pipeline.plan.plan import HELD
 from mcpfactory_pipeline.promotion import decision, promote, stage_decision
 from mcpfactory_pipeline.promotion.basis import BasisChange, StaleDecisionError, basis_changes
 from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state.timeline import withdrawals
 from mcpfactory_pipeline.views.advice import read_suggestion
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = [
+    "ABOUT",
     "ACTIONS",
     "Action",
     "ActionCall",
@@ -35,6 +38,9 @@ __all__ = [
     "next_action",
     "values_of",
 ]
+
+
+ABOUT: Final = ("channel", "stage")  # fields that say what of a server an action is about
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +100,14 @@ class Action:
 
 
 def _approving(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    return tuple(channel.name for channel in detail.channels if channel.approvals and channel.source)
+    """The channels that ask for approvals, and those to which one lets return what was rolled back out of them."""
+    behind = [channel for channel in detail.channels if channel.source]
+    return tuple(one.name for one in behind if one.approvals or withdrawals(detail.history, one.name))
 
 
 def _channels(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    """All channels; first the one that would be next."""
-    waiting = [item.about for item in detail.facts.items if item.kind in {"ready", "approval"}]
-    return tuple(dict.fromkeys((*waiting, *(channel.name for channel in detail.channels))))
+    """All channels; first those for which a candidate is there that they do not offer."""
+    return tuple(dict.fromkeys((*decidable(detail), *(channel.name for channel in detail.channels))))
 
 
 def _offering(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
@@ -154,7 +161,8 @@ def _decide(
         message = sentence.format(what=what, server=call.server, channel=channel)
         lifts = tuple(f"it lifts the rejection by {one}" for one in decided.get("lifted", ()))
         resolved = {"expect": decided["expect"]} | ({"candidate": candidate} if of_candidate and candidate else {})
-        return ActionResult(message, (*lifts, *decided.get("proof", ())), resolved, basis=decided["basis"])
+        details = (*lifts, *decided.get("proof", ()), *decision.stays_closed(channel, decided.get("blockers", ())))
+        return ActionResult(message, details, resolved, basis=decided["basis"])
 
     return perform
 
@@ -181,10 +189,17 @@ def _rerun(call: ActionCall) -> ActionResult:
         if not due:  # such a run leaves no trace, so it has no page to go to
             return ActionResult(f"nothing of {call.server} is due, so no run was begun")
         return ActionResult(f"a run of {call.server} has begun", run=call.start(call.server, until, start, force))
+    if held := next((step for step in steps if step.verdict == HELD), None):  # all are, and the first says why
+        raise RefusedError(f"{call.server} is {held.reasons[0]}", hint=f"mcpfactory pipeline revive {call.server}")
     if not due:
         raise RefusedError(f"nothing of {call.server} is due", hint="tick below what is up to date, too")
     details = tuple(f"{step.stage}: {'; '.join(step.reasons) or step.verdict}" for step in steps)
     return ActionResult(f"{pluralize(len(due), 'stage')} of {call.server} would run", details)
+
+
+def _revive(call: ActionCall) -> ActionResult:
+    decision.revive(call.workspace, call.server, **call.options)
+    return ActionResult(f"{call.server} is kept again: the next run takes care of it")
 
 
 def _waive(call: ActionCall) -> ActionResult:
@@ -286,6 +301,13 @@ ACTIONS: Final[dict[str, Action]] = {
             ),
         ),
         Action(
+            "revive",
+            "Revive",
+            "Take the retirement of the server back: runs take care of it again.",
+            (_REASON,),
+            _revive,
+        ),
+        Action(
             "rerun",
             "Run",
             "Run what is due: generate, build, test, validate, promote to staging.",
@@ -322,7 +344,8 @@ ACTIONS: Final[dict[str, Action]] = {
 # The action for a command that is suggested; what a form asks for besides is left to its reader.
 _FOR_COMMAND: Final[Mapping[str, str]] = {
     "pipeline run": "rerun", "pipeline approve": "approve", "pipeline reject": "reject", "pipeline promote": "promote",
-    "pipeline rollback": "rollback", "pipeline hold": "hold", "pipeline unhold": "release", "waive": "waive",
+    "pipeline rollback": "rollback", "pipeline hold": "hold", "pipeline unhold": "release", "pipeline revive": "revive",
+    "waive": "waive",
 }  # fmt: skip
 
 
@@ -406,12 +429,14 @@ def action_page(
     *,
     explain: bool,
     before: Mapping[str, str] | None = None,
+    possible: Container[str] = (),
 ) -> ActionPage:
     """Return the page with these values; with all that are required, the action is checked. `explain`: say what is missing.
 
+    `possible` are the channels, or stages, for which the action can be done: without a value the form begins with them.
     With the token of an earlier check it says what has changed since, `before` being what that one rested on, in words.
     """
-    inputs = tuple(_input(workspace, detail, one, values) for one in action.fields)
+    inputs = tuple(_input(workspace, detail, one, values, possible) for one in action.fields)
     full = {one.name: one.value for one in inputs if one.value}
     missing = [one.label for one in inputs if one.required and not one.value]
     result, problem, hint = ActionResult(""), "", ""
@@ -455,8 +480,12 @@ def action_page(
     )
 
 
-def _input(workspace: Workspace, detail: ServerDetail, one: ActionField, values: Mapping[str, str]) -> FormInput:
+def _input(
+    workspace: Workspace, detail: ServerDetail, one: ActionField, values: Mapping[str, str], possible: Container[str]
+) -> FormInput:
     choices = one.values(workspace, detail)
+    if one.name in ABOUT:
+        choices = tuple(sorted(choices, key=lambda choice: choice not in possible))
     value = values.get(one.name, "")
     if one.kind == "choice" and not value and choices:
         value = choices[0]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.diff import Change, diff
-from mcpfactory_pipeline.base.errors import NotFoundError
+from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.base.ids import format_time
 from mcpfactory_pipeline.dashboard.candidates import CandidateView, DecisionView, candidates_of, plain_figure
@@ -21,11 +21,14 @@ from mcpfactory_pipeline.dashboard.compare import (
 from mcpfactory_pipeline.dashboard.deciders import Deciders, channel_deciders
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
-from mcpfactory_pipeline.plan.policy import approve_command, find_channel
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, approve_command, find_channel, missing_approvals
 from mcpfactory_pipeline.state.state import Event
-from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
+from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since, withdrawals
 
-__all__ = ["DecisionPage", "ToolChanges", "decidable", "decided_about", "decision_page"]
+__all__ = ["ClosedBy", "DecisionPage", "ToolChanges", "decidable", "decided_about", "decision_page", "retirement"]
+
+# Tries a command: what goes through in its place, and what refused it (`Adviser.workable`).
+_Advise = Callable[[str], tuple[str, PipelineError | None]]
 
 _CHANGES: Final = 40  # of one kind that are shown
 _TESTS: Final = (
@@ -46,12 +49,28 @@ class ToolChanges:
 
 
 @dataclass(frozen=True, slots=True)
+class ClosedBy:
+    """What keeps a channel as it is, by its `kind`: it is `held`, or its server is `retired`. Who said so, why and since when, where the history knows.
+
+    `command` is what lifts it.
+    """
+
+    kind: str
+    who: str
+    why: str
+    since: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class DecisionPage:
     """A candidate for a channel, and all that speaks for and against it.
 
-    `asks` is what stands between both, in words, and `command` what comes next; both are empty where nobody is asked. `offered` is the candidate
-    that the channel offers now, "" for none: then everything is new. `rejected` is who said no to it, and
-    `approve_after_all` the command that lifts that, "" where it would be refused. `known` says whether the tools of both are on this machine, `judged` whether
+    `asks` is what stands between both, in words, and `command` what comes next; both are empty where nobody is asked. Then `stands` is why it
+    may not be promoted, and `way` the command that leads on, "" where none does. `closed` is who keeps the channel as it is. `offered` is the candidate
+    that the channel offers now, "" for none: then everything is new. `rejected` and `rolled_back` are who said no to it, and
+    `approve_after_all` the command that approves it although nobody is asked, "" where it would be refused or is not needed. `source_channel` is
+    the channel before, `in_source_since` since when that offers it, which is `waits_since` where somebody is asked. `known` says whether the tools of both are on this machine, `judged` whether
     both reports are. `source` is a command that shows what changed in the sources, where the commits are known, and `uncommitted` are the
     versions that were built from changes that were not committed, which no such command shows. `deciders` is who may approve it.
     """
@@ -65,12 +84,18 @@ class DecisionPage:
     offered_version: str
     asks: str
     command: str
+    stands: str
+    way: str
+    closed: tuple[ClosedBy, ...]
     rejected: tuple[DecisionView, ...]
+    rolled_back: tuple[DecisionView, ...]
     approve_after_all: str
     expect: str
     built_at: str
     built_by: str
     run: str
+    source_channel: str
+    in_source_since: str
     waits_since: str
     asked_by: str
     known: bool
@@ -91,7 +116,9 @@ class DecisionPage:
 
 
 def decidable(detail: ServerDetail) -> Iterator[str]:
-    """Return the channels for which a candidate of a server is there that they do not offer."""
+    """Yield the channels for which a candidate of a server is there that they do not offer; none of a retired one."""
+    if detail.state.get("retired"):
+        return
     for channel in detail.channels:
         candidate = decided_about(detail, channel.name)
         if candidate and candidate != _offered(detail.state, channel.name):
@@ -116,9 +143,11 @@ def decision_page(
     after: StoredCandidate,
     *,
     candidate: str = "",
-    workable: Callable[[str], bool] = lambda _command: False,
+    advise: _Advise,
 ) -> DecisionPage:
-    """Return what is to be decided about a candidate for a channel: by default the one that is next. `workable` tries a command.
+    """Return what is to be decided about a candidate for a channel: by default the one that is next.
+
+    `advise` tries a command: it returns what goes through in its place, and what refused it (`Adviser.workable`).
 
     Raises:
         NotFoundError: for an unknown channel, and where no candidate is there.
@@ -130,11 +159,9 @@ def decision_page(
     known, changes = _contract(before, after, offered, chosen)
     judged = bool(before.report and after.report) or (bool(after.report) and not offered)
     gone, come, stayed = findings_between(before.report, after.report) if judged else ([], [], 0)
-    asks, command = _asked(detail, channel) if offered != chosen else ("", "")
     policy = find_channel(detail.channels, channel)
     source_command, uncommitted = _source(name, detail.history, old, new)
     about = [one for one in new.decisions if one.channel == channel]
-    rejected = tuple(one for one in about if one.what == "rejected" and offered != chosen)
     return DecisionPage(
         workspace=detail.facts.workspace,
         server=name,
@@ -143,15 +170,13 @@ def decision_page(
         version=new.version,
         offered=offered,
         offered_version=old.version if old else "",
-        asks=asks,
-        command=command,
-        rejected=rejected,
-        approve_after_all=_lifting(approve_command(name, policy, chosen), workable) if rejected else "",
+        closed=tuple(_closed(detail, channel)),
+        **_question(detail, policy, chosen, about if offered != chosen else None, advise),
         expect=detail.facts.row.get("expect", {}).get(channel, ""),
         built_at=new.at,
         built_by=new.actor,
         run=new.run,
-        waits_since=_since(detail.history, policy.source, chosen) if policy.source else "",
+        source_channel=policy.source or "",
         asked_by=_moved_by(detail.history, policy.source or "", chosen),
         known=known,
         breaking=sum(change.kind == "breaking" for change in changes),
@@ -167,7 +192,7 @@ def decision_page(
         decisions=tuple(about),
         source=source_command,
         uncommitted=uncommitted,
-        deciders=(channel_deciders(policy, [one.who for one in about if one.what == "approved" and one.counts]),),
+        deciders=(channel_deciders(policy, _approved(about)),),
     )
 
 
@@ -194,8 +219,69 @@ def _asked(detail: ServerDetail, channel: str) -> tuple[str, str]:
     return next(((one.message, one.command) for one in asked), ("", ""))
 
 
-def _lifting(command: str, workable: Callable[[str], bool]) -> str:
-    return command if workable(command) else ""
+def _question(
+    detail: ServerDetail, policy: ChannelPolicy, candidate: str, about: Sequence[DecisionView] | None, advise: _Advise
+) -> dict[str, Any]:
+    """Return the fields that say whether and what anybody is asked about a candidate, and what can be done where nobody is.
+
+    `about` is what was decided about it for the channel, None where the channel offers it: then nothing is to be decided.
+    """
+    name, since = policy.name, _since(detail.history, policy.source, candidate) if policy.source else ""
+    asks, command = _asked(detail, name) if about is not None else ("", "")
+    idle = about is not None and not asks
+    stands, way = _standing(detail, name, candidate, advise) if idle else ("", "")
+    refusals = _refusals(detail, name, candidate, about or ())
+    counted = [who for who in _approved(about or ()) if not policy.approvers or who in policy.approvers]
+    lacks = refusals or missing_approvals(policy.approvals, counted, policy.approvers)
+    approve = approve_command(detail.facts.name, policy, candidate) if idle and lacks and policy.source else ""
+    return {
+        "asks": asks,
+        "command": command,
+        "stands": stands,
+        "way": way,
+        "rejected": tuple(one for one in refusals if one.what == "rejected"),
+        "rolled_back": tuple(one for one in refusals if one.what == "rolled back"),
+        "approve_after_all": approve if approve and not advise(approve)[1] else "",
+        "in_source_since": since,
+        "waits_since": since if asks else "",
+    }
+
+
+def _standing(detail: ServerDetail, channel: str, candidate: str, advise: _Advise) -> tuple[str, str]:
+    """Return why a candidate about which nobody is asked may not be promoted, and the command that leads on, "" where none does."""
+    name = detail.facts.name
+    command, refused = advise(f"mcpfactory pipeline promote {name} --channel {channel} --candidate {candidate}")
+    return str(refused or ""), "" if command == f"mcpfactory pipeline status {name}" else command
+
+
+def _approved(about: Iterable[DecisionView]) -> list[str]:
+    return [one.who for one in about if one.what == "approved" and one.counts]
+
+
+def _refusals(
+    detail: ServerDetail, channel: str, candidate: str, about: Iterable[DecisionView]
+) -> tuple[DecisionView, ...]:
+    """Return the decisions that keep a candidate out of a channel: rejections, and the rollback since which nobody approved it."""
+    back = candidate in withdrawals(detail.history, channel)
+    return tuple(one for one in about if one.what == "rejected" or (one.what == "rolled back" and back))
+
+
+def _closed(detail: ServerDetail, channel: str) -> Iterator[ClosedBy]:
+    yield from retirement(detail)
+    hold = detail.facts.row.get("holds", {}).get(channel)
+    said = [item for item in detail.facts.items if (item.kind, item.about) == ("hold", channel)]
+    for item in said if hold else ():
+        yield ClosedBy("held", str(hold["actor"]), str(hold.get("reason", "")), item.since or "", item.command)
+
+
+def retirement(detail: ServerDetail) -> tuple[ClosedBy, ...]:
+    """Return who keeps a server no longer; nothing for one that is kept."""
+    made = detail.facts.row.get("retired")
+    if not made:
+        return ()
+    said = [event for event in detail.history if event["event"] == "retired" and event.get("channel") is None]
+    since, command = str(said[-1]["at"]) if said else "", f"mcpfactory pipeline revive {detail.facts.name}"
+    return (ClosedBy("retired", str(made["actor"]), str(made.get("reason", "")), since, command),)
 
 
 def _since(history: Sequence[Event], source: str, candidate: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
@@ -17,6 +17,7 @@ from mcpfactory_pipeline.dashboard.graph import GraphPage, graph_page
 from mcpfactory_pipeline.dashboard.inbox import InboxPage, inbox
 from mcpfactory_pipeline.dashboard.log import LogPage, log_page, opened_log
 from mcpfactory_pipeline.dashboard.place import PlacePage, place_keys, place_page
+from mcpfactory_pipeline.dashboard.possible import possible_actions
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.rules import RulesPage, rules_page
 from mcpfactory_pipeline.dashboard.runs import RunPage, RunRow, RunsPage, run_page, runs_of, runs_page
@@ -28,7 +29,7 @@ from mcpfactory_pipeline.dashboard.trends import TrendsPage, trends_page
 from mcpfactory_pipeline.views.drawing import SIGNS
 from mcpfactory_pipeline.views.inbox import KINDS
 
-__all__ = ["PAGES", "Page", "PageParameter", "decide_about", "path_of"]
+__all__ = ["PAGES", "Page", "PageParameter", "decide_about", "offered_actions", "path_of"]
 
 _Values = Mapping[str, str]
 
@@ -105,7 +106,20 @@ def decide_about(reader: WorkspaceReader, detail: ServerDetail, channel: str, ca
     offered = str(detail.state.get("channels", {}).get(channel, {}).get("candidate", ""))
     chosen, name = candidate or decided_about(detail, channel), detail.facts.name
     before, after = (reader.stored_candidate(name, one) if one else StoredCandidate() for one in (offered, chosen))
-    return decision_page(detail, channel, before, after, candidate=chosen, workable=partial(reader.workable, name))
+    adviser = cache(lambda: reader.adviser(name))
+    return decision_page(
+        detail, channel, before, after, candidate=chosen, advise=lambda command: adviser().workable(command)
+    )
+
+
+def offered_actions(reader: WorkspaceReader, detail: ServerDetail) -> dict[str, tuple[str, ...]]:
+    """Return what can be done to a server as it stands: the actions, each with the channels or stages for which it can."""
+    adviser = cache(lambda: reader.adviser(detail.facts.name))
+    return possible_actions(detail, lambda command: adviser().refusal(command) is None)
+
+
+def _server_page(reader: WorkspaceReader, detail: ServerDetail) -> ServerPage:
+    return server_page(detail, offered_actions(reader, detail))
 
 
 def log_of_stage(facts: LogFacts, query: _Values) -> LogPage:
@@ -195,7 +209,7 @@ PAGES: Final[tuple[Page, ...]] = (
     ),
     Page(
         "server", "/servers/{name}/", "Server", "Everything about one server", ServerPage,
-        lambda reader, path, _query: server_page(reader.server(path["name"])),
+        lambda reader, path, _query: _server_page(reader, reader.server(path["name"])),
         (_NAME,), _servers,
     ),
     Page(

@@ -38,6 +38,7 @@ from mcpfactory_pipeline.promotion.signatures import SIGNERS
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.views.advice import Adviser
 from mcpfactory_pipeline.views.inbox import InboxItem, InboxReader, gone_items
 from mcpfactory_pipeline.views.status import broken_row, status_row
 from mcpfactory_pipeline.workspace.broken import explain_broken
@@ -315,11 +316,11 @@ class WorkspaceReader:
         """Make the next answer about many servers one of that moment, whatever `age` says."""
         self._last = None
 
-    def workable(self, server: str, command: str) -> bool:
-        """Whether a command that acts on a server would go through, given by somebody who may give it: it is tried, and nothing is written."""
+    def adviser(self, server: str) -> Adviser:
+        """Return what tries commands about a server as it is now, in the name of somebody who may give them; nothing is written."""
         workspace, inbox = self._open()
         row, state = status_row(workspace, inbox.store, inbox.stages, workspace.server(server))
-        return inbox.adviser(row, state).refusal(command) is None
+        return inbox.adviser(row, state)
 
     def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:
         """Return what of a candidate is on this machine; empty where nothing is, or where there is no such candidate."""

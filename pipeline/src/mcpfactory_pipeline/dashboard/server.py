@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.overview import overview, overview_rows
@@ -12,7 +13,7 @@ from mcpfactory_pipeline.base.text import format_duration, pluralize
 from mcpfactory_pipeline.dashboard.board import Cell, cells_of, decided_by
 from mcpfactory_pipeline.dashboard.candidates import CandidateView, DecisionView, Fact, candidates_of, facts_of
 from mcpfactory_pipeline.dashboard.deciders import Deciders, deciders_of
-from mcpfactory_pipeline.dashboard.decision import decidable, decided_about
+from mcpfactory_pipeline.dashboard.decision import decidable, decided_about, retirement
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
 from mcpfactory_pipeline.dashboard.statuses import STATUSES, ShownStatus, headline, outcome_status
@@ -72,7 +73,7 @@ class StageView:
 class ChannelView:
     """Where one channel stands: what it offers since when, what it asks for, who holds it, what waits, and which candidate is next, "" for none.
 
-    `earlier` says that it offered another one before, to which it can be rolled back. `rejected` is who said no to the next one.
+    `earlier` says that it can be rolled back to one that it offered before. `rejected` is who said no to the next one.
     """
 
     name: str
@@ -172,7 +173,8 @@ class HistoryRow:
 class ServerPage:
     """The page. Lists that may be long are cut; `tools_total`, `findings_total` and `older` say how much more there is.
 
-    `actions` are those that there is something for, `deciders` who may approve and reject.
+    `actions` are those that can be done as things stand (`possible_actions`), `deciders` who may approve and reject. `retired` is who keeps the
+    server no longer, and why, "" for one that is kept; `retired_since` when that was said, where the history knows.
     """
 
     workspace: str
@@ -184,6 +186,7 @@ class ServerPage:
     problem: str
     hint: str
     retired: str
+    retired_since: str
     waiting: tuple[WaitingView, ...]
     stages: tuple[StageView, ...]
     graph: tuple[GraphPlace, ...]
@@ -206,8 +209,8 @@ class ServerPage:
     deciders: tuple[Deciders, ...]
 
 
-def server_page(detail: ServerDetail) -> ServerPage:
-    """Return the page of one server."""
+def server_page(detail: ServerDetail, possible: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> ServerPage:
+    """Return the page of one server; `possible` is what can be done to it (`possible_actions`)."""
     facts, row, report = detail.facts, detail.facts.row, detail.report
     cells, problem, tools = cells_of(row), row.get("problem") or {}, tools_of(detail)
     findings = findings_of(detail.validation.get("findings", ()))
@@ -221,13 +224,14 @@ def server_page(detail: ServerDetail) -> ServerPage:
         problem=str(problem.get("message", "")),
         hint=str(problem.get("hint", "")),
         retired=decided_by(row["retired"]) if row.get("retired") else "",
+        retired_since="".join(one.since for one in retirement(detail)),
         waiting=tuple(
             WaitingView(item.message, item.command, item.about if item.about in facts.logs else "")
             for item in facts.items
         ),
         stages=tuple(_stage(cell, row["stages"][cell.stage], detail.history) for cell in cells),
         graph=server_places(row, facts.items, detail.stages, detail.channels),
-        channels=tuple(_channels(detail)),
+        channels=tuple(_channels(detail, possible.get("rollback", ()))),
         published=tuple(_published(detail)),
         verdict=_verdict(detail.validation),
         findings_total=len(detail.validation.get("findings", ())),
@@ -244,32 +248,9 @@ def server_page(detail: ServerDetail) -> ServerPage:
         environment=tuple(map(_variable, report.get("environment", ()))),
         history=tuple(_history(detail)),
         older=max(len(detail.history) - _HISTORY, 0),
-        actions=tuple(name for name, fits in _ACTIONS.items() if fits(detail)),
+        actions=tuple(possible),
         deciders=tuple(deciders_of(detail.channels, detail.stages)),
     )
-
-
-def _asks(detail: ServerDetail) -> bool:
-    return any(channel.approvals and channel.source for channel in detail.channels)
-
-
-def _decides(detail: ServerDetail) -> bool:
-    return any(stage.approval for stage in detail.stages)
-
-
-# What can be done at all, as things stand; whether it may be, its page says.
-_ACTIONS: Final[Mapping[str, Callable[[ServerDetail], bool]]] = {
-    "approve": _asks,
-    "reject": _asks,
-    "approve-stage": _decides,
-    "reject-stage": _decides,
-    "promote": lambda detail: any(True for _ in decidable(detail)),
-    "rollback": lambda detail: any(one.get("before") for one in detail.state.get("channels", {}).values()),
-    "hold": lambda detail: any(one.name not in detail.state.get("holds", {}) for one in detail.channels),
-    "release": lambda detail: bool(detail.state.get("holds")),
-    "rerun": lambda _detail: True,
-    "waive": lambda _detail: True,
-}
 
 
 def _overview(server: str, report: Mapping[str, Any]) -> OverviewView | None:
@@ -296,7 +277,8 @@ def _stage(cell: Cell, stage: Mapping[str, Any], history: Sequence[Event]) -> St
     return StageView(cell.stage, cell.status, message, verdict, reasons, facts_of(stage.get("summary", {})), run)
 
 
-def _channels(detail: ServerDetail) -> Iterator[ChannelView]:
+def _channels(detail: ServerDetail, back: Container[str]) -> Iterator[ChannelView]:
+    """Yield where the channels stand; `back` are those that can be rolled back."""
     offers, holds = detail.facts.row.get("channels", {}), detail.facts.row.get("holds", {})
     known = {channel.name: channel for channel in detail.channels}
     rejected = detail.facts.row.get("rejected", {})
@@ -322,7 +304,7 @@ def _channels(detail: ServerDetail) -> Iterator[ChannelView]:
                 if (one.what, one.channel) == ("rejected", name)
             ),
             rejected_version=str(rejected.get(name, {}).get("version", "")),
-            earlier=bool(detail.state.get("channels", {}).get(name, {}).get("before")),
+            earlier=name in back,
         )
 
 

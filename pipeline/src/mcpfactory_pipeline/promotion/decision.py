@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -52,6 +52,7 @@ __all__ = [
     "release",
     "retire",
     "revive",
+    "stays_closed",
 ]
 
 
@@ -276,6 +277,11 @@ def approve(
         proof = [*filter(None, [decision.callers(chosen)]), *proof_lines(known)]
         about = {"waived": waived, "proof": proof, "blockers": blockers, "lifted": lifted}
         return {**made, **about, **rests_on}
+
+
+def stays_closed(channel: str, blockers: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return in words what an approval leaves between a candidate and the channel: `blockers` of what `approve` returns."""
+    return [f"{channel} stays closed to it: {one['message']}" for one in blockers]
 
 
 def _refuse_repeated(decision: Decision, candidate: str) -> None:

@@ -244,9 +244,12 @@ def _earlier_candidate(
     if wanted is not None:
         chosen = choose_candidate(state, wanted)
         if chosen == release.candidate or channel not in state.candidates[chosen].channels:
+            left = [name for name in known if name != release.candidate and name not in unwanted]
+            there = f"candidates: {', '.join(left)}"
+            nothing = f"there is none that {channel} may return to; {_way_out(state.server, channel)}"
             raise PromotionError(
                 f"candidate {chosen} of {state.server} is not one that {channel} offered before",
-                hint=f"candidates: {', '.join(known) or 'none'}",
+                hint=there if left else nothing,
             )
         if chosen in unwanted:
             raise PromotionError(
@@ -262,9 +265,13 @@ def _earlier_candidate(
         passed = "".join(f"; {name} was {why}" for name, why in skipped.items())
         raise PromotionError(
             f"{channel} offered no older candidate of {state.server} that it may return to{passed}",
-            hint=f"to take it out of the channel: mcpfactory pipeline retire {state.server} --channel {channel} --reason '…'",
+            hint=_way_out(state.server, channel),
         )
     return left[0], {name: why for name, why in skipped.items() if older.index(name) < older.index(left[0])}
+
+
+def _way_out(server: str, channel: str) -> str:
+    return f"to take it out of the channel: mcpfactory pipeline retire {server} --channel {channel} --reason '…'"
 
 
 def _is_older(state: ServerState, channel: ChannelPolicy, candidate: str) -> bool:

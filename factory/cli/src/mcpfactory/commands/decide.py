@@ -89,8 +89,8 @@ def approve(
             output.note(f"this takes back the rejection of {words}")
         for words in made["proof"]:
             output.note(words)
-        for blocker in made["blockers"]:
-            output.note(f"{channel} stays closed to it: {blocker['message']}")
+        for words in decision.stays_closed(channel, made["blockers"]):
+            output.note(words)
         kinds = {blocker["kind"] for blocker in made["blockers"]}
         then = f"mcpfactory inbox {name}" if kinds else f"mcpfactory pipeline promote {name} --channel {channel}"
         output.note(f"next, {made['blockers'][0]['command']}" if kinds == {"soak"} else f"next: {then}")

@@ -104,6 +104,7 @@ function replaceContent(old, fresh) {
   for (const one of old.querySelectorAll("details[id]")) if (open.has(one.id)) one.open = open.get(one.id);
   for (const one of old.querySelectorAll("[name=item]")) one.checked = marked.includes(one.value) || hidden.has(one.value); // what has changed has another value
   if (marked.length + hidden.size) unmarked(marked, marks(old));
+  else countMarks();
   for (const one of old.querySelectorAll("[name=reason]")) one.value = typed.get(one.id) || "";
   old.querySelectorAll(".wide").forEach((one, number) => { one.scrollLeft = scrolled[number] || 0; });
   if (current) [...old.querySelectorAll(".row .open")].find((one) => one.getAttribute("href") === current)?.closest(".row").classList.add("current");
@@ -148,6 +149,8 @@ function countMarks(event) {
   said.push(hidden.size ? `${hidden.size} marked hidden by the filter` : "");
   note.textContent = [...said, now.length ? `${now.length} marked` : ""].filter(Boolean).join("; ") || "What is marked";
   note.parentElement.classList.toggle("told", lost.size + hidden.size > 0);
+  const rows = [...document.querySelectorAll("[name=item]")], fit = now.length ? rows.filter((one) => one.checked) : rows;
+  for (const one of note.parentElement.querySelectorAll("[data-for]")) one.hidden = one.disabled = !fit.some((row) => row.dataset.next === one.dataset.for);
 }
 
 // Whoever comes back to a list stands at the row that was left.
