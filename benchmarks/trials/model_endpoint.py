@@ -7,6 +7,7 @@ that is no object, an answer to a call that is missing. The name of the model sa
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import threading
@@ -37,7 +38,14 @@ HABITS = {
     "nonsense": "answers with a page of HTML",
     "halved": "streams that end in the middle",
     "streaming": "refuses what is no stream",
+    "dripping": "sends a little now and then, and never ends",
+    "flooding": "sends as fast as it can, and never ends",
+    "garbled": "says that its answer is compressed, which it is not",
+    "packed": "sends a few kilobytes that are many megabytes once they are decompressed",
 }
+_PAUSE = 0.02  # seconds
+_AT_ONCE = 100  # pieces
+_PACKED = gzip.compress(b" " * 20_000_000)
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _FOUND = re.compile(r"^- ([A-Za-z0-9_-]+)(\(.*)$", re.MULTILINE)
 
@@ -127,10 +135,16 @@ class _Handler(BaseHTTPRequestHandler):
         if "nonsense" in habits:
             self._write(200, b"<html>Welcome to the hotel</html>", {"Content-Type": "text/html"})
             return
+        if packed := habits & {"packed", "garbled"}:
+            data = _PACKED if "packed" in packed else _PACKED[20:]
+            self._write(200, data, {"Content-Type": "application/json", "Content-Encoding": "gzip"})
+            return
         if "streaming" in habits and not asked.body.get("stream"):
             raise RequestRefusedError(400, "this model only streams: stream must be true")
         said = self._said(asked, habits)
-        if asked.body.get("stream"):
+        if endless := habits & {"dripping", "flooding"}:
+            self._go_on(asked, said, pause=_PAUSE if "dripping" in endless else 0)
+        elif asked.body.get("stream"):
             self._stream(list(asked.pieces(said)), halved="halved" in habits)
         else:
             self._send(200, asked.whole(said))
@@ -178,11 +192,31 @@ class _Handler(BaseHTTPRequestHandler):
     def _stream(self, pieces: Sequence[tuple[str, Any]], *, halved: bool) -> None:
         if halved:
             pieces = pieces[: len(pieces) // 2]
-        lines = [
-            (f"event: {name}\n" if name else "") + f"data: {data if isinstance(data, str) else json.dumps(data)}\n\n"
-            for name, data in pieces
-        ]
-        self._write(200, "".join(lines).encode(), {"Content-Type": "text/event-stream"})
+        self._write(200, b"".join(map(_line, pieces)), {"Content-Type": "text/event-stream"})
+
+    def _go_on(self, asked: _Form, said: Mapping[str, Any], pause: float) -> None:
+        """Begin an answer, and send the same piece of it again and again until whoever asked has gone."""
+        begin, again, kind = b"", b" ", "application/json"
+        if asked.body.get("stream"):
+            *first, word = list(asked.pieces(said))[:3]
+            begin, again, kind = b"".join(map(_line, first)), _line(word), "text/event-stream"
+        self.close_connection = True  # without a length the end of the connection is that of the answer
+        try:
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.end_headers()
+            self.wfile.write(begin)
+            while not self.server.ending.wait(pause):
+                self.wfile.write(again if pause else again * _AT_ONCE)
+        except OSError:  # whoever asked has gone
+            return
+
+
+def _line(piece: tuple[str, Any]) -> bytes:
+    """Return a piece of a stream as it is sent."""
+    name, data = piece
+    text = f"data: {data if isinstance(data, str) else json.dumps(data)}\n\n"
+    return (f"event: {name}\n{text}" if name else text).encode()
 
 
 _Calls = list[tuple[str, dict[str, Any]]]

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,8 @@ import pytest
 from benchmarks.trials.model_endpoint import KEY, serve_model
 from benchmarks.trials.scripted_model import Step
 from tests.cli.test_evaluate import CASES, MODEL, ROOT
+from tests.machine import needs
+from tests.patience import PATIENCE, until
 
 CRIME = "Show me crime novels for less than ten euros, cheapest first."
 SCRIPT = {
@@ -158,3 +164,29 @@ def test_what_cannot_be_asked_is_said_before_anything_is_asked(shop, evals, opti
     done = at(shop, {})("evaluate", "bookshop", *options)
     assert (done.code, words in done.err) == (code, True), done.err
     assert "hint:" in done.err
+
+
+@needs("posix")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "killed"])
+def test_what_ends_it_ends_the_models_of_the_api_without_their_words(shop, evals, endpoint, how):
+    """Ctrl-C goes to the whole group of the terminal; a kill to one process alone. Who is left would hold the pipes open."""
+    before = len(endpoint.requests)
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("MCPFACTORY_")}
+    ask = ("evaluate", "bookshop", "--model", "openai:slow", "--endpoint", f"{endpoint.root}/v1")
+    with subprocess.Popen(
+        [sys.executable, "-m", "mcpfactory", *ask],
+        cwd=shop.folder,
+        env={**environ, "OPENAI_API_KEY": KEY},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        until(lambda: len(endpoint.requests) >= before + 2)  # two questions at once, each with an API of its own
+        (os.killpg if how == signal.SIGINT else os.kill)(process.pid, how)
+        out, err = process.communicate(timeout=PATIENCE)
+    told = [line for line in err.splitlines() if not line.endswith("…")]
+    if how == signal.SIGINT:
+        assert (process.returncode, out, told) == (130, "", ["interrupted"])
+    else:
+        assert (process.returncode, out, told) == (-how, "", [])

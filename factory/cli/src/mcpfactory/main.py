@@ -116,9 +116,10 @@ def main() -> None:
     for text in notes:
         output.note(f"note: {text}")
     try:
-        sys.exit(
-            app(prog_name="mcpfactory", standalone_mode=False, terminal_width=None if output.width() else _UNBROKEN)
-        )
+        code = app(prog_name="mcpfactory", standalone_mode=False, terminal_width=None if output.width() else _UNBROKEN)
+        if code == Exit.INTERRUPTED:  # newer versions of typer make that of Ctrl-C themselves, without a word
+            output.note("interrupted")
+        sys.exit(code)
     except (KeyboardInterrupt, typer.Abort):
         output.note("interrupted")
         sys.exit(Exit.INTERRUPTED)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import anthropic
 import httpx2
 
+from mcpfactory_pipeline.evaluation.bounded import BoundedAnswers
 from mcpfactory_pipeline.evaluation.model import (
     EndpointError,
     ModelCall,
@@ -26,6 +27,10 @@ _FINAL: Final = (400, 401, 403, 404, 405, 413, 422)
 _WRITTEN: Final = 4096  # tokens that one answer may have; the API wants a bound
 
 
+class _AnthropicConnections(BoundedAnswers, anthropic.DefaultAsyncHttpxClient):  # type: ignore[misc] # mypy does not read it
+    """The vendor's own, with bounds."""
+
+
 class AnthropicEndpoint:
     """Connections to one endpoint, for many conversations."""
 
@@ -34,8 +39,9 @@ class AnthropicEndpoint:
         self._client = anthropic.AsyncAnthropic(
             api_key=endpoint.key,
             base_url=endpoint.url or None,
-            timeout=endpoint.timeout,
+            timeout=None,  # that of the connections is for all of an answer
             max_retries=endpoint.attempts - 1,
+            http_client=_AnthropicConnections(endpoint.timeout, anthropic.AnthropicError),
         )
 
     def chat(self, system: str, question: str, tools: Sequence[Mapping[str, Any]]) -> AnthropicChat:

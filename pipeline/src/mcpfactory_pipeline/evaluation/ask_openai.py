@@ -9,6 +9,7 @@ from typing import Any, Final
 import httpx2
 import openai
 
+from mcpfactory_pipeline.evaluation.bounded import BoundedAnswers
 from mcpfactory_pipeline.evaluation.model import (
     EndpointError,
     ModelCall,
@@ -25,6 +26,10 @@ __all__ = ["OpenAIChat", "OpenAIEndpoint"]
 _FINAL: Final = (400, 401, 403, 404, 405, 422)  # asked again, the answer is the same
 
 
+class _OpenAIConnections(BoundedAnswers, openai.DefaultAsyncHttpxClient):  # type: ignore[misc] # mypy does not read it
+    """The vendor's own, with bounds."""
+
+
 class OpenAIEndpoint:
     """Connections to one endpoint, for many conversations."""
 
@@ -33,8 +38,9 @@ class OpenAIEndpoint:
         self._client = openai.AsyncOpenAI(
             api_key=endpoint.key,
             base_url=endpoint.url or None,
-            timeout=endpoint.timeout,
+            timeout=None,  # that of the connections is for all of an answer
             max_retries=endpoint.attempts - 1,
+            http_client=_OpenAIConnections(endpoint.timeout, openai.OpenAIError),
         )
 
     def chat(self, system: str, question: str, tools: Sequence[Mapping[str, Any]]) -> OpenAIChat:

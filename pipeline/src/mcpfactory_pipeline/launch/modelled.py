@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -57,12 +58,17 @@ async def modelled_api(folder: Path) -> AsyncIterator[ModelledApi]:
 
 @asynccontextmanager
 async def run_model(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> AsyncIterator[ModelledApi]:
-    """Run the program of a model until the block ends.
+    """Run the program of a model until the block ends, and no process of it longer than that.
+
+    It leads a session: what a person types at a terminal to end this program (Ctrl-C) is not for the model as well, which
+    would die of it with a traceback. It ends with its input, also where this program was killed.
 
     Raises:
         ConfigError: as `modelled_api`.
     """
-    process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, cwd=cwd, env=environ)
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=PIPE, stdout=PIPE, cwd=cwd, env=environ, start_new_session=True
+    )
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -73,12 +79,18 @@ async def run_model(command: Sequence[str], *, cwd: Path, environ: Mapping[str, 
         yield _read(line)
     finally:
         process.stdin.close()
-        try:
-            await asyncio.wait_for(process.wait(), _ENDING)
-        except TimeoutError:
-            process.kill()
-            with contextlib.suppress(TimeoutError):  # what it started may hold its pipes
+        with contextlib.suppress(TimeoutError):
+            try:
                 await asyncio.wait_for(process.wait(), _ENDING)
+            finally:  # also where nobody waits any longer
+                _kill_group(process.pid)  # it, or what it started and left behind
+        with contextlib.suppress(TimeoutError):  # what left its group may hold its pipes
+            await asyncio.wait_for(process.wait(), _ENDING)
+
+
+def _kill_group(leader: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
 
 
 def _read(line: bytes) -> ModelledApi:
