@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 
 import pytest
@@ -376,6 +377,7 @@ def test_a_candidate_of_an_earlier_offer_is_promoted_no_more_once_another_was_ad
             found = space(*act, "remote")
             assert found.code == 1, found
             assert "is of an earlier offer; what its URL offers now was adopted since" in found.err
+            assert "hint: mcpfactory inbox remote" in found.err, "a run would do nothing: it failed with just that"
         assert not [one for one in inbox(space) if "approve" in one["command"] or "promote" in one["command"]]
         turned = space("install", "remote", "--client", "cursor", "--from", "staging")
         assert (turned.code, "is of an earlier offer" in turned.err) == (1, True), turned
@@ -423,6 +425,69 @@ def test_a_channel_that_went_back_to_an_earlier_offer_gives_it_to_nobody(space):
         assert all("and another offer of its URL was adopted since" in one for one in said)
         called = space("call", "remote", "greet")
         assert "is of an earlier offer" in called.err
+
+
+def hinted(space, *command: str) -> list[tuple[str, ...]]:
+    """The commands that a refusal names, one after another."""
+    found = space(*command)
+    assert (found.code, "is of an earlier offer" in found.err) == (1, True), found
+    assert "is not what was adopted" not in found.err
+    (hint,) = [line for line in found.err.splitlines() if line.startswith("hint: ")]
+    return [tuple(shlex.split(one)[1:]) for one in hint.removeprefix("hint: ").split(", then ")]
+
+
+@pytest.fixture
+def back(space):
+    """A server at a URL whose second offer was promoted, and withdrawn from production."""
+    with offering(tool("greet", HONEST)) as far:
+        adopted(space, far.url, "remote")
+        done(space, *APPROVE, "remote")
+        done(space, *PROMOTE, "remote")
+        far.tools = [tool("greet", OTHER)]
+        done(space, "adopt", far.url, "--name", "remote", "--yes")
+        done(space, "pipeline", "run", "remote")
+        done(space, *APPROVE, "remote")
+        done(space, *PROMOTE, "remote")
+        done(space, *BACK, "production", "remote")
+        yield far
+
+
+INSTALL = ("install", "remote", "--client", "cursor")
+BACK = ("pipeline", "rollback", "--reason", "bad", "--channel")
+
+
+def test_what_is_said_of_a_channel_that_went_back_leads_to_what_its_url_offers(space, back):
+    (item,) = [one for one in inbox(space, "--refresh") if one["about"] == "offers"]
+    assert item["command"] == "mcpfactory pipeline unhold remote --channel production"
+    commands = hinted(space, *INSTALL)
+    assert [command[1] for command in commands] == ["unhold", "approve", "promote"]
+    warned = space("call", "remote", "greet", "--arg", "name=Ada").err
+    assert "warning: production offers candidate" in warned
+    assert "hint: mcpfactory pipeline unhold remote --channel production, then" in warned
+    for command in commands:
+        done(space, *command)
+    done(space, *INSTALL)
+    assert "current" in done(space, "installed")
+
+
+def test_the_channel_before_comes_first_where_both_went_back(space, back):
+    done(space, *BACK, "staging", "remote")
+    first = hinted(space, *INSTALL)
+    assert [(*command[1:2], command[-1]) for command in first] == [("unhold", "staging"), ("promote", "staging")]
+    for command in first:
+        done(space, *command)
+    for command in hinted(space, *INSTALL):
+        done(space, *command)
+    done(space, *INSTALL)
+
+
+def test_a_url_that_went_back_as_well_is_adopted_again(space, back):
+    back.tools = [tool("greet", HONEST)]
+    commands = hinted(space, *INSTALL)
+    assert commands == [("adopt", back.url, "--name", "remote")]
+    done(space, *commands[0], "--yes")
+    done(space, *INSTALL)
+    assert "current" in done(space, "installed")
 
 
 def test_a_server_that_its_owner_mended_is_looked_at_again_by_what_the_inbox_says(space):

@@ -23,6 +23,7 @@ from mcpfactory_pipeline.clients.installed import entry_url, starts_server
 from mcpfactory_pipeline.clients.launch import SOURCE, launch
 from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile, ConfigFile, Form, find_client
 from mcpfactory_pipeline.promotion.drifted import ask_again, drift_blockers
+from mcpfactory_pipeline.promotion.offered import channel_drift, drift_sentence
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.addresses import split_web_url
@@ -186,8 +187,8 @@ def _adopted_url(
         ask_again(server, "installed")
     channel, version = channel_of(workspace, server, source, None) if source != SOURCE else ("", "")
     state = Store(workspace).state(server.name)
-    if drift := drift_blockers(server, state, state.channels[channel].candidate if channel else ""):
-        raise RefusedError(f"{server.name} is not what was adopted: {drift[0].message}", hint=drift[0].command)
+    if drift := channel_drift(workspace, server, state, channel):
+        raise RefusedError(drift_sentence(server, drift[0]), hint=drift[0].command)
     version = version or source_version(server)
     return InstallTarget(
         _checked(name or server.name), Remote(url), channel or SOURCE, lambda entry: entry_url(entry) == url, version

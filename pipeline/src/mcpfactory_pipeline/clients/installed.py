@@ -21,7 +21,7 @@ from mcpfactory_pipeline.clients.files import Home, path_of, read_text
 from mcpfactory_pipeline.clients.launch import INDEX, SOURCE, ServerPackage, package_of, promoted, promoted_wheel
 from mcpfactory_pipeline.clients.published import recorded_package
 from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile
-from mcpfactory_pipeline.promotion.drifted import offered_drift
+from mcpfactory_pipeline.promotion.offered import offered_drift
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 

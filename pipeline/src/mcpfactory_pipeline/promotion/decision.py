@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +31,8 @@ from mcpfactory_pipeline.plan.policy import (
 )
 from mcpfactory_pipeline.plan.stage import Stage, offered_name
 from mcpfactory_pipeline.promotion.basis import channel_basis, require_basis
-from mcpfactory_pipeline.promotion.drifted import ask_again, drift_blockers
+from mcpfactory_pipeline.promotion.drifted import ask_again, drift_blockers, is_of_other_offer
+from mcpfactory_pipeline.promotion.offered import way_to_offer
 from mcpfactory_pipeline.promotion.proof import callers_line, proof_lines
 from mcpfactory_pipeline.promotion.signatures import require_key, sign_decision, unsigned_approvals
 from mcpfactory_pipeline.promotion.stage_decision import stage_blockers
@@ -85,7 +86,12 @@ class Decision:
 
     def drift(self, candidate: str) -> list[Blocker]:
         """Return what the server is no longer, where that stands in the way of a candidate."""
-        return drift_blockers(self.workspace.server(self.state.server), self.state, candidate)
+        server = self.workspace.server(self.state.server)
+        found = drift_blockers(server, self.state, candidate)
+        if not is_of_other_offer(server, self.state, candidate):
+            return found
+        way = ", then ".join(way_to_offer(self.workspace, server, self.state, self.policy.name))
+        return [replace(blocker, command=way) for blocker in found]
 
     def callers(self, candidate: str) -> str:
         """Return what a candidate breaks for those who call what the channel offers, in words; "" where it breaks nothing."""

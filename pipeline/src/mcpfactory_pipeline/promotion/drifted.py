@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from mcpfactory_pipeline.base.errors import RefusedError
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.ids import utc_now
-from mcpfactory_pipeline.plan.policy import Blocker, read_channels
+from mcpfactory_pipeline.plan.policy import Blocker
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.known_drift import DRIFT_RULE, OFFERS, KnownDrift, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, uncovering
-from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
-__all__ = ["ask_again", "drift_blockers", "is_of_other_offer", "offered_drift"]
+__all__ = ["ask_again", "drift_blockers", "is_of_other_offer"]
 
 
 def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[Blocker]:
@@ -59,16 +59,6 @@ def ask_again(server: WorkspaceServer, what: str) -> None:
             f"{server.name} may not be {what}: what it offers now cannot be written down: {error}",
             hint=f"make servers/{server.name} writable",
         ) from error
-
-
-def offered_drift(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> list[Blocker]:
-    """Return the drift of an adopted server against what the last channel that offers it has: what clients are given by default.
-
-    Raises:
-        ConfigError: as `drift_blockers`, or the channels cannot be read.
-    """
-    offered = [state.channels[row.name].candidate for row in read_channels(workspace) if row.name in state.channels]
-    return drift_blockers(server, state, offered[-1] if offered else "")
 
 
 def is_of_other_offer(server: WorkspaceServer, state: ServerState, candidate: str) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.promotion.drifted import is_of_other_offer
+from mcpfactory_pipeline.promotion.offered import way_to_offer
 from mcpfactory_pipeline.promotion.offers import ghost_pages, state_faults
 from mcpfactory_pipeline.promotion.orphans import find_orphans
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
@@ -219,7 +220,7 @@ def _behind(case: _DriftInputs) -> Iterator[Drift]:
                 f"{name} has {release.version} ({release.candidate}), and another offer of its URL was adopted since"
             )
             means = f"callers get what {name} has not let in; install gives it to nobody from there"
-            yield Drift("offers", message, means, f"mcpfactory pipeline status {state.server}")
+            yield Drift("offers", message, means, way_to_offer(case.workspace, case.server, state, name)[0])
             continue
         count = newest.number - known.number
         how = f"{count} behind" if count > 0 else "not"

@@ -63,11 +63,11 @@ def _warn_of_drift(space: Any, server: Any) -> None:
     """Say that a server is known to be no longer what was adopted, before anything is sent to it."""
     if server.adopted is None:
         return
-    from mcpfactory_pipeline.promotion.drifted import offered_drift
+    from mcpfactory_pipeline.promotion.offered import drift_sentence, offered_drift
     from mcpfactory_pipeline.state.store import Store
 
     for one in offered_drift(space, server, Store(space).shown_state(server.name)):
-        output.warning(f"{server.name} is not what was adopted: {one.message}")
+        output.warning(drift_sentence(server, one))
         output.hint(one.command)
 
 
