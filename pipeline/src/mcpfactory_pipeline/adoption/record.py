@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_pipeline.base.damage import why_damaged
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.plan.stage import RECORD
 
@@ -57,10 +58,10 @@ def read_record(folder: Path, files: Mapping[str, str]) -> Record:
         raise StateError("the candidate has no record of how it starts", hint=hint)
     try:
         if (folder / name).stat().st_size > _LARGEST:
-            raise ValueError(f"larger than {_LARGEST} bytes")
+            raise ValueError(f"it is larger than {_LARGEST} bytes")
         data: dict[str, Any] = json.loads((folder / name).read_bytes())
         if data.pop("record") != _SCHEMA:
-            raise ValueError("of another version of mcpfactory")
+            raise ValueError("it is of another version of mcpfactory")
         return Record(**{**data, **{key: tuple(map(str, data[key])) for key in ("start", "environment")}})
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StateError(f"{name} cannot be read: {error}", hint=hint) from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise StateError(f"{name} cannot be read: {why_damaged(error)}", hint=hint) from error

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.describe.suspicion import orders_in
 from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
+from mcpfactory_pipeline.base.damage import why_damaged
 from mcpfactory_pipeline.base.errors import ServerError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.text import printable_line
@@ -85,10 +86,10 @@ def read_offers(text: bytes) -> dict[str, Any]:
     try:
         data = json.loads(text)
         if data["offers"] != _SCHEMA or not all(isinstance(data[kind], list) for kind in _KEYS):
-            raise ValueError("of another form")
-    except (ValueError, KeyError, TypeError) as error:
+            raise ValueError("it has another form")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ProgramRefusedError(
-            f"{LOCKS['url']} cannot be read: {error}; mcpfactory adopt URL writes it anew"
+            f"{LOCKS['url']} cannot be read: {why_damaged(error)}; mcpfactory adopt URL writes it anew"
         ) from error
     return dict(data)
 

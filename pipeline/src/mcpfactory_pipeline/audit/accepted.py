@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.audit.inventory import ConfiguredServer
 from mcpfactory_pipeline.audit.mentions import is_token, shown_url
+from mcpfactory_pipeline.base.damage import why_damaged
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 
@@ -158,11 +159,12 @@ def read_lock(text: bytes, source: str) -> dict[str, AcceptedServer]:
     try:
         data = json.loads(text)
         if data["audit"] != _VERSION:
-            raise ValueError(f"version {data['audit']!r}, and {_VERSION} is read")
+            raise ValueError(f"it is of version {data['audit']!r}, and {_VERSION} is read")
         return {str(key): _read(entry) for key, entry in data["servers"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StateError(
-            f"{source} is no lock of an audit: {error!r}", hint="mcpfactory audit --lock FILE --accept writes one"
+            f"{source} is no lock of an audit: {why_damaged(error)}",
+            hint="mcpfactory audit --lock FILE --accept writes one",
         ) from error
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from statistics import median
 from typing import Any, Final
 
+from mcpfactory_pipeline.base.damage import why_damaged
 from mcpfactory_pipeline.base.errors import ConfigError, StateError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.evaluation.attempt import NO_TOOL, Attempt, Setting
@@ -268,16 +269,6 @@ def read_report(text: bytes, where: str) -> ModelReport:
         )
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise StateError(
-            f"{where} is no report of an evaluation: {_why(error)}", hint="mcpfactory evaluate NAME --model … --report"
+            f"{where} is no report of an evaluation: {why_damaged(error)}",
+            hint="mcpfactory evaluate NAME --model … --report",
         ) from error
-
-
-def _why(error: Exception) -> str:
-    """Return in words what is wrong with a report, and nothing of Python."""
-    if isinstance(error, KeyError):
-        return f"{error.args[0]!r} is missing"
-    if isinstance(error, json.JSONDecodeError):
-        return f"it is not JSON: line {error.lineno}"
-    if isinstance(error, ValueError) and not str(error).lower().startswith("invalid"):
-        return str(error)
-    return "a part of it has another form"

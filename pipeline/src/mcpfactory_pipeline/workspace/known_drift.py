@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from mcpfactory_pipeline.base.damage import why_damaged
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.hashing import hash_file, hash_record
@@ -66,13 +67,13 @@ def read_known_drift(folder: Path, adopted: Adopted | None) -> tuple[KnownDrift,
         if adopted is None or (data := json.loads(text))["of"] != _pinned(folder, adopted):
             return ()
         if data["drift"] != _SCHEMA:
-            raise ValueError("of another form")
+            raise ValueError("it has another form")
         return tuple(KnownDrift(**{name: str(value) for name, value in one.items()}) for one in data["found"])
     except FileNotFoundError:
         return ()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(
-            f"{folder.name}/{FILE} cannot be read: {error}",
+            f"{folder.name}/{FILE} cannot be read: {why_damaged(error)}",
             hint=f"mcpfactory inbox --refresh {folder.name} writes it anew",
         ) from error
 

@@ -1,0 +1,57 @@
+"""A lock of an audit, offers, and what is known of a server that drifted: damaged, they are reported in words, and none of Python's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mcpfactory_pipeline.adoption.remote import read_offers
+from mcpfactory_pipeline.audit.accepted import read_lock
+from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.workspace.adopted import Adopted
+from mcpfactory_pipeline.workspace.known_drift import read_known_drift
+
+REFUSED = (PipelineError, ProgramRefusedError)
+PYTHON = re.compile(r"Error|object|indices|attribute|NoneType|codec|recursion|Expecting", re.IGNORECASE)
+
+
+def drift(text: bytes, folder: Path) -> object:
+    (folder / "drift.json").write_bytes(text)
+    return read_known_drift(folder, Adopted(kind="url", url="https://far.test/mcp"))
+
+
+READERS: dict[str, Callable[[bytes, Path], object]] = {
+    "lock": lambda text, _: read_lock(text, "bad.json"),
+    "offers": lambda text, _: read_offers(text),
+    "drift": drift,
+}
+DAMAGED = (b"", b"<<<<<<< HEAD", b"\xff\xfe{", b"[]", b"{}", b"null", b"3", b"[" * 100_000, b'"text"')
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("text", DAMAGED, ids=lambda text: repr(text[:12]))
+def test_a_damaged_file_is_reported_in_words(reader: str, text: bytes, tmp_path: Path) -> None:
+    with pytest.raises(REFUSED) as caught:
+        READERS[reader](text, tmp_path)
+    assert not PYTHON.search(str(caught.value)), caught.value
+
+
+@pytest.mark.parametrize(
+    ("reader", "text", "words"),
+    [
+        ("lock", b"{}", "bad.json is no lock of an audit: 'audit' is missing"),
+        ("lock", b'{"audit": 3, "servers": []}', "bad.json is no lock of an audit: a part of it has another form"),
+        ("lock", b'{"audit": 99}', "bad.json is no lock of an audit: it is of version 99, and 3 is read"),
+        ("offers", b"[]", "offers.json cannot be read: a part of it has another form;"),
+        ("offers", b'{"offers": 1}', "offers.json cannot be read: 'tools' is missing;"),
+        ("offers", b"{", "offers.json cannot be read: it is not JSON: line 1;"),
+        ("drift", b"{}", "drift.json cannot be read: 'of' is missing"),
+    ],
+)
+def test_what_is_missing_or_of_another_form_is_said(reader: str, text: bytes, words: str, tmp_path: Path) -> None:
+    with pytest.raises(REFUSED, match=re.escape(words)):
+        READERS[reader](text, tmp_path)
