@@ -314,6 +314,23 @@ def test_several_are_offered_only_what_fits_what_is_marked(shop: Bench, tokyo: A
         tokyo.goto("about:blank")
 
 
+def test_a_mark_that_the_filter_hides_is_not_taken_for_another_row_of_its_server(shop: Bench, tokyo: Any) -> None:
+    decision.hold(shop.workspace, "bookshop", "staging", reason="wait")
+    with serving(shop.root, PEOPLE) as address:
+        log_in(tokyo, address, "/")
+        tokyo.locator("#live", has_text="Live").wait_for()
+        mark = tokyo.get_by_role("checkbox", name="Mark bookshop for production")
+        mark.check()
+        tokyo.locator(".chip", has_text="hold").click()
+        said = tokyo.locator("#several").get_by_role("status")
+        said.filter(has_text="1 marked hidden by the filter").wait_for()
+        tokyo.locator(".chip", has_text="all").click()
+        mark.wait_for()
+        assert mark.is_checked()
+        assert said.text_content() == "1 marked"
+        tokyo.goto("about:blank")
+
+
 def test_whoever_comes_back_to_the_inbox_stands_at_the_row_that_was_left(shop: Bench, tokyo: Any) -> None:
     for name in ("yak", "zebra"):
         shop.add(name)

@@ -46,7 +46,7 @@ def test_too_long_a_reason_is_refused_before_anything_is_done(books, decision):
     assert books.folder.is_dir()
 
 
-@pytest.mark.parametrize("reason", ["\u200b\u200b", "\u3164", " \u2060\n\u115f"])
+@pytest.mark.parametrize("reason", ["\u200b\u200b", "\u3164", " \u2060\n\u115f", "\u2800", "\u034f", "\ufe0f"])
 def test_a_reason_that_nobody_sees_is_none(books, reason):
     before = Store(books.workspace).history("books")
     with pytest.raises(ReasonError, match="characters that nobody sees"):

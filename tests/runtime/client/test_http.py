@@ -14,7 +14,7 @@ import pytest
 
 from mcpfactory_runtime.client import Client, ConnectionLostError, HttpError, ProtocolError, accept_defaults
 from mcpfactory_runtime.client.channel import end_tasks
-from mcpfactory_runtime.client.http import HttpChannel
+from mcpfactory_runtime.client.http import HttpChannel, SseChannel
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_03_26, R2025_06_18
 from tests.patience import PATIENCE
@@ -344,6 +344,19 @@ async def test_what_cannot_be_sent_is_told_at_once(path: str, headers: dict[str,
         with pytest.raises(ConnectionLostError, match=why):
             async with Client.connect_http(f"http://127.0.0.1:1/{path}", headers, timeout=None):
                 pass
+
+
+@pytest.mark.parametrize("channel", [HttpChannel, SseChannel])
+async def test_a_notification_that_cannot_be_sent_is_told(channel: type[HttpChannel | SseChannel]) -> None:
+    one = channel("http://127.0.0.1:1/", {"X-Name": "\u2603"})
+
+    async def begin() -> None:
+        await one.open(Client(one)._session)
+        await one.send({"jsonrpc": "2.0", "method": "notifications/initialized"}, {})
+
+    with pytest.raises(ConnectionLostError, match="ascii"):
+        await begin()
+    await one.aclose()
 
 
 async def test_closing_waits_for_no_task_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
@@ -129,11 +129,13 @@ def log_of_stage(facts: LogFacts, query: _Values) -> LogPage:
 
 
 def _rows(reader: WorkspaceReader) -> tuple[RunRow, ...]:
-    before = reader.steps_at_work()
-    # What ends while the histories are read is at work in them; what has begun meanwhile is, too.
-    return reader.from_histories(
-        "runs", lambda histories: runs_of(histories, before | reader.steps_at_work()), also=before
-    )
+    at_work = reader.steps_at_work()
+    while True:
+        rows = reader.from_histories("runs", partial(runs_of, at_work=at_work), also=at_work)
+        now = reader.steps_at_work()
+        if now <= at_work:  # what ended while the histories were read is at work in them
+            return rows
+        at_work = now  # something began meanwhile: its beginning may be in them, and it would have broken off
 
 
 def _runs(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, str]]:

@@ -30,6 +30,7 @@ from mcpfactory_pipeline.dashboard.presence import Onlooker
 from mcpfactory_pipeline.dashboard.runs import RunPage
 from mcpfactory_pipeline.dashboard.statuses import STATUSES
 from mcpfactory_pipeline.dashboard.values import shorten
+from mcpfactory_pipeline.views.advice import hinted_command
 from mcpfactory_pipeline.views.drawing import PICTURE_STYLE, SIGNS, draw
 from mcpfactory_pipeline.views.places import candidate_anchor
 
@@ -79,6 +80,7 @@ _templates.filters["shorten"] = shorten  # Jinja's own leaves out the whole of a
 del _templates.filters["truncate"]
 _templates.globals |= {
     "ACTIONS": ACTIONS,
+    "hinted_command": hinted_command,
     "next_action": next_action,
     "mark_of": mark_of,
     "decision_refusal": decision_refusal,

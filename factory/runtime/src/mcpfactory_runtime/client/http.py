@@ -156,7 +156,7 @@ class _Http(ClientChannel):
                     return await _read(response), response
         except TimeoutError:
             raise ConnectionLostError(f"{self.url} did not take a message within {_TAKING:g} seconds") from None
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # also what no header may hold
             raise self._unreachable(error) from None
 
     async def _fetch(self, request: Fetch) -> HttpAnswer:
@@ -433,10 +433,10 @@ class SseChannel(_Http):
                         ready.set_result(self._same_origin(event.data, str(response.url)))
                     elif event.data:
                         self._deliver(event.data, _note(response))
-        except httpx.HTTPError as error:
-            failure = self._unreachable(error)
         except (ProtocolError, OAuthError, ConnectionLostError) as error:
             failure = error
+        except Exception as error:  # noqa: BLE001 - as where a request is sent
+            failure = self._unreachable(error)
         finally:
             if not ready.done():
                 ready.set_exception(failure)

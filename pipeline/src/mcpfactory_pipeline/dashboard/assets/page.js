@@ -119,7 +119,7 @@ function marks(part) {
   return [...part.querySelectorAll("[name=item]:checked")].map((one) => one.value);
 }
 
-// What was marked and is no more, without its reader: the servers, and whether their rows are still there.
+// What was marked and is no more, without its reader: the rows by server and channel, and whether they are still there.
 const lost = new Map();
 
 // What was marked and is hidden by the reader's own filter: it is marked again as soon as it is listed again.
@@ -127,23 +127,27 @@ const hidden = new Set();
 let filtering = false;
 
 function unmarked(before, now) {
-  const listed = new Set([...document.querySelectorAll(".row .open")].map((one) => one.textContent));
+  const listed = new Set([...document.querySelectorAll("[data-place]")].map((one) => one.dataset.place));
   for (const value of new Set([...hidden, ...before])) {
-    const there = listed.has(value.split(" ")[0]);
+    const there = listed.has(placeOf(value));
     if (!there && (filtering || hidden.has(value))) { hidden.add(value); continue; }
     hidden.delete(value);
-    if (!now.includes(value)) lost.set(value.split(" ")[0], there);
+    if (!now.includes(value)) lost.set(placeOf(value), there);
   }
   countMarks();
+}
+
+function placeOf(mark) {
+  return mark.split(" ", 2).join(" "); // server and channel; the rest is what was seen of them
 }
 
 function countMarks(event) {
   const note = document.querySelector("#several > [role=status]");
   if (!note || event && event.target.name !== "item") return;
   const now = marks(document);
-  for (const value of now) lost.delete(value.split(" ")[0]); // marked again, as it is by now
+  for (const value of now) lost.delete(placeOf(value)); // marked again, as it is by now
   const said = [[true, "changed meanwhile"], [false, "not listed any more"]].map(([there, words]) => {
-    const names = [...lost.keys()].filter((name) => lost.get(name) === there);
+    const names = [...lost.keys()].filter((place) => lost.get(place) === there).map((place) => place.split(" ")[0]);
     return names.length ? `${names.length} of ${now.length + hidden.size + lost.size} marked ${words}: ${names.join(", ")}` : "";
   });
   said.push(hidden.size ? `${hidden.size} marked hidden by the filter` : "");
