@@ -16,7 +16,7 @@ from mcpfactory_pipeline.workspace.adopted import Adopted
 from mcpfactory_pipeline.workspace.known_drift import read_known_drift
 
 REFUSED = (PipelineError, ProgramRefusedError)
-PYTHON = re.compile(r"Error|object|indices|attribute|NoneType|codec|recursion|Expecting", re.IGNORECASE)
+PYTHON = re.compile(r"Error|object|indices|attribute|NoneType|codec|recursion|Expecting|set_int_max_str_digits|Errno", re.IGNORECASE)
 
 
 def drift(text: bytes, folder: Path) -> object:
@@ -29,7 +29,7 @@ READERS: dict[str, Callable[[bytes, Path], object]] = {
     "offers": lambda text, _: read_offers(text),
     "drift": drift,
 }
-DAMAGED = (b"", b"<<<<<<< HEAD", b"\xff\xfe{", b"[]", b"{}", b"null", b"3", b"[" * 100_000, b'"text"')
+DAMAGED = (b"", b"<<<<<<< HEAD", b"\xff\xfe{", b"[]", b"{}", b"null", b"3", b"[" * 100_000, b'"text"', b"9" * 5_000)
 
 
 @pytest.mark.parametrize("reader", READERS)

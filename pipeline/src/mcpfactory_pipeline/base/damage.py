@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import Final
 
 __all__ = ["why_damaged"]
+
+_PYTHONS: Final = ("invalid", "Invalid", "Exceeds the limit", "could not convert")  # how its own words of a ValueError begin
 
 
 def why_damaged(error: Exception) -> str:
@@ -19,7 +22,7 @@ def why_damaged(error: Exception) -> str:
     if isinstance(error, UnicodeError):
         return "it is not UTF-8"
     if isinstance(error, OSError):
-        return str(error)
-    if isinstance(error, ValueError) and not str(error).lower().startswith("invalid"):
+        return (error.strerror or str(error)).lower()
+    if isinstance(error, ValueError) and not str(error).startswith(_PYTHONS):
         return str(error)
     return "a part of it has another form"
