@@ -16,7 +16,9 @@ from mcpfactory_pipeline.workspace.adopted import Adopted
 from mcpfactory_pipeline.workspace.known_drift import read_known_drift
 
 REFUSED = (PipelineError, ProgramRefusedError)
-PYTHON = re.compile(r"Error|object|indices|attribute|NoneType|codec|recursion|Expecting|set_int_max_str_digits|Errno", re.IGNORECASE)
+PYTHON = re.compile(
+    r"Error|object|indices|attribute|NoneType|codec|recursion|Expecting|set_int_max_str_digits|Errno", re.IGNORECASE
+)
 
 
 def drift(text: bytes, folder: Path) -> object:

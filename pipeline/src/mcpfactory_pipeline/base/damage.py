@@ -7,7 +7,12 @@ from typing import Final
 
 __all__ = ["why_damaged"]
 
-_PYTHONS: Final = ("invalid", "Invalid", "Exceeds the limit", "could not convert")  # how its own words of a ValueError begin
+_PYTHONS: Final = (
+    "invalid",
+    "Invalid",
+    "Exceeds the limit",
+    "could not convert",
+)  # how its own words of a ValueError begin
 
 
 def why_damaged(error: Exception) -> str:
