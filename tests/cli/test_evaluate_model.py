@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -166,7 +167,16 @@ def test_what_cannot_be_asked_is_said_before_anything_is_asked(shop, evals, opti
     assert "hint:" in done.err
 
 
-@needs("posix")
+def in_session(leader: int) -> list[int]:
+    """The processes that hear what is typed at the terminal of this one."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(ProcessLookupError):
+            found += [int(place.name)] if os.getsid(int(place.name)) == leader else []
+    return found
+
+
+@needs("linux")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "killed"])
 def test_what_ends_it_ends_the_models_of_the_api_without_their_words(shop, evals, endpoint, how):
     """Ctrl-C goes to the whole group of the terminal; a kill to one process alone. Who is left would hold the pipes open."""
@@ -183,6 +193,9 @@ def test_what_ends_it_ends_the_models_of_the_api_without_their_words(shop, evals
         start_new_session=True,
     ) as process:
         until(lambda: len(endpoint.requests) >= before + 2)  # two questions at once, each with an API of its own
+        assert in_session(process.pid) == [process.pid], (
+            "who else hears of Ctrl-C may die of it first, and that be told"
+        )
         (os.killpg if how == signal.SIGINT else os.kill)(process.pid, how)
         out, err = process.communicate(timeout=PATIENCE)
     told = [line for line in err.splitlines() if not line.endswith("…")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
 from mcpfactory_runtime.client.streams import StdioChannel
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, R2024_11_05
+from tests.machine import needs
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -184,3 +186,13 @@ async def test_a_client_that_was_closed_says_so() -> None:
         pass
     with pytest.raises((ProtocolError, ConnectionLostError)):
         await client.ping()
+
+
+@needs("posix")
+@pytest.mark.parametrize("own", [True, False])
+async def test_a_server_hears_what_is_typed_at_our_terminal_unless_it_has_a_session_of_its_own(own: bool) -> None:
+    async with old(own_session=own) as client:
+        assert isinstance(client.channel, StdioChannel)
+        assert client.channel._process is not None
+        server = client.channel._process.pid
+        assert os.getsid(server) == (server if own else os.getsid(0))

@@ -55,6 +55,7 @@ async def connect_server(
             env=own | dict(environ or {}),
             cwd=home,
             inherit=False,
+            own_session=True,  # else it may die of Ctrl-C before we have heard of that, and we would tell its death
             timeout=timeout,
             elicitation=elicitation,
         ) as client:
