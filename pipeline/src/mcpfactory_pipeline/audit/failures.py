@@ -26,13 +26,20 @@ _DENIED: Final = re.compile(r"permission ?denied|operation not permitted|Permiss
 _AT_URL: Final[Sequence[tuple[re.Pattern[str], str]]] = (
     (re.compile(r".*is not an http or https URL"), "correct the address in the entry"),
     (re.compile(r"no connection to .*(name or service|getaddrinfo|nodename|resolution)", re.IGNORECASE), "correct the host in the entry, or look whether its name is known to this network"),
-    (re.compile(r"no connection to"), "start what serves this address, or correct the host and the port in the entry"),
+    (re.compile(r"no connection to .*(certificate|\bSSL\b|\bTLS\b)", re.IGNORECASE), "have its certificate mended by who runs it, or make the authority that signed it known to this machine"),
+    (re.compile(r"no connection to .*(codec can't encode|illegal header|invalid header)", re.IGNORECASE), "correct the headers and the address in the entry: they have a character that cannot be sent"),
+    (re.compile(r"no connection to .*(refused|connection attempts|timeout|timed out|unreachable|no route|reset by peer|disconnected)", re.IGNORECASE), "start what serves this address, or correct the host and the port in the entry"),
+    (re.compile(r"no connection to"), "read what it says, and look whether the address in the entry is the server's own"),
     (re.compile(r"the server answered with HTTP status 3\d\d"), "put the address that it leads to into the entry, if that is the server's own"),
     (re.compile(r"the server answered with HTTP status (404|405|410)"), "correct the path of the address in the entry: there is no MCP server at it"),
     (re.compile(r"the server answered with HTTP status (429|5\d\d)"), "try it again later, and ask who runs it"),
     (re.compile(r"the server answered with HTTP status \d+"), "take the address from the server's documentation: what answers at this one is no MCP server, or not for this request"),
 )  # fmt: skip
-_ABSENT: Final = re.compile(r"cannot (be started|start)\b.*no such file", re.IGNORECASE)
+# Our own words for a program that is not there, from their beginning; a server's own words may name any file that it does not find.
+_ABSENT: Final = re.compile(
+    r"cannot start '[^']*': No such file"
+    r"|the server ended with exit code 126; it last wrote to stderr: error: .{1,200}? cannot be started apart from the workspace: \[Errno 2\]"
+)
 
 
 class NotThereError(PipelineError):
@@ -62,7 +69,7 @@ def failure(error: Exception, handed: Handed, *, url: bool, apart: bool, seconds
         other = "ask who runs it: what it answers is not what the protocol allows"
         hint = next((hint for begins, hint in _AT_URL if begins.match(told)), other)
     else:
-        hint = _of_command(str(error), handed, apart=apart)
+        hint = _of_command(str(error), told, handed, apart=apart)
     return f"it could not be asked: {told}", hint
 
 
@@ -71,10 +78,15 @@ def _told(error: Exception, handed: Handed) -> str:
     return text[:_WORDS] or type(error).__name__
 
 
-def _of_command(text: str, handed: Handed, *, apart: bool) -> str:
-    if _DENIED.search(text):
-        return _or_secrets(_SANDBOX, handed) if apart else "let your user read and run what it names"
-    return "install it, or correct the path in the entry" if _ABSENT.search(text) else _or_secrets(_BY_HAND, handed)
+def _of_command(text: str, told: str, handed: Handed, *, apart: bool) -> str:
+    if _ABSENT.match(told):
+        return "install it, or correct the path in the entry"
+    if not _DENIED.search(text):
+        return _or_secrets(_BY_HAND, handed)
+    if not apart:
+        return _or_secrets("let your user read and run what it names", handed)
+    # The words are the server's own, and may speak of a login: what is looked at first is what costs a person the least.
+    return f"{_WITH_SECRETS}; if that is not it, {_SANDBOX}" if handed.kept_back else _SANDBOX
 
 
 def _or_secrets(hint: str, handed: Handed) -> str:

@@ -1,7 +1,8 @@
 """What a server is handed that nobody else may know, or what stands in for it, and a mark in its place in whatever the server says. Pure.
 
 A value with a secret, real or random, is masked before what a server said is compared, reported or written: the mark is the same for both,
-so that a lock that was made with real values agrees with one that was made without.
+so that a lock that was made with real values agrees with one that was made without. A value of fewer than four characters is not masked, as
+it stands in many texts; one of fewer than six is masked as a whole word only.
 """
 
 from __future__ import annotations
@@ -10,14 +11,21 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from mcpfactory_pipeline.audit.inventory import ConfiguredServer
-from mcpfactory_pipeline.audit.mentions import is_credential_name, is_reference, is_telling
+from mcpfactory_pipeline.audit.mentions import (
+    in_headers,
+    in_variables,
+    is_credential_name,
+    is_plain,
+    is_reference,
+    is_token,
+)
 
-__all__ = ["MARK", "Handed", "closed_headers", "hand"]
+__all__ = ["MARK", "Handed", "Value", "hand"]
 
 MARK: Final = "…"
 _REFERENCE: Final = re.compile(
@@ -29,27 +37,46 @@ _RUN: Final = re.compile(r"[A-Za-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
-    """What one server must not tell: `values` under the names that they have in its configuration; `stand_ins` are given in their place.
+class Value:
+    """What a server must not tell, under the name that it has in its configuration, and whether the server got it."""
 
-    `stand_ins` is empty where the server gets the values themselves. `environ` is what references are taken from. `kept_back`: the
-    server did not get all that its client hands it.
+    name: str
+    text: str = field(repr=False)
+    handed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """What one server is handed, and what it must not tell (`values`); `stand_ins` are given in the place of real values.
+
+    `stand_ins` is empty where the server gets the values themselves, and so is `closed`, the names of the headers that are kept back.
+    `environ` is what references are taken from. `kept_back`: the server did not get all that its client hands it.
     """
 
-    values: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    values: tuple[Value, ...] = ()
     stand_ins: Mapping[str, str] = field(default_factory=dict, repr=False)
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    closed: frozenset[str] = frozenset()
     kept_back: bool = False
 
     def word(self, text: str) -> str:
         """Return a text of the configuration as the server gets it."""
-        known = [(name, value) for name, value in self.values if name in self.stand_ins]
+        known = [one for one in self.values if one.name in self.stand_ins and one.text != self.stand_ins[one.name]]
         given: str = _without(known, text, lambda name: self.stand_ins[name])[0]
         return given
 
-    def variable(self, name: str, value: str) -> str:
-        """Return the value of a variable as the server gets it, with what it refers to."""
-        return self.stand_ins.get(name) or self.resolved(self.word(value))
+    def variables(self, server: ConfiguredServer) -> dict[str, str]:
+        """Return the variables of a server as it gets them, with what they refer to."""
+        there = {**self.environ, **self.stand_ins}
+        passed = {name: there[name] for name in server.passed if name in there}
+        own = {
+            name: self.stand_ins.get(name) or self.resolved(self.word(value)) for name, value in server.environ.items()
+        }
+        return {**passed, **own}
+
+    def headers(self, server: ConfiguredServer) -> dict[str, str]:
+        """Return the headers that its address is asked with."""
+        return {name: self.resolved(value) for name, value in server.headers.items() if name not in self.closed}
 
     def resolved(self, value: str) -> str:
         """Return a value with what it refers to; what is not there is empty."""
@@ -57,15 +84,14 @@ class Handed:
         return _REFERENCE.sub(lambda found: known.get(_referred(found), ""), value)
 
     def masked(self, said: Any) -> tuple[Any, tuple[str, ...]]:
-        """Return data or a text that a server said with a mark for each value, and the names of those that certainly were in it."""
-        values = [*self.stand_ins.items(), *(one for one in self.values if len(one[1]) >= _SHORTEST)]
-        kept, found = _without(values, said, lambda _name: MARK)
-        return kept, tuple(sorted({name for name, value in found if len(value) >= _INSIDE}))
+        """Return data or a text that a server said with a mark for each value, and the names of those that it got and certainly told."""
+        kept, found = _without([one for one in self.values if len(one.text) >= _SHORTEST], said, lambda _name: MARK)
+        return kept, tuple(sorted({one.name for one in found if one.handed and len(one.text) >= _INSIDE}))
 
     def masked_text(self, text: str) -> str:
         """Return a text that may have been cut, with a mark also for the beginning of a value at its end."""
         text = str(self.masked(text)[0])
-        for value in (*self.stand_ins.values(), *(value for _, value in self.values)):
+        for value in (one.text for one in self.values):
             for length in range(min(len(value), len(text)), _INSIDE - 1, -1):
                 if text.endswith(value[:length]):
                     return f"{text[:-length]}{MARK}"
@@ -75,25 +101,57 @@ class Handed:
 def hand(server: ConfiguredServer, environ: Mapping[str, str], *, with_secrets: bool) -> Handed:
     """Return what a server is handed: its own values, or a random one for each that no server can know."""
     own = {one.name for one in server.secrets if one.place in {"environment", "arguments"}}
+    inside = _inside(server, environ)
     referred = list(_references(server))
-    named = {*own, *server.passed, *(one for _, one in referred if is_credential_name(one))}
+    named = {*own, *server.passed}
+    named |= {one for name, one in referred if _is_kept(name, one, environ.get(one), {text for _, text in inside})}
     stand_ins = {} if with_secrets else {name: f"canary-{secrets.token_hex(12)}" for name in sorted(named)}
-    values = [(one.name, one.value) for one in server.secrets]
-    values += [(name, value) for name, value in server.environ.items() if name in own and not is_reference(value)]
-    values += [
+    pairs = [(one.name, one.value) for one in server.secrets]
+    pairs += [(name, value) for name, value in server.environ.items() if name in own and not is_reference(value)]
+    pairs += [
         (name, environ[one])
         for name, one in referred
-        if one in environ and (is_credential_name(name) or is_telling(one, environ[one]))
+        if one in environ and (is_credential_name(name) or is_credential_name(one) or is_token(environ[one]))
     ]
-    plain = [(name, unquote(value)) for name, value in values if "%" in value]
-    kept_back = not with_secrets and bool(closed_headers(server) if server.address else stand_ins)
-    return Handed(tuple(dict.fromkeys((*values, *plain))), stand_ins, environ, kept_back)
+    pairs += inside
+    pairs += [(name, unquote(value)) for name, value in pairs if "%" in value]
+    values = [Value(name, text, handed=True) for name, text in dict.fromkeys((*stand_ins.items(), *pairs))]
+    closed = frozenset() if with_secrets else _closed_headers(server)
+    kept_back = bool(closed if server.address else stand_ins)
+    return _true(Handed(tuple(values), stand_ins, environ, closed, kept_back), server)
 
 
-def closed_headers(server: ConfiguredServer) -> set[str]:
+def _true(handed: Handed, server: ConfiguredServer) -> Handed:
+    """Return the same with what a server really gets noted for each value: it may stand in the address, or in a part that is no secret."""
+    given = (
+        [server.address, *handed.headers(server).values()]
+        if server.address
+        else [*map(handed.word, server.words[1:]), *handed.variables(server).values()]
+    )
+    return replace(
+        handed, values=tuple(replace(one, handed=bool(_without([one], given, str)[1])) for one in handed.values)
+    )
+
+
+def _inside(server: ConfiguredServer, environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the secrets that are in variables and headers once what they refer to is in them, as a password in a URL."""
+    bare = Handed(environ=environ)
+    variables = {name: bare.resolved(value) for name, value in server.environ.items() if _REFERENCE.search(value)}
+    headers = {name: bare.resolved(value) for name, value in server.headers.items() if _REFERENCE.search(value)}
+    return [(one.name, one.value) for one in (*in_variables(variables), *in_headers(headers))]
+
+
+def _is_kept(name: str, variable: str, value: str | None, known: set[str]) -> bool:
+    """Whether a stranger gets no real value of a variable that `name` refers to: it is no path, address or number, or may be a secret."""
+    if is_credential_name(variable):
+        return True
+    return value is not None and (is_credential_name(name) or value in known or not is_plain(value))
+
+
+def _closed_headers(server: ConfiguredServer) -> frozenset[str]:
     """Return the names of the headers that hold a secret, or refer to one."""
     referring = {name for name, value in server.headers.items() if _REFERENCE.search(value) or is_reference(value)}
-    return referring | {one.name for one in server.secrets if one.place == "headers"}
+    return frozenset(referring | {one.name for one in server.secrets if one.place == "headers"})
 
 
 def _references(server: ConfiguredServer) -> Iterator[tuple[str, str]]:
@@ -107,39 +165,53 @@ def _referred(found: re.Match[str]) -> str:
     return next(name for name in found.groups() if name)
 
 
-def _without(
-    values: Sequence[tuple[str, str]], data: Any, put: Callable[[str], str]
-) -> tuple[Any, set[tuple[str, str]]]:
-    """Return data with what `put` gives for the name of each value that is in its texts, and the pairs that were."""
+def _without(values: Sequence[Value], data: Any, put: Callable[[str], str]) -> tuple[Any, set[Value]]:
+    """Return data with what `put` gives for the name of each value that is in its texts, and the values that were."""
     texts = "\n".join(_texts(data))
-    there = [one for one in values if one[1] and max(_RUN.findall(one[1]), key=len, default="") in texts]
+    there = [one for one in values if one.text and max(_RUN.findall(one.text), key=len, default="") in texts]
     if not there:
         return data, set()
-    there.sort(key=lambda one: len(one[1]), reverse=True)  # the longest first
-    pattern = re.compile("|".join(f"({_pattern(value)})" for _, value in there))
-    found: set[tuple[str, str]] = set()
+    there.sort(key=lambda one: len(one.text), reverse=True)  # the longest first
+    pattern = re.compile("|".join(f"({_pattern(one.text)})" for one in there))
+    found: set[Value] = set()
 
     def replaced(match: re.Match[str]) -> str:
         one = there[(match.lastindex or 1) - 1]
         found.add(one)
-        return put(one[0])
+        return put(one.name)
 
     return _mapped(data, lambda text: pattern.sub(replaced, text)), found
 
 
 def _pattern(value: str) -> str:
     """Return the pattern of a value as it may be written: itself, percent-encoded, or escaped in JSON; a short one as a whole word."""
-    whole = "".join(one if one.isascii() and one.isalnum() else _spellings(one) for one in value)
+    whole = "".join(
+        one if one.isascii() and one.isalnum() else _spellings(one) for one in re.findall(r"(?s)\\*[^\\]|\\+", value)
+    )
     return whole if len(value) >= _INSIDE else rf"(?<!\w){whole}(?!\w)"
 
 
 def _spellings(one: str) -> str:
-    """Return the pattern of a character that is written in several ways; JSON in a text of JSON has more than one backslash."""
-    escaped = json.dumps(one)[1:-1].lstrip("\\")
-    forms = [rf"\\{{0,4}}{re.escape(one)}", rf"\\{{1,4}}{re.escape(escaped)}"]
-    forms.append(f"(?i:{re.escape(quote(one, safe='', errors='replace'))})")
-    if one.isspace():
-        forms.append(r"[\s+]")
+    """Return the pattern of a character, with the backslashes before it, that is written in several ways.
+
+    JSON in a text of JSON has more than one backslash. At each place of a text one way at most fits, so that what does not end as the value
+    does is given up at once, and not tried in as many ways as all characters have together.
+    """
+    bare = one.lstrip("\\")
+    count = len(one) - len(bare)
+    if bare == "%":
+        forms = [rf"\\{{{count},{5 * count + 4}}}%(?:25)?"] + ([rf"(?i:%5C){{{count}}}%25"] if count else [])
+        return f"(?:{'|'.join(forms)})"
+    slash = r"(?:\\|%5[Cc])" if count else r"\\"
+    if not bare:
+        return f"{slash}{{{count},{5 * count}}}"
+    escaped, encoded = json.dumps(bare)[1:-1].lstrip("\\"), quote(bare, safe="", errors="replace")
+    itself = r"[\s+]" if bare.isspace() else re.escape(bare)
+    forms = [f"{slash}{{{count},{5 * count + 4}}}{itself}"]
+    if escaped != bare:
+        forms.append(f"{slash}{{{count + 1},{5 * count + 4}}}{re.escape(escaped)}")
+    if encoded != bare:
+        forms.append(f"{slash}{{{count},{5 * count}}}(?i:{re.escape(encoded)})")
     return f"(?:{'|'.join(forms)})"
 
 
@@ -160,7 +232,23 @@ def _mapped(data: Any, change: Callable[[str], str]) -> Any:
     if isinstance(data, str):
         return change(data)
     if isinstance(data, Mapping):
-        return {change(name) if isinstance(name, str) else name: _mapped(one, change) for name, one in data.items()}
+        return dict(zip(_names(data, change), [_mapped(one, change) for one in data.values()], strict=True))
     if isinstance(data, list | tuple):
         return [_mapped(one, change) for one in data]
     return data
+
+
+def _names(data: Mapping[Any, Any], change: Callable[[str], str]) -> list[Any]:
+    """Return the names of members, changed; with a count where there is one of that name, so that no member takes another's place."""
+    changed = [change(name) if isinstance(name, str) else name for name in data]
+    taken = {name for name, new in zip(data, changed, strict=True) if name == new}
+    counts: dict[Any, int] = {}
+    names = []
+    for name, new in zip(data, changed, strict=True):
+        kept = new
+        while name != new and kept in taken:
+            counts[new] = counts.get(new, 1) + 1
+            kept = f"{new}{counts[new]}"
+        taken.add(kept)
+        names.append(kept)
+    return names

@@ -22,8 +22,8 @@ __all__ = [
     "in_url",
     "in_variables",
     "is_credential_name",
+    "is_plain",
     "is_reference",
-    "is_telling",
     "is_token",
     "shown_url",
     "without_tokens",
@@ -340,10 +340,10 @@ def is_credential_name(name: str) -> bool:
     )
 
 
-def is_telling(name: str, value: str) -> bool:
-    """Whether a value that is taken from elsewhere may be a secret: it has the name of one, or is no word, number, path or address."""
-    chosen = len(value) < _SHORTEST or value.isalpha() or _PLAIN.fullmatch(value) or _PATHS.fullmatch(value)
-    return is_credential_name(name) or not chosen
+def is_plain(value: str) -> bool:
+    """Whether a value is nothing but a number, a switch, a path or an address, without anything that may be a secret."""
+    plain = _PLAIN.fullmatch(value) or _PATHS.fullmatch(value)
+    return not value or (plain is not None and not is_token(value) and not any(_in_urls("environment", "", value)))
 
 
 def _is_value(name: str, value: str) -> bool:

@@ -20,12 +20,12 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.audit.accepted import OfferedTools
 from mcpfactory_pipeline.audit.failures import NotThereError, failure
-from mcpfactory_pipeline.audit.handed import Handed, closed_headers, hand
+from mcpfactory_pipeline.audit.handed import Handed, hand
 from mcpfactory_pipeline.audit.inventory import ConfiguredServer
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.isolation.levels import NONE, find_level
 from mcpfactory_pipeline.isolation.orphans import adopt_orphans, descendants, end_descendants
-from mcpfactory_pipeline.isolation.sandbox import Sandbox, make_sandbox
+from mcpfactory_pipeline.isolation.sandbox import make_sandbox
 from mcpfactory_runtime.client import Client
 
 __all__ = ["StartRequest", "start_servers"]
@@ -82,9 +82,7 @@ def _is_apart(isolation: str) -> bool:
 
 
 def _remote(server: ConfiguredServer, request: StartRequest, handed: Handed) -> Client:
-    closed = set() if request.with_secrets else closed_headers(server)
-    headers = {name: handed.resolved(value) for name, value in server.headers.items() if name not in closed}
-    return Client.connect_http(server.address, headers, timeout=request.timeout)
+    return Client.connect_http(server.address, handed.headers(server), timeout=request.timeout)
 
 
 def _local(server: ConfiguredServer, request: StartRequest, handed: Handed, work: Path) -> Client:
@@ -100,7 +98,7 @@ def _local(server: ConfiguredServer, request: StartRequest, handed: Handed, work
     command = sandbox.command([_found(server.words[0]), *map(handed.word, server.words[1:])])
     return Client.connect_stdio(
         command,
-        env=_environment(server, sandbox, handed),
+        env={**sandbox.environ, **handed.variables(server)},
         cwd=folder if folder is not None and folder.is_dir() else sandbox.folder,
         inherit=False,
         timeout=request.timeout,
@@ -114,12 +112,6 @@ def _found(word: str) -> str:
     if found is None:
         raise NotThereError(f"there is no program {word}", hint="install it, or remove the entry")
     return found
-
-
-def _environment(server: ConfiguredServer, sandbox: Sandbox, handed: Handed) -> dict[str, str]:
-    given = {name: handed.variable(name, value) for name, value in server.environ.items()}
-    passed = {**handed.environ, **handed.stand_ins}
-    return {**sandbox.environ, **{name: passed[name] for name in server.passed if name in passed}, **given}
 
 
 def _readable(server: ConfiguredServer, folder: Path | None) -> Iterator[Path]:
