@@ -8,7 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -176,6 +177,16 @@ def in_session(leader: int) -> list[int]:
     return found
 
 
+@contextmanager
+def heard(number: signal.Signals) -> Iterator[None]:
+    """What is started meanwhile does not ignore a signal, as what a shell runs in the background does."""
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
 @needs("linux")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "killed"])
 def test_what_ends_it_ends_the_models_of_the_api_without_their_words(shop, evals, endpoint, how):
@@ -183,15 +194,18 @@ def test_what_ends_it_ends_the_models_of_the_api_without_their_words(shop, evals
     before = len(endpoint.requests)
     environ = {name: value for name, value in os.environ.items() if not name.startswith("MCPFACTORY_")}
     ask = ("evaluate", "bookshop", "--model", "openai:slow", "--endpoint", f"{endpoint.root}/v1")
-    with subprocess.Popen(
-        [sys.executable, "-m", "mcpfactory", *ask],
-        cwd=shop.folder,
-        env={**environ, "OPENAI_API_KEY": KEY},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
+    with (
+        heard(signal.SIGINT),
+        subprocess.Popen(
+            [sys.executable, "-m", "mcpfactory", *ask],
+            cwd=shop.folder,
+            env={**environ, "OPENAI_API_KEY": KEY},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process,
+    ):
         until(lambda: len(endpoint.requests) >= before + 2)  # two questions at once, each with an API of its own
         assert in_session(process.pid) == [process.pid], (
             "who else hears of Ctrl-C may die of it first, and that be told"
