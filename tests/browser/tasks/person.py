@@ -141,7 +141,7 @@ class Person:
 
     # What a person sees
 
-    def sees(self, text: str, *row: str, slow: bool = False) -> None:
+    def sees(self, text: str | re.Pattern[str], *row: str, slow: bool = False) -> None:
         """There is such a text, or there will be."""
         try:
             self._place(row).get_by_text(text).filter(visible=True).first.wait_for(
