@@ -65,7 +65,7 @@ def follow(browsers: int, lines: int = _LINES) -> Measured:
         log.parent.mkdir(parents=True)
         stack.enter_context(register_run(store.locks, run))
         announce = stack.enter_context(run_lock(store.locks, "bookshop", run, waiting=print, stopped=lambda: False))
-        announce("test")
+        announce(["test"])
         with store.transaction("bookshop") as transaction:
             transaction.append("stage.started", stage="test", run=run, pid=os.getpid(), reasons=["never run"])
         stream = stack.enter_context(log.open("w", buffering=1))
