@@ -191,7 +191,7 @@ async def test_a_client_that_was_closed_says_so() -> None:
 @needs("posix")
 @pytest.mark.parametrize("own", [True, False])
 async def test_a_server_hears_what_is_typed_at_our_terminal_unless_it_has_a_session_of_its_own(own: bool) -> None:
-    async with old(own_session=own) as client:
+    async with old(start_new_session=own) as client:
         assert isinstance(client.channel, StdioChannel)
         assert client.channel._process is not None
         server = client.channel._process.pid

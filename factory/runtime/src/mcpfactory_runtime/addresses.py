@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-__all__ = ["describe_private", "host_port", "host_port_of", "is_public", "split_web_url"]
+__all__ = ["describe_private", "host_port", "host_port_of", "is_public", "is_web_address", "split_web_url"]
 
+_SCHEME: Final = re.compile(r"https?:", re.IGNORECASE)
 _PORTS: Final = {"http": 80, "https": 443}
 _PRIVATE_NAMES: Final = (".local", ".internal", ".home.arpa")  # RFC 6762, ICANN 2024-07-29, RFC 8375
 
@@ -52,6 +54,11 @@ def host_port(host: str, port: int) -> str:
     """`host:port` in the one way that is compared; `[…]:port` for an IPv6 address."""
     name = host.lower().strip("[]")
     return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+
+
+def is_web_address(text: str) -> bool:
+    """Return whether a text names something on the web, by its scheme. Whether it can be reached `split_web_url` says."""
+    return _SCHEME.match(text) is not None
 
 
 def split_web_url(text: str) -> SplitResult | None:

@@ -25,7 +25,7 @@ from mcpfactory_pipeline.audit.mentions import (
     is_token,
 )
 
-__all__ = ["MARK", "Handed", "Value", "hand"]
+__all__ = ["MARK", "Handed", "SecretValue", "hand"]
 
 MARK: Final = "…"
 _REFERENCE: Final = re.compile(
@@ -37,7 +37,7 @@ _RUN: Final = re.compile(r"[A-Za-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class SecretValue:
     """What a server must not tell, under the name that it has in its configuration, and whether the server got it."""
 
     name: str
@@ -53,7 +53,7 @@ class Handed:
     `environ` is what references are taken from. `kept_back`: the server did not get all that its client hands it.
     """
 
-    values: tuple[Value, ...] = ()
+    values: tuple[SecretValue, ...] = ()
     stand_ins: Mapping[str, str] = field(default_factory=dict, repr=False)
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     closed: frozenset[str] = frozenset()
@@ -62,7 +62,7 @@ class Handed:
     def word(self, text: str) -> str:
         """Return a text of the configuration as the server gets it."""
         known = [one for one in self.values if one.name in self.stand_ins and one.text != self.stand_ins[one.name]]
-        given: str = _without(known, text, lambda name: self.stand_ins[name])[0]
+        given: str = _replace_values(known, text, lambda name: self.stand_ins[name])[0]
         return given
 
     def variables(self, server: ConfiguredServer) -> dict[str, str]:
@@ -85,7 +85,9 @@ class Handed:
 
     def masked(self, said: Any) -> tuple[Any, tuple[str, ...]]:
         """Return data or a text that a server said with a mark for each value, and the names of those that it got and certainly told."""
-        kept, found = _without([one for one in self.values if len(one.text) >= _SHORTEST], said, lambda _name: MARK)
+        kept, found = _replace_values(
+            [one for one in self.values if len(one.text) >= _SHORTEST], said, lambda _name: MARK
+        )
         return kept, tuple(sorted({one.name for one in found if one.handed and len(one.text) >= _INSIDE}))
 
     def masked_text(self, text: str) -> str:
@@ -101,7 +103,7 @@ class Handed:
 def hand(server: ConfiguredServer, environ: Mapping[str, str], *, with_secrets: bool) -> Handed:
     """Return what a server is handed: its own values, or a random one for each that no server can know."""
     own = {one.name for one in server.secrets if one.place in {"environment", "arguments"}}
-    inside = _inside(server, environ)
+    inside = _resolved_secrets(server, environ)
     referred = list(_references(server))
     named = {*own, *server.passed}
     named |= {one for name, one in referred if _is_kept(name, one, environ.get(one), {text for _, text in inside})}
@@ -115,13 +117,13 @@ def hand(server: ConfiguredServer, environ: Mapping[str, str], *, with_secrets: 
     ]
     pairs += inside
     pairs += [(name, unquote(value)) for name, value in pairs if "%" in value]
-    values = [Value(name, text, handed=True) for name, text in dict.fromkeys((*stand_ins.items(), *pairs))]
+    values = [SecretValue(name, text, handed=True) for name, text in dict.fromkeys((*stand_ins.items(), *pairs))]
     closed = frozenset() if with_secrets else _closed_headers(server)
     kept_back = bool(closed if server.address else stand_ins)
-    return _true(Handed(tuple(values), stand_ins, environ, closed, kept_back), server)
+    return _note_handed(Handed(tuple(values), stand_ins, environ, closed, kept_back), server)
 
 
-def _true(handed: Handed, server: ConfiguredServer) -> Handed:
+def _note_handed(handed: Handed, server: ConfiguredServer) -> Handed:
     """Return the same with what a server really gets noted for each value: it may stand in the address, or in a part that is no secret."""
     given = (
         [server.address, *handed.headers(server).values()]
@@ -129,11 +131,11 @@ def _true(handed: Handed, server: ConfiguredServer) -> Handed:
         else [*map(handed.word, server.words[1:]), *handed.variables(server).values()]
     )
     return replace(
-        handed, values=tuple(replace(one, handed=bool(_without([one], given, str)[1])) for one in handed.values)
+        handed, values=tuple(replace(one, handed=bool(_replace_values([one], given, str)[1])) for one in handed.values)
     )
 
 
-def _inside(server: ConfiguredServer, environ: Mapping[str, str]) -> list[tuple[str, str]]:
+def _resolved_secrets(server: ConfiguredServer, environ: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the secrets that are in variables and headers once what they refer to is in them, as a password in a URL."""
     bare = Handed(environ=environ)
     variables = {name: bare.resolved(value) for name, value in server.environ.items() if _REFERENCE.search(value)}
@@ -165,7 +167,9 @@ def _referred(found: re.Match[str]) -> str:
     return next(name for name in found.groups() if name)
 
 
-def _without(values: Sequence[Value], data: Any, put: Callable[[str], str]) -> tuple[Any, set[Value]]:
+def _replace_values(
+    values: Sequence[SecretValue], data: Any, put: Callable[[str], str]
+) -> tuple[Any, set[SecretValue]]:
     """Return data with what `put` gives for the name of each value that is in its texts, and the values that were."""
     texts = "\n".join(_texts(data))
     there = [one for one in values if one.text and max(_RUN.findall(one.text), key=len, default="") in texts]
@@ -173,7 +177,7 @@ def _without(values: Sequence[Value], data: Any, put: Callable[[str], str]) -> t
         return data, set()
     there.sort(key=lambda one: len(one.text), reverse=True)  # the longest first
     pattern = re.compile("|".join(f"({_pattern(one.text)})" for one in there))
-    found: set[Value] = set()
+    found: set[SecretValue] = set()
 
     def replaced(match: re.Match[str]) -> str:
         one = there[(match.lastindex or 1) - 1]

@@ -7,12 +7,8 @@ from typing import Final
 
 __all__ = ["why_damaged"]
 
-_PYTHONS: Final = (
-    "invalid",
-    "Invalid",
-    "Exceeds the limit",
-    "could not convert",
-)  # how its own words of a ValueError begin
+# How the words of a `ValueError` begin that Python itself raises.
+_PYTHONS: Final = ("invalid", "Invalid", "Exceeds the limit", "could not convert")
 
 
 def why_damaged(error: Exception) -> str:

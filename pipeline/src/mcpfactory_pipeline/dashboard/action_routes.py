@@ -171,9 +171,8 @@ class ActionRoutes:
             if wants_json(request):
                 raise
             return HTMLResponse(self._login_form(request, _next_path(given), error), error.status)
-        self.access.logout(
-            request.cookies.get(_cookie(request), "")
-        )  # one browser is one person: the one before is gone
+        # One browser is one person: the one before is gone.
+        self.access.logout(request.cookies.get(_cookie(request), ""))
         answer = RedirectResponse(_next_path(given), 303)
         secure = request.headers.get("origin", "").startswith("https:")
         answer.set_cookie(_cookie(request), secret, httponly=True, samesite="strict", path="/", secure=secure)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from mcpfactory_codegen.servers.diff import Change, diff
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
@@ -46,6 +46,20 @@ class ToolChanges:
     kind: str
     total: int
     changes: tuple[ChangeView, ...]
+
+
+class _QuestionFields(TypedDict):
+    """The fields of a page that say whether and what anybody is asked."""
+
+    asks: str
+    command: str
+    stands: str
+    way: str
+    rejected: tuple[DecisionView, ...]
+    rolled_back: tuple[DecisionView, ...]
+    approve_after_all: str
+    in_source_since: str
+    waits_since: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +235,7 @@ def _asked(detail: ServerDetail, channel: str) -> tuple[str, str]:
 
 def _question(
     detail: ServerDetail, policy: ChannelPolicy, candidate: str, about: Sequence[DecisionView] | None, advise: _Advise
-) -> dict[str, Any]:
+) -> _QuestionFields:
     """Return the fields that say whether and what anybody is asked about a candidate, and what can be done where nobody is.
 
     `about` is what was decided about it for the channel, None where the channel offers it: then nothing is to be decided.

@@ -50,15 +50,17 @@ async def connect_server(
                 **({"PATH": foreign_path()} if server.adopted else {"PYTHONPATH": str(server.folder / "src")}),
             }
         )
-        async with connect_stdio(
-            command,
-            env=own | dict(environ or {}),
-            cwd=home,
-            inherit=False,
-            own_session=True,  # else it may die of Ctrl-C before we have heard of that, and we would tell its death
-            timeout=timeout,
-            elicitation=elicitation,
-        ) as client:
+        async with (
+            connect_stdio(
+                command,
+                env=own | dict(environ or {}),
+                cwd=home,
+                inherit=False,
+                start_new_session=True,  # else it may die of Ctrl-C before we have heard of that, and we would tell its death
+                timeout=timeout,
+                elicitation=elicitation,
+            ) as client
+        ):
             yield client
     except (ConnectionLostError, ProtocolError, TimeoutError) as error:
         raise client_failure(error, server.name) from error

@@ -232,9 +232,7 @@ class Runner:
             for (step, stage, before), (outputs, seconds) in zip(begun, results, strict=True):
                 self._finish(server, stage, before, outputs, seconds)
                 at_work.remove(stage.name)
-                with suppress(
-                    StateError
-                ):  # a note for those who look on; the ends of the others are recorded all the same
+                with suppress(StateError):  # a note for onlookers: the other ends are recorded all the same
                     announce(at_work)
                 if outputs.outcome in RETRIED:
                     again.append(step)

@@ -13,7 +13,7 @@ from mcpfactory_pipeline.state.state import Event, StageRecord, finished_record
 __all__ = [
     "actor_of",
     "approvers_since",
-    "decided_about",
+    "decisions_about",
     "failing_since",
     "in_channel_since",
     "last_time",
@@ -140,7 +140,7 @@ def rollbacks(events: Iterable[Event]) -> dict[tuple[str, str], Event]:
     return found
 
 
-def decided_about(events: Iterable[Event], channel: str, candidate: str) -> Iterator[Event]:
+def decisions_about(events: Iterable[Event], channel: str, candidate: str) -> Iterator[Event]:
     """Yield what people decided about a candidate for a channel, and what rolled it back out of that: any but an approval takes approvals back."""
     offered = ""
     for event in events:
@@ -156,7 +156,7 @@ def decided_about(events: Iterable[Event], channel: str, candidate: str) -> Iter
 def approvers_since(events: Iterable[Event], channel: str, candidate: str) -> set[str] | None:
     """Return who approved a candidate for a channel after it was rolled back out of that last; None when it never was."""
     approvers = None
-    for event in decided_about(events, channel, candidate):
+    for event in decisions_about(events, channel, candidate):
         if event["event"] == "rolled-back":
             approvers = set[str]()
         elif event["event"] == "approved" and approvers is not None:

@@ -9,7 +9,7 @@ from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, person_key
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import Event
-from mcpfactory_pipeline.state.timeline import decided_about, in_channel_since, last_time, soaked_since
+from mcpfactory_pipeline.state.timeline import decisions_about, in_channel_since, last_time, soaked_since
 
 __all__ = ["ready_since"]
 
@@ -27,7 +27,7 @@ def ready_since(
     moments = [
         in_channel_since(events, channel.source, candidate),
         soaked_since(events, channel.source, candidate, channel.soak),
-        _approved_since(decided_about(events, channel.name, candidate), channel.approvals, channel.approvers),
+        _approved_since(decisions_about(events, channel.name, candidate), channel.approvals, channel.approvers),
         last_time(event for event in events if event["event"] == "released" and event.get("channel") == channel.name),
         last_time(event for event in events if event["event"] == "revived"),
     ]

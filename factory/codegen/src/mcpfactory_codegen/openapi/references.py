@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from mcpfactory_codegen.ir import escape, is_json, unescape
 from mcpfactory_codegen.read.document import Document, join_reference
-from mcpfactory_codegen.read.fetch import is_web_address
+from mcpfactory_runtime.addresses import is_web_address
 
 __all__ = [
     "MAX_HOPS",

@@ -16,9 +16,10 @@ from typing import Any, Final
 from urllib.parse import unquote, urljoin
 
 from mcpfactory_codegen.ir import Problem, Problems
-from mcpfactory_codegen.read.fetch import FetchError, fetch, host_of, is_web_address
+from mcpfactory_codegen.read.fetch import FetchError, fetch, host_of
 from mcpfactory_codegen.read.parse import Format, ParseError, parse
 from mcpfactory_codegen.sources import SOURCES, recognise
+from mcpfactory_runtime.addresses import is_web_address
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 __all__ = ["MAX_BYTES", "Document", "DocumentError", "Part", "join_reference", "load"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import socket
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from mcpfactory_runtime.addresses import host_port, is_public, split_web_url
+from mcpfactory_runtime.addresses import host_port, is_public, is_web_address, split_web_url
 from mcpfactory_runtime.errors import McpfactoryError
 from mcpfactory_runtime.protocol.decoding import iter_decoded
 from mcpfactory_runtime.redirects import MAX_REDIRECTS, Redirect, redirect_of
@@ -18,9 +17,8 @@ from mcpfactory_runtime.redirects import MAX_REDIRECTS, Redirect, redirect_of
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["FetchError", "fetch", "host_of", "is_web_address", "public_only", "redirected"]
+__all__ = ["FetchError", "fetch", "host_of", "public_only", "redirected"]
 
-_WEB: Final = re.compile(r"https?:", re.IGNORECASE)
 _SECONDS: Final = 30.0
 _PORTS: Final = {"http": 80, "https": 443}
 _BESIDES: Final[ContextVar[Collection[str] | None]] = ContextVar("besides", default=None)
@@ -28,11 +26,6 @@ _BESIDES: Final[ContextVar[Collection[str] | None]] = ContextVar("besides", defa
 
 class FetchError(McpfactoryError):
     """The URL gave no document. `args[0]` says why; `hint` what to do."""
-
-
-def is_web_address(text: str) -> bool:
-    """Return whether a text names something on the web, by its scheme. Whether it can be reached `split_web_url` says."""
-    return _WEB.match(text) is not None
 
 
 def host_of(url: str) -> str:

@@ -128,14 +128,14 @@ class Client:
         cwd: str | os.PathLike[str] | None = None,
         *,
         inherit: bool = True,
-        own_session: bool = False,
+        start_new_session: bool = False,
         **options: Any,
     ) -> Client:
         """Return a server as a child process; `env` is its environment, on top of this process's if it is to `inherit`.
 
-        With a session of its own, Ctrl-C at our terminal is for us alone. `options` are the class's.
+        With `start_new_session` (setsid) Ctrl-C at our terminal is for us alone. `options` are the class's.
         """
-        return cls(StdioChannel(command, env, cwd, inherit=inherit, own_session=own_session), **options)
+        return cls(StdioChannel(command, env, cwd, inherit=inherit, start_new_session=start_new_session), **options)
 
     @classmethod
     def connect_http(

@@ -149,7 +149,12 @@ class _Http(ClientChannel):
             url = found.url
 
     async def _posted(self, url: str, headers: Mapping[str, str], content: bytes) -> tuple[bytes, httpx.Response]:
-        """POST what is answered by no message, or elsewhere; return what is said to it. Raises ConnectionLostError, OAuthError."""
+        """POST a message whose answer, if it has one, does not come in the response; return the body and the response.
+
+        Raises:
+            ConnectionLostError: the server is gone, or does not take it in time.
+            OAuthError: no token is got.
+        """
         try:
             async with asyncio.timeout(None if self.oauth else _TAKING):  # a login may wait for a person
                 async with self._authorized("POST", url, headers, content) as response:

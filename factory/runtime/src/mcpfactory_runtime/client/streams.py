@@ -131,7 +131,7 @@ class StdioChannel(_LineChannel):
         cwd: where it starts.
         grace: seconds that the process has to end after its input ended, and again after it was told to terminate.
         inherit: whether it gets this process's environment; without, `env` is all it has.
-        own_session: keep from it what is typed at our terminal: Ctrl-C ends us, and we end it.
+        start_new_session: whether it leads a session of the system (setsid), which keeps from it what is typed at our terminal: Ctrl-C ends us, and we end it.
     """
 
     def __init__(
@@ -142,13 +142,13 @@ class StdioChannel(_LineChannel):
         grace: float = 3.0,
         *,
         inherit: bool = True,
-        own_session: bool = False,
+        start_new_session: bool = False,
     ) -> None:
         self._command = [os.fspath(part) for part in command]
         self._env = {**(os.environ if inherit else {}), **(env or {})}
         self._cwd = Path(cwd) if cwd is not None else None
         self._grace = grace
-        self._own_session = own_session
+        self._new_session = start_new_session
         self._process: asyncio.subprocess.Process | None = None
         self._stderr = bytearray()
         self._stderr_task: asyncio.Task[None] | None = None
@@ -177,7 +177,7 @@ class StdioChannel(_LineChannel):
                 stderr=pipe,
                 env=self._env,
                 cwd=self._cwd,
-                start_new_session=self._own_session,
+                start_new_session=self._new_session,
             )
         except OSError as error:
             raise ConnectionLostError(
