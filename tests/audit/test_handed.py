@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import socket
+import ssl
 import subprocess
 import sys
 from typing import Any
 
+import httpx
 import pytest
 
 from mcpfactory_pipeline.audit.accepted import lock_text
@@ -17,6 +21,7 @@ from mcpfactory_pipeline.audit.handed import Handed, hand
 from mcpfactory_pipeline.audit.start import StartRequest
 from mcpfactory_pipeline.clients.files import Home
 from mcpfactory_runtime.client import ConnectionLostError
+from mcpfactory_runtime.unreachable import why_unreachable
 from tests.audit.says import evidence_of, read
 from tests.audit.test_start import GH, READS, entry, look, place, rules
 from tests.clients.configs import home_in
@@ -138,21 +143,26 @@ def test_members_whose_names_are_masked_are_all_kept_and_judged(tmp_path, place)
 
 
 # What a connection failed by, and how the hint begins.
-CONNECTIONS = {
-    "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate": "have its certificate mended",
-    "'ascii' codec can't encode character '\\xe9' in position 3: ordinal not in range(128)": "correct the headers",
-    "Invalid URL in location header: URL too long.": "read what it says",
-    "[Errno 111] Connection refused": "start what serves this address",
-    "ConnectTimeout": "start what serves this address",
-    "[Errno -2] Name or service not known": "correct the host",
-}
+SSL_ERROR = ssl.SSLCertVerificationError(1, "certificate verify failed")
+SSL_ERROR.verify_message = "self-signed certificate"
+CONNECTIONS = [
+    (SSL_ERROR, "have its certificate mended"),
+    (ssl.SSLError(1, "wrong version number"), "have its certificate mended"),
+    (UnicodeEncodeError("ascii", "\xe9", 0, 1, "ordinal not in range(128)"), "correct the headers"),
+    (ValueError("Invalid URL in location header: URL too long."), "read what it says"),
+    (OSError(errno.ECONNREFUSED, "refused"), "start what serves this address"),
+    (OSError(errno.ECONNRESET, "reset"), "start what serves this address"),
+    (OSError(errno.EHOSTUNREACH, "no route"), "start what serves this address"),
+    (httpx.ConnectTimeout(""), "start what serves this address"),
+    (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "correct the host"),
+]
 
 
-@pytest.mark.parametrize("words", CONNECTIONS)
-def test_the_hint_for_a_connection_fits_what_it_failed_by(words):
-    error = ConnectionLostError(f"no connection to db.test:443: {words}")
+@pytest.mark.parametrize(("cause", "hints"), CONNECTIONS)
+def test_the_hint_for_a_connection_fits_what_it_failed_by(cause, hints):
+    error = ConnectionLostError(f"no connection to db.test:443: {why_unreachable(cause)}")
     _, hint = failure(error, Handed(), url=True, apart=False, seconds=1)
-    assert hint.startswith(CONNECTIONS[words])
+    assert hint.startswith(hints)
 
 
 def test_real_values_are_named_before_the_sandbox_where_a_server_did_not_get_them():

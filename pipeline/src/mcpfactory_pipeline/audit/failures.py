@@ -25,10 +25,10 @@ _DENIED: Final = re.compile(r"permission ?denied|operation not permitted|Permiss
 # How the words of a failure at a URL begin, and what to do; the first that fits counts. A server's own words come behind.
 _AT_URL: Final[Sequence[tuple[re.Pattern[str], str]]] = (
     (re.compile(r".*is not an http or https URL"), "correct the address in the entry"),
-    (re.compile(r"no connection to .*(name or service|getaddrinfo|nodename|resolution)", re.IGNORECASE), "correct the host in the entry, or look whether its name is known to this network"),
+    (re.compile(r"no connection to .*the name is unknown", re.IGNORECASE), "correct the host in the entry, or look whether its name is known to this network"),
     (re.compile(r"no connection to .*(certificate|\bSSL\b|\bTLS\b)", re.IGNORECASE), "have its certificate mended by who runs it, or make the authority that signed it known to this machine"),
     (re.compile(r"no connection to .*(codec can't encode|illegal header|invalid header)", re.IGNORECASE), "correct the headers and the address in the entry: they have a character that cannot be sent"),
-    (re.compile(r"no connection to .*(refused|connection attempts|timeout|timed out|unreachable|no route|reset by peer|disconnected)", re.IGNORECASE), "start what serves this address, or correct the host and the port in the entry"),
+    (re.compile(r"no connection to .*(refused|timeout|timed out|unreachable|no route|reset by peer|disconnected)", re.IGNORECASE), "start what serves this address, or correct the host and the port in the entry"),
     (re.compile(r"no connection to"), "read what it says, and look whether the address in the entry is the server's own"),
     (re.compile(r"the server answered with HTTP status 3\d\d"), "put the address that it leads to into the entry, if that is the server's own"),
     (re.compile(r"the server answered with HTTP status (404|405|410)"), "correct the path of the address in the entry: there is no MCP server at it"),

@@ -26,6 +26,7 @@ from mcpfactory_runtime.protocol.framing import DEFAULT_MAX_SIZE
 from mcpfactory_runtime.protocol.jsonrpc import decode, encode, error_of
 from mcpfactory_runtime.redirects import Redirects, is_same_origin, redirect_of
 from mcpfactory_runtime.revisions import MODERN
+from mcpfactory_runtime.unreachable import why_unreachable
 
 __all__ = ["HttpAnswer", "HttpChannel", "SseChannel", "fetch", "fetch_public"]
 
@@ -219,8 +220,9 @@ class _Http(ClientChannel):
 
     def _unreachable(self, error: Exception, url: str = "") -> ConnectionLostError:
         parts = urlsplit(url or self.url)
-        reason = str(error) or type(error).__name__
-        return ConnectionLostError(f"no connection to {parts.hostname}:{parts.port or parts.scheme}: {reason}")
+        return ConnectionLostError(
+            f"no connection to {parts.hostname}:{parts.port or parts.scheme}: {why_unreachable(error)}"
+        )
 
     def _spawn(self, key: Any, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -538,7 +540,7 @@ async def fetch(url: str, *, limit: int = 1 << 20, name: str = "") -> bytes:
                     raise OSError(f"{url} is larger than {limit} bytes")
             return body
     except httpx.HTTPError as error:
-        raise OSError(f"{url}: {error or type(error).__name__}") from None
+        raise OSError(f"{url}: {why_unreachable(error)}") from None
 
 
 async def fetch_public(url: str, *, limit: int = 1 << 16) -> bytes:

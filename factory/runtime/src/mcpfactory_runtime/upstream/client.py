@@ -11,7 +11,6 @@ import asyncio
 import os
 import random
 import re
-import socket
 import ssl
 import sys
 import time
@@ -33,6 +32,7 @@ from mcpfactory_runtime.server.audience import READ_BY_CODE
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import ToolResult
 from mcpfactory_runtime.tracing import TracedCall, traced
+from mcpfactory_runtime.unreachable import system_error, why_unreachable
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, credentials_for
 from mcpfactory_runtime.upstream.connections import Certificate, ConnectionPool, GuardedBackend, tls_context
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme, ServerAddress
@@ -384,20 +384,9 @@ def _broken_off(error: Exception) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """Return why a connection failed, in the system's words."""
-    inner: BaseException | None = error
-    while inner is not None:
-        if isinstance(inner, socket.gaierror):
-            return "the name is unknown"
-        if isinstance(inner, ssl.SSLCertVerificationError):
-            return f"its certificate is not trusted: {inner.verify_message}; MCPFACTORY_CA_FILE names other authorities"
-        if isinstance(inner, ssl.SSLError):
-            return "the TLS handshake failed"
-        if isinstance(inner, OSError) and inner.errno:
-            return os.strerror(inner.errno).lower()
-        inner = inner.__cause__ or inner.__context__
-    text = str(error).lower()
-    return "connection refused" if "all connection attempts failed" in text else text or "no reason given"
+    """Return why a connection failed, and what helps where its certificate is not trusted."""
+    untrusted = isinstance(system_error(error), ssl.SSLCertVerificationError)
+    return why_unreachable(error) + ("; MCPFACTORY_CA_FILE names other authorities" if untrusted else "")
 
 
 def _retry_after(headers: Mapping[str, str], default: float) -> float:
