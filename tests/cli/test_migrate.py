@@ -35,6 +35,15 @@ def test_it_is_shown_first_and_written_when_asked(desk):
     assert (again.code, "server.py is written with the runtime already" in again.err) == (4, True)
 
 
+def test_a_link_stays_one_and_what_it_leads_to_is_written(desk):
+    file = desk.folder / "kept.py"
+    file.write_text(WHOLE)
+    (desk.folder / "server.py").symlink_to("kept.py")
+    assert desk("migrate", "server.py", "--write").code == 0
+    assert (desk.folder / "server.py").is_symlink()
+    assert "mcpfactory_runtime" in file.read_text()
+
+
 def test_what_is_left_is_told_and_nothing_half_is_written_unless_asked(desk):
     file = desk.folder / "server.py"
     file.write_text(HALF)

@@ -148,7 +148,8 @@ def _write(path: Path, found: Migration, *, partial: bool) -> None:
             Exit.NO,
         )
     try:
-        replace_file(path, found.after.encode(), mode=path.stat().st_mode & 0o777)
+        file = path.resolve()  # a link stays one
+        replace_file(file, found.after.encode(), mode=file.stat().st_mode & 0o777)
     except OSError as error:
         output.fail(f"{path} cannot be written: {error.strerror}", "make it writable", Exit.BROKEN)
     output.note(f"wrote {path}")
