@@ -314,6 +314,14 @@ def test_a_named_file_is_read_in_any_form(tmp_path):
     assert [one.name for one in audited(home, configs=[tmp_path / "some.json"]).servers] == ["one"]
 
 
+def test_what_stands_below_command_as_zed_wrote_it_once_is_read(tmp_path):
+    command = {"path": "npx", "args": ["-y", "old-mcp@1.0.0"], "env": {"OLD_TOKEN": "tok_9f8e7d6c5b4a39281706f5e4"}}
+    text = json.dumps({"context_servers": {"old": {"source": "custom", "command": command}}})
+    (one,) = evidence_of(read("zed", "user", text)).servers
+    assert (one.server.words, dict(one.server.environ)) == (("npx", "-y", "old-mcp@1.0.0"), command["env"])
+    assert [secret.name for secret in one.server.secrets] == ["OLD_TOKEN"]
+
+
 # --- whatever stands there ---
 
 WORDS = st.sampled_from(

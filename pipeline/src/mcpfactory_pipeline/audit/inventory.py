@@ -144,7 +144,8 @@ def sections(file: ClientFile) -> list[Section]:
 
 def configured_servers(section: Section) -> Iterator[ConfiguredServer | OddEntry]:
     """Yield what stands in a section."""
-    for name, entry in section.entries.items():
+    for name, kept in section.entries.items():
+        entry = _flat(kept)
         if isinstance(entry, dict) and str(entry.get("type")) in _BUILT_IN:
             continue
         words = _split_command(_words(entry), entry) if isinstance(entry, dict) else ()
@@ -271,10 +272,14 @@ def _yaml_lines(text: str, container: tuple[str, ...], names: Mapping[str, Any])
     return list(zip(names, starts, strict=False))
 
 
+def _flat(entry: Any) -> Any:
+    """Return an entry of Zed's older form, whose `command` holds path, arguments and variables, as others write it."""
+    command = entry.get("command") if isinstance(entry, dict) else None
+    return {**entry, **command, "command": command.get("path", "")} if isinstance(command, dict) else entry
+
+
 def _words(entry: Mapping[str, Any]) -> tuple[str, ...]:
     command = entry.get("command", entry.get("cmd", ""))
-    if isinstance(command, dict):  # an older form of Zed: path and args below it
-        command, entry = command.get("path", ""), command
     words = command if isinstance(command, list) else [command]
     rest = entry.get("args")
     found = [*words, *(rest if isinstance(rest, list) else [])][:_LONGEST]
