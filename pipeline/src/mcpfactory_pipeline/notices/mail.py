@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.text import pluralize, printable
 from mcpfactory_pipeline.notices.settings import MailSettings
+from mcpfactory_pipeline.notices.undelivered import why_undelivered
 from mcpfactory_pipeline.notices.words import notice_command, notice_line, notice_link
 
 __all__ = ["Mail", "mail_of"]
@@ -43,8 +44,8 @@ class Mail:
         try:
             self._send(message)
         except (OSError, smtplib.SMTPException, ValueError) as error:
-            # Not its words: they may quote what was said to the server. ValueError: a user or password that is no ASCII.
-            return f"{pluralize(len(self._notices), 'event')} not mailed by {settings.host}: {type(error).__name__}"
+            # ValueError: a user or password that is no ASCII.
+            return f"{pluralize(len(self._notices), 'event')} not mailed by {settings.host}: {why_undelivered(error)}"
         return ""
 
     def _send(self, message: EmailMessage) -> None:

@@ -15,6 +15,7 @@ import httpx
 
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.notices.settings import EventSettings
+from mcpfactory_pipeline.notices.undelivered import why_undelivered
 from mcpfactory_pipeline.notices.words import BODIES
 
 __all__ = ["Webhook"]
@@ -89,7 +90,7 @@ class Webhook:
                 with client.stream("POST", self._settings.url, content=body, headers=headers) as answer:
                     status = answer.status_code  # what it says besides is not read: it may be of any size
             except (httpx.HTTPError, httpx.InvalidURL) as error:
-                why = type(error).__name__  # not its words: they may hold the URL, and that may be a secret
+                why = why_undelivered(error)
                 continue
             if status < 300:
                 return ""
