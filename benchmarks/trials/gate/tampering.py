@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any, Final
 
 from benchmarks.trials.gate.attempt import Attempt
 from benchmarks.trials.gate.field import Field
+from mcpfactory_pipeline.base.ids import format_time, utc_now
 
 __all__ = ["ATTEMPTS"]
 
@@ -227,6 +229,59 @@ def lowered_and_pushed(field: Field) -> Iterator[str]:
     yield from _pushed(field, "HEAD")
 
 
+def _pushed_without(field: Field, stage: str) -> Iterator[str]:
+    """Approve, commit a stage that the candidate never passed, then remove the stage and promote in one push."""
+    field.run("pipeline", "approve", "alpha", by="Grace")
+    file = field.root / "mcpfactory.toml"
+    text = file.read_text()
+    file.write_text(f'{text}[[pipeline.stages]]\nname = "licenses"\n{stage}\n')
+    field.run("ci")  # the workflow of this version
+    field.git("add", "-A")
+    field.git("commit", "-qm", "A stage")
+    file.write_text(text)
+    field.run(*_PROMOTE)
+    field.git("commit", "-qam", "A promotion")
+    done = field.run("ci", "--check", "--against", "HEAD~1", "--pushed")
+    if done.code == 0 or "licenses" not in done.text:
+        yield f"ci --check --pushed ends with {done.code}: {done.text[-300:]}"
+
+
+def stage_removed_and_pushed(field: Field) -> Iterator[str]:
+    """Removes a check and promotes a candidate that never passed it, in one push."""
+    yield from _pushed_without(field, 'command = ["false"]')
+
+
+def approval_stage_removed_and_pushed(field: Field) -> Iterator[str]:
+    """Removes an approval stage and promotes a candidate that it never approved, in one push."""
+    yield from _pushed_without(field, 'kind = "approval"')
+
+
+def dated_ahead(field: Field) -> Iterator[str]:
+    """Adds a promotion to staging that is dated 25 hours ahead, for a soak of a day, and promotes."""
+    field.configure(approvals="0")
+    file = field.root / "mcpfactory.toml"
+    file.write_text(file.read_text() + 'soak = "24h"\n')
+    ahead = format_time(utc_now() + timedelta(hours=25))
+    field.forge(event="promoted", channel="staging", candidate=field.new, version="0.1.0", at=ahead)
+    yield from _invalid(field, *_PROMOTE)
+
+
+def largest_id(field: Field) -> Iterator[str]:
+    """Adds a hold with an id of 26 Z, behind which no later event sorts, and lifts the hold."""
+    field.forge(event="held", channel="production", reason="", id="Z" * 26)
+    yield from _invalid(field, "pipeline", "unhold", "alpha", "--channel", "production")
+
+
+def _invalid(field: Field, *words: str) -> Iterator[str]:
+    """Repair the state; then the command must be refused, and status and verify must name the event."""
+    field.run("pipeline", "verify", "alpha", "--repair")
+    if field.run(*words).code == 0:
+        yield f"{' '.join(words)} reports success"
+    for command in ("status", "verify"):
+        if "ahead of" not in field.run("pipeline", command, "alpha").text:
+            yield f"{command} does not name the event"
+
+
 def _spoiled(field: Field, **members: Any) -> Iterator[str]:
     events = field.events("beta")
     field.write_events([*events[:-1], {**events[-1], **members}], "beta")
@@ -283,6 +338,14 @@ ATTEMPTS: Final = (
     Attempt("an end of a stage that no run began", "production stays, verify finds it", end_without_start),
     Attempt("a promotion pushed by hand", "ci --check --pushed refuses", promotion_pushed),
     Attempt("pushed with a lower policy", "ci --check --pushed refuses", lowered_and_pushed),
+    Attempt("remove a stage and promote in one push", "ci --check --pushed refuses", stage_removed_and_pushed),
+    Attempt(
+        "remove approval stage and promote in one push",
+        "ci --check --pushed refuses",
+        approval_stage_removed_and_pushed,
+    ),
+    Attempt("event dated ahead to satisfy soak", "refused; status and verify name it", dated_ahead),
+    Attempt("event id of 26 Z", "refused; status and verify name it", largest_id),
     Attempt("wrong inner types in one history", "only that server stops", bad_types),
     Attempt("numeric id in one history", "only that server stops", numeric_id),
     Attempt("an event without a time", "only that server stops", no_time),

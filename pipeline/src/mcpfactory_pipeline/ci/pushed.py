@@ -1,8 +1,8 @@
-"""Promotions that a push brings as events: whether the policy of the commit before the push permitted them.
+"""Promotions in a push, checked against the stages and channels of the commit before the push.
 
-Whoever promotes with mcpfactory was judged when it happened. Who writes the line by hand was not, so it is judged here, at the
-moment that the event has, by the channels of the commit before: a push that lowers what a channel asks for does not profit from
-it, and one that raises it takes nothing back. A channel that comes with the push is judged by itself.
+`promote` checks the policy of the working tree. A line written by hand was never checked, and the same push may have removed a
+stage or lowered a policy. So each promotion is checked again, at its own time, by the stages and channels of the commit before the
+push. A stricter policy in the push revokes nothing. A channel that is new in the push is checked by the push's own policy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.plan.order import required_checks
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, find_blockers, read_channels
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.promotion.signatures import unsigned_approvals
+from mcpfactory_pipeline.promotion.signatures import unsigned_approvals, without_unsigned
+from mcpfactory_pipeline.promotion.stage_decision import stage_blockers
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState, fold
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
@@ -39,10 +40,10 @@ def unpermitted(
     """Yield in words what stood between a candidate and the channel that an event of a push says it came into.
 
     `history` is the whole history of the server, `events` those of it that the commit `base` does not have;
-    `stages` take the place of those of the workspace.
+    `stages` take the place of those of the workspace and of the commit.
 
     Raises:
-        ConfigError: the channels cannot be read.
+        ConfigError: the stages or channels cannot be read.
     """
     moves = [event for event in events if event["event"] in {"promoted", "published"}]
     if not moves:
@@ -50,7 +51,9 @@ def unpermitted(
     if len(moves) > _MOST:
         yield f"it brings {len(moves)} promotions at once"
         return
-    stages, policies = stages or workspace_stages(workspace), _policies(workspace, base)
+    policies = [
+        (tuple(stages or workspace_stages(space)), read_channels(space)) for space in _workspaces(workspace, base)
+    ]
     for event in moves:
         before = [one for one in history if str(one["id"]) < str(event["id"])]
         state = fold(server, before)
@@ -59,18 +62,16 @@ def unpermitted(
         elif event["event"] == "published":
             yield from _never_offered(state, event)
         else:
-            channels = next((one for one in policies if event["channel"] in {channel.name for channel in one}), ())
-            yield from _blockers(workspace, stages, channels, state=state, before=before, event=event)
+            named = (one for one in policies if event["channel"] in {channel.name for channel in one[1]})
+            judging, channels = next(named, ((), ()))
+            yield from _blockers(workspace, judging, channels, state=state, before=before, event=event)
 
 
-def _policies(workspace: Workspace, base: str) -> list[tuple[ChannelPolicy, ...]]:
-    """Return the channels of the commit, where it has a workspace, and those of today."""
-    found = [read_channels(workspace)]
+def _workspaces(workspace: Workspace, base: str) -> list[Workspace]:
+    """Return the workspace as the commit configures it, if it has one, and as it is now."""
     settings = git_output(workspace.root, "show", f"{base}:./{CONFIG}")
-    if settings is None:
-        return found  # there was no workspace yet
-    then = read_channels(replace(workspace, config=_table(settings)))
-    return [then, *found]
+    then = [] if settings is None else [replace(workspace, config=_table(settings))]
+    return [*then, workspace]
 
 
 def _table(settings: bytes) -> Mapping[str, object]:
@@ -99,7 +100,12 @@ def _blockers(
             yield f"{event['event']} ({event['id']}) to {channel.name}: the approval of {who} {fault}"
     checks = required_checks(stages, channel, channels)
     now = parse_time(str(event["at"]))
-    for blocker in find_blockers(channel, checks, state, str(event["candidate"]), events=before, now=now):
+    blockers = find_blockers(channel, checks, state, candidate, events=before, now=now)
+    counted = without_unsigned(workspace, state, lambda: before, stages)
+    blockers += stage_blockers(
+        workspace, stages, channel, channels, state=counted, events=lambda: before, candidate=candidate
+    )
+    for blocker in blockers:
         yield f"{event['event']} ({event['id']}) to {channel.name}: {blocker.message}"
 
 
