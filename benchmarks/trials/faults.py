@@ -23,7 +23,7 @@ from benchmarks.exam.outcome import Outcome, judged
 from benchmarks.trials.crowd import act_in_child
 from benchmarks.trials.ground import make
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.ids import format_time, new_id, parse_time
+from mcpfactory_pipeline.base.ids import format_time, last_id, new_id, parse_time, utc_now
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import mend, verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -156,18 +156,11 @@ def _undone(space: Workspace) -> Iterator[None]:
     for file, data in wheels.items():
         file.write_bytes(data)
     for file, data in kept.items():
-        if not file.exists() or any(not _is_event(line) for line in file.read_bytes().split(b"\n")[:-1]):
+        if not _ids(space):
             file.write_bytes(data)
     state = Store(space).state_file("books")
     if state.exists() and b'"state": 99' in state.read_bytes():
         state.unlink()
-
-
-def _is_event(line: bytes) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except ValueError:
-        return False
 
 
 def _command(space: Workspace, fault: Fault, *, bounded: bool = True) -> tuple[int, list[str]]:
@@ -265,20 +258,11 @@ def _history(lines: Callable[[list[str]], list[str]]) -> Callable[[Workspace], o
 def _from_the_future(lines: list[str]) -> list[str]:
     """The history as it would be if the clock had been thirty days ahead until now: every id and moment is later."""
     events = [json.loads(line) for line in lines]
-    last = _id_at(timedelta(days=30))
+    last = last_id(utc_now() + timedelta(days=30))
     for event in events:
         event["at"] = format_time(parse_time(event["at"]) + timedelta(days=30))
         last = event["id"] = new_id(last)
     return [json.dumps(event, sort_keys=True) + "\n" for event in events]
-
-
-def _id_at(later: timedelta) -> str:
-    """An id of a moment so much later than now."""
-    digits, value = "0123456789ABCDEFGHJKMNPQRSTVWXYZ", 0
-    for digit in new_id():
-        value = value * 32 + digits.index(digit)
-    value += int(later.total_seconds() * 1000) << 80
-    return "".join(digits[(value >> shift) & 31] for shift in range(125, -1, -5))
 
 
 def _wheel(act: Callable[[Path], object]) -> Callable[[Workspace], object]:
@@ -306,7 +290,7 @@ FAULTS = (
     Fault("read-only locks", _read_only("locks", emptied=True), HOLD, 5, "cannot be locked", "make pipeline/locks/ writable"),
     Fault("read-only artifacts", _read_only("artifacts"), "run books --force", 5, "", "writable"),
     Fault("read-only channel", _read_only("channels/production"), PROMOTE, 5, "channel production cannot be written", "writable"),
-    Fault("clock set back by thirty days", _history(_from_the_future), HOLD, 0, ""),
+    Fault("clock set back by thirty days", _history(_from_the_future), HOLD, 5, "ahead of this machine's clock", "git log -p"),
     Fault("state of a newer schema", _state(lambda text: text.replace('"state": 2', '"state": 99')), HOLD, 5, "schema 99", "update mcpfactory"),
     Fault("state edited by hand", _state(lambda text: text.replace('"passed"', '"failed"')), HOLD, 5, "not what its history says", "verify --repair books"),
     Fault("state with the marks of a merge", _state(_CONFLICT.format), HOLD, 5, "marks of a merge conflict", "verify --repair books"),

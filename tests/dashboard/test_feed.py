@@ -78,7 +78,7 @@ def test_what_waits_no_more_is_gone_and_what_waits_for_nobody_was_never_there(sh
 
 def test_what_an_approval_made_ready_is_as_new_as_that(shop: Bench) -> None:
     web = client(shop.root)
-    decision.approve(shop.workspace, "bookshop", "production", clock=lambda: utc_now() + timedelta(hours=1))
+    decision.approve(shop.workspace, "bookshop", "production", clock=lambda: utc_now() + timedelta(minutes=1))
     approved = shop.store.history("bookshop")[-1]
     assert approved["event"] == "approved"
     (ready,) = (one for one in entries(web.get("/feed.atom").content) if one["kind"] == "ready")

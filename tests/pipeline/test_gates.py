@@ -46,16 +46,6 @@ def test_a_clock_that_was_set_back_makes_no_time_pass(books):
         books.promote()
 
 
-def test_while_the_clock_is_behind_the_history_it_is_said_that_no_time_passes(books):
-    books.configure(SOAK)
-    books.clock.at = shipped_at(books) - timedelta(days=30)
-    with refused("1 d of 1 d in staging left, and the clock of this machine is 30 d behind the history") as caught:
-        books.promote()
-    assert caught.value.hint.startswith("set the clock right")
-    books.clock.at = shipped_at(books) + timedelta(days=1)
-    books.promote()
-
-
 def candidate(**summaries) -> Candidate:
     checks = {stage: {"outcome": "passed", "summary": summary} for stage, summary in summaries.items()}
     return Candidate("1.0", 1, {}, checks=checks, facts={"document": True, "tokens": 900, "coverage": 79})

@@ -141,7 +141,7 @@ REFUSED = {
     "an outcome that is none": ("history", on("test", outcome="perfect")),
     "inputs that were changed": ("order", on("test", inputs={"candidate": "x"})),
     "events from last year": ("time", everywhere(at="2020-01-01T00:00:00Z")),
-    "an event from the future": ("time", on("staging", at="2099-01-01T00:00:00Z")),
+    "an event from the future": ("history", on("staging", at="2099-01-01T00:00:00Z")),
     "an event that is incomplete": ("history", lambda events: [event.pop("stage") for event in events] and None),
     "a file out of the folder": ("files", on("test", artifacts={"../../../x": hash_bytes(b"x")})),
     "a file out of the stage's folder": ("files", climbing),

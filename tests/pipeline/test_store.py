@@ -7,12 +7,16 @@ import os
 import shutil
 import subprocess
 import sys
+from datetime import datetime, timedelta
 
 import pytest
 
 from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.base.ids import last_id, utc_now
 from mcpfactory_pipeline.init import init_workspace
+from mcpfactory_pipeline.promotion.decision import hold, release
 from mcpfactory_pipeline.run.run import run_pipeline
+from mcpfactory_pipeline.state.history import event_line
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
@@ -212,9 +216,9 @@ def test_where_the_state_has_no_space_the_event_is_not_recorded_either(store, wo
 
 def test_a_state_that_cannot_take_its_place_is_the_old_one_and_is_caught_up_later(store, workspace, monkeypatch):
     before = store.state_file("books").read_bytes()
-    with store.transaction("books") as transaction, monkeypatch.context() as patch:
+    with monkeypatch.context() as patch:
         patch.setattr("pathlib.Path.replace", no_space)
-        with pytest.raises(StateError, match="No space left") as caught:
+        with pytest.raises(StateError, match="No space left") as caught, store.transaction("books") as transaction:
             transaction.append("held", channel="staging", reason="")
     assert "the history has the event" in caught.value.hint
     assert store.state_file("books").read_bytes() == before
@@ -239,6 +243,20 @@ def test_every_event_says_who_when_and_what(store):
         assert event["actor"] == "tester"
         assert event["at"].endswith("Z")
     assert [event["event"] for event in store.history("books")] == ["stage.started", "stage.finished"] * 3
+
+
+def test_unhold_fails_if_the_history_still_shows_the_hold(store, workspace):
+    hold(workspace, "books", "staging", reason="audit")
+
+    def another_hold() -> datetime:
+        """Another program adds a later hold while the command runs."""
+        event = {**store.history("books")[-1], "id": last_id(utc_now() + timedelta(minutes=1))}
+        with store.history_file("books").open("a") as file:
+            file.write(f"{event_line(event)}\n")
+        return utc_now()
+
+    with pytest.raises(StateError, match="does not lead to"):
+        release(workspace, "books", "staging", clock=another_hold)
 
 
 def test_after_a_crash_what_is_read_is_what_history_says(store, workspace):

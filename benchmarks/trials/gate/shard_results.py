@@ -230,7 +230,7 @@ def from_the_future(field: Field) -> Iterator[str]:
     """A job says that the candidate was staged a year from now."""
     job = _job(field)
     job.change(lambda event: {**event, "at": event["at"].replace(event["at"][:4], str(int(event["at"][:4]) + 1), 1)})
-    yield from _refused(job, "time: ")
+    yield from _refused(job, "history: ")
 
 
 def other_bytes(field: Field) -> Iterator[str]:

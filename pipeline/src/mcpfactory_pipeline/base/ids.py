@@ -26,6 +26,7 @@ __all__ = [
     "created_at",
     "describe_actor",
     "format_time",
+    "last_id",
     "new_id",
     "parse_time",
     "utc_now",
@@ -47,12 +48,21 @@ def new_id(after: str = "") -> str:
     value = (time.time_ns() // 1_000_000 << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
     if after:
         value = max(value, _read(after) + 1)
-    return "".join(_DIGITS[(value >> shift) & 31] for shift in range(125, -1, -5))
+    return _write(value)
+
+
+def last_id(at: datetime) -> str:
+    """Return the largest id of a millisecond."""
+    return _write((int(at.timestamp() * 1000) + 1 << _RANDOM_BITS) - 1)
 
 
 def created_at(text: str) -> float:
     """When an id was made, in seconds since the epoch: to the millisecond, where the clock of its event has seconds."""
     return (_read(text) >> _RANDOM_BITS) / 1000
+
+
+def _write(value: int) -> str:
+    return "".join(_DIGITS[(value >> shift) & 31] for shift in range(125, -1, -5))
 
 
 def _read(text: str) -> int:

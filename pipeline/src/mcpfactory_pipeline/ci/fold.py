@@ -6,7 +6,6 @@ States follow from them. The files that the states name come along (`bundle`), w
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -86,7 +85,7 @@ def fold_in(
     """
     known = stages or workspace_stages(workspace)
     kinds = RELEASE_EVENTS if released else RUN_EVENTS
-    terms = Terms(run, {stage.name: stage for stage in known}, time.time(), kinds)
+    terms = Terms(run, {stage.name: stage for stage in known}, kinds)
     assigned: dict[str, list[ShardResult]] = {}
     refused = []
     for shard_result in shard_results:

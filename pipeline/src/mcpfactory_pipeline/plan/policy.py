@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from mcpfactory_codegen.text import listed, unknown_field
 from mcpfactory_pipeline.base.errors import NotFoundError
-from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.text import format_duration, on_one_line, pluralize
 from mcpfactory_pipeline.plan.gates import COSTS, GATES, closed_gates
 from mcpfactory_pipeline.state.state import Candidate, Event, ServerState
@@ -195,8 +194,6 @@ def read_duration(value: object, what: str) -> float:
 
 # --- judging ---
 
-_SKEW: Final = 600.0  # seconds by which the clocks of machines that write one history may differ before it is said
-
 
 def approved_by(channel: ChannelPolicy, candidate: Candidate, since: Container[str] | None = None) -> list[str]:
     """Who approved the candidate for the channel and may do so (by today's list of approvers), in order of names.
@@ -285,9 +282,6 @@ def find_blockers(
     if (left := soak_left(channel, candidate, events, now)) > 0:
         words = f"{format_duration(left)} of {format_duration(channel.soak)} in {channel.source} left"
         command = f"in {format_duration(left)}: mcpfactory pipeline promote {server} --channel {name}"
-        if events and (behind := (parse_time(str(events[-1]["at"])) - now).total_seconds()) > _SKEW:
-            words += f", and the clock of this machine is {format_duration(behind)} behind the history"
-            command = "set the clock right: until then no time passes for the channel"
         found.append(Blocker("soak", words, command))
     return found
 

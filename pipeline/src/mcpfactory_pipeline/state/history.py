@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +13,7 @@ from pydantic_core import from_json
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import read_regular
-from mcpfactory_pipeline.state.schema import UPGRADE, check_event, explain, read_event, unknown_kind
+from mcpfactory_pipeline.state.schema import UPGRADE, check_event, explain, latest, read_event, unknown_kind
 from mcpfactory_pipeline.state.state import Event, repair_hint
 
 __all__ = [
@@ -66,12 +66,12 @@ def read_bytes(file: Path, where: str) -> bytes:
 def parse(data: bytes, where: str, *, start: int = 0) -> list[Event]:
     """Return the events from a byte on, which is the first of a line, as `read` does."""
     events: dict[str, Event] = {}
-    lines = data[start:].split(b"\n")
+    lines, limits = data[start:].split(b"\n"), latest()
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            event = _read_line(line)
+            event = _read_line(line, limits)
         except ValueError as error:
             if number == len(lines) and not _is_json(line):
                 break
@@ -80,10 +80,10 @@ def parse(data: bytes, where: str, *, start: int = 0) -> list[Event]:
     return [events[key] for key in sorted(events)]
 
 
-def _read_line(line: bytes) -> Event:
+def _read_line(line: bytes, limits: Mapping[str, str]) -> Event:
     if len(line) > LONGEST:
         raise ValueError(f"it is longer than {LONGEST} bytes")
-    return read_event(line)
+    return read_event(line, limits)
 
 
 def _no_event(where: str, number: int, line: bytes, error: ValueError) -> StateError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 from pydantic_core import SchemaValidator, ValidationError
@@ -28,10 +29,23 @@ from pydantic_core.core_schema import (
 )
 
 from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.base.ids import format_time, last_id, utc_now
 
-__all__ = ["KINDS", "RECORDS", "UPGRADE", "Event", "check_event", "explain", "read_event", "read_state", "unknown_kind"]
+__all__ = [
+    "KINDS",
+    "RECORDS",
+    "UPGRADE",
+    "Event",
+    "check_event",
+    "explain",
+    "latest",
+    "read_event",
+    "read_state",
+    "unknown_kind",
+]
 
 UPGRADE: Final = "update mcpfactory: a newer version wrote this"
+_AHEAD: Final = timedelta(minutes=5)  # the clocks of machines that share a history may differ by this much
 
 Event = Mapping[str, Any]
 Members = Mapping[str, CoreSchema]
@@ -192,14 +206,28 @@ def _events() -> SchemaValidator:
     return SchemaValidator(tagged_union_schema(kinds, "event"))
 
 
-def read_event(line: bytes) -> Event:
-    """Return the event of a line of a history.
+def latest() -> Mapping[str, str]:
+    """Return the largest `id` and `at` that an event may have now."""
+    at = utc_now() + _AHEAD
+    return {"id": last_id(at), "at": format_time(at)}
+
+
+def read_event(line: bytes, limits: Mapping[str, str]) -> Event:
+    """Return the event of a line of a history; `limits` is what `latest` returns.
 
     Raises:
-        ValidationError: when it is none; `explain` says why.
+        ValueError: the event is invalid; `explain` returns the reason.
     """
     event: Event = _events().validate_json(line)
+    _require_past(event, limits)
     return event
+
+
+def _require_past(event: Event, limits: Mapping[str, str]) -> None:
+    """Raise ValueError for an event of the future: it would add time to a soak, and later ids might not sort behind its id."""
+    for member, limit in limits.items():
+        if event[member] > limit:
+            raise ValueError(f"{member} is {event[member]!r}, ahead of this machine's clock ({format_time(utc_now())})")
 
 
 def check_event(event: Event, where: str) -> None:
@@ -210,7 +238,8 @@ def check_event(event: Event, where: str) -> None:
     """
     try:
         _events().validate_python(event)
-    except ValidationError as error:
+        _require_past(event, latest())
+    except ValueError as error:
         raise StateError(f"{where}: {event.get('event')} cannot be recorded: {explain(error)}") from error
 
 

@@ -219,6 +219,7 @@ class Store:
                 yield transaction
             finally:
                 self.recorded.setdefault(server, []).extend(transaction.appended)
+            self._require_effect(server)
         notify_decisions(self._workspace, server, transaction.appended)
 
     def _bring_up_to_date(self, server: str, folded: FoldedHistory) -> None:
@@ -230,6 +231,16 @@ class Store:
         if text is not None and not is_older(server, text, events):
             raise self.contradiction(server, text, events)
         self.write_state(server, folded.state)
+
+    def _require_effect(self, server: str) -> None:
+        """Raise StateError unless the history, read again, leads to the state that was written: no command reports success before."""
+        folded = self.folded(server)
+        if folded.last and self.state_text(server) != to_text(folded.state):
+            where = self.where(server, "history")
+            raise StateError(
+                f"{where} does not lead to the state that was written: another program changed it meanwhile",
+                hint=repair_hint(self.where(server, "state")),
+            )
 
     def contradiction(self, server: str, text: str, events: Sequence[Event]) -> StateError:
         """Return the error for a state file that is not the state after any beginning of the history."""
