@@ -1,4 +1,4 @@
-"""GitHub and Google as they answer: a secret in the form, a refusal with status 200, numbers and truth as text."""
+"""GitHub and Google as they answer: a secret in the form, a refusal with status 200, numbers as text, a hosted domain."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from mcpfactory_runtime.oauth_proxy import github, google
-from mcpfactory_runtime.oauth_proxy.providers import ProviderRefusedError
+from mcpfactory_runtime.oauth_proxy import OAuthProxy, github, google
+from mcpfactory_runtime.oauth_proxy.providers import LoginProvider, ProviderRefusedError
 from tests.runtime.client.peer import Asked, peer, reply
 from tests.runtime.oauth_proxy.conftest import SECRET
 
 pytestmark = pytest.mark.anyio
 
 USER = {"user": {"id": 7, "login": "ada"}, "scopes": ["read:user"]}
-ACCOUNT = {"aud": "app", "sub": "7", "exp": "9999999999", "email": "ada@example.com", "email_verified": "true"}
+TOKEN = {"aud": "app", "sub": "7", "exp": "9999999999", "email": "ada@example.com", "email_verified": "true"}
+ACCOUNT = {"sub": "7", "email": "ada@example.com", "email_verified": True}
 FORM = {"grant_type": "authorization_code", "code": "good"}
 
 
@@ -27,7 +28,11 @@ async def answer(asked: Asked, _send: Any) -> Any:
         return reply({"access_token": "theirs"} if form["code"] == "good" else {"error": "bad_verification_code"})
     if asked.path == "/applications/app/token":
         return reply(USER) if asked.json == {"access_token": "theirs"} else reply({}, 404)
-    return reply(ACCOUNT if asked.body == b"access_token=theirs" else {}, 200 if b"theirs" in asked.body else 400)
+    if asked.path.startswith("/userinfo"):  # after it, the domain of the account
+        assert asked.headers["authorization"] == "Bearer theirs"
+        hosted = asked.path.removeprefix("/userinfo/")
+        return reply({**ACCOUNT, **({"hd": hosted} if hosted else {})})
+    return reply(TOKEN if asked.body == b"access_token=theirs" else {}, 200 if b"theirs" in asked.body else 400)
 
 
 async def test_github_says_who_logged_in() -> None:
@@ -42,11 +47,33 @@ async def test_github_says_who_logged_in() -> None:
             await at.redeem({**FORM, "code": "bad"}, 100.0)
 
 
+def google_at(url: str, hosted: str = "") -> LoginProvider:
+    base = url.removesuffix("/mcp")
+    places = {"token_url": f"{base}/token", "check_url": f"{base}/info", "userinfo_url": f"{base}/userinfo/{hosted}"}
+    return google(client_id="app", client_secret=SECRET, **places)
+
+
 async def test_google_says_who_logged_in() -> None:
     async with peer(answer) as there:
-        base = there.url.removesuffix("/mcp")
-        at = google(client_id="app", client_secret=SECRET, token_url=f"{base}/token", check_url=f"{base}/info")
+        at = google_at(there.url)
         assert (await at.redeem(FORM, 100.0))["access"] == "theirs"
-        assert await at.identity("theirs") == {"sub": "7", "email": "ada@example.com", "email_verified": True}
+        assert await at.identity("theirs") == ACCOUNT
         assert await at.identity("another") is None
         assert "access_type=offline" in at.login_url("back", "state", "challenge")
+
+
+@pytest.mark.parametrize(
+    ("hosted", "allow", "admitted"),
+    [
+        ("example.com", "@example.com", True),
+        ("", "@example.com", False),  # a consumer account whose address was verified at that domain
+        ("other.example", "@example.com", False),
+        ("", "ada@example.com", True),
+    ],
+)
+async def test_google_domain_admits_accounts_of_that_organization_only(hosted: str, allow: str, admitted: bool) -> None:
+    async with peer(answer) as there:
+        at = google_at(there.url, hosted)
+        person = await at.identity("theirs")
+        assert person is not None
+        assert OAuthProxy(at, "https://mcp.example/mcp", allow=(allow,))._may_call(person) is admitted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import isawaitable
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -39,6 +39,7 @@ class LoginProvider:
         scopes: that are asked for there.
         parameters: further parameters of the address that people are sent to.
         basic: whether the secret is sent as HTTP Basic, else in the form.
+        domain_claim: the claim that names a person's organization; "" takes the domain of the verified email address.
     """
 
     name: str
@@ -50,6 +51,7 @@ class LoginProvider:
     scopes: Sequence[str] = ()
     parameters: Mapping[str, str] | None = None
     basic: bool = False
+    domain_claim: str = ""
 
     def login_url(self, redirect_uri: str, state: str, challenge: str) -> str:
         """Return where a person logs in."""
@@ -131,27 +133,32 @@ def google(
     scopes: Sequence[str] = ("openid", "email"),
     token_url: str = "https://oauth2.googleapis.com/token",  # noqa: S107 - an address, no token
     check_url: str = "https://oauth2.googleapis.com/tokeninfo",
+    userinfo_url: str = "https://openidconnect.googleapis.com/v1/userinfo",
 ) -> LoginProvider:
-    """Google, by an OAuth client of type web application. Google is asked for a refresh token."""
+    """Google, by an OAuth client of type web application. Google is asked for a refresh token.
+
+    A domain in `allow` is compared with the claim `hd`: a consumer account can have a verified address at any domain.
+    """
     checked = known.google("https://unused.invalid", client_id=client_id, check_url=check_url)
     assert checked.verify is not None
-
-    async def identify(token: str) -> Claims | None:
-        claims = await checked.verify(token)  # type: ignore[misc] # - it is a coroutine function
-        if claims is None:
-            return None
-        return {**claims, "email_verified": claims.get("email_verified") in (True, "true")}  # text, in this endpoint
-
-    return LoginProvider(
-        name="Google",
+    login = oidc(
         authorize_url="https://accounts.google.com/o/oauth2/v2/auth",
         token_url=token_url,
+        userinfo_url=userinfo_url,
         client_id=client_id,
         client_secret=client_secret,
-        identify=identify,
         scopes=scopes,
-        parameters={"access_type": "offline", "prompt": "consent"},
+        name="Google",
+        basic=False,
     )
+
+    async def identify(token: str) -> Claims | None:
+        if await checked.verify(token) is None:  # type: ignore[misc] # - it is a coroutine function
+            return None
+        return await login.identify(token)  # type: ignore[misc, no-any-return] # - likewise
+
+    parameters = {"access_type": "offline", "prompt": "consent"}
+    return replace(login, identify=identify, parameters=parameters, domain_claim="hd")
 
 
 def oidc(
@@ -168,6 +175,7 @@ def oidc(
     """Any OpenID Connect provider, by three addresses of its `/.well-known/openid-configuration`.
 
     Email addresses count where the provider says that they are verified; Entra ID does not, so there `sub:…` names people.
+    Allow a domain only if the provider verifies that its accounts belong to that domain's organization.
     """
 
     async def identify(token: str) -> Claims | None:

@@ -90,8 +90,8 @@ class OAuthProxy:
     Args:
         provider: where people log in: `github(…)`, `google(…)`, `oidc(…)`, or one of your own.
         resource: the URL of the MCP endpoint as clients write it. This server's authorization server is what is before its last part.
-        allow: who may call: names at GitHub, verified email addresses, `@example.com` for all that are verified there, `sub:` and the
-            account's number at the provider, or `*` for everybody who has an account.
+        allow: who may call: names at GitHub, verified email addresses, `@example.com` for all that are verified there (Google: for all
+            accounts of that organization), `sub:` and the account's number at the provider, or `*` for everybody who has an account.
         required_scopes: what every request needs.
         scope_hierarchy: scope → scopes that follow from it.
         scopes_of: takes what is known of a person, returns the scopes that clients may get for it; None: all that they ask for.
@@ -537,8 +537,12 @@ class OAuthProxy:
         names = {f"sub:{person['sub']}"}
         login = str(person.get("login", "")).lower()
         names |= {login} if login.replace("-", "").replace("_", "").isalnum() else set()  # and looks like nothing else
-        email = str(person.get("email", "")).lower() if person.get("email_verified") is True else ""
-        names |= {email, f"@{email.rpartition('@')[2]}"} if "@" in email else set()
+        email = str(person.get("email", "")).lower()
+        email = email if "@" in email and person.get("email_verified") is True else ""
+        claim = self._provider.domain_claim
+        domain = str(person.get(claim, "")).lower() if claim else email.rpartition("@")[2]
+        names |= {email} if email else set()
+        names |= {f"@{domain}"} if domain else set()
         return "*" in self._allow or not names.isdisjoint(self._allow)
 
     def _granted(self, scope: str) -> tuple[str, ...]:
