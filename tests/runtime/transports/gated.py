@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpfactory_runtime import Context, Server
+from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.server.middleware import RateLimit
 
 server = Server("gated", version="1")
@@ -24,6 +25,12 @@ async def scarce() -> str:
 async def hold(gate: str) -> str:
     """Wait for the gate; what comes through it is the answer."""
     return await asyncio.to_thread(Path(gate).read_text)
+
+
+@server.tool
+async def hold_and_fail(gate: str) -> str:
+    """Wait for the gate, and fail with an error that has an HTTP status of its own."""
+    raise McpError(METHOD_NOT_FOUND, await asyncio.to_thread(Path(gate).read_text))
 
 
 @server.tool

@@ -17,6 +17,7 @@ from mcpfactory_runtime.auth import Authorization
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Refusal
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
+from mcpfactory_runtime.protocol.framing import sse_event
 from mcpfactory_runtime.protocol.http import (
     LOOPBACK,
     SESSION_HEADER,
@@ -516,12 +517,15 @@ def _place(scope: Scope) -> tuple[str, str]:
 
 
 async def _cut_off(answer: Stream | Refusal | None, message: Any, send: Send) -> None:
-    """End the response to a request that took longer than the end of the server waits; by an error, if none of it was sent."""
+    """End the response to a request that took longer than the end of the server waits, by an error if no message was sent."""
     task = asyncio.current_task()
     assert task is not None
     task.uncancel()
+    error = jsonrpc.encode(jsonrpc.error_message(jsonrpc.usable_id(message), CUT_OFF))
     if isinstance(answer, Stream) and answer.untouched:
-        await send_json(send, 200, jsonrpc.encode(jsonrpc.error_message(jsonrpc.usable_id(message), CUT_OFF)))
+        await send_json(send, 200, error)
+    elif isinstance(answer, Stream) and not answer.count:  # the stream began because the call was silent
+        await send({"type": "http.response.body", "body": sse_event(error)})
 
 
 def _least_missed(sessions: Collection[HttpSession], now: float) -> HttpSession:

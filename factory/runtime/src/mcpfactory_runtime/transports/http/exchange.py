@@ -1,7 +1,8 @@
-"""One request of the per-request lifecycle over HTTP: plain JSON unless the handler sends something first.
+"""One request of the per-request lifecycle over HTTP: plain JSON unless the handler sends something first or is slow.
 
-The status depends on an error that may be raised late (404, 400), so nothing is sent before the first notification or the
-end. A client that goes away cancels the handler (basic/patterns/cancellation).
+The status depends on an error that may be raised late (404, 400), so nothing is sent before the first notification, the
+end, or `KEEP_ALIVE` seconds; after that an error travels on the stream, with status 200. A client that goes away cancels
+the handler (basic/patterns/cancellation), so a proxy that closes a quiet connection would cancel it too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError, http_status
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import answer_or_error
-from mcpfactory_runtime.transports.http.stream import DROPPABLE, Stream
+from mcpfactory_runtime.transports.http.stream import DROPPABLE, KEEP_ALIVE, Stream
 from mcpfactory_runtime.transports.http.wire import SSE_HEADERS, AsgiRequest, Receive, Send, send_json
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class Exchange:
         self._stream: Stream | None = None
         self._writer: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._gone = False
         self._answering = False
 
@@ -71,7 +73,7 @@ class Exchange:
         """Answer the request."""
         task = self._task = asyncio.current_task()
         assert task is not None
-        timer = asyncio.get_running_loop().call_later(_WATCH_AFTER, self._watch)
+        self._timer = asyncio.get_running_loop().call_later(_WATCH_AFTER, self._watch)
         try:
             await self._respond(await self._outcome())
         except asyncio.CancelledError:
@@ -81,7 +83,7 @@ class Exchange:
             if not self._gone:  # it took longer than the end of the server waits
                 await self._respond(CUT_OFF)
         finally:
-            timer.cancel()
+            self._timer.cancel()
             if self._watcher is not None:
                 self._watcher.cancel()
             if self._gone and self._writer is not None:
@@ -105,6 +107,8 @@ class Exchange:
             return McpError(INTERNAL_ERROR, "The handler was cancelled")  # by itself: nobody cancelled the request
 
     async def _respond(self, outcome: Json | bytes | McpError) -> None:
+        assert self._timer is not None
+        self._timer.cancel()  # no stream begins from here on
         self._answering = True
         status = 200
         try:
@@ -128,12 +132,8 @@ class Exchange:
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
         """Send a notification; the first one makes the response an event stream."""
-        if self._stream is None:
-            self._stream = Stream(None, primed=False)
-            self._stream.overrun = self._abort
-            self._writer = asyncio.get_running_loop().create_task(self._write(self._stream))
         message = jsonrpc.notification_message(self._call.peer.revision.wire(method), params)
-        self._stream.push(jsonrpc.encode(message), droppable=method in DROPPABLE)
+        self._begin_stream().push(jsonrpc.encode(message), droppable=method in DROPPABLE)
 
     async def request(self, method: str, params: Json) -> Json:
         """Refused: in this lifecycle a server has no requests (basic/patterns/mrtr).
@@ -146,6 +146,14 @@ class Exchange:
     def close_stream(self, retry: int | None) -> None:
         """Nothing: streams of this lifecycle cannot be resumed."""
 
+    def _begin_stream(self) -> Stream:
+        """Make the response an event stream, unless it is one; it sends comments while there is nothing else to send."""
+        if self._stream is None:
+            self._stream = Stream(None, primed=False)
+            self._stream.overrun = self._abort
+            self._writer = asyncio.get_running_loop().create_task(self._write(self._stream))
+        return self._stream
+
     async def _write(self, stream: Stream) -> None:
         await self._send({"type": "http.response.start", "status": 200, "headers": SSE_HEADERS})
         async for message in stream.follow(0):
@@ -155,7 +163,9 @@ class Exchange:
     # -- the client may leave ------------------------------------------------------------------------------------
 
     def _watch(self) -> None:
-        self._watcher = asyncio.get_running_loop().create_task(self._wait_for_disconnect())
+        loop = asyncio.get_running_loop()
+        self._watcher = loop.create_task(self._wait_for_disconnect())
+        self._timer = loop.call_later(KEEP_ALIVE, self._begin_stream)
 
     async def _wait_for_disconnect(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":

@@ -17,7 +17,7 @@ from mcpfactory_runtime.protocol.framing import sse_comment, sse_event, sse_retr
 if TYPE_CHECKING:
     from mcpfactory_runtime.transports.http.event_store import Journal
 
-__all__ = ["DROPPABLE", "DROP_AT", "END_AT", "KEPT", "KEPT_BYTES", "Stream"]
+__all__ = ["DROPPABLE", "DROP_AT", "END_AT", "KEEP_ALIVE", "KEPT", "KEPT_BYTES", "Stream"]
 
 KEPT: Final = 256
 """Messages that a stream keeps for clients that come back."""
@@ -31,11 +31,13 @@ DROP_AT: Final = 1 << 20
 END_AT: Final = 16 << 20
 """Unread bytes from which on the next message ends the response: the client does not read."""
 
+KEEP_ALIVE: Final = 15.0
+"""Seconds of silence after which an event stream begins or a comment is sent: proxies close quiet connections."""
+
 DROPPABLE: Final = frozenset({"notifications/progress", "notifications/message"})
 """Notifications that a client can do without: the result does not depend on them."""
 
 _OVERHEAD: Final = 128  # bytes that a message occupies beside its own
-_KEEP_ALIVE: Final = 15.0  # seconds of silence after which a comment is sent, for proxies that close quiet connections
 
 
 class Stream:
@@ -113,8 +115,9 @@ class Stream:
 
     @property
     def single(self) -> bytes | None:
-        """The message of a stream that ended with its first one: it can travel as plain JSON."""
-        return self._events[0][1] if self.closed and self._count == 1 and not self.detached else None
+        """The message of a stream that ended with its first one before anybody followed it: it can travel as plain JSON."""
+        alone = self.closed and self._count == 1 and not self.detached and not self._followers
+        return self._events[0][1] if alone else None
 
     def restore(self, events: Iterable[tuple[int, bytes]]) -> None:
         """Take events that another process sent; numbers go on after them."""
@@ -163,10 +166,10 @@ class Stream:
         self._wake()
 
     async def ready(self) -> None:
-        """Wait until there is something to send, or the end."""
+        """Wait until there is something to send, the end, or `KEEP_ALIVE` seconds of silence."""
         if not (self._count or self.closed or self.detached):
             self._begun = asyncio.get_running_loop().create_future()
-            await self._begun
+            await asyncio.wait((self._begun,), timeout=KEEP_ALIVE)
 
     async def follow(
         self, after: int | None = None, *, resumed: bool = False, earlier: Sequence[tuple[int, bytes]] = ()
@@ -286,7 +289,7 @@ class Stream:
 
     async def _wait_for_change(self) -> bool:
         try:
-            async with asyncio.timeout(_KEEP_ALIVE):
+            async with asyncio.timeout(KEEP_ALIVE):
                 await self._change()
         except TimeoutError:
             return False
