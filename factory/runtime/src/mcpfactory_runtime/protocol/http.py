@@ -35,6 +35,7 @@ __all__ = [
     "OpenStream",
     "Rejection",
     "Route",
+    "check_head",
     "check_origin",
     "is_json",
     "route",
@@ -46,6 +47,8 @@ Headers = Mapping[str, str]
 VERSION_HEADER: Final = "mcp-protocol-version"
 SESSION_HEADER: Final = "mcp-session-id"
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_MAX_HEAD: Final = 65_536  # bytes of a request line and its headers
+_MAX_HEADERS: Final = 100
 _LOCAL_ORIGIN: Final = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?")
 
 
@@ -99,6 +102,21 @@ class EndSession(NamedTuple):
 
 Route = Rejection | Accepted | ModernCall | Handshake | InSession | OpenStream | EndSession
 Sessions = Callable[[str], Revision | None]
+
+
+def check_head(target: int, size: int, count: int = 0) -> Rejection | None:
+    """Refuse a request line and headers that are too large.
+
+    Args:
+        target: bytes of the URL.
+        size: bytes of everything before the body, or of what has arrived of it.
+        count: number of headers.
+    """
+    if size <= _MAX_HEAD and count <= _MAX_HEADERS:
+        return None
+    status, what = (414, "a shorter URL") if target > _MAX_HEAD // 2 else (431, "fewer or shorter headers")
+    text = f"The URL and headers exceed {_MAX_HEAD} bytes or {_MAX_HEADERS} headers. hint: send {what}\n"
+    return Rejection(status, None, text, {"connection": "close"})
 
 
 def check_origin(headers: Headers, hosts: Collection[str], origins: Collection[str]) -> Rejection | None:

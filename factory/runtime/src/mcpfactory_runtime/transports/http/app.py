@@ -48,6 +48,7 @@ from mcpfactory_runtime.transports.http.wire import (
     Receive,
     Scope,
     Send,
+    check_size,
     client_of,
     read_body,
     read_headers,
@@ -256,8 +257,9 @@ class HttpApp:
     # -- one request ---------------------------------------------------------------------------------------------
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, *, forwarded: bool = False) -> None:
-        headers = read_headers(scope["headers"])
-        refused = check_origin(headers, self._hosts, self._origins)
+        refused = check_size(scope)
+        headers = read_headers(scope["headers"]) if refused is None else {}
+        refused = refused or check_origin(headers, self._hosts, self._origins)
         if refused is not None:
             await reject(send, refused)
             return

@@ -14,11 +14,13 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from mcpfactory_runtime.protocol.http import check_head
 from mcpfactory_runtime.server.threads import busy
 
 if TYPE_CHECKING:
@@ -46,16 +48,18 @@ _LAST_READ: Final = 2.0  # seconds for requests that are still arriving when the
 
 
 class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - chosen by uvicorn: by httptools where that is installed
-    """A connection whose requests arrive in bounded time, one after the other.
+    """A connection whose requests arrive in bounded time, one after the other, with URLs and headers of bounded size.
 
     A request that is not whole in `_READ_TIME` seconds, and as much more as its size needs at `_READ_RATE`, ends the connection. What
     comes after a request before its answer is not read: it can be no answer's reason, and the connection ends with the answer.
+    What is incomplete is bounded here, trailers included, because httptools keeps any amount; `HttpApp` checks what is complete.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._surplus = False
         self._received = 0
+        self._incomplete = 0  # bytes since httptools reported a whole head, some of a body, or the end of a request
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -72,10 +76,13 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
         if self._surplus:
             return
         self._received += len(data)
+        self._incomplete += len(data)
         super().data_received(data)
         if self._answering():
             self._end_reading()
-        elif self._timer is None:
+            return
+        self._refuse_head()
+        if self._timer is None:
             self._begin_reading()
 
     def on_message_begin(self) -> None:
@@ -96,19 +103,22 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
     def on_headers_complete(self) -> None:
         if not self._surplus:
             super().on_headers_complete()
+        self._incomplete = 0
 
     def on_body(self, body: bytes) -> None:
+        self._incomplete = 0
         if not self._surplus:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
+        self._incomplete = 0
         if not self._surplus:
             super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         if self._answering():
             self._refuse_more()
-        else:
+        elif not self._refuse_head():
             super().send_400_response(msg)
 
     def shutdown(self) -> None:
@@ -119,6 +129,28 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
     def _answering(self) -> bool:
         """Whether a whole request is here, and its answer is not."""
         return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
+
+    def _measure_incomplete(self) -> tuple[int, int]:
+        """Return the bytes of the URL, and of all that arrived and that the parser has not reported as complete."""
+        conn = getattr(self, "conn", None)
+        if conn is None:
+            return len(getattr(self, "url", b"")), self._incomplete
+        held = conn.trailing_data[0]  # by h11
+        in_body = self.cycle is not None and not self.cycle.response_complete
+        return 0 if in_body else len(held.partition(b"\n")[0]), len(held)
+
+    def _refuse_head(self) -> bool:
+        """Refuse an incomplete request whose URL or headers are too large; return whether it was."""
+        refused = None if self._surplus else check_head(*self._measure_incomplete())
+        if refused is None:
+            return False
+        self._surplus = True
+        head = f"HTTP/1.1 {refused.status} {HTTPStatus(refused.status).phrase}\r\ncontent-type: text/plain\r\n"
+        size = f"content-length: {len(refused.text)}\r\nconnection: close\r\n\r\n"
+        self.transport.write(f"{head}{size}{refused.text}".encode())
+        # Closing at once would reset the connection if more arrives, and the client could not read the answer.
+        self.transport.write_eof()
+        return True
 
     def _refuse_more(self) -> None:
         self._surplus = True
@@ -297,4 +329,5 @@ def web_config(app: HttpApp) -> uvicorn.Config:
         lifespan="on",
         backlog=_BACKLOG,
         timeout_graceful_shutdown=DRAIN,
+        h11_max_incomplete_event_size=1 << 20,  # above our own limit and one read, so that ours chooses the status
     )

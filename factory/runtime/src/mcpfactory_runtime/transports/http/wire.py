@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Refusal
-from mcpfactory_runtime.protocol.http import Rejection
+from mcpfactory_runtime.protocol.http import Rejection, check_head
 from mcpfactory_runtime.transports.http.event_store import SessionLostError
 from mcpfactory_runtime.transports.http.stream import Stream
 
@@ -22,6 +22,7 @@ __all__ = [
     "Scope",
     "Send",
     "address_of",
+    "check_size",
     "client_of",
     "is_stream",
     "read_body",
@@ -76,6 +77,13 @@ def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
         key, text = name.decode("latin-1"), value.decode("latin-1")
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
     return headers
+
+
+def check_size(scope: Scope) -> Rejection | None:
+    """Refuse a request whose URL and headers are too large."""
+    target = len(scope.get("raw_path") or scope["path"]) + len(scope.get("query_string", b""))
+    size = target + sum(len(name) + len(value) + 4 for name, value in scope["headers"])  # with ": " and the line end
+    return check_head(target, size, len(scope["headers"]))
 
 
 def client_of(principal: str, scope: Scope) -> str:
