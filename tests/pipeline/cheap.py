@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +13,10 @@ from filelock import FileLock
 
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.isolation.sandbox import make_sandbox
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 
 
 def note(inputs: StageInputs, stage: str) -> str:
@@ -50,9 +53,13 @@ def test(inputs: StageInputs) -> StageOutputs:
     ):  # what started this process, which is a worker of a cluster; the second time all is well
         if not (inputs.root / "died").exists():
             (inputs.root / "died").write_text("")
-            os.kill(os.getppid(), signal.SIGKILL)
+            supervisor = Path(f"/proc/{os.getppid()}/stat").read_text()
+            os.kill(int(supervisor.rpartition(")")[2].split()[1]), signal.SIGKILL)
             signal.pause()
         wanted = "passed"
+    if wanted.startswith("leaves "):
+        leave_daemon(inputs, wanted.split()[1])
+        wanted = "takes 200"
     if wanted.startswith("takes "):
         held = b"x" * (int(wanted.split()[1]) * 2**20)  # MiB; bytes that are written are resident
         signal.pause()
@@ -67,6 +74,30 @@ def test(inputs: StageInputs) -> StageOutputs:
     inputs.keep.mkdir(parents=True, exist_ok=True)
     (inputs.keep / "report.txt").write_text("seen")
     return StageOutputs(wanted, f"it {wanted} in {inputs.root}", {"token": note(inputs, "test")})
+
+
+# A daemon in a session of its own, which holds a lock while it lives. The alarm ends it if nothing else does.
+DAEMON = """
+import fcntl, os, signal, sys
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        signal.alarm(600)
+        os.chdir(sys.argv[1])
+        fcntl.flock(os.open("alive.lock", os.O_RDWR | os.O_CREAT), fcntl.LOCK_EX)
+        open("holding", "w").close()
+        signal.pause()
+    os._exit(0)
+os.wait()
+"""
+
+
+def leave_daemon(inputs: StageInputs, level: str) -> None:
+    """Start a daemon in a sandbox of a level."""
+    sandbox = make_sandbox({"isolation": level}, inputs.work, writable=(inputs.root,))
+    command = sandbox.command([os.path.realpath(sys.executable), "-I", "-S", "-c", DAEMON, str(inputs.root)])
+    subprocess.Popen(command, cwd=sandbox.folder, env=dict(sandbox.environ))
+    until((inputs.root / "holding").exists)
 
 
 def beside(inputs: StageInputs) -> StageOutputs:

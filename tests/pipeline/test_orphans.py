@@ -1,18 +1,27 @@
-"""A process that a stage leaves behind ends before anybody looks at what the stage found, whatever session it moved to."""
+"""No process of a stage outlives it, whatever session the process moved to and however the stage ends."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from mcpfactory_pipeline.executors.local import LocalExecutor
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.job import make_job
+from mcpfactory_pipeline.run.run import run_pipeline
 from tests.machine import needs
+from tests.patience import PATIENCE, until
+from tests.pipeline.cheap import BUILD, TEST, add_server
+from tests.pipeline.space import configured
 
 # It leaves its session and its parent, says its number, and waits for ever: for the moment to change a result.
 LEFT = """
@@ -109,3 +118,35 @@ def test_a_process_that_starts_a_copy_of_itself_and_ends_in_a_loop_is_ended(tmp_
     for lock in tmp_path.glob("lock*"):
         with lock.open() as stream:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)  # nobody holds it any more
+
+
+LEVELS = ["none", *(pytest.param(level, marks=needs(level)) for level in ("landlock", "bubblewrap"))]
+
+
+@needs("linux")
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("limit", ["time", "memory"])
+def test_no_daemon_outlives_a_stage_that_exceeds_a_limit(workspace, monkeypatch, limit, level):
+    space = configured(workspace, "attempts = 1\n")
+    add_server(workspace.root, "books", outcome=f"leaves {level}")
+    stage = replace(TEST, memory=200 * 2**20) if limit == "memory" else TEST
+    with ThreadPoolExecutor() as pool:
+        ending = pool.submit(run_pipeline, space, ["books"], stages=(BUILD, stage))
+        until((workspace.root / "holding").exists)
+        if limit == "time":
+            now = time.monotonic
+            monkeypatch.setattr(time, "monotonic", lambda: now() + 2 * stage.timeout)
+        assert ending.result().servers == {"books": "errored"}
+    FileLock(workspace.root / "alive.lock").acquire(timeout=0)
+
+
+@needs("linux")
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_no_daemon_outlives_a_run_that_is_ended(workspace, drive, number, level):
+    add_server(workspace.root, "books", outcome=f"leaves {level}")
+    process = drive("run", "books")
+    until((workspace.root / "holding").exists)
+    process.send_signal(number)
+    process.communicate(timeout=PATIENCE)
+    FileLock(workspace.root / "alive.lock").acquire(timeout=0 if number == signal.SIGINT else PATIENCE)

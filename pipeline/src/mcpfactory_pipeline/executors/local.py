@@ -22,6 +22,7 @@ __all__ = ["LocalExecutor", "available_slots"]
 
 _ROOM: Final = 512 * 2**20  # bytes of free memory that a job is counted with
 _POLL: Final = 0.25  # seconds between two checks of a job
+_ENDING: Final = 20.0  # seconds; a supervisor looks for processes for ten at most
 _PROC: Final = Path("/proc")
 
 
@@ -120,15 +121,20 @@ class LocalExecutor:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a job and everything in its session."""
+    """End a job by closing the stdin of its supervisor, which ends all processes of the job."""
     if process.returncode is not None:
         return  # its number may be somebody else's by now
-    if os.name == "posix":
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    else:
-        process.kill()
-    process.wait()
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(_ENDING)
+    except subprocess.TimeoutExpired:  # something stopped the supervisor
+        if os.name == "posix":
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+        process.wait()
 
 
 def memory_used(leader: int) -> int:

@@ -17,9 +17,10 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final, NamedTuple
 
-__all__ = ["adopt_orphans", "descendants", "end_descendants", "end_known"]
+__all__ = ["adopt_orphans", "descendants", "die_with_parent", "end_descendants", "end_known"]
 
-_PR_SET_CHILD_SUBREAPER: Final = 36
+_PR_SET_PDEATHSIG: Final = 1  # prctl(2)
+_PR_SET_CHILD_SUBREAPER: Final = 36  # the same
 _PROC: Final = Path("/proc")
 _ENDED: Final = (b"Z", b"X")
 _PATIENCE: Final = 10.0  # seconds for processes that were killed to be gone
@@ -29,10 +30,19 @@ _LOOKS: Final = 3  # looks in a row that find nothing
 
 def adopt_orphans() -> bool:
     """Have orphans among the descendants of this process become its children; whether the system can do that."""
+    return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent() -> bool:
+    """Have the system kill this process when its parent dies; return False if it cannot do that."""
+    return _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _prctl(option: int, value: int) -> bool:
     if sys.platform != "linux":
         return False
     with contextlib.suppress(OSError, AttributeError):
-        return bool(ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+        return bool(ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) == 0)
     return False
 
 

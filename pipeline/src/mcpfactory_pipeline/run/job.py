@@ -1,7 +1,8 @@
 """One stage of one server in a process of its own: `python -m mcpfactory_pipeline.run.job job.json`.
 
 A job is JSON in and JSON out, so that any executor can run it. What the stage and its tools print is its log, on stdout.
-The process ends itself, with all that it started, when its stdin closes: so no job outlives a run that was killed.
+A worker process runs the stage. Its parent, the supervisor, ends all processes of the job when the worker ends, however it ends,
+and when stdin closes: the executor closes it to end the job, and the system does so when the run is killed.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.isolation.hiding import hide_process
-from mcpfactory_pipeline.isolation.orphans import adopt_orphans, end_descendants
+from mcpfactory_pipeline.isolation.orphans import adopt_orphans, die_with_parent, end_descendants
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 
 __all__ = ["make_job", "run_job"]
@@ -67,20 +68,8 @@ def _find(reference: str) -> Callable[[StageInputs], StageOutputs]:
     return found
 
 
-def _exit_with_parent() -> None:
-    with contextlib.suppress(OSError, ValueError):
-        while sys.stdin.buffer.read(1):
-            pass
-    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
-        os.killpg(os.getpgrp(), signal.SIGKILL)
-    os._exit(1)
-
-
-def main() -> None:
-    """Read the job file that is named first, write the outputs to the file that is named second."""
-    hide_process()
-    job_file, result_file = Path(sys.argv[1]), Path(sys.argv[2])
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
+def _run_to_file(job_file: Path, result_file: Path) -> NoReturn:
+    """Run the job, and write its outputs once no process that it started is left to change them."""
     adopt_orphans()
     outputs = run_job(json.loads(job_file.read_text(encoding="utf-8")))
     if left := end_descendants():  # else it could change what the stage made after it was judged
@@ -89,7 +78,36 @@ def main() -> None:
     temporary = result_file.with_suffix(".tmp")
     temporary.write_text(json.dumps(outputs), encoding="utf-8")
     temporary.replace(result_file)
-    os._exit(0)  # the thread that reads stdin would keep an orderly end waiting
+    os._exit(0)  # a thread that reads stdin would delay an orderly exit
+
+
+def _kill_at_eof(pid: int) -> None:
+    """Kill the worker when stdin closes."""
+    with contextlib.suppress(OSError, ValueError):
+        while sys.stdin.buffer.read(1):
+            pass
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def main() -> None:
+    """Read the job file that is named first, write the outputs to the file that is named second."""
+    hide_process()
+    files = Path(sys.argv[1]), Path(sys.argv[2])
+    adopt_orphans()
+    worker = os.fork() if hasattr(os, "fork") else os.getpid()
+    if worker == 0:
+        die_with_parent()
+        _run_to_file(*files)
+    threading.Thread(target=_kill_at_eof, args=(worker,), daemon=True).start()
+    if worker == os.getpid():  # this system has no fork, hence no supervisor
+        _run_to_file(*files)
+    code = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
+    end_descendants()
+    if code < 0:  # The group is all that can be ended on systems that do not list descendants.
+        end = os.killpg if os.getpgrp() == os.getpid() else os.kill
+        end(os.getpid(), -code)
+    os._exit(abs(code))
 
 
 if __name__ == "__main__":
