@@ -105,6 +105,9 @@ def _options(
         bool, typer.Option("--version", help="Print the version and leave.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
+    from mcpfactory_pipeline.isolation.hiding import hide_process
+
+    hide_process()  # Many commands start code of servers, which must not read our environment.
     if context.invoked_subcommand is None and not inbox.greet():  # in a workspace: what waits; elsewhere: help
         output.line(context.get_help())
         raise typer.Exit(Exit.USAGE)

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.build.programs import job_environ
+from mcpfactory_pipeline.isolation.hiding import hide_process
 from mcpfactory_pipeline.plan.stage import RUN_ENDED, StageOutputs
 
 __all__ = ["LocalExecutor", "available_slots"]
@@ -65,6 +66,7 @@ class LocalExecutor:
         with self._guard:
             if self._cancelled:
                 return StageOutputs("interrupted", f"{RUN_ENDED} before this stage began")
+            hide_process()  # Where no level of isolation does it, this keeps our environment from the code of servers.
             process = subprocess.Popen(
                 command,
                 env=None if job["environ"] == "caller" else job_environ(),

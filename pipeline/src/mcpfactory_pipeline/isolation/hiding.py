@@ -1,4 +1,4 @@
-"""Keeping a process's environment from other programs of the same user, where nothing better keeps them apart."""
+"""Hide the environment and the memory of a process from other programs of the same user."""
 
 from __future__ import annotations
 

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from mcpfactory_codegen.text import listed, unknown_field
 from mcpfactory_pipeline.base.errors import StageError
-from mcpfactory_pipeline.isolation.levels import AUTO, LEVELS, NONE, REQUIRED, find_level
+from mcpfactory_pipeline.isolation.levels import AUTO, LEVELS, REQUIRED, find_level
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
-__all__ = ["any_wall", "apply_isolation", "isolation_settings", "level_here", "wanted_level"]
+__all__ = ["apply_isolation", "isolation_settings", "level_here", "wanted_level"]
 
 _CONTAINER: Final = ("program", "image")
 
@@ -70,13 +70,3 @@ def level_here(workspace: Workspace, stages: Sequence[Stage]) -> str:
         if wanted == REQUIRED:
             raise
         return wanted  # its stages will say what is missing
-
-
-def any_wall(workspace: Workspace) -> bool:
-    """Whether something keeps code of a server from files and processes outside of its sandbox, at the level of the workspace on this machine.
-
-    Raises:
-        ConfigError: for a level that there is none of.
-    """
-    wanted = wanted_level(workspace.settings)
-    return wanted != NONE.name and (wanted != AUTO or find_level(AUTO) is not NONE)

@@ -21,9 +21,8 @@ from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import register_run
 from mcpfactory_pipeline.channels.prune import prune_by_policy, read_keep
 from mcpfactory_pipeline.executors import Executor, LocalExecutor, make_executor
-from mcpfactory_pipeline.isolation.hiding import hide_process
 from mcpfactory_pipeline.notices import NotifyingReporter, make_notifier
-from mcpfactory_pipeline.plan.isolation import any_wall, level_here
+from mcpfactory_pipeline.plan.isolation import level_here
 from mcpfactory_pipeline.plan.plan import PlanStep, broken_step
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.names import name_clashes
@@ -152,7 +151,8 @@ def run_pipeline(
     reporter, guard = reporter or NullReporter(), threading.Lock()
     if others := make_notifier(workspace):
         reporter = NotifyingReporter(reporter, others)
-    executor = _ready_executor(workspace, executor, jobs)
+    if executor is None or isinstance(executor, str):
+        executor = make_executor(workspace, executor, jobs)
     level = level_here(workspace, stages) if isinstance(executor, LocalExecutor) else ""
 
     def emit(event: RunEvent) -> None:
@@ -174,14 +174,6 @@ def run_pipeline(
         executor.close()
         reporter.close()
     return outcome
-
-
-def _ready_executor(workspace: Workspace, executor: Executor | str | None, jobs: int | None) -> Executor:
-    if executor is None or isinstance(executor, str):
-        executor = make_executor(workspace, executor, jobs)
-    if isinstance(executor, LocalExecutor) and not any_wall(workspace):
-        hide_process()  # nothing else keeps what is among our variables from what the stages start
-    return executor
 
 
 def _outcome(runner: Runner, results: Sequence[ServerResult], level: str) -> RunOutcome:
