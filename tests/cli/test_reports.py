@@ -6,6 +6,8 @@ import json
 import sys
 from xml.etree import ElementTree as ET
 
+import pytest
+
 from tests.days import IN_TWO_YEARS, NEXT_MONTH
 
 ZOO = f"{sys.executable} -c pass"
@@ -161,3 +163,45 @@ def test_a_rule_is_explained_by_its_id_and_a_mistyped_one_is_answered_with_those
     lost = empty("validate", "--explain", "content.base32")
     assert lost.code == 3
     assert "content.base64" in lost.err
+
+
+STASH = """
+import os
+from mcpfactory_runtime import Server
+
+server = Server("stash", version="1.0")
+
+@server.tool(annotations={"readOnlyHint": True})
+def read_board() -> str:
+    "Return the lines on the notice board."
+    return "two lines"
+
+@server.tool(annotations={"readOnlyHint": False})
+def work(mode: str = "push") -> str:
+    "Work with the files that were laid aside: push, list or pop."
+    os.rename("work.txt", "aside.txt")
+    return mode
+
+server.run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "called"),
+    [((), False), (("--allow-calls",), True), (("--cases", "cases.json"), True)],
+    ids=["no consent", "--allow-calls", "--cases"],
+)
+def test_validate_calls_a_tool_that_may_write_only_with_consent_and_lists_its_calls(empty, words, called):
+    (empty.folder / "stash.py").write_text(STASH)
+    (empty.folder / "cases.json").write_text('[{"tool": "work", "arguments": {}}]')
+    work = empty.folder / "work.txt"
+    work.write_text("hours of work")
+    command = ("validate", "--command", f"{sys.executable} stash.py", *words)
+    report = empty(*command, "--json").data
+    assert work.exists() is not called
+    made = {"tool": "work", "arguments": {}}
+    assert (made in report["called"], "work" in report["not_called"]) == (called, not called)
+    assert {"tool": "read_board", "arguments": {}} in report["called"]
+    text = empty(*command).out
+    assert "read_board {}" in text
+    assert ("work {}" in text) is called

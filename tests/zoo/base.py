@@ -77,6 +77,7 @@ class Animal:
                 "name": "moon_phase",
                 "description": "Tell whether the moon is waxing or waning tonight, as seen from the zoo.",
                 "inputSchema": {"type": "object"},
+                "annotations": {"readOnlyHint": True},
             },
         ]
 

@@ -20,9 +20,8 @@ from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from mcpfactory_pipeline.checks.exchange import Json
-from mcpfactory_pipeline.checks.families.behaviour import hint
 
-__all__ = ["Bait", "Temptation", "may_be_tempted", "tempt", "tempt_templates"]
+__all__ = ["Bait", "Temptation", "tempt", "tempt_templates"]
 
 BaitKind = Literal["file", "command", "address"]
 
@@ -186,8 +185,3 @@ def _arguments(kind: BaitKind, name: str, tool: Json) -> Iterator[str]:
         address = bool(_ADDRESSES.search(words)) or value.get("format") in ("uri", "url")
         if {"file": bool(_PATHS.search(words)) and not address, "address": address, "command": not address}[kind]:
             yield key
-
-
-def may_be_tempted(tool: Json, *, allow_calls: bool) -> bool:
-    """Whether a tool may be called with anything: it says that it reads only, or the person said that nothing can be spoilt."""
-    return hint(tool, "readOnlyHint") is True or (allow_calls and hint(tool, "destructiveHint") is not True)

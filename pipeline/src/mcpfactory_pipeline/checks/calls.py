@@ -1,7 +1,6 @@
 """Which tools are called, with what, and what the stub upstream saw of it.
 
-With cases: every tool that has one, against the stub. Without: tools that may be called safely, which are those with
-`readOnlyHint` and those without required arguments, unless they are marked or named as doing damage.
+With cases: every tool that has one, against the stub. Without: tools with `readOnlyHint`, and the calls that a person gave or allowed.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
-from mcpfactory_codegen.effects import sounds_like_change
 from mcpfactory_pipeline.checks.evidence import calls_others
 from mcpfactory_pipeline.checks.exchange import Json
 from mcpfactory_pipeline.checks.families.behaviour import hint
@@ -29,6 +27,7 @@ __all__ = [
     "ApiVariables",
     "PlannedCall",
     "api_variables",
+    "may_be_called",
     "plan_calls",
     "plan_changed",
     "plan_others",
@@ -75,7 +74,7 @@ def plan_calls(
         tools: (name, tool) of each.
         cases: calls of a generated server with the requests that they must make; None where there is no stub upstream.
         examples: calls of any other server, which are made instead of guessed ones.
-        allow_calls: whether tools are called with guessed arguments, though nothing marks them as harmless.
+        allow_calls: also call tools without `readOnlyHint`, with guessed arguments.
     """
     plan: list[PlannedCall] = []
     uncalled: dict[str, str] = {}
@@ -136,18 +135,16 @@ def _of_examples(name: str, examples: Sequence[Mapping[str, Any]]) -> list[Plann
 
 
 def _without_cases(name: str, tool: Json, planned: int, *, allow_calls: bool = False) -> list[PlannedCall] | str:
-    made, origin = sample_arguments(tool.get("inputSchema"))
-    read_only = hint(tool, "readOnlyHint") is True
-    if not read_only and hint(tool, "destructiveHint") is True:
-        return "it is marked destructiveHint"
-    read_only = read_only or allow_calls
-    if not read_only and sounds_like_change(name, *(str(tool.get(text) or "") for text in ("title", "description"))):
-        return "its name or description sounds like a change, and it is not marked readOnlyHint"
-    if not read_only and origin != "no arguments":
-        return "it has required arguments and is not marked readOnlyHint"
+    if not may_be_called(tool, allow_calls=allow_calls):
+        return "it is marked destructiveHint" if allow_calls else "it is not marked readOnlyHint"
     if planned >= MAX_CALLS:
         return f"only {MAX_CALLS} tools are called"
-    return [PlannedCall(name, made, origin)]
+    return [PlannedCall(name, *sample_arguments(tool.get("inputSchema")))]
+
+
+def may_be_called(tool: Json, *, allow_calls: bool) -> bool:
+    """Return True if a tool may be called with arguments that nobody gave: it is read-only, or `allow_calls` covers it."""
+    return hint(tool, "readOnlyHint") is True or (allow_calls and hint(tool, "destructiveHint") is not True)
 
 
 def plan_others(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:

@@ -72,6 +72,7 @@ def evaluate(
         revisions=evidence.revisions,
         tools=len(evidence.tools),
         calls=len(evidence.answers),
+        called=mask(list(evidence.called), secrets),
         uncalled=evidence.untried,
         listed=evidence.tools,
         measured=measure(evidence),

@@ -417,6 +417,15 @@ class Evidence:
         return (*self.calls, *(call for call in evaluated if call.exchange.received is not None))
 
     @property
+    def called(self) -> tuple[Json, ...]:
+        """Every call of a tool that was made, once for each set of arguments."""
+        names = {name for name, _ in self.named_tools} | {one.call.tool for one in self.evaluated}
+        sent = (one.sent for one in (*self.traffic, *(one.call.exchange for one in self.evaluated)))
+        params = [one["params"] for one in sent if isinstance(one, dict) and one.get("method") == "tools/call"]
+        calls = ({"tool": one["name"], "arguments": one["arguments"]} for one in params if one.get("name") in names)
+        return tuple({json.dumps(call): call for call in calls}.values())
+
+    @property
     def untried(self) -> dict[str, str]:
         """Tool → why nothing shows that it works: it was not called, or an evaluation case called it and shows nothing."""
         shown = {one.call.tool for one in self.evaluated if not one.faults and not one.shows_nothing}

@@ -21,9 +21,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.bait import Bait, Temptation, may_be_tempted, tempt, tempt_templates
+from mcpfactory_pipeline.checks.bait import Bait, Temptation, tempt, tempt_templates
 from mcpfactory_pipeline.checks.calls import (
     PlannedCall,
+    may_be_called,
     plan_calls,
     plan_changed,
     plan_others,
@@ -362,7 +363,7 @@ class Interview:
         tools = [
             (name, tool)
             for name, tool in Evidence(lists=self._lists).named_tools
-            if name in made and may_be_tempted(tool, allow_calls=self._target.allow_calls)
+            if name in made and may_be_called(tool, allow_calls=self._target.allow_calls)
         ]
         templates = self._lists.get("resources/templates/list")
         for one in [*tempt(tools, made, bait), *tempt_templates(templates.items if templates else (), bait)]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
@@ -34,7 +34,7 @@ _NAMED: Final = 12  # rules that do not apply, before they are counted
 _LINE: Final = 400  # characters of one line of evidence
 _SHOWN_BY: Final = (
     "calls with arguments that work (--cases FILE), what its API needs (--env NAME=VALUE), "
-    "calls of tools that are not marked as harmless (--allow-calls)"
+    "calls of tools without readOnlyHint (--allow-calls)"
 )
 PLACES_SHOWN: Final = 3  # where a finding was, before "and n more"
 # A new one whenever a rule is added or removed, or weighs, closes or applies differently (a test compares the table with
@@ -119,8 +119,8 @@ class Report:
     """What `validate` returns.
 
     `score` is 0-100, rounded down; `passed` means promotable: no gate failed and none was left unchecked. `checked` are
-    the ids of the rules that were applied, `not_applicable` maps the others to the reason, `uncalled` the tools that were
-    not called, `measured` what it cost to run (checks.measures), `matrix` what happened while the API failed. `listed` are the
+    the ids of the rules that were applied, `not_applicable` maps the others to the reason, `called` are the calls that were made,
+    `uncalled` the tools that were not called, `measured` what it cost to run (checks.measures), `matrix` what happened while the API failed. `listed` are the
     tools as they came, for those who keep the contract. `locations` maps tools, and what findings name instead, to the file and line where they are
     written, "" to that of the server; empty for servers that are not in a workspace. `measured`, `listed` and `locations` are not in
     `to_json`, so that equal servers give equal reports; the written JSON adds `measured`.
@@ -142,6 +142,7 @@ class Report:
     rules_version: int = RULES_VERSION
     waived: tuple[Waived, ...] = ()
     waivers: tuple[WaiverState, ...] = ()
+    called: Sequence[Mapping[str, Any]] = ()
     uncalled: Mapping[str, str] = field(default_factory=dict)
     measured: Mapping[str, int] = field(default_factory=dict)
     listed: tuple[Any, ...] = field(default=(), repr=False)
@@ -194,6 +195,7 @@ class Report:
             "checked": list(self.checked),
             "matrix": [dict(row) for row in self.matrix],
             "not_applicable": dict(self.not_applicable),
+            "called": [dict(call) for call in self.called],
             "not_called": dict(self.uncalled),
             "waived": [
                 {"rule": w.rule, "message": w.message, "where": w.where, "waiver": w.waiver.to_json()}
@@ -220,6 +222,8 @@ class Report:
         if self.not_checked:
             lines += ["", "not checked (counts as not passed):"]
             lines += [f"  {n.rule}{' [gate]' if n.gate else ''}: {n.reason}" for n in self.not_checked]
+        if self.called:
+            lines += ["", "calls made:", *(_call_line(call) for call in self.called)]
         if self.uncalled:
             lines += ["", "tools that were not called, or given up:", *_by_reason(self.uncalled)]
         if self.waivers:
@@ -263,6 +267,10 @@ def _by_reason(uncalled: Mapping[str, str]) -> list[str]:
     for tool, reason in uncalled.items():
         reasons.setdefault(reason, []).append(tool)
     return [f"  {', '.join(tools)}: {reason}" for reason, tools in reasons.items()]
+
+
+def _call_line(call: Mapping[str, Any]) -> str:
+    return _cut(printable_line(f"  {call['tool']} {json.dumps(call['arguments'], ensure_ascii=False)}"))
 
 
 def _waiver_line(one: WaiverState) -> str:

@@ -31,7 +31,7 @@ class ValidationTarget:
     built from them, and shows whether a second build gives the same bytes. `limits` are what policy allows the server to cost,
     by the names of `gates.COSTS`; none are set where none are given. `isolation` are the settings of a stage that say how that
     second build is kept apart. `examples` is a file of calls to make of a server that is not ours ([{"tool": …, "arguments":
-    {…}}, …]); `drift` says how a server that was adopted is no longer what was adopted, and is None for others, and `drift_offer` is the hash of what is there instead; `allow_calls` lets tools be called with made-up arguments, though nothing marks them as harmless.
+    {…}}, …]); `drift` says how a server that was adopted is no longer what was adopted, and is None for others, and `drift_offer` is the hash of what is there instead; `allow_calls` also calls tools without `readOnlyHint`, with made-up arguments.
     """
 
     command: tuple[str, ...] | None = None

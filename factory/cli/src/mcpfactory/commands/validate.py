@@ -58,7 +58,7 @@ _AllowCalls = Annotated[
     bool,
     typer.Option(
         "--allow-calls",
-        help="Call tools with made-up arguments although nothing marks them as harmless: only where nothing can be spoilt. "
+        help="Also call tools without readOnlyHint, with made-up arguments: they may change data. "
         "Tools marked destructiveHint are not called.",
     ),
 ]

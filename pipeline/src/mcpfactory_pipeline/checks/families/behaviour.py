@@ -51,9 +51,7 @@ _PROTOCOL_CODES: Final = (
     MISSING_CAPABILITY,
     URL_ELICITATION_REQUIRED,
 )
-_NONE_CALLED: Final = (
-    "no tool could be called: none is marked readOnlyHint, none goes without required arguments, and there are no cases"
-)
+_NONE_CALLED: Final = "no tool could be called: none is marked readOnlyHint, and there are no cases"
 
 
 def calls_or_reason(evidence: Evidence) -> RuleOutcome | None:
@@ -386,7 +384,7 @@ RULES: Final[tuple[Rule, ...]] = (
         id="behaviour.tools-work", family="behaviour", severity=5, gate=True, check=_tools_work, ceiling=49,
         statement="At least one tool that was called did what it was called for.",
         source="a server whose every tool answers an error is of no use, however well it describes itself",
-        hint="implement the tools; without cases, mark a tool readOnlyHint or let one go without arguments so that it can be tried",
+        hint="implement the tools; without cases, mark those that only read readOnlyHint so that they can be called",
     ),
     Rule(
         id="behaviour.answers", family="behaviour", severity=5, gate=True, check=_answers,
