@@ -71,7 +71,6 @@ def evaluate(
         server=evidence.server,
         revisions=evidence.revisions,
         tools=len(evidence.tools),
-        calls=len(evidence.answers),
         called=mask(list(evidence.called), secrets),
         uncalled=evidence.untried,
         listed=evidence.tools,

@@ -136,7 +136,6 @@ class Report:
     server: Mapping[str, Any] = field(default_factory=dict)
     revisions: tuple[str, ...] = ()
     tools: int = 0
-    calls: int = 0
     earned: float = 0.0
     applicable: int = 0
     rules_version: int = RULES_VERSION
@@ -189,7 +188,7 @@ class Report:
             "applicable": self.applicable,
             "failed_gates": list(self.failed_gates),
             "tools": self.tools,
-            "calls": self.calls,
+            "calls": len(self.called),
             "findings": [finding.to_json() for finding in self.findings],
             "not_checked": [asdict(unchecked) for unchecked in self.not_checked],
             "checked": list(self.checked),
@@ -214,7 +213,7 @@ class Report:
             f"score {self.score}/100 ({self.earned:g} of {self.applicable} points, rules version {self.rules_version}){self.waived_words}",
         ]
         spoken = ", ".join(self.revisions) or "none"
-        lines.append(f"{self.tools} tools, {self.calls} calls made; protocol revisions: {spoken}")
+        lines.append(f"{self.tools} tools, {len(self.called)} calls made; protocol revisions: {spoken}")
         if self.measured:
             lines.append(f"measured: {format_measurements(self.measured)}")
         for alike in group_findings(self.findings):

@@ -56,7 +56,7 @@ def _body(report: Report) -> Iterator[str]:
     spoken = ", ".join(report.revisions) or "none"
     yield (
         f"<p>{report.earned:g} of {report.applicable} points, rules version {report.rules_version}. "
-        f"{report.tools} tools, {report.calls} calls made. Protocol revisions: {_escape(spoken)}.</p>"
+        f"{report.tools} tools, {len(report.called)} calls made. Protocol revisions: {_escape(spoken)}.</p>"
     )
     if report.measured:
         yield f"<p>Measured: {_escape(format_measurements(report.measured))}.</p>"

@@ -29,7 +29,7 @@ def _lines(report: Report) -> Iterator[str]:
     if report.failed_gates:
         yield f"Closed gates: {', '.join(f'`{gate}`' for gate in report.failed_gates)}."
     yield (
-        f"{pluralize(report.tools, 'tool')}, {pluralize(report.calls, 'call')}, revisions {', '.join(report.revisions) or 'none'}; "
+        f"{pluralize(report.tools, 'tool')}, {pluralize(len(report.called), 'call')}, revisions {', '.join(report.revisions) or 'none'}; "
         f"{pluralize(len(report.findings), 'finding')}, {pluralize(len(report.not_checked), 'rule')} not checked, {len(report.waived)} waived."
     )
     groups = group_findings(report.findings)
