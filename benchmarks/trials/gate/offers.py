@@ -19,6 +19,13 @@ from benchmarks.trials.gate.field import Field
 __all__ = ["ATTEMPTS"]
 
 _PRODUCTION: Final = ("--channel", "production")
+_TOOLS_APPROVED: Final = """
+[[pipeline.stages]]
+name = "tools"
+kind = "approval"
+needs = ["generate"]
+before = ["build"]
+"""
 
 
 def _found(field: Field, *words: str) -> Iterator[str]:
@@ -291,6 +298,28 @@ def link_in_channel(field: Field) -> Iterator[str]:
     yield from _found(field, "alpha")
 
 
+def tool_swapped(field: Field) -> Iterator[str]:
+    """Replaces a generated tool by another one after the approval stage was approved, and runs."""
+    document = field.root.parent / f"{field.root.name}-api.json"
+    document.write_text(_document("listBooks"))
+    config = field.root / "mcpfactory.toml"
+    config.write_text(config.read_text() + _TOOLS_APPROVED)
+    field.run("new", "shop", "--from-openapi", str(document))
+    field.run("pipeline", "run", "shop", "--until", "tools")
+    if field.run("pipeline", "approve", "shop", "--stage", "tools", by="Grace").code:
+        yield "nobody can approve the stage"
+    next((field.server("shop") / "api").glob("*.json")).write_text(_document("listOrders"))
+    field.run("pipeline", "run", "shop")
+    if field.offered("staging", "shop"):
+        yield "staged, with a tool that nobody approved"
+
+
+def _document(operation: str) -> str:
+    get = {"operationId": operation, "summary": "Return what there is", "responses": {"200": {"description": "All"}}}
+    head = {"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "servers": [{"url": "http://127.0.0.1:9"}]}
+    return json.dumps({**head, "paths": {f"/{operation}": {"get": get}}})
+
+
 def honest_promotion(field: Field) -> Iterator[str]:
     """Approves a candidate that passed, and promotes it."""
     field.run("pipeline", "approve", "alpha", by="Grace")
@@ -341,6 +370,7 @@ ATTEMPTS: Final = (
     Attempt("tests changed, then promoted", "refused, names test", tests_changed),
     Attempt("waivers changed, then promoted", "refused, names validate", waivers_changed),
     Attempt("check added, then promoted", "refused, names it", stage_added),
+    Attempt("tool swapped after its stage was approved", "not staged", tool_swapped, slow=True),
     Attempt("offered, and a check failed since", "the inbox says so", failed_since),
     Attempt("an approved candidate", "promoted", honest_promotion, honest=True),
     Attempt("approved again after a rollback", "promoted", honest_return, honest=True),

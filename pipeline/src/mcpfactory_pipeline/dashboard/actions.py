@@ -63,7 +63,7 @@ class ActionCall:
 class ActionResult:
     """What happens, or has happened, in words; the values that were resolved from defaults; and the run that was begun.
 
-    `basis` is what the decision rests on, part by part (`promotion.basis`).
+    `basis` is what the decision rests on, part by part (`promotion.basis`); `tools` are those that an approval stage shows.
     """
 
     message: str
@@ -71,6 +71,7 @@ class ActionResult:
     resolved: Mapping[str, str] = field(default_factory=dict)
     run: str = ""
     basis: Mapping[str, str] = field(default_factory=dict)
+    tools: tuple[Mapping[str, Any], ...] = ()
 
 
 ActionChoices = Callable[[Workspace, ServerDetail], tuple[str, ...]]
@@ -174,9 +175,10 @@ def _decide_stage(function: Callable[..., Mapping[str, Any]], word: str) -> Call
         stage = call.values["stage"]
         made = function(call.workspace, call.server, stage, **call.options, expect=call.values.get("expect", ""))
         seen = [" ".join(filter(None, (item["part"], item["text"], item["file"]))) for item in made["shown"]]
-        details = tuple(filter(None, (*seen, made["missing"])))
-        message = f"{stage} of {call.server} is {word}"
-        return ActionResult(message, details, {"expect": made["expect"]}, basis=made["basis"])
+        changes = [f"{one['kind']}: {one['code']}: {one['message']}" for one in made["changes"] or ()]
+        details = tuple(filter(None, (made["question"], *seen, *changes, made["missing"])))
+        message, expect = f"{stage} of {call.server} is {word}", {"expect": made["expect"]}
+        return ActionResult(message, details, expect, basis=made["basis"], tools=tuple(made["tools"]))
 
     return perform
 
@@ -379,7 +381,8 @@ class ActionPage:
     """An action at a server. `ready` says that it can be confirmed: with exactly the values of `settled`, and the ticket, once.
 
     `happens` is what would happen, in words; `problem` why it cannot be done now, with a `hint`. `changes` is what has changed
-    since its reader looked last, `basis` what the decision rests on now. `evidence` is what speaks for and against the candidate.
+    since its reader looked last, `basis` what the decision rests on now. `evidence` is what speaks for and against the candidate,
+    `tools` are those that an approval stage shows.
     """
 
     workspace: str
@@ -397,6 +400,7 @@ class ActionPage:
     changes: tuple[BasisChange, ...] = ()
     basis: Mapping[str, str] = field(default_factory=dict)
     evidence: DecisionPage | None = None
+    tools: tuple[Mapping[str, Any], ...] = ()
 
 
 def values_of(action: Action, given: Mapping[str, object]) -> dict[str, str]:
@@ -477,6 +481,7 @@ def action_page(
         ticket="",
         changes=changes,
         basis=result.basis,
+        tools=result.tools,
     )
 
 

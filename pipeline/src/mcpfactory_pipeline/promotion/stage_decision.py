@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_record
 from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, describe_actor, utc_now
 from mcpfactory_pipeline.base.reason import checked_reason
+from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.plan.approval import ApprovalPolicy, approved_by, describe_missing, rejected_by
-from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs, shown_by_state, stage_inputs
+from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs, stage_inputs
 from mcpfactory_pipeline.plan.order import required_stages
 from mcpfactory_pipeline.plan.plan import UP_TO_DATE, plan
 from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, person_key, signing_option
@@ -30,10 +31,15 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 __all__ = ["approve_stage", "approve_stage_command", "reject_stage", "shown_items", "stage_blockers"]
 
 
+# What an approval stage shows that has a tool list, and the report that has it.
+_WITH_TOOLS: Final = {"candidate": f"validate/{contract.FILE}", "stage:generate": f"generate/{contract.FILE}"}
+
+
 @dataclass(frozen=True, slots=True)
 class _StageQuestion:
     """A server whose state is locked during a decision about what one of its stages shows."""
 
+    workspace: Workspace
     stage: Stage
     policy: ApprovalPolicy
     transaction: Transaction
@@ -47,15 +53,39 @@ class _StageQuestion:
         candidate = state.candidate if "candidate" in self.stage.reads else None
         known = state.candidates.get(candidate or "")
         about = {"stage": self.stage.name, "candidate": candidate, "version": known.version if known else None}
-        items = shown_items(self.stage, state)
+        items, tools = shown_items(self.stage, state), self._tools()
+        # Only the list that enough people approved; a file of this machine, as all artifacts are.
+        approved = self.workspace.artifacts / state.server / "approved" / self.stage.name / contract.FILE
+        before = contract.read_contract(approved.read_bytes(), approved.name) if approved.is_file() else None
         said = {**about, "shown": dict(self.shown), "reason": self.reason, **facts}
         signed = sign_decision(key, state.server, event, said) if key else {}
         self.transaction.append(event, **said, **signed)
         made = self.transaction.state.decisions[self.stage.name]
         missing = describe_missing(self.policy, made, self.shown)
-        found = {"shown": items, "fingerprint": hash_record(self.shown), "missing": missing}
+        if event == "approved" and tools and not (missing or self.dry_run):
+            approved.parent.mkdir(parents=True, exist_ok=True)
+            approved.write_text(contract.contract_text(tools.tools), encoding="utf-8")
+        found = {
+            "question": self.policy.message,
+            "shown": items,
+            "tools": list(tools.tools) if tools else [],
+            "changes": [asdict(one) for one in contract.compare(before, tools).changes] if before and tools else None,
+            "fingerprint": hash_record(self.shown),
+            "missing": missing,
+        }
         rests_on = {"expect": self.basis.token, "basis": dict(self.basis.parts)}
         return {"server": state.server, **about, **found, **rests_on, "dry_run": self.dry_run}
+
+    def _tools(self) -> contract.Contract | None:
+        """Return the tool list that the stage shows; None if there is none on this machine."""
+        state = self.transaction.state
+        for item in shown_items(self.stage, state):
+            file = self.workspace.root / item["file"]
+            if item["part"] in _WITH_TOOLS and item["file"] and file.is_file():
+                return contract.read_contract(file.read_bytes(), item["file"])
+        if "candidate" not in self.stage.reads or not state.candidate:
+            return None
+        return contract.stored_contract(self.workspace.artifacts / state.server / state.candidate, manifest=True)
 
 
 def approve_stage(
@@ -178,7 +208,7 @@ def _question(
         shown = _refuse(stages, stage, known, transaction.state, candidate)
         basis = stage_basis(transaction.state, name, stage.approval, shown)
         require_basis(expect, basis, f"{name} of {server}")
-        yield _StageQuestion(stage, stage.approval, transaction, shown, basis, reason, dry_run)
+        yield _StageQuestion(workspace, stage, stage.approval, transaction, shown, basis, reason, dry_run)
 
 
 def _refuse(
@@ -211,14 +241,14 @@ def _refuse(
 
 def _require_recorded(workspace: Workspace, stage: Stage, state: ServerState) -> None:
     """Refuse to approve a report whose file here is another one than its stage kept; what is not on this machine is seen elsewhere."""
-    for item in shown_items(stage, state):
-        if item["part"].startswith("artifact:") and item["file"]:
-            recorded, here = shown_by_state(stage, state)[item["part"]], hash_file(workspace.root / item["file"])
-            if here not in {ABSENT, recorded}:
-                raise PromotionError(
-                    f"{item['file']} is not what its stage kept: {here}, recorded {recorded}",
-                    hint=f"mcpfactory pipeline run {state.server} --force makes it anew",
-                )
+    artifacts = [pair for record in state.stages.values() for pair in record.artifacts.items()]
+    recorded = {f"pipeline/artifacts/{state.server}/{path}": value for path, value in artifacts}
+    for file in (item["file"] for item in shown_items(stage, state)):
+        if file in recorded and (here := hash_file(workspace.root / file)) not in {ABSENT, recorded[file]}:
+            raise PromotionError(
+                f"{file} is not what its stage kept: {here}, recorded {recorded[file]}",
+                hint=f"mcpfactory pipeline run {state.server} --force makes it anew",
+            )
 
 
 def stage_blockers(
@@ -268,18 +298,17 @@ def shown_items(stage: Stage, state: ServerState) -> list[dict[str, str]]:
     Paths are relative to the workspace's root.
     """
     items = []
+    kept = {
+        path.partition("/")[2]: f"pipeline/artifacts/{state.server}/{path}"
+        for record in state.stages.values()
+        for path in record.artifacts
+        if "candidate" not in stage.reads or path.startswith((f"{state.candidate}/", "reports/"))
+    }
     for part in stage.reads:
         kind, _, name = part.partition(":")
-        record = state.stages.get(name.partition("/")[0])
-        if kind == "candidate":
-            items.append({"part": part, "text": state.candidate or "", "file": ""})
-        elif kind == "file":
-            items.append({"part": part, "text": "", "file": f"servers/{state.server}/{name}"})
-        elif kind == "artifact":
-            kept = next((path for path in (record.artifacts if record else {}) if path.partition("/")[2] == name), "")
-            items.append(
-                {"part": part, "text": "", "file": f"pipeline/artifacts/{state.server}/{kept}" if kept else ""}
-            )
-        else:
-            items.append({"part": part, "text": record.message if record else "", "file": ""})
+        record = state.stages.get(name)
+        text = (state.candidate or "") if kind == "candidate" else record.message if kind == "stage" and record else ""
+        report = kept.get(name if kind == "artifact" else _WITH_TOOLS.get(part, ""), "")
+        file = f"servers/{state.server}/{name}" if kind == "file" else report
+        items.append({"part": part, "text": text, "file": file})
     return items

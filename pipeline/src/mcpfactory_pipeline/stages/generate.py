@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.lock import Lock, LockError
 from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import adopted
 from mcpfactory_pipeline.workspace.coverage import coverage
@@ -34,6 +36,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         if error.code in _BROKEN:
             raise StageError(str(error), hint=error.hint) from error
         return StageOutputs("failed", f"{error}; hint: {error.hint}")
+    _keep_tools(inputs)
     problems = created.problems
     errors = sum(problem.level == "error" for problem in problems)
     for problem in problems:
@@ -55,12 +58,21 @@ def run(inputs: StageInputs) -> StageOutputs:
     return StageOutputs("passed", message, summary)
 
 
+def _keep_tools(inputs: StageInputs) -> None:
+    """Keep the tool list and the report, so that an approval of this stage is about their content and not about counts."""
+    manifest = inputs.folder / "src" / inputs.package.replace(".", "/") / "_generated" / "manifest.json"
+    tools = contract.read_contract(manifest.read_bytes(), manifest.name).tools
+    inputs.keep.mkdir(parents=True, exist_ok=True)
+    (inputs.keep / contract.FILE).write_text(contract.contract_text(tools), encoding="utf-8")
+    shutil.copyfile(inputs.folder / ".mcpfactory" / "report.json", inputs.keep / "report.json")
+
+
 STAGE: Final = Stage(
     name="generate",
     needs=(),
     reads=("document", "config", "generated", "template", "codegen"),
     writes=("generated",),
-    version=2,
+    version=3,
     run=run,
     timeout=300,
     adopted=adopted.generate,

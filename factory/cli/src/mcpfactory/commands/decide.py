@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +22,7 @@ from mcpfactory.options import (
     Stage,
     workspace_in,
 )
+from mcpfactory.summaries import print_changes
 
 __all__ = ["register"]
 
@@ -226,12 +228,29 @@ def _note_pruned(moved: dict[str, Any], as_json: bool) -> None:
 
 def _print_stage(made: dict[str, Any], word: str, as_json: bool) -> None:
     if not as_json:
-        for item in made["shown"]:
-            output.line("  ".join(filter(None, (item["part"], item["text"], item["file"]))))
+        _print_content(made)
     of = f" (candidate {made['candidate']})" if made["candidate"] else ""
     _print(made, f"{made['stage']} of {made['server']}{of} is {word}", as_json)
     if not as_json and word == "approved":
         output.note(made["missing"] or f"next: mcpfactory pipeline run {made['server']}")
+
+
+def _print_content(made: dict[str, Any]) -> None:
+    """Print what an approval stage shows: the question, its parts, the tools, and what changed since the last approval."""
+    from mcpfactory_codegen.servers.diff import Change
+    from mcpfactory_pipeline.base.text import printable_line
+
+    if made["question"]:
+        output.line(made["question"])
+    for item in made["shown"]:
+        output.line("  ".join(filter(None, (item["part"], item["text"], item["file"]))))
+    for tool in made["tools"]:
+        rest = {key: value for key, value in tool.items() if key not in {"name", "description"}}
+        output.line(f"  {printable_line(tool['name'])}  {printable_line(str(tool.get('description', '')))}")
+        output.line(f"    {json.dumps(rest, ensure_ascii=False)}")
+    if made["changes"] is not None:
+        output.line("changes since the last approval:")
+        print_changes([Change(**one) for one in made["changes"]])
 
 
 def _print_due(moved: list[dict[str, Any]], channel: str, as_json: bool) -> None:
