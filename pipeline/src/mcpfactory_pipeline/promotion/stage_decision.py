@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.text import listed
-from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
+from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError, StateError
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_record
 from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, describe_actor, utc_now
 from mcpfactory_pipeline.base.reason import checked_reason
@@ -56,7 +56,7 @@ class _StageQuestion:
         items, tools = shown_items(self.stage, state), self._tools()
         # Only the list that enough people approved; a file of this machine, as all artifacts are.
         approved = self.workspace.artifacts / state.server / "approved" / self.stage.name / contract.FILE
-        before = contract.read_contract(approved.read_bytes(), approved.name) if approved.is_file() else None
+        before = _read_tools(approved)
         said = {**about, "shown": dict(self.shown), "reason": self.reason, **facts}
         signed = sign_decision(key, state.server, event, said) if key else {}
         self.transaction.append(event, **said, **signed)
@@ -78,14 +78,24 @@ class _StageQuestion:
 
     def _tools(self) -> contract.Contract | None:
         """Return the tool list that the stage shows; None if there is none on this machine."""
-        state = self.transaction.state
-        for item in shown_items(self.stage, state):
-            file = self.workspace.root / item["file"]
-            if item["part"] in _WITH_TOOLS and item["file"] and file.is_file():
-                return contract.read_contract(file.read_bytes(), item["file"])
-        if "candidate" not in self.stage.reads or not state.candidate:
-            return None
-        return contract.stored_contract(self.workspace.artifacts / state.server / state.candidate, manifest=True)
+        state, root = self.transaction.state, self.workspace.root
+        kept = [
+            root / one["file"] for one in shown_items(self.stage, state) if one["file"] and one["part"] in _WITH_TOOLS
+        ]
+        found = next(filter(None, map(_read_tools, kept)), None)
+        if found or "candidate" not in self.stage.reads or not state.candidate:
+            return found
+        with contextlib.suppress(StateError):
+            return contract.stored_contract(self.workspace.artifacts / state.server / state.candidate, manifest=True)
+        return None
+
+
+def _read_tools(file: Path) -> contract.Contract | None:
+    """Return the tool list in a file; None if it cannot be read: it informs people, and must not block a decision."""
+    try:
+        return contract.read_contract(file.read_bytes(), file.name)
+    except (OSError, StateError):
+        return None
 
 
 def approve_stage(
