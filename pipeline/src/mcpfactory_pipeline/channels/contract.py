@@ -122,6 +122,7 @@ async def source_contract(server: WorkspaceServer) -> Contract:
     from mcpfactory_runtime import McpError  # noqa: PLC0415 - as above
 
     offer = {"MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
+    offer |= {"MCPFACTORY_DEMO": "1"}  # as `validate`, which keeps the contracts that this one is compared with
     try:
         async with connect_server(server, offer) as client:
             return Contract(tuple(await client.list_tools()), source_version(server), "source")

@@ -120,10 +120,11 @@ def _run_declared(
     if not declared:
         return []
     from mcpfactory_pipeline.checks.calls import api_variables, required_variables  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.source import FULL_TOOL_SET  # noqa: PLC0415 - as above
     from mcpfactory_pipeline.declared import ServerSetup, run_tests  # noqa: PLC0415 - as above
 
     dummies = dict.fromkeys(required_variables(inputs.folder), "dummy")
-    modes = {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full", "MCPFACTORY_DIALECT": "standard"}
+    modes = {**FULL_TOOL_SET, "MCPFACTORY_MODE": "full"}
     command = sandbox.command(package_command(python, inputs.package, inputs.folder))
     empty = sandbox.folder / "declared"  # no source tree in sight
     empty.mkdir()

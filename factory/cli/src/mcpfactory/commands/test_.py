@@ -54,7 +54,7 @@ def run_declared(
     environ = server_environ(server)
     secrets = {one: environ[one] for one in _secret_names(server) if environ.get(one)}
     if not (record or live):
-        environ |= dict.fromkeys(_secret_names(server), "dummy")
+        environ |= {**dict.fromkeys(_secret_names(server), "dummy"), "MCPFACTORY_DEMO": "1"}
         secrets = {}
     environ |= {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full", "MCPFACTORY_DIALECT": "standard"}
     api = api_variables(server.folder)
