@@ -10,7 +10,7 @@ INSTALLER := build/installer/bin/uv
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $$($(PYTHON) --version) is too old; hint: make $(MAKECMDGOALS) PYTHON=python3.11 (or newer)"; exit 2; }
 NO_VENV = { echo "error: no virtual environment could be made; hint: install your system's package python3-venv"; exit 2; }
 
-.PHONY: help install uninstall dist sbom docs pictures demo test lint types browser bench exam fuzz audit figures diagrams lock format clean
+.PHONY: help install uninstall dist sbom docs pictures demo test lint style types browser bench exam fuzz audit figures diagrams lock format clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -54,21 +54,25 @@ docs: $(READY) requirements-docs.lock ## the pages of docs/ as a site, in build/
 pictures: $(READY) diagrams ## the pictures of README and docs anew, in docs/pictures; needs chromium
 	@$(BIN)/python -m tests.browser.pictures
 
-test: lint ## style, types, import directions, then every test
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q
+test: lint ## `make lint`, then every test
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q --ignore tests/house
 
 browser: $(READY) ## the dashboard in Chromium, which must be installed; python -m tests.browser --install gets it on Debian
 	@$(BIN)/python -m pytest -q -m browser tests/dashboard
 	@$(BIN)/python -m tests.browser
 	@$(BIN)/python -m tests.browser.tasks
 
-lint: $(READY) types ## style, types and import directions
+lint: $(READY) ## style, import directions and the rules of tests/house, while mypy checks the types
+	@$(MAKE) --no-print-directory --keep-going --jobs 2 types style
+
+style: $(READY)
 	@$(BIN)/ruff check --quiet $(SOURCES)
 	@$(BIN)/ruff format --quiet --check $(SOURCES)
-	@$(BIN)/lint-imports --no-cache >/tmp/lint-imports.$$$$ || { cat /tmp/lint-imports.$$$$; rm -f /tmp/lint-imports.$$$$; exit 1; }; rm -f /tmp/lint-imports.$$$$
+	@told=$$($(BIN)/lint-imports --no-cache) || { echo "$$told"; exit 1; }
+	@$(BIN)/python -m pytest -q -p no:xdist tests/house
 
 types: $(READY)
-	@$(BIN)/mypy --no-error-summary $(addsuffix /src,$(MEMBERS)) servers/*/src docs/examples benchmarks
+	@$(BIN)/mypy --no-error-summary $(addsuffix /src,$(MEMBERS)) servers/*/src docs/examples docs/generated.py benchmarks
 
 bench: $(READY) ## measurements that docs and README quote
 	@$(BIN)/python -m benchmarks

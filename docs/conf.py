@@ -17,6 +17,8 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
+from docs.generated import write_pages
+
 ROOT = Path(__file__).resolve().parents[1]
 
 project = "mcpfactory"
@@ -91,6 +93,7 @@ def _forge() -> str:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by sphinx."""
+    write_pages(ROOT)
     for name in LAZY:
         module = import_module(name)
         for member in module.__all__:

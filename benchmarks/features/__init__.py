@@ -1,5 +1,4 @@
 """What authors of servers and users of clients have here, in FastMCP and in the official Python SDK: a table, checked by programs.
 
-python -m benchmarks.features           draws docs/reference/features.md anew
 python -m benchmarks.exam features      installs the peers in environments of their own, and looks whether each has what the table says
 """

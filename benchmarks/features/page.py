@@ -1,4 +1,4 @@
-"""docs/reference/features.md from the table. Pure."""
+"""The page `docs/reference/features.md`, generated from the table when the site is built. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def features_page() -> str:
         "shows how it is used; each of its rows has a test that uses it in this way (`benchmarks/features` has the table, `tests/features` sees to it).",
         "**The peers' columns** are checked against their installed code by `python -m benchmarks.exam features`: what they have is imported, what they do not have",
         "stands under no name in their sources. That says what is there, not how well it works; where a peer has it under a name that we did not",
-        "look for, the row is wrong, and a correction is welcome. Drawn by `python -m benchmarks.features`.",
+        "look for, the row is wrong, and a correction is welcome.",
         "",
         _summary(),
     ]

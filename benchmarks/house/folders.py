@@ -1,12 +1,8 @@
-"""Writes docs/reference/folders.md: what each folder of the four wheels holds, from the package docstrings.
-
-python -m benchmarks.house.folders > docs/reference/folders.md
-"""
+"""The page `docs/reference/folders.md`: the first paragraph of each package docstring of the four wheels."""
 
 from __future__ import annotations
 
 import ast
-import sys
 from pathlib import Path
 from typing import Final
 
@@ -18,9 +14,8 @@ __all__ = ["folders_page"]
 _HEAD: Final = """\
 # What the folders hold
 
-The first paragraph of each package docstring, from the wheel that imports the others to the one that imports none
-(`python -m benchmarks.house.folders > docs/reference/folders.md` writes this page). How they import each other is drawn in
-[architecture](../architecture.md).
+The first paragraph of each package docstring, from the wheel that imports the others to the one that imports none. How they import each
+other is drawn in [architecture](../architecture.md).
 """
 
 
@@ -51,7 +46,3 @@ def folders_page(root: Path = ROOT) -> str:
 def _first_paragraph(file: Path) -> str:
     text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
     return " ".join(text.partition("\n\n")[0].split()).replace("|", "\\|")
-
-
-if __name__ == "__main__":
-    sys.stdout.write(folders_page())

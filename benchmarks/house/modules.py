@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from benchmarks.house.source import Source, read_sources
 
 __all__ = ["WHEELS", "Module", "parse", "read_tree"]
 
@@ -57,28 +59,21 @@ class Module:
 
 def read_tree(root: Path) -> list[Module]:
     """Read every hand-written module of the four wheels below a repository's root."""
-    return parse(
-        {
-            file.relative_to(root).as_posix(): file.read_text(encoding="utf-8")
-            for folder in WHEELS
-            for file in sorted((root / folder).rglob("*.py"))
-            if "_templates" not in file.parts
-        }
-    )
+    return parse(read_sources(root, *WHEELS))
 
 
-def parse(files: Mapping[str, str]) -> list[Module]:
-    """Parse source texts, keyed by their path from the repository's root."""
-    names = {path: _name(path) for path in files}
+def parse(sources: Sequence[Source]) -> list[Module]:
+    """Return what the sources of the four wheels import and define."""
+    names = {source.path: _name(source.path) for source in sources}
     known = frozenset(names.values())
     modules = []
-    for path, text in files.items():
-        tree = ast.parse(text, path)
-        package = names[path] if path.endswith("/__init__.py") else names[path].rpartition(".")[0]
-        imports = {name for node in ast.walk(tree) for name in _imports(node, package, known)} - {names[path]}
-        classes = tuple((node.name, node.lineno) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
-        statements = sum(isinstance(node, ast.stmt) and not _is_text(node) for node in ast.walk(tree))
-        modules.append(Module(names[path], path, text.count("\n"), statements, frozenset(imports), classes))
+    for source in sources:
+        name = names[source.path]
+        package = name if source.path.endswith("/__init__.py") else name.rpartition(".")[0]
+        imports = {each for node in source.statements for each in _imports(node, package, known)} - {name}
+        classes = tuple((node.name, node.lineno) for node in source.statements if isinstance(node, ast.ClassDef))
+        statements = sum(not _is_text(node) for node in source.statements)
+        modules.append(Module(name, source.path, source.text.count("\n"), statements, frozenset(imports), classes))
     return modules
 
 

@@ -22,7 +22,7 @@ class Recipe:
     Attributes:
         name: what is new then, such as "stage".
         files: the files that are touched, in order; `<name>` stands for a name, and a folder for all that is in it.
-        commands: what to run then; some write the last of these files, the others check them.
+        commands: what to run then.
     """
 
     name: str

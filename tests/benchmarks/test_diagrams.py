@@ -12,6 +12,7 @@ from hypothesis import strategies as some
 from benchmarks.house.layout import lay_out
 from benchmarks.house.modules import parse
 from benchmarks.house.pictures import way, wheels
+from benchmarks.house.source import Source
 from benchmarks.house.way import Way
 
 RUNTIME = "factory/runtime/src/mcpfactory_runtime"
@@ -66,6 +67,7 @@ FILES = {
     f"{RUNTIME}/server/session.py": "import mcpfactory_runtime.server.errors\n",
     f"{RUNTIME}/server/errors.py": "",
 }  # fmt: skip
+SOURCES = [Source(path, text) for path, text in FILES.items()]
 
 
 def drawn_words(drawn: str) -> list[str]:
@@ -74,7 +76,7 @@ def drawn_words(drawn: str) -> list[str]:
 
 def test_wheels_show_every_folder_once():
     words = drawn_words(
-        wheels(parse(FILES), {"mcpfactory_runtime": ["server.core", "server.session", "auth", "server.errors"]})
+        wheels(parse(SOURCES), {"mcpfactory_runtime": ["server.core", "server.session", "auth", "server.errors"]})
     )
     assert [word for word in words if word in {"plan", "main", "read", "ir", "auth"}] == [
         "plan",
@@ -87,7 +89,7 @@ def test_wheels_show_every_folder_once():
 
 def test_a_folder_with_another_in_its_midst_is_drawn_in_parts():
     orders = {"mcpfactory_runtime": ["server.core", "server.session", "auth", "server.errors"]}
-    assert {"server: core, session", "server: errors"} <= set(drawn_words(wheels(parse(FILES), orders)))
+    assert {"server: core, session", "server: errors"} <= set(drawn_words(wheels(parse(SOURCES), orders)))
 
 
 def test_a_way_names_its_files_and_what_they_say():

@@ -11,6 +11,7 @@ from benchmarks.house.__main__ import main
 from benchmarks.house.figures import figures
 from benchmarks.house.measure import Measured, commit_tree
 from benchmarks.house.modules import parse
+from benchmarks.house.source import Source
 
 RUNTIME = "factory/runtime/src/mcpfactory_runtime"
 PIPELINE = "pipeline/src/mcpfactory_pipeline"
@@ -23,6 +24,7 @@ FILES = {
     f"{PIPELINE}/__init__.py": "",
     f"{PIPELINE}/run.py": "import mcpfactory_runtime.errors\n\n\n\nclass Outer:\n    class Core: ...\n",
 }
+SOURCES = [Source(path, text) for path, text in FILES.items()]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +55,7 @@ def test_an_edge_beside_a_longer_way_is_left_out():
 
 
 def test_modules_know_what_they_import_in_every_form():
-    by_name = {module.name: module for module in parse(FILES)}
+    by_name = {module.name: module for module in parse(SOURCES)}
     assert {name: set(module.imports) for name, module in by_name.items() if module.imports} == {
         "mcpfactory_runtime.server": {"mcpfactory_runtime.server.core"},
         "mcpfactory_runtime.server.core": {"mcpfactory_runtime.server.session"},
@@ -67,7 +69,7 @@ def test_modules_know_what_they_import_in_every_form():
 
 
 def test_figures_of_a_small_tree():
-    found = figures(parse(FILES))
+    found = figures(parse(SOURCES))
     assert (found.modules, found.median) == (7, 2)
     assert found.lines == {
         "mcpfactory_runtime": 10, "mcpfactory_codegen": 0, "mcpfactory_pipeline": 6, "mcpfactory": 0,
@@ -80,8 +82,8 @@ def test_figures_of_a_small_tree():
 
 def test_a_figure_that_one_tree_lacks_is_a_dash():
     trees = [
-        Measured("before", figures(parse(FILES)), {}, {"one call": 9}),
-        Measured("here", figures(parse(FILES)), {"command": 4}, {"one call": 7}),
+        Measured("before", figures(parse(SOURCES)), {}, {"one call": 9}),
+        Measured("here", figures(parse(SOURCES)), {"command": 4}, {"one call": 7}),
     ]
     assert table.rows(trees)[-2:] == [
         ("files of the recipe “command”", "–", "4"),

@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from docs.generated import PAGES, page_text
+
 __all__ = ["ROOT", "run_shown", "says", "section"]
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,7 +20,9 @@ def section(place: str) -> str:
     name, _, anchor = place.partition("#")
     fenced, level, found = False, 0, []
     seen: dict[str, int] = {}
-    for line in (ROOT / "docs" / name).read_text("utf-8").splitlines():
+    page = f"docs/{name}"
+    text = page_text(page) if page in PAGES else (ROOT / page).read_text("utf-8")
+    for line in text.splitlines():
         fenced ^= line.startswith("```")
         heading = None if fenced else re.match(r"(#+) (.*)", line)
         if heading:

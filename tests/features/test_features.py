@@ -1,4 +1,4 @@
-"""The table of features: every row of ours is in the documentation as it says, and has a test that uses it like this; the page is drawn from it."""
+"""The table of features: every row of ours is in the documentation as it says, and has a test that uses it like this."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 from benchmarks.features import probe
 from benchmarks.features.model import PEERS, Feature
-from benchmarks.features.page import features_page
 from benchmarks.features.table import FEATURES
 from tests.features.shown import ROOT, section
 from tests.house.pages import Page
@@ -70,11 +69,6 @@ def test_every_test_of_the_documentation_has_a_row():
     assert set(named_tests(HERE)) == named
 
 
-def test_the_page_is_drawn_from_the_table():
-    drawn = (ROOT / "docs/reference/features.md").read_text("utf-8")
-    assert drawn == features_page(), "run: python -m benchmarks.features"
-
-
 @pytest.mark.parametrize(
     ("asked", "holds"),
     [
@@ -107,6 +101,6 @@ def test_every_claim_about_a_peer_has_a_probe_that_asks_for_it():
 
 
 def test_pages_of_the_site_lead_to_the_table():
-    for name in ("docs/reference/index.md", "docs/how-to/write-a-server.md", "README.md"):
+    for name in ("docs/reference/index.md", "docs/how-to/write-a-server.md"):
         links = {urlsplit(target).path.rpartition("/")[2] for target, _ in page(ROOT / name).links()}
         assert "features.md" in links, name

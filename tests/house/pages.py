@@ -13,7 +13,9 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-__all__ = ["Command", "Page", "read_pages"]
+from docs import generated
+
+__all__ = ["Command", "Page", "generated_pages", "read_pages"]
 
 _READER = MarkdownIt("commonmark").enable("table")
 _SHELLS = {"", "sh", "bash", "shell", "console", "text"}
@@ -38,7 +40,12 @@ class Page:
 
     @cached_property
     def text(self) -> str:
-        return self.file.read_text(encoding="utf-8")
+        return generated.page_text(self.name) if self.is_generated else self.file.read_text(encoding="utf-8")
+
+    @property
+    def is_generated(self) -> bool:
+        """Return True if only the site has the page."""
+        return self.name in generated.PAGES
 
     @cached_property
     def _tokens(self) -> list[tuple[Token, int]]:
@@ -120,10 +127,16 @@ def _words(line: str, program: str) -> tuple[str, ...]:
 
 
 def read_pages(root: Path) -> list[Page]:
-    """README, CONTRIBUTING and the like, and everything below docs/."""
+    """README, CONTRIBUTING and the like, and everything below docs/ that is not generated."""
     files = [
         *sorted(root.glob("*.md")),
         *sorted((root / "docs").rglob("*.md")),
         *sorted((root / ".github").rglob("*.md")),
     ]
-    return [Page(file, file.relative_to(root).as_posix()) for file in files]
+    pages = [Page(file, file.relative_to(root).as_posix()) for file in files]
+    return [page for page in pages if not page.is_generated]
+
+
+def generated_pages(root: Path) -> list[Page]:
+    """The pages that the site has in addition; the text of one is generated when something asks for it."""
+    return [Page(root / name, name) for name in generated.PAGES]

@@ -1,4 +1,4 @@
-"""docs/architecture.md against the code: traces, words, length."""
+"""The traces of docs/architecture.md against the code."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from importlib import import_module
 
 import pytest
 
-from benchmarks.house.folders import folders_page
-from benchmarks.house.pictures import FOLDER, PICTURES, ways_picture
 from benchmarks.house.way import Way, trace
-from tests.house.pages import read_pages
 
 PACKAGES = {"call": "mcpfactory_runtime", "operation": "mcpfactory_codegen"}
 
@@ -53,30 +50,3 @@ def test_the_steps_of_a_trace_are_entered_in_this_order(traces, ways, subject):
     steps = [f"{PACKAGES[subject]}/{file}" for file, _ in traces[subject] if not file.startswith("servers/")]
     assert set(steps) <= set(entered), "python benchmarks/house/way.py prints the files"
     assert steps == sorted(steps, key=entered.index), "python benchmarks/house/way.py prints the files in their order"
-
-
-def test_every_word_of_the_glossary_is_used(root, text, modules):
-    rows = re.findall(r"^\| ([^|]+) \|", text.partition("## Glossary")[2].partition("\n## ")[0], re.MULTILINE)
-    words = [word for row in rows[1:] for word in row.split(", ")]
-    pages = [page.text.lower() for page in read_pages(root) if not page.name.endswith("architecture.md")]
-    code = [module.text.lower() for module in modules]
-    assert len(words) > 40
-    for word in words:
-        for where, texts in (("docs", pages), ("code", code)):
-            used = sum(bool(re.search(rf"\b{word.lower()}s?\b", each)) for each in texts)
-            assert used > 1, f"“{word}” is in the glossary of docs/architecture.md, and {where} do not use it"
-
-
-def test_the_pictures_are_drawn_from_this_code(ways):
-    drawn = {**PICTURES, "way.svg": lambda: ways_picture(ways.__getitem__)}
-    stale = [name for name, draw in drawn.items() if (FOLDER / name).read_text(encoding="utf-8") != draw()]
-    assert not stale, "run: make diagrams"
-
-
-def test_the_list_of_folders_is_what_their_docstrings_say(root):
-    page = (root / "docs/reference/folders.md").read_text(encoding="utf-8")
-    assert page == folders_page(root), "run: python -m benchmarks.house.folders > docs/reference/folders.md"
-
-
-def test_the_page_is_two_pages(text):
-    assert text.count("\n") <= 130, "details belong to docstrings and docs/reference"

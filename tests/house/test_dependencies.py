@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import packages_distributions
 
 import pytest
@@ -20,9 +20,8 @@ NOT_IMPORTED = {
     "opentelemetry-sdk": "likewise",
     "sniffio": "httpcore looks for it on the disk at each request when it is not there",
 }
-
-
 BROUGHT = {"pytest": "the plugin is loaded in the environment of a server's tests, which has it"}
+owners = cache(packages_distributions)
 
 
 def declared(root, wheel: str) -> set[str]:
@@ -33,19 +32,15 @@ def declared(root, wheel: str) -> set[str]:
 
 def imported(root, modules, wheel: str) -> dict[str, str]:
     """The distributions that a wheel imports from, each with one file that does."""
-    owners = packages_distributions()
     known = declared(root, wheel)
     own = {path.name for path in (root / wheel / "src").iterdir()}
     found: dict[str, str] = {}
     for module in modules:
         if not module.path.startswith(f"{wheel}/src/"):
             continue
-        for node in ast.walk(module.tree):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
-            for name in {name.partition(".")[0] for name in names} - own - sys.stdlib_module_names:
-                makers = [canonicalize_name(owner) for owner in owners.get(name, [name])]
-                found.setdefault(next((one for one in makers if one in known), makers[0]), module.path)
+        for name in module.libraries - own - sys.stdlib_module_names:
+            makers = [canonicalize_name(owner) for owner in owners().get(name, [name])]
+            found.setdefault(next((one for one in makers if one in known), makers[0]), module.path)
     return found
 
 

@@ -1,4 +1,4 @@
-"""What people meet is documented: commands, options, exit codes, stages, templates, rules, problems, variables."""
+"""What people meet is documented: exit codes, stages, templates, pages of the dashboard, variables, the server API."""
 
 from __future__ import annotations
 
@@ -6,33 +6,11 @@ import re
 from pathlib import Path
 
 from mcpfactory.exits import Exit
-from mcpfactory.reference import cli_reference
-
-
-def test_the_command_line_reference_is_what_the_commands_say(root):
-    page = (root / "docs/reference/cli.md").read_text(encoding="utf-8")
-    assert page == cli_reference(), "run: python -m mcpfactory.reference > docs/reference/cli.md"
 
 
 def test_every_exit_code_is_documented(root):
     page = (root / "docs/reference/exit-codes.md").read_text(encoding="utf-8")
     assert [code.name for code in Exit if f"| {int(code)} | {code.name} |" not in page] == []
-
-
-def test_the_reference_of_clients_is_what_their_table_says(root):
-    from mcpfactory_pipeline.clients.reference import clients_reference
-
-    page = (root / "docs/reference/clients.md").read_text(encoding="utf-8")
-    again = "run: python -m mcpfactory_pipeline.clients.reference > docs/reference/clients.md"
-    assert page == clients_reference(), again
-
-
-def test_the_reference_of_targets_is_what_their_table_says(root):
-    from mcpfactory_pipeline.publish.reference import publish_reference
-
-    page = (root / "docs/reference/publish.md").read_text(encoding="utf-8")
-    again = "run: python -m mcpfactory_pipeline.publish.reference > docs/reference/publish.md"
-    assert page == publish_reference(), again
 
 
 def test_completion_knows_every_target():
@@ -63,16 +41,6 @@ def test_every_template_is_documented(root):
     assert re.findall(r"`([a-z-]+)`", listed) == sorted(names), "name each in README.md, in order"
 
 
-def test_every_template_was_examined_and_is_good(root):
-    from benchmarks.exam.templates import LEAST, PAGE, TABLE
-
-    names = sorted(path.parent.name for path in (root / "templates").glob("*/copier.yml"))
-    (table,) = TABLE.findall(PAGE.read_text(encoding="utf-8"))
-    rows = re.findall(r"^\| `([a-z-]+)` \| (\w+) \| (\d+) \| \d+ passed", table, re.MULTILINE)
-    assert [row[0] for row in rows] == names, "run: python -m benchmarks.exam templates --page"
-    assert [row for row in rows if row[1] != "staging" or int(row[2]) < LEAST] == []
-
-
 def test_every_page_of_the_dashboard_has_its_template_and_is_documented(root):
     from mcpfactory_pipeline import dashboard
     from mcpfactory_pipeline.dashboard.pages import PAGES
@@ -89,15 +57,8 @@ def test_every_page_of_the_dashboard_has_its_template_and_is_documented(root):
     assert blank == [], "write each of these files"
 
 
-def test_every_rule_is_documented(root):
-    from mcpfactory_pipeline.checks.rules import RULES
-
-    page = (root / "docs/reference/rules.md").read_text(encoding="utf-8")
-    assert len(RULES) > 20
-    assert [rule.id for rule in RULES if rule.id not in page] == []
-
-
-def test_every_environment_variable_is_documented(modules, docs):
+def test_every_environment_variable_is_documented(modules, pages):
+    docs = "\n".join(page.text for page in pages if page.name.startswith("docs/"))
     names = {name for module in modules for name in re.findall(r"\bMCPFACTORY_[A-Z_]+\b", module.text)}
     assert "MCPFACTORY_BASE_URL" in names
     assert {name for name in names if name not in docs} == set()

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests.house.conftest import Module
+from benchmarks.house.source import Source
 
 ENOUGH: Final = 60  # seconds: what a test may write itself where it has a reason
 WAITS: Final = {
@@ -18,6 +18,7 @@ WAITS: Final = {
 """Functions that wait, with the place of their limit."""
 BOUNDED: Final = {"Client", "HTTPConnection", "check_output", "post", "run", "urlopen", "Stage", *WAITS}
 CLOCKS: Final = {"monotonic", "perf_counter", "process_time"}
+WORDS: Final = {"timeout=", *CLOCKS, *(f"{name}(" for name in WAITS)}
 APART: Final = ("tests/browser/", "tests/patience.py", "tests/house/test_limits.py")
 
 
@@ -30,9 +31,9 @@ def named(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
-def judgements(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def judgements(source: Source) -> Iterator[tuple[int, str]]:
     """Lines that judge how long something took, or give up too soon."""
-    for node in ast.walk(tree):
+    for node in source.nodes_if_any(WORDS):
         if isinstance(node, ast.Call):
             name = named(node)
             limits = [word.value for word in node.keywords if name in BOUNDED and word.arg == "timeout"]
@@ -58,14 +59,14 @@ def judgements(tree: ast.AST) -> Iterator[tuple[int, str]]:
     ],
 )
 def test_the_rule_finds_what_it_is_for(text: str, found: bool) -> None:
-    assert bool(list(judgements(ast.parse(text)))) is found
+    assert bool(list(judgements(Source("tests/a.py", text)))) is found
 
 
-def test_limits_end_hangs_and_judge_no_speed(tests: list[Module]) -> None:
+def test_limits_end_hangs_and_judge_no_speed(tests: list[Source]) -> None:
     found = [
         f"{module.path}:{line} {what}"
         for module in tests
         if not module.path.startswith(APART)
-        for line, what in judgements(module.tree)
+        for line, what in judgements(module)
     ]
     assert not found, "\n".join(found)

@@ -8,29 +8,22 @@ from importlib.util import find_spec
 from inspect import getdoc
 from typing import Any
 
-import pytest
 import typer
 
+from docs import generated
 from mcpfactory.exits import Exit
 from mcpfactory.main import app
 from mcpfactory.reference import commands
 from mcpfactory.spellings import present_spelling
-from tests.house.pages import Command, Page, read_pages
+from tests.house.pages import Command, generated_pages
 
 # Words that stand for something else, and what a page leaves out.
 _PLACEHOLDER = re.compile(r"[A-Z][A-Z_…]*|.*…|\.\.\.|\[.*")
-_DRAWN = ("docs/reference/compliance.md",)  # names of tests, kept by a test of its own
-
-
-@pytest.fixture(scope="module")
-def pages(root) -> list[Page]:
-    found = read_pages(root)
-    assert len(found) > 45
-    return found
 
 
 def test_every_link_and_anchor_leads_somewhere(root, pages):
-    by_file = {page.file.resolve(): page for page in pages}
+    """A generated page is in the site alone: pages that people read elsewhere cannot link to it."""
+    by_file = {page.file: page for page in (*pages, *generated_pages(root))}
     broken, seen = [], 0
     for page in pages:
         for target, place in page.links():
@@ -38,8 +31,10 @@ def test_every_link_and_anchor_leads_somewhere(root, pages):
                 continue
             seen += 1
             path, _, anchor = target.partition("#")
-            file = (page.file.parent / path).resolve() if path else page.file.resolve()
-            if not file.exists() or (anchor and file in by_file and anchor not in by_file[file].anchors):
+            file = (page.file.parent / path).resolve() if path else page.file
+            led = by_file.get(file)
+            exists = page.name.startswith("docs/") if led and led.is_generated else file.exists()
+            if not exists or (anchor and led and anchor not in led.anchors):
                 broken.append(f"{place}: {target}")
     assert seen > 150
     assert broken == []
@@ -50,8 +45,9 @@ def test_every_row_of_a_table_is_in_a_table(pages):
     assert [place for page in pages for text, place in page.paragraphs() if text.startswith("|")] == []
 
 
-def test_every_page_is_in_the_list_of_its_folder(pages):
-    by_name = {page.name: page for page in pages if page.name.startswith("docs/") and page.name.count("/") > 1}
+def test_every_page_is_in_the_list_of_its_folder(root, pages):
+    everything = (*pages, *generated_pages(root))
+    by_name = {page.name: page for page in everything if page.name.startswith("docs/") and page.name.count("/") > 1}
     lost = []
     for name, page in by_name.items():
         index = by_name.get(f"docs/{name.split('/')[1]}/index.md")
@@ -105,10 +101,8 @@ def _judge_words(command: Any, words: list[str], *, typed: bool) -> str:
     return f"{left[0]} is too much" if left else ""
 
 
-def test_every_option_that_is_spoken_of_exists(root, pages, modules, tests):
-    sources = [file.read_text(encoding="utf-8") for file in (root / "benchmarks").rglob("*.py")]
-    sources += [module.text for module in (*modules, *tests)]
-    known = set(re.findall(r"--[a-z][a-z-]+", "\n".join(sources)))
+def test_every_option_that_is_spoken_of_exists(pages, modules, tests, helpers):
+    known = {name for one in (*modules, *tests, *helpers) for name in re.findall(r"--[a-z][a-z-]+", one.text)}
     known |= {
         name for _, command in commands() for param in command.params for name in (*param.opts, *param.secondary_opts)
     }
@@ -156,33 +150,22 @@ def test_every_module_of_the_api_reference_says_what_is_public_and_describes_all
 
 def test_every_file_of_this_repository_that_is_named_exists(root, pages):
     inside = re.compile(r"(factory|pipeline/src|templates|tests|docs|benchmarks)/[a-z0-9_./*-]+")
-    named = [
-        (text.rstrip("/"), place)
-        for page in pages
-        if page.name not in _DRAWN
-        for text, place in page.code()
-        if inside.fullmatch(text)
-    ]
+    named = [(text.rstrip("/"), place) for page in pages for text, place in page.code() if inside.fullmatch(text)]
     assert len(named) > 20
     # What is below tests/ may be meant within a server, of which this repository has some.
     places = ("", "servers/*/")
     missing = [
-        f"{place}: {path}" for path, place in named if not any(list(root.glob(before + path)) for before in places)
+        f"{place}: {path}"
+        for path, place in named
+        if path not in generated.PAGES and not any(list(root.glob(before + path)) for before in places)
     ]
     assert missing == []
 
 
-def test_every_variable_that_is_named_is_read_somewhere(root, pages, modules):
-    places = [
-        *(root / "templates").rglob("*"),
-        *(root / "tests").rglob("*.py"),
-        *(root / "benchmarks").rglob("*.py"),
-        root / "Makefile",
-    ]
-    code = "\n".join(
-        [*(module.text for module in modules), *(file.read_text("utf-8") for file in places if file.is_file())]
-    )
-    known = set(re.findall(r"\bMCPFACTORY_[A-Z_]+\b", code))
+def test_every_variable_that_is_named_is_read_somewhere(root, pages, modules, tests, helpers):
+    files = [root / "Makefile", *(file for file in (root / "templates").rglob("*") if file.is_file())]
+    texts = [*(file.read_text("utf-8") for file in files), *(one.text for one in (*modules, *tests, *helpers))]
+    known = {name for text in texts for name in re.findall(r"\bMCPFACTORY_[A-Z_]+\b", text)}
     named = {(name, page.name) for page in pages for name in re.findall(r"\bMCPFACTORY_[A-Z_]+\b", page.text)}
     assert len(named) > 10
     assert sorted(f"{page}: {name}" for name, page in named if name not in known) == []

@@ -1,21 +1,8 @@
 from __future__ import annotations
 
-import ast
-
 
 def test_no_module_is_over_600_lines(modules, tests):
     over = {module.path: lines for module in (*modules, *tests) if (lines := module.text.count("\n")) > 600}
-    assert over == {}
-
-
-def test_no_function_is_over_60_lines(modules):
-    over = {
-        f"{module.path}:{node.name}": lines
-        for module in modules
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (lines := (node.end_lineno or 0) - node.lineno + 1) > 60
-    }
     assert over == {}
 
 

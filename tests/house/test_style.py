@@ -6,11 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from tests.house.conftest import Module
+from benchmarks.house.source import Source
 
 _CONSTANT = re.compile(r"_{0,2}[A-Z][A-Z0-9_]*")
-# Class names that still stand for two things. This list only becomes shorter.
-REMAINING: frozenset[str] = frozenset()
 _TYPE_VARIABLES = {"TypeVar", "ParamSpec", "TypeVarTuple", "NewType"}
 
 
@@ -19,7 +17,7 @@ def test_every_dataclass_has_slots(modules):
     without = [
         f"{module.path}:{decorator.lineno}: write `slots=True`, or the reason behind it: `# no slots: …`"
         for module in modules
-        for decorator in _dataclass_decorators(module.tree)
+        for decorator in _dataclass_decorators(module)
         if "slots=True" not in ast.unparse(decorator)
         and "# no slots: " not in module.text.splitlines()[decorator.lineno - 1]
     ]
@@ -36,14 +34,6 @@ def test_every_constant_of_a_module_is_final(modules):
     assert not changeable, "\n".join(changeable)
 
 
-def test_no_class_name_stands_for_two_things(tree):
-    """Private and nested classes as well: who searches for a name finds one class."""
-    new = {name: where for name, where in tree.classes.items() if name not in REMAINING}
-    assert not new, f"give all but the most general of them a qualified name, such as PublishTarget: {new}"
-    gone = sorted(REMAINING - set(tree.classes))
-    assert not gone, f"take these out of REMAINING, so that they do not come back: {gone}"
-
-
 def test_only_tables_keep_a_form_of_their_own(modules):
     """A table is a literal of several lines, or calls of a module that register a row each: rows read better side by side."""
     others = [
@@ -55,11 +45,11 @@ def test_only_tables_keep_a_form_of_their_own(modules):
     assert not others, "\n".join(others)
 
 
-def _skips_outside_tables(module: Module) -> Iterator[int]:
+def _skips_outside_tables(module: Source) -> Iterator[int]:
     lines = module.text.splitlines()
     tables = {
         node.end_lineno
-        for node in ast.walk(module.tree)
+        for node in module.statements
         if (isinstance(node, ast.Assign | ast.AnnAssign | ast.Return) and _is_table(node.value))
         or (isinstance(node, ast.Expr) and node in module.tree.body)  # a row that registers itself
     }
@@ -76,8 +66,8 @@ def _is_table(value: ast.expr | None) -> bool:
     return isinstance(value, ast.Tuple | ast.List | ast.Set | ast.Dict) and value.lineno != value.end_lineno
 
 
-def _dataclass_decorators(tree: ast.Module) -> Iterator[ast.expr]:
-    for node in ast.walk(tree):
+def _dataclass_decorators(module: Source) -> Iterator[ast.expr]:
+    for node in module.statements:
         if isinstance(node, ast.ClassDef):
             yield from (one for one in node.decorator_list if _called(one) == "dataclass")
 

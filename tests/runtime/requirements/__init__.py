@@ -6,8 +6,8 @@ Rows stand in the modules beside this one. A test names those that it shows:
     def test_...
 
 `test_table` fails for a row that has neither test nor reason, and for a test that names no row. A test of a row with a
-gap must fail: when it passes, the gap is closed and its reason has to go (`plugin`). `docs/reference/compliance.md` is
-drawn from all this: python -m tests.runtime.requirements.draw
+gap must fail: when it passes, the gap is closed and its reason has to go (`plugin`). `make docs` makes
+`docs/reference/compliance.md` of all this.
 """
 
 from __future__ import annotations

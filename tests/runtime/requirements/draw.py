@@ -1,4 +1,4 @@
-"""Draws docs/reference/compliance.md from the table: python -m tests.runtime.requirements.draw"""
+"""The page `docs/reference/compliance.md`, generated from the table of requirements when the site is built."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tests.runtime.requirements.marks import RUNTIME, marked
 from tests.runtime.requirements.model import Row
 from tests.runtime.requirements.table import ROWS
 
-__all__ = ["PAGE", "draw"]
+__all__ = ["draw"]
 
-PAGE = RUNTIME.parents[1] / "docs" / "reference" / "compliance.md"
+_FOLDER = RUNTIME.parents[1] / "docs" / "reference"
 
 HEAD = """\
 # Protocol compliance: what each revision demands, and what shows that it is met
 
-Drawn from the table in `tests/runtime/requirements` by `python -m tests.runtime.requirements.draw`; the suite fails when
-this page is out of date, when a requirement has neither test nor reason, and when a gap turns out to be closed.
+The table is in `tests/runtime/requirements`. The suite fails if a requirement has neither a test nor a reason, and if a gap turns out to
+be closed.
 
 - **met**: the tests named show it.
 - **gap**: not met; the reason stands beside it.
@@ -98,12 +98,8 @@ def _shown(row: Row, tests: list[tuple[Path, str]]) -> str:
 
 
 def _relative(file: Path) -> str:
-    return Path(os.path.relpath(file, PAGE.parent)).as_posix()
+    return Path(os.path.relpath(file, _FOLDER)).as_posix()
 
 
 def _anchor(row: Row) -> str:
     return row.id.partition(".")[0]
-
-
-if __name__ == "__main__":
-    PAGE.write_text(draw(), "utf-8")

@@ -1,8 +1,7 @@
-"""Draws docs/reference/cli.md from the commands themselves: `python -m mcpfactory.reference > docs/reference/cli.md`."""
+"""The page `docs/reference/cli.md`, generated from the commands when the site is built."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -25,7 +24,6 @@ NO_JSON: Final = {
 _HEAD: Final = """\
 # Command line
 
-Drawn from the commands by `python -m mcpfactory.reference`; a test fails when it is out of date.
 Data goes to stdout, everything else to stderr. `--json` prints one JSON document. Exit codes: [exit-codes.md](exit-codes.md).
 `mcpfactory --install-completion` teaches your shell the names of commands, servers, tools, stages, channels, clients and templates.
 """
@@ -70,7 +68,3 @@ def _help(param: Any) -> str:
     default = param.default
     shown = isinstance(default, str | int | float) and not isinstance(default, bool) and default not in ("", 0)
     return f"{text} Default: `{default}`." if shown else text
-
-
-if __name__ == "__main__":
-    sys.stdout.write(cli_reference())

@@ -1,8 +1,7 @@
-"""docs/reference/audit-rules.md, drawn from the table: `python -m mcpfactory_pipeline.audit.reference > docs/reference/audit-rules.md`."""
+"""The page `docs/reference/audit-rules.md`, generated from the table of rules when the site is built, and the text of `audit --explain`."""
 
 from __future__ import annotations
 
-import sys
 from itertools import groupby
 from typing import Final
 
@@ -27,8 +26,7 @@ FAMILIES: Final = {
 
 _HEAD: Final = f"""# Rules of `mcpfactory audit`
 
-Drawn from the table in `mcpfactory_pipeline.audit.rules` by `python -m mcpfactory_pipeline.audit.reference`; a test fails when it is out
-of date. {len(RULES)} rules. How to use them: [audit the servers of clients](../how-to/audit-clients.md).
+{len(RULES)} rules. How to use them: [audit the servers of clients](../how-to/audit-clients.md).
 
 Severity: 5 somebody else may run code or take a secret as things stand, 3 a risk that one more mistake makes real, 2 a weakness, 1 a remark. A
 server that is switched off weighs 1, but for its secrets and for characters that nobody sees.
@@ -78,7 +76,3 @@ def _known() -> list[str]:
         f"\n`launch.archived` knows {archived}.\n",
         *(f"\n`names.lookalike` compares packages of {registry} with {found}.\n" for registry, found in names.items()),
     ]
-
-
-if __name__ == "__main__":
-    sys.stdout.write(audit_rules_reference())

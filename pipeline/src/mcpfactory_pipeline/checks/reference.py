@@ -1,8 +1,7 @@
-"""docs/reference/rules.md, drawn from the table: `python -m mcpfactory_pipeline.checks.reference > docs/reference/rules.md`."""
+"""The page `docs/reference/rules.md`, generated from the table of rules when the site is built, and the text of `validate --explain`."""
 
 from __future__ import annotations
 
-import sys
 from itertools import groupby
 from typing import Final
 
@@ -33,7 +32,7 @@ FAMILIES: Final = {
 
 _HEAD: Final = f"""# Rules of `mcpfactory validate`
 
-Drawn from the table in `mcpfactory_pipeline.checks.rules`; do not edit. Rules version {RULES_VERSION}, {len(RULES)} rules.
+Rules version {RULES_VERSION}, {len(RULES)} rules.
 
 Severity is what a rule weighs in the score: 5 the server cannot be used, 3 a requirement is broken, 2 a disadvantage for
 the model, 1 a recommendation. A failed **gate** means that the server is not promotable, whatever its score. How the
@@ -81,7 +80,3 @@ def _entry(rule: Rule) -> str:
         else ""
     )
     return f"\n### `{rule.id}`\n\n{rule.statement}\n\n- {grade.capitalize()}.{span}\n- Source: {rule.source}.\n- Hint: {rule.hint}.\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(rules_reference())

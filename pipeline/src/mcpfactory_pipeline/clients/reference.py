@@ -1,8 +1,7 @@
-"""Draws docs/reference/clients.md from the table: `python -m mcpfactory_pipeline.clients.reference > docs/reference/clients.md`."""
+"""The page `docs/reference/clients.md`, generated from the table of clients when the site is built."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +14,6 @@ __all__ = ["clients_reference"]
 _HEAD: Final = """\
 # Clients
 
-Drawn from the table of clients by `python -m mcpfactory_pipeline.clients.reference`; a test fails when it is out of date.
 How to use it: [install into clients](../how-to/install-into-clients.md).
 
 `{config}` is `~/.config` (or `$XDG_CONFIG_HOME`) on Linux, `~/Library/Application Support` on macOS, `%APPDATA%` on Windows.
@@ -88,7 +86,3 @@ def _example(client: ClientProfile, form: Form) -> str:
             entry = build_entry(client, form, name, target, secrets=secrets)
             text = edits.install(text, client.user, form, name, entry.value)
     return text.rstrip()
-
-
-if __name__ == "__main__":
-    sys.stdout.write(clients_reference())

@@ -1,6 +1,6 @@
 """The clients that a server can be installed into: one row each. Nothing else knows a client by name.
 
-`docs/reference/clients.md` is drawn from these rows. A path begins with `~` (the home folder), `{config}` (where programs keep
+`docs/reference/clients.md` is generated from these rows. A path begins with `~` (the home folder), `{config}` (where programs keep
 settings: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`), or, for projects, at the project's folder.
 
 The shape of an entry is data with words to fill in: `<command>`, `<args>`, `<command line>` (both in one list), `<env>`,

@@ -1,8 +1,7 @@
-"""docs/reference/publish.md, drawn from the tables: `python -m mcpfactory_pipeline.publish.reference > docs/reference/publish.md`."""
+"""The page `docs/reference/publish.md`, generated from the tables of targets and rules when the site is built."""
 
 from __future__ import annotations
 
-import sys
 from typing import Final
 
 from mcpfactory_pipeline.publish.server_rules import RULES
@@ -13,7 +12,7 @@ __all__ = ["publish_reference"]
 _HEAD: Final = """\
 # Targets of `mcpfactory publish`, and the rules of `server.json`
 
-Drawn from the tables in `mcpfactory_pipeline.publish`; do not edit. How to use them: [Publish a server](../how-to/publish.md).
+How to use them: [Publish a server](../how-to/publish.md).
 
 ## Targets
 
@@ -45,7 +44,3 @@ def publish_reference() -> str:
     parts.append(_RULES)
     parts += [f"| `{rule.id}` | {rule.source} | {rule.statement} |\n" for rule in RULES]
     return "".join(parts)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(publish_reference())

@@ -1,4 +1,4 @@
-"""A small change for each recipe of CONTRIBUTING.md, made in a copy of the tree by hand; what a command writes is left to the command."""
+"""A small change for each recipe of CONTRIBUTING.md, made in a copy of the tree."""
 
 from __future__ import annotations
 
@@ -248,12 +248,12 @@ TRIALS: Final = {
     "Protocol revision": Trial(revision, "tests/runtime/facts/2027-01-01.json", "2027 or in_order"),
     "Stage": Trial(stage, f"{CLI}/complete.py", "stage or written_down"),
     "Rule": Trial(rule, "tests/zoo/packages.py", "reference or whoever or Windbag or every_rule_has"),
-    "Publish target": Trial(target, "docs/reference/publish.md", "target"),
+    "Publish target": Trial(target, f"{CLI}/complete.py", "target"),
     "Template": Trial(template, "docs/reference/templates.md", "template_is_documented or tiny"),
     "Parameter style": Trial(style, f"{RUNTIME}/upstream/body.py", "query"),
     "Page of the dashboard": Trial(
         page, f"{PIPELINE}/dashboard/templates/census.html", "page_of_the_dashboard or census"
     ),
-    "Command": Trial(command, "docs/reference/cli.md", "command_line"),
+    "Command": Trial(command, f"{CLI}/main.py", "command_line"),
 }
 """By the name of the recipe."""

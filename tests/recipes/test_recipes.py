@@ -16,10 +16,10 @@ import pytest
 from benchmarks.house.recipes import Recipe, read_recipes
 from mcpfactory_pipeline.checks.report import RULES_VERSION
 from tests.codegen.judges import CACHE
-from tests.house.recipes.trials import TRIALS, Trial
 from tests.patience import PATIENCE
+from tests.recipes.trials import TRIALS, Trial
 
-ROOT: Final = Path(__file__).resolve().parents[3]
+ROOT: Final = Path(__file__).resolve().parents[2]
 RECIPES: Final = read_recipes(ROOT)
 LEFT_OUT: Final = {".git", ".venv", "build", "dist", "exam-results", ".mypy_cache", ".ruff_cache", ".hypothesis"}
 SOURCES: Final = ("factory/runtime/src", "factory/codegen/src", "factory/cli/src", "pipeline/src")
@@ -120,11 +120,7 @@ def test_a_recipe_names_what_it_touches_and_what_is_forgotten_is_noticed(name: s
     assert [file for file in recipe.files if file not in touched] == [], "the recipe names what is not touched"
     assert trial.forgotten in changed
     tree.restore(trial.forgotten)
-    checks = "\n".join(line for line in recipe.commands.splitlines() if line.startswith("pytest "))
-    without = tree.run(checks, trial.tests)
+    without = tree.run(recipe.commands, trial.tests)
     assert without.returncode in {1, 2}, without.stdout + without.stderr
-    written = next((line for line in recipe.commands.splitlines() if line.endswith(f"> {trial.forgotten}")), "")
     said = without.stdout + without.stderr
-    assert (
-        trial.forgotten in said or trial.forgotten.rpartition("/")[0] + "/" in said or (written and written in said)
-    ), said
+    assert trial.forgotten in said or trial.forgotten.rpartition("/")[0] + "/" in said, said

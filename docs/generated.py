@@ -1,0 +1,33 @@
+"""Pages that restate code: `make docs` writes them before it builds the site, and they are not in the repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Final
+
+__all__ = ["PAGES", "page_text", "write_pages"]
+
+PAGES: Final = {
+    "docs/reference/audit-rules.md": "mcpfactory_pipeline.audit.reference:audit_rules_reference",
+    "docs/reference/cli.md": "mcpfactory.reference:cli_reference",
+    "docs/reference/clients.md": "mcpfactory_pipeline.clients.reference:clients_reference",
+    "docs/reference/compliance.md": "tests.runtime.requirements.draw:draw",
+    "docs/reference/features.md": "benchmarks.features.page:features_page",
+    "docs/reference/folders.md": "benchmarks.house.folders:folders_page",
+    "docs/reference/publish.md": "mcpfactory_pipeline.publish.reference:publish_reference",
+    "docs/reference/rules.md": "mcpfactory_pipeline.checks.reference:rules_reference",
+}
+"""Page → the function that returns it. A new page also has its line in `.gitignore`."""
+
+
+def page_text(page: str) -> str:
+    """Return the Markdown of one of these pages."""
+    text: str = resolve_name(PAGES[page])()
+    return text
+
+
+def write_pages(root: Path) -> None:
+    """Write all of them below the root of the repository."""
+    for page in PAGES:
+        (root / page).write_text(page_text(page), encoding="utf-8")
