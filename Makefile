@@ -105,3 +105,4 @@ format: $(READY) ## formats sources and mends what ruff can mend
 
 clean: ## removes what the targets made
 	rm -rf .venv .mypy_cache .ruff_cache build dist exam-results benchmarks/results pipeline/artifacts pipeline/channels pipeline/locks
+	git clean -qfX docs/reference

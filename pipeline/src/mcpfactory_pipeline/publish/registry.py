@@ -213,7 +213,9 @@ def check_server_json(release: CandidateRelease, bundle: str = "") -> Iterator[T
         return
     for found in judge(server_json(release, bundle)):
         yield TargetProblem(
-            found.rule, str(found), _HINTS.get(found.rule, "docs/reference/publish.md says what it asks")
+            found.rule,
+            str(found),
+            _HINTS.get(found.rule, "see the rules of server.json in the reference of mcpfactory publish"),
         )
     if any(_own_package(release)):
         if not has_marker(release.metadata.description, name):

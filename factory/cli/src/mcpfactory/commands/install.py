@@ -28,7 +28,7 @@ Clients = Annotated[
         "--client",
         "-c",
         metavar="CLIENT",
-        help="The client; repeatable. See docs/reference/clients.md.",
+        help="The client; repeatable.",
         autocompletion=complete.clients,
     ),
 ]

@@ -177,15 +177,17 @@ class OAuthFlow:
 class SecurityScheme:
     """How a credential travels, and which environment variables hold it (OpenAPI 3.1 §4.8.27).
 
-    kind        variables                     sent as
-    apiKey      (key,)                        `name` in `place`
-    basic       (username, password)          Authorization: Basic
-    bearer      (token,)                      Authorization: Bearer, a token made elsewhere
-    oauth2      (token, client id, secret,    Authorization: Bearer, that token or one that `flows` give; servers of earlier
-                 refresh token, account)      versions have the first three, and no scheme has what its flows do not use
-    mutualTLS   (certificate, key)            paths of PEM files for the connection; the key may be in the certificate's file
-    awsSigV4    (key id, secret, session      Authorization: AWS4-HMAC-SHA256, made of the request and the secret; the token
-                 token, region)               is for temporary keys, the region for addresses that do not name it
+    Each kind, its variables and what is sent::
+
+        kind        variables                     sent as
+        apiKey      (key,)                        `name` in `place`
+        basic       (username, password)          Authorization: Basic
+        bearer      (token,)                      Authorization: Bearer, a token made elsewhere
+        oauth2      (token, client id, secret,    Authorization: Bearer, that token or one that `flows` give; servers of earlier
+                     refresh token, account)      versions have the first three, and no scheme has what its flows do not use
+        mutualTLS   (certificate, key)            paths of PEM files for the connection; the key may be in the certificate's file
+        awsSigV4    (key id, secret, session      Authorization: AWS4-HMAC-SHA256, made of the request and the secret; the token
+                     token, region)               is for temporary keys, the region for addresses that do not name it
 
     `scopes` are all that the server's operations ask of an oauth2 scheme: what a login asks for. `service` is what an AWS
     signature is for; "" is what the address says.

@@ -49,7 +49,7 @@ def _elsewhere(evidence: AuditEvidence) -> Iterator[AuditFault]:
             yield AuditFault(f"beside its servers: {', '.join(words[:5])}{more}", file=file)
 
 
-_HINT: Final = "refer to a variable of the environment, where the client can: docs/reference/clients.md"
+_HINT: Final = "refer to a variable of the environment, where the client can (see the reference of clients)"
 
 RULES: Final[tuple[AuditRule, ...]] = (
     AuditRule(
