@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from importlib.metadata import PathDistribution
 from pathlib import Path
+
+from packaging.utils import canonicalize_name
 
 from mcpfactory_pipeline.build.frontend import build_in_sandbox
 
-__all__ = ["backend_of", "build_packages", "build_wheel", "wheel_name", "wheel_version"]
+__all__ = ["backend_of", "build_packages", "build_wheel", "foreign_entries", "wheel_name", "wheel_version"]
 
 
 def build_wheel(source: Path, files: Iterable[str], work: Path, *, log: bool = True) -> Path:
@@ -53,6 +57,30 @@ def backend_of(wheel: Path) -> str:
         names = [name for name in archive.namelist() if name.endswith(".dist-info/WHEEL")]
         lines = archive.read(names[0]).decode(errors="replace").splitlines() if names else []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("Generator:")), "")
+
+
+def foreign_entries(wheel: Path, package: str, server: str, allowed: Iterable[str]) -> list[str]:
+    """Return what a wheel installs besides its package, its metadata, and scripts named after the server or the distribution.
+
+    An entry is a path, or an entry point written as `group:name`; `allowed` are patterns of entries to accept.
+    """
+    info = "-".join(wheel.name.split("-")[:2]) + ".dist-info"
+    with zipfile.ZipFile(wheel) as archive:
+        paths = [name for name in archive.namelist() if not name.endswith("/")]
+        points = PathDistribution(zipfile.Path(archive, f"{info}/")).entry_points
+        found = [path for path in paths if not _is_below(path, (package.split("."), [info]))]
+        found += [f"{one.group}:{one.name}" for one in points if not _is_own_script(one.group, one.name, wheel, server)]
+    return sorted(entry for entry in found if not any(fnmatchcase(entry, pattern) for pattern in allowed))
+
+
+def _is_below(path: str, folders: Iterable[list[str]]) -> bool:
+    parts = path.replace("\\", "/").split("/")
+    return ".." not in parts and any(parts[: len(folder)] == folder for folder in folders)
+
+
+def _is_own_script(group: str, name: str, wheel: Path, server: str) -> bool:
+    names = (canonicalize_name(server), wheel_name(wheel.name))
+    return group == "console_scripts" and f"{canonicalize_name(name)}-".startswith(tuple(f"{one}-" for one in names))
 
 
 def wheel_name(wheel: str) -> str:

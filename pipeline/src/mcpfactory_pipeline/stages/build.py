@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
+from mcpfactory_codegen.servers.values import ServerConfigError, table_of, texts_of
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
-from mcpfactory_pipeline.build.wheels import wheel_version
+from mcpfactory_pipeline.build.wheels import foreign_entries, wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate, store_candidate
 from mcpfactory_pipeline.isolation.levels import AUTO, find_level
 from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import adopted
 from mcpfactory_pipeline.workspace.coverage import source_facts
+from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml
 
 __all__ = ["STAGE"]
 
 
 def run(inputs: StageInputs) -> StageOutputs:
     """Build the packages and put them into the folder of their candidate."""
+    config = inputs.folder / CONFIG
     try:
+        allowed = texts_of(table_of(read_toml(config), "build", config), "allow", config, "build")
         candidate = build_candidate(inputs.folder, inputs.work, settings=inputs.settings)
+    except ServerConfigError as error:
+        return StageOutputs("failed", f"{error}; hint: {error.hint}")
     except ProgramRefusedError as error:
         return StageOutputs(
             "failed",
             f"the server does not build: {error}; hint: correct what is named, mostly in pyproject.toml; the log has all of it",
         )
-    store_candidate(candidate, inputs.artifacts / inputs.server / candidate.id)
     wheel = next(name for name in candidate.files if name.endswith(".whl"))
+    if foreign := foreign_entries(candidate.folder / wheel, inputs.package, inputs.server, allowed):
+        return StageOutputs(
+            "failed",
+            f"{wheel} holds what is not its own: {', '.join(foreign)}; hint: leave it out of the wheel, "
+            f"or allow it in {CONFIG}: [build] allow = {json.dumps(foreign)}",
+        )
+    store_candidate(candidate, inputs.artifacts / inputs.server / candidate.id)
     size = sum((candidate.folder / name).stat().st_size for name in candidate.files)
     level = find_level(str(inputs.settings.get("isolation", AUTO))).name
     known = {**source_facts(inputs.folder), "backend": candidate.backend, "uv": tool_version("uv")}
@@ -41,7 +54,7 @@ STAGE: Final = Stage(
     needs=("generate",),
     reads=("source", "report"),
     writes=("candidate",),
-    version=4,
+    version=5,
     run=run,
     timeout=600,
     sandboxed=True,

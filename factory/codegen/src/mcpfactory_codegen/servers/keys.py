@@ -16,6 +16,7 @@ LISTS: Final = ("include_tags", "include_paths", "include_operations", "include_
 SERVER_FIELDS: Final[Mapping[str, Collection[str] | None]] = {
     "server": ("name", "package", "template", "mode", "profile", "dialect", "environment"),
     "adopted": None,
+    "build": ("allow",),
     "api": ("label", "document", "source", "credentials", "allow_private", *LISTS, "overlays"),
     "credentials": ("parameters", "arguments"),
     "answers": None,
