@@ -63,14 +63,15 @@ def _note(inputs: StageInputs) -> str:
 
 
 def build(inputs: StageInputs) -> StageOutputs:
-    """A "wheel" with the text of source.txt in it."""
+    """A "wheel" with the text of source.txt in it, and a version for each text."""
     data = (inputs.folder / "source.txt").read_bytes()
-    wheel = inputs.work / f"{inputs.server}-1.0-py3-none-any.whl"
+    version = f"1.0.post{int(hash_bytes(data)[-8:], 16)}"
+    wheel = inputs.work / f"{inputs.server}-{version}-py3-none-any.whl"
     wheel.write_bytes(data)
     files = {wheel.name: hash_bytes(data)}
     made = BuiltCandidate(hash_record(files).removeprefix("sha256:")[:16], wheel.parent, files)
     store_candidate(made, inputs.artifacts / inputs.server / made.id)
-    built = Built(made.id, "1.0", files, {"document": False})
+    built = Built(made.id, version, files, {"document": False})
     return StageOutputs("passed", "built", {"token": _note(inputs)}, built=built)
 
 

@@ -156,7 +156,7 @@ def test_another_policy_candidate_or_check_makes_a_token_stale(space, token) -> 
     assert "score 12" in said
     stage(space, "notes", "two")
     said = typed(space, "pipeline", "approve", "notes", "--expect", token)[2]
-    assert "now candidate: 1.0 (" in said
+    assert "now candidate: 1.1 (" in said
     assert decided(space) == []
 
 

@@ -34,21 +34,23 @@ def finish(space: Workspace, server: str, stage: str, outcome: str = "passed", *
 
 
 def stage(space: Workspace, server: str, text: str, *, score: int = 97) -> str:
-    """A candidate with that text as its wheel, checked and in staging; gives its id."""
-    name = f"{server}-1.0-py3-none-any.whl"
-    files = {name: hash_bytes(text.encode())}
+    """A candidate with that text as its wheel and a version of its own, checked and in staging; gives its id."""
+    content, known = hash_bytes(text.encode()), Store(space).state(server).candidates.values()
+    version = next((one.version for one in known if content in one.files.values()), f"1.{len(known)}")
+    name = f"{server}-{version}-py3-none-any.whl"
+    files = {name: content}
     candidate = hash_record(files).removeprefix("sha256:")[:16]
     folder = space.artifacts / server / candidate
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text)
     finish(space, server, "generate")
-    finish(space, server, "build", candidate=candidate, built={"version": "1.0", "files": files, "facts": {}})
+    finish(space, server, "build", candidate=candidate, built={"version": version, "files": files, "facts": {}})
     finish(space, server, "test", candidate=candidate, summary={"passed": 3})
     finish(space, server, "validate", candidate=candidate, summary={"score": score, "critical": 0, "gates": []})
     artifact = artifact_of(space, Store(space).state(server))
     assert artifact is not None
     publish_candidate(space, "staging", artifact, build=False)
-    finish(space, server, "staging", candidate=candidate, channel="staging", version="1.0")
+    finish(space, server, "staging", candidate=candidate, channel="staging", version=version)
     return candidate
 
 

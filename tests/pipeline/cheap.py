@@ -29,15 +29,16 @@ def note(inputs: StageInputs, stage: str) -> str:
 
 
 def build(inputs: StageInputs) -> StageOutputs:
-    """A "wheel" with the text of source.txt in it."""
+    """A "wheel" with the text of source.txt in it, and a version for each text: 1.0 for "one"."""
     data = (inputs.folder / "source.txt").read_bytes()
-    name = f"{inputs.server.replace('-', '_')}-1.0-py3-none-any.whl"
+    version = "1.0" if data == b"one" else f"1.0.post{int(hash_bytes(data)[-8:], 16)}"
+    name = f"{inputs.server.replace('-', '_')}-{version}-py3-none-any.whl"
     files = {name: hash_bytes(data)}
     candidate = hash_record(files).removeprefix("sha256:")[:16]
     folder = inputs.artifacts / inputs.server / candidate
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(data)
-    return StageOutputs("passed", "built", {"token": note(inputs, "build")}, built=Built(candidate, "1.0", files))
+    return StageOutputs("passed", "built", {"token": note(inputs, "build")}, built=Built(candidate, version, files))
 
 
 def test(inputs: StageInputs) -> StageOutputs:

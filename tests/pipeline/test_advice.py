@@ -83,17 +83,18 @@ class Shop:
     def next(self, score: int) -> None:
         """A candidate that goes to staging."""
         self.texts += 1
-        name, text = "notes-1.0-py3-none-any.whl", f"text {self.texts}".encode()
+        version, text = f"1.{self.texts - 1}", f"text {self.texts}".encode()
+        name = f"notes-{version}-py3-none-any.whl"
         files = {name: hash_bytes(text)}
         candidate = hash_record(files).removeprefix("sha256:")[:16]
         folder = self.space.artifacts / "notes" / candidate
         folder.mkdir(parents=True)
         (folder / name).write_bytes(text)
         self.finish("generate")
-        self.finish("build", candidate=candidate, built={"version": "1.0", "files": files, "facts": {}})
+        self.finish("build", candidate=candidate, built={"version": version, "files": files, "facts": {}})
         self.finish("test", candidate=candidate, summary={"passed": 3})
         self.finish("validate", candidate=candidate, summary={"score": score, "critical": 0, "gates": []})
-        self.finish("staging", candidate=candidate, channel="staging", version="1.0")
+        self.finish("staging", candidate=candidate, channel="staging", version=version)
         logs = self.space.artifacts / "notes" / "logs"
         logs.mkdir(exist_ok=True)
         (logs / "test.log").write_text("seen")

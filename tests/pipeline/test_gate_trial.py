@@ -57,13 +57,14 @@ class Typed(Field):
 
 def build(inputs: StageInputs) -> StageOutputs:
     """A "wheel" with the text of source.txt in it."""
-    name = f"{inputs.server}_mcp-0.1.0-py3-none-any.whl"
+    version = "0.1.0" if (inputs.folder / "source.txt").read_text() == "one" else "0.1.1"
+    name = f"{inputs.server}_mcp-{version}-py3-none-any.whl"
     content = hash_file(inputs.folder / "source.txt")
     candidate = hash_record({name: content}).removeprefix("sha256:")[:16]
     place = inputs.artifacts / inputs.server / candidate
     place.mkdir(parents=True)
     shutil.copy(inputs.folder / "source.txt", place / name)
-    return StageOutputs("passed", "built", built=Built(candidate, "0.1.0", {name: content}))
+    return StageOutputs("passed", "built", built=Built(candidate, version, {name: content}))
 
 
 def ship(_inputs: StageInputs) -> StageOutputs:

@@ -2,55 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
 
 from mcpfactory_pipeline.stages import build
 from mcpfactory_pipeline.state.store import Store
-from tests.pipeline.cheap import add_server
-
-FILES = {
-    "books_mcp/__init__.py": "",
-    "books-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: books\nVersion: 1.0\n",
-    "books-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nTag: py3-none-any\n",
-    "books-1.0.dist-info/entry_points.txt": "[console_scripts]\nbooks = books_mcp:main\nBooks_Admin = books_mcp:main\n",
-}
-# A backend inside the project, so that no index is asked: it writes the files of a JSON file into the wheel.
-BACKEND = """
-import json, os, tarfile, zipfile
-def build_sdist(out, settings=None):
-    with tarfile.open(os.path.join(out, "books-1.0.tar.gz"), "w:gz") as archive:
-        archive.add(".", "books-1.0")
-    return "books-1.0.tar.gz"
-def build_wheel(out, settings=None, metadata=None):
-    with zipfile.ZipFile(os.path.join(out, "books-1.0-py3-none-any.whl"), "w") as wheel:
-        for name, text in json.load(open("files.json")).items():
-            wheel.writestr(name, text)
-    return "books-1.0-py3-none-any.whl"
-"""
-PYPROJECT = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+from tests.pipeline.backend import FILES, INFO, write_server
 
 
 @pytest.fixture
 def build_of(workspace, run):
     """Runs the stage `build` on a server whose wheel holds these files besides its own; gives the record of the stage."""
 
-    def call(files: dict[str, str], *allow: object):
-        folder = add_server(workspace.root, "books")
-        (folder / "pyproject.toml").write_text(PYPROJECT)
-        (folder / "backend.py").write_text(BACKEND)
-        (folder / "files.json").write_text(json.dumps(FILES | files))
-        table = f'[server]\nname = "books"\npackage = "books_mcp"\n[build]\nallow = {json.dumps(allow)}\n'
-        (folder / "mcpfactory.toml").write_text(table)
+    def call(files: dict[str, str], allow: object = ()):
+        write_server(workspace.root, files, allow=allow)
         run("books", stages=(replace(build.STAGE, needs=()),))
         return Store(workspace).state("books").stages["build"]
 
     return call
 
 
-POINTS = "books-1.0.dist-info/entry_points.txt"
+POINTS = f"{INFO}/entry_points.txt"
 FOREIGN = [
     "evil.pth",
     "sitecustomize.py",
@@ -81,7 +54,7 @@ def test_build_refuses_every_entry_that_is_not_the_servers_own(build_of):
 
 
 def test_build_accepts_own_entries_and_those_that_the_server_allows(build_of):
-    record = build_of(holding(["shared/deep/a.py", "pytest11:books"]), "shared/*", "pytest11:books")
+    record = build_of(holding(["shared/deep/a.py", "pytest11:books"]), ["shared/*", "pytest11:books"])
     assert record.outcome == "passed", record.message
 
 

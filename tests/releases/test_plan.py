@@ -133,6 +133,9 @@ def test_what_people_promoted_is_what_a_server_without_a_tag_is_compared_with(tm
     assert (one.before, one.version, one.step) == ("1.4.0", "1.5.0", "minor")
     assert one.reasons == ("changed since production got 1.4.0",)
     assert folder.is_dir()
+    with Store(workspace).transaction("books") as transaction:
+        transaction.append("stage.finished", stage="staging", inputs={}, channel="staging", version="1.5.0", **facts)
+    assert made.plan()["books"].version == "1.5.1", "a channel offered 1.5.0 with other bytes"
 
 
 def test_a_workspace_without_git_without_a_commit_or_with_half_a_history_is_refused(space, tmp_path):

@@ -8,9 +8,9 @@ import pytest
 
 from mcpfactory_codegen.servers.diff import Change
 from mcpfactory_pipeline.base.errors import ReleaseError
+from mcpfactory_pipeline.build.version import with_version
 from mcpfactory_pipeline.releases.changelog import section, section_of, with_section
 from mcpfactory_pipeline.releases.notes import add_note, read_notes
-from mcpfactory_pipeline.releases.version import with_version
 
 DAY = date(2030, 5, 4)
 

@@ -106,7 +106,7 @@ def conftest_plants(field: Field) -> Iterator[str]:
 
 def _writes(field: Field, text: str) -> str:
     """Code that appends an approval of the newer candidate to the history, wherever it runs."""
-    event = field.event(event="approved", channel="production", candidate=field.new, version="0.1.0", reason="x")
+    event = field.event(event="approved", channel="production", candidate=field.new, version="0.1.1", reason="x")
     line = json.dumps(event, sort_keys=True) + "\n"
     path = str(field.history())
     return f"{text}try:\n    open({path!r}, 'a').write({line!r})\nexcept OSError:\n    pass\n"

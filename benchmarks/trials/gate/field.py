@@ -196,6 +196,7 @@ def make_origin(root: Path) -> Path:
         _typed(made, "pipeline", "promote", name, "--channel", "production")
     _commit(made, "In production")
     made.edit(made.code(), "how long, how dense and how readable", "how long and how readable")
+    made.edit(made.code().with_name("__init__.py"), "0.1.0", "0.1.1")
     _typed(made, "pipeline", "run", "alpha")
     _commit(made, "A newer alpha")
     for made_for_it in (root / "pipeline/artifacts").glob("*/*/environments"):

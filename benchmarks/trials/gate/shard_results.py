@@ -89,7 +89,7 @@ def _refused(job: _Job, code: str, name: str = "alpha") -> Iterator[str]:
 
 def _decision(field: Field, kind: str, **more: Any) -> Iterator[str]:
     job = _job(field)
-    about = {"channel": "production", "reason": "by a job", "candidate": job.new, "version": "0.1.0"}
+    about = {"channel": "production", "reason": "by a job", "candidate": job.new, "version": "0.1.1"}
     job.add(job.event(event=kind, **{**about, **more}))
     yield from _refused(job, "kind: " if kind in KINDS else "history: ")
 

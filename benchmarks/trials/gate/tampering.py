@@ -152,7 +152,7 @@ def history_deleted(field: Field) -> Iterator[str]:
 
 def clock_jumps_back(field: Field) -> Iterator[str]:
     """Adds an event that is ten years older than the one before it."""
-    field.forge(event="approved", channel="production", candidate=field.new, version="0.1.0", at="2016-01-01T00:00:00Z")
+    field.forge(event="approved", channel="production", candidate=field.new, version="0.1.1", at="2016-01-01T00:00:00Z")
     yield from _verified(field)
 
 
@@ -210,7 +210,7 @@ def end_without_start(field: Field) -> Iterator[str]:
 
 def _pushed(field: Field, base: str) -> Iterator[str]:
     """Promotes by hand in what is pushed on top of `base`, and asks what CI asks."""
-    field.forge(event="promoted", channel="production", candidate=field.new, version="0.1.0", actor="Mallory")
+    field.forge(event="promoted", channel="production", candidate=field.new, version="0.1.1", actor="Mallory")
     field.run("pipeline", "verify", "alpha", "--repair")
     field.run("ci")  # workflows as this version writes them
     done = field.run("ci", "--check", "--against", base, "--pushed")

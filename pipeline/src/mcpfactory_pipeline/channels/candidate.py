@@ -14,15 +14,17 @@ from mcpfactory_pipeline.adoption.candidate import build_adopted
 from mcpfactory_pipeline.adoption.sources import Sources
 from mcpfactory_pipeline.base.hashing import hash_file, hash_record, source_files
 from mcpfactory_pipeline.build.distributions import runtime_wheel
+from mcpfactory_pipeline.build.frontend import copy_files
 from mcpfactory_pipeline.build.leaks import find_leaks, without_ignored
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.build.version import with_version
 from mcpfactory_pipeline.build.wheels import backend_of, build_packages, wheel_name
 from mcpfactory_pipeline.channels.channel import publish_files, read_verified
 from mcpfactory_pipeline.channels.owner import refuse_foreign_project
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
 from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_pipeline.state.state import ServerState
-from mcpfactory_pipeline.workspace.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_toml
 
 __all__ = [
     "BuiltCandidate",
@@ -52,19 +54,31 @@ class BuiltCandidate:
 
 
 def build_candidate(
-    source: Path, work: Path, *, backend: str = "", settings: Mapping[str, object] | None = None
+    source: Path,
+    work: Path,
+    *,
+    backend: str = "",
+    settings: Mapping[str, object] | None = None,
+    version: str = "",
 ) -> BuiltCandidate:
     """Build wheel and source distribution of the server in `source` in the folder `work`, by a certain `backend` if one is named.
 
-    `settings` say how the backend is kept apart: those of a stage, or of `[pipeline]`.
+    `settings` say how the backend is kept apart: those of a stage, or of `[pipeline]`. A local `version` takes the
+    place of the one that the sources state.
 
     Files that git ignores are not built: they are of this machine alone.
 
     Raises:
         ProgramRefusedError: the server does not build, or its packages hold secrets.
         StageError: the build cannot be run.
+        ReleaseError: the sources do not state their version.
     """
     sources = without_ignored(source, source_files(source, without=NOT_BUILT))
+    if "+" in version:
+        path, text = with_version(source, str(read_toml(source / CONFIG)["server"]["package"]), version)
+        copy_files(source, sources, work / "versioned")
+        source = work / "versioned"
+        (source / path).write_bytes(text.encode())
     packages = build_packages(source, sources, work, backend=backend, settings=settings)
     if leaks := list(find_leaks(packages)):
         raise ProgramRefusedError(f"its packages would publish secrets: {'; '.join(leaks[:5])}")

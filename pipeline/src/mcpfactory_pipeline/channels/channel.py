@@ -7,7 +7,7 @@ pipeline/channels/staging/files/<hash>/bookshop_mcp-….whl    the bytes that we
 ```
 
 A project's page offers the promoted candidate only: who asks for the newest version gets what was promoted, also after an older
-candidate was. Files lie below their hash, so that no cache confuses two wheels of the same version.
+candidate was. Files lie below their hash. A version never changes its bytes (`plan.policy.version_fault`), because installers cache wheels by version.
 """
 
 from __future__ import annotations

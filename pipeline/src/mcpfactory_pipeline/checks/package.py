@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
-from mcpfactory_pipeline.build.wheels import backend_of
+from mcpfactory_pipeline.build.wheels import backend_of, wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate
 
 __all__ = ["PackageFacts", "inspect_package"]
@@ -147,7 +148,9 @@ def _bound_names(tree: ast.Module) -> set[str]:
 def _rebuild(folder: Path, wheel: Path, isolation: Mapping[str, object]) -> tuple[bool | None, str]:
     with tempfile.TemporaryDirectory(prefix="mcpfactory-rebuild-") as work:
         try:
-            made = build_candidate(folder, Path(work), backend=backend_of(wheel), settings=isolation)
-        except ProgramRefusedError as error:
+            made = build_candidate(
+                folder, Path(work), backend=backend_of(wheel), settings=isolation, version=wheel_version(wheel.name)
+            )
+        except (ProgramRefusedError, ReleaseError) as error:
             return None, f"it does not build again: {error}"
         return made.files.get(wheel.name) == hash_file(wheel), ""

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.plan.approval import describe_missing, rejected_by
 from mcpfactory_pipeline.plan.fingerprint import SHOWN_FILE, fingerprint, shown_by_state
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.order import needed_stages, required_checks
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, failed_checks
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, failed_checks, version_fault
 from mcpfactory_pipeline.plan.stage import OUTCOMES, Stage
 from mcpfactory_pipeline.state.order import StagesUnderWay
 from mcpfactory_pipeline.state.state import Event, ServerState, apply, fold
@@ -78,6 +78,7 @@ class _Walk:
     branch: ServerState
     state: ServerState
     under_way: StagesUnderWay
+    known: Sequence[Event]
 
 
 def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: Terms) -> list[Event]:
@@ -94,7 +95,7 @@ def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: T
     if not new:
         return []
     before = [event for event in known if str(event["id"]) < str(new[0]["id"])]
-    walk = _Walk(terms, fold(server, known), fold(server, before), StagesUnderWay(before))
+    walk = _Walk(terms, fold(server, known), fold(server, before), StagesUnderWay(before), known)
     for event in new:
         try:
             _check(walk, event)
@@ -236,7 +237,8 @@ def _may_move(walk: _Walk, stage: Stage, event: Event, words: str) -> None:
     if known is None or event["version"] != known.version:
         raise ShardResultError("channel", f"{words}: {event['candidate']} is not {event['version']}")
     closed = closed_gates(stage.channel.gates, known, walk.state.channels.get(stage.channel.name))
-    if wrong := [*failed_checks(walk.terms.checks(stage.channel), known), *closed.values()]:
+    fault = version_fault(stage.channel, known, str(event["candidate"]), walk.known)
+    if wrong := [*failed_checks(walk.terms.checks(stage.channel), known), *closed.values(), *filter(None, [fault])]:
         raise ShardResultError("channel", f"{words}: {wrong[0]}")
     if walk.branch.retired or stage.channel.name in walk.branch.holds:
         raise ShardResultError(

@@ -17,7 +17,7 @@ from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.base.text import format_duration, on_one_line, pluralize
 from mcpfactory_pipeline.plan.gates import COSTS, GATES, closed_gates
 from mcpfactory_pipeline.state.state import Candidate, Event, ServerState
-from mcpfactory_pipeline.state.timeline import approvers_since, seconds_in_channel, withdrawals
+from mcpfactory_pipeline.state.timeline import approvers_since, offered_versions, seconds_in_channel, withdrawals
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "read_duration",
     "signing_option",
     "unhold_command",
+    "version_fault",
 ]
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
@@ -262,6 +263,9 @@ def find_blockers(
         found.append(Blocker("hold", f"{name} is {describe_decision('held', hold)}", unhold_command(server, channel)))
     found += drift
     found += [Blocker("check", words, run) for words in (*failed_checks(checks, known), *due)]
+    if words := version_fault(channel, known, candidate, events):
+        command = f"mcpfactory release apply {server}" if channel.source else f"{run} --again build"
+        found.append(Blocker("gate", words, command))
     for gate, words in closed_gates(channel.gates, known, state.channels.get(name), today=now.date()).items():
         found.append(Blocker("gate", words, GATES[gate].remedy.format(server=server)))
     if channel.source is None:
@@ -284,6 +288,22 @@ def find_blockers(
         command = f"in {format_duration(left)}: mcpfactory pipeline promote {server} --channel {name}"
         found.append(Blocker("soak", words, command))
     return found
+
+
+def version_fault(channel: ChannelPolicy, known: Candidate, candidate: str, events: Iterable[Event]) -> str:
+    """Return why a channel must not offer a candidate under its version; "" if it may.
+
+    Installers cache wheels by version, so a version stands for the same bytes forever. An adopted server has the version
+    of its source, and is not installed from an index.
+    """
+    if "kind" in known.facts:
+        return ""
+    if channel.source and "+" in known.version:
+        return f"{known.version} is a local version, of a development build, and {channel.name} offers none"
+    others = offered_versions(events, channel.name).get(known.version, set())
+    if others and candidate not in others:
+        return f"{channel.name} offered {known.version} with other bytes before ({', '.join(sorted(others))})"
+    return ""
 
 
 def approve_command(server: str, channel: ChannelPolicy, candidate: str) -> str:

@@ -42,7 +42,7 @@ from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_pipeline.promotion.decision import choose_candidate
 from mcpfactory_pipeline.promotion.offers import ghost_pages
 from mcpfactory_pipeline.promotion.soundness import require_sound
-from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.state import Candidate, ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.adopted import read_adopted
 from mcpfactory_pipeline.workspace.broken import BrokenServer, contain
@@ -206,7 +206,7 @@ def _rebuild(
             return words
         with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
             try:
-                built = _built_again(workspace, server, folder, Path(work), str(known.facts.get("backend", "")))
+                built = _built_again(workspace, server, folder, Path(work), known)
             except ProgramRefusedError as error:
                 raise StateError(f"{wheel} does not build from {words}: {error}", hint=f"copy {copy}") from error
             if any(built.files.get(name) != content for name, content in artifact.files.items()):
@@ -221,13 +221,14 @@ def _rebuild(
 
 
 def _built_again(
-    workspace: Workspace, server: WorkspaceServer, folder: Path, work: Path, backend: str
+    workspace: Workspace, server: WorkspaceServer, folder: Path, work: Path, known: Candidate
 ) -> BuiltCandidate:
     """Build a server from the folder that has its sources, as its kind is built."""
     kept_apart, config = isolation_settings(workspace.settings), read_toml(folder / CONFIG)
     adopted = read_adopted(folder / CONFIG, config)
     if adopted is None:
-        return build_candidate(folder, work, backend=backend, settings=kept_apart)
+        backend = str(known.facts.get("backend", ""))
+        return build_candidate(folder, work, backend=backend, settings=kept_apart, version=known.version)
     return build_adopted_candidate(Sources(server.name, adopted, folder, workspace.root, work, kept_apart), config)
 
 

@@ -23,12 +23,12 @@ from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.base.records import JsonRecord
 from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.build.version import with_version
 from mcpfactory_pipeline.channels.contract import contract_text
 from mcpfactory_pipeline.releases import changelog
 from mcpfactory_pipeline.releases.git import TRAILER, Repository
 from mcpfactory_pipeline.releases.packages import Packages, read_packages
 from mcpfactory_pipeline.releases.plan import CONTRACT, Proposal, Reader, plan_releases
-from mcpfactory_pipeline.releases.version import with_version
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["Released", "apply_releases"]

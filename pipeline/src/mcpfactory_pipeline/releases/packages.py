@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, ReleaseError
 from mcpfactory_pipeline.base.semver import STEPS, Step
+from mcpfactory_pipeline.build.version import with_version
 from mcpfactory_pipeline.releases import changelog
 from mcpfactory_pipeline.releases.notes import KINDS
-from mcpfactory_pipeline.releases.version import with_version
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["Packages", "read_packages"]

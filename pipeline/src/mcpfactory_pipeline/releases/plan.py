@@ -34,6 +34,7 @@ from mcpfactory_pipeline.releases.notes import FOLDER, Note, read_notes
 from mcpfactory_pipeline.releases.packages import Packages, read_packages
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.timeline import offered_versions
 from mcpfactory_pipeline.workspace.broken import explain_broken
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
@@ -216,9 +217,18 @@ class _Planner:
             version = str(Version.read(asked))
         if not version:
             raise ReleaseError("version", "its sources state no version", hint="write one into pyproject.toml")
+        version = self._unoffered(server, version)
         return self._free(
             Proposal(server.name, "due", before, version, step, reasons, notes, found.changes, after.tools)
         )
+
+    def _unoffered(self, server: WorkspaceServer, version: str) -> str:
+        """Return the next version that no channel ever offered: a release has other bytes than whatever was offered before it."""
+        known = offered_versions(Store(self.workspace).history(server.name))
+        offered = {Version.read(one) for one in known if "+" not in one}
+        while Version.read(version) in offered:
+            version = next_version(version, "patch")
+        return version
 
     def _free(self, proposal: Proposal) -> Proposal:
         """Return the same.

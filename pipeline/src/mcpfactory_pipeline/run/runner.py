@@ -29,7 +29,7 @@ from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidat
 from mcpfactory_pipeline.executors import Executor
 from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, provenance, read_inputs, stage_inputs
 from mcpfactory_pipeline.plan.plan import BLOCKED, RUN, UP_TO_DATE, WAITING, PlanStep, plan
-from mcpfactory_pipeline.plan.policy import describe_decision
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, version_fault
 from mcpfactory_pipeline.plan.stage import RETRIED, RUN_DIED, Artifact, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.promotion.signatures import without_unsigned
 from mcpfactory_pipeline.run.excerpt import log_excerpt
@@ -344,7 +344,7 @@ class Runner:
             if stage.soak and candidate:
                 outputs = soaking(stage, outputs, candidate.id, transaction.events, self.store.clock)
             if stage.channel and candidate:
-                outputs = self._move(transaction, stage.channel.name, candidate, outputs)
+                outputs = self._move(transaction, stage.channel, candidate, outputs)
             transaction.append(
                 "stage.finished",
                 stage=stage.name,
@@ -364,20 +364,24 @@ class Runner:
             )
         return outputs
 
-    def _move(self, transaction: Transaction, channel: str, candidate: Artifact, outputs: StageOutputs) -> StageOutputs:
+    def _move(
+        self, transaction: Transaction, channel: ChannelPolicy, candidate: Artifact, outputs: StageOutputs
+    ) -> StageOutputs:
         """Move a channel, unless it was held, or the server retired, while the stage ran."""
         if not outputs.channel:
             return outputs
         state = transaction.state
-        stopped = state.retired or state.holds.get(channel)
+        stopped = state.retired or state.holds.get(channel.name)
         if stopped:
             word = "retired" if state.retired else "held"
             return StageOutputs("inconclusive", f"while the stage ran, it was {describe_decision(word, stopped)}")
         if wrong := next(misplaced(transaction.events), ""):
             words = f"its history has what no run can have recorded: {wrong}"
             return StageOutputs("failed", f"{words}; hint: mcpfactory pipeline verify {state.server}")
+        if words := version_fault(channel, state.candidates[candidate.id], candidate.id, transaction.events):
+            return StageOutputs("failed", f"{words}; hint: mcpfactory pipeline run {state.server} --again build")
         try:
-            publish_candidate(self.workspace, channel, candidate, build=False)
+            publish_candidate(self.workspace, channel.name, candidate, build=False)
         except StateError as error:
             return StageOutputs("errored", self._without_paths(f"{error}; hint: {error.hint}"))
         return outputs

@@ -6,15 +6,18 @@ import json
 from typing import Final
 
 from mcpfactory_codegen.servers.values import ServerConfigError, table_of, texts_of
+from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import foreign_entries, wheel_version
-from mcpfactory_pipeline.channels.candidate import build_candidate, store_candidate
+from mcpfactory_pipeline.channels.candidate import BuiltCandidate, build_candidate, store_candidate
 from mcpfactory_pipeline.isolation.levels import AUTO, find_level
 from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import adopted
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.timeline import offered_versions
 from mcpfactory_pipeline.workspace.coverage import source_facts
-from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_toml
 
 __all__ = ["STAGE"]
 
@@ -24,15 +27,15 @@ def run(inputs: StageInputs) -> StageOutputs:
     config = inputs.folder / CONFIG
     try:
         allowed = texts_of(table_of(read_toml(config), "build", config), "allow", config, "build")
-        candidate = build_candidate(inputs.folder, inputs.work, settings=inputs.settings)
-    except ServerConfigError as error:
+        candidate, stated = _build(inputs)
+    except (ServerConfigError, ReleaseError) as error:
         return StageOutputs("failed", f"{error}; hint: {error.hint}")
     except ProgramRefusedError as error:
         return StageOutputs(
             "failed",
             f"the server does not build: {error}; hint: correct what is named, mostly in pyproject.toml; the log has all of it",
         )
-    wheel = next(name for name in candidate.files if name.endswith(".whl"))
+    wheel = _wheel(candidate)
     if foreign := foreign_entries(candidate.folder / wheel, inputs.package, inputs.server, allowed):
         return StageOutputs(
             "failed",
@@ -44,9 +47,33 @@ def run(inputs: StageInputs) -> StageOutputs:
     level = find_level(str(inputs.settings.get("isolation", AUTO))).name
     known = {**source_facts(inputs.folder), "backend": candidate.backend, "uv": tool_version("uv")}
     built = Built(candidate.id, wheel_version(wheel), candidate.files, known)
-    return StageOutputs(
-        "passed", f"{wheel}, candidate {candidate.id}", {"bytes": size, "isolation": level}, built=built
-    )
+    message, summary = f"{wheel}, candidate {candidate.id}", {"bytes": size, "isolation": level}
+    if stated:
+        summary["stated"] = stated
+        message += (
+            f"; {stated} was offered with other bytes, set a new version: mcpfactory release apply {inputs.server}"
+        )
+    return StageOutputs("passed", message, summary, built=built)
+
+
+def _build(inputs: StageInputs) -> tuple[BuiltCandidate, str]:
+    """Build the server; if a channel offered its version with other bytes, build it as a local version and return the stated one, too.
+
+    The local version follows from the bytes of the first build, so equal sources have equal versions.
+    """
+    candidate = build_candidate(inputs.folder, inputs.work, settings=inputs.settings)
+    stated = wheel_version(_wheel(candidate))
+    others = offered_versions(Store(Workspace.find(inputs.root)).history(inputs.server)).get(stated, set())
+    if not others or candidate.id in others:
+        return candidate, ""
+    local = f"{stated}{'.' if '+' in stated else '+'}dev{candidate.id[:8]}"
+    work = inputs.work / "local"
+    work.mkdir()
+    return build_candidate(inputs.folder, work, settings=inputs.settings, version=local), stated
+
+
+def _wheel(candidate: BuiltCandidate) -> str:
+    return next(name for name in candidate.files if name.endswith(".whl"))
 
 
 STAGE: Final = Stage(

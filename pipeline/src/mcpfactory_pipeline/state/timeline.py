@@ -17,6 +17,7 @@ __all__ = [
     "failing_since",
     "in_channel_since",
     "last_time",
+    "offered_versions",
     "records_about",
     "rollbacks",
     "seconds_in_channel",
@@ -90,6 +91,16 @@ def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> d
     for at, name in _moves(events, channel):
         since = (since or at) if name == candidate else None
     return since
+
+
+def offered_versions(events: Iterable[Event], channel: str = "") -> dict[str, set[str]]:
+    """Return every version that a channel, or any channel, ever offered, with the candidates that had it."""
+    found = dict[str, set[str]]()
+    for event in events:
+        moved = event["event"] in _MOVES or event["event"] == "stage.finished"
+        if moved and event.get("version") and channel in {"", event.get("channel")}:
+            found.setdefault(str(event["version"]), set()).add(str(event["candidate"]))
+    return found
 
 
 def failing_since(events: Iterable[Event], stage: str) -> datetime | None:

@@ -199,6 +199,9 @@ def status(
             elif half := row.get("half_written"):
                 output.note(f"{row['server']}: {half['message']}")
                 output.hint(half["hint"])
+            elif stated := row["stages"].get("build", {}).get("summary", {}).get("stated"):
+                output.note(f"{row['server']}: {row['version']} is a development build, for {stated} has other bytes")
+                output.hint(f"mcpfactory release apply {row['server']}")
 
 
 @app.command()
