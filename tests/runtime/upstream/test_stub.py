@@ -55,6 +55,15 @@ def test_an_api_in_a_folder_is_called_there_and_nowhere_else() -> None:
         ]
 
 
+def test_the_base_path_itself_is_the_root_of_the_api() -> None:
+    """GraphQL posts to the address that it is given, without a slash at its end."""
+    with StubUpstream(
+        [{"request": {"method": "POST", "path": "/"}, "response": {"body": 1}}], base_path="/base"
+    ) as stub:
+        assert [ask(stub, "POST", end).json() for end in ("", "/")] == [1, 1]
+        assert stub.mismatches == []
+
+
 def test_a_request_without_a_case_is_not_found() -> None:
     with StubUpstream(CASES) as stub:
         answer = ask(stub, "DELETE", "/books")

@@ -186,10 +186,11 @@ class StubUpstream:
     # --- the answer ---
 
     def _answer(self, request: RecordedRequest) -> _Answer:
-        if not request.path.startswith(f"{self._base_path}/"):
+        below = request.path.removeprefix(self._base_path)
+        if not request.path.startswith(self._base_path) or below[:1] not in {"", "/"}:
             self.mismatches.append(f"{request.method} {request.path} is not below {self._base_path}")
             return _problem(404, "Not Found", self.mismatches[-1])
-        request = replace(request, path=request.path.removeprefix(self._base_path))
+        request = replace(request, path=below or "/")
         self.requests.append(request)
         asked = f"{request.method} {unquote(request.path)}"
         there = [(_ALONE, self._only)] if self._only is not None else self._candidates(request)
