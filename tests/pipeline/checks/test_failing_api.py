@@ -72,3 +72,19 @@ async def test_while_nothing_fails_the_bytes_of_a_case_are_sent() -> None:
         assert b"Content-Length: 8" in head
         assert await reader.readexactly(8) == b"\x89PNG\r\n\x1a\n"
         writer.transport.abort()
+
+
+@pytest.mark.parametrize("failure", [one for one in FAILURES if one.id in ("drip", "reset")], ids=lambda one: one.id)
+async def test_answer_to_head_breaks_off_inside_its_head(failure: ApiFailure) -> None:
+    """It has no body, so that a complete head would be a complete answer."""
+    async with FailingApi({"status": 200}) as api:
+        await api.begin(failure)
+        reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
+        writer.write(b"HEAD / HTTP/1.1\r\n\r\n")
+        received = b""
+        with suppress(ConnectionError):
+            while b"\r\n\r\n" not in received and len(received) < 120:
+                received += await asyncio.wait_for(reader.read(120), PATIENCE)
+        assert received.startswith(b"HTTP/1.1 200") or failure.id == "reset"
+        assert b"\r\n\r\n" not in received
+        writer.transport.abort()

@@ -168,8 +168,14 @@ async def _silence(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
     await writer.wait_closed()
 
 
+def _unfinished(hostile: FailingApi, body: bytes) -> bytes:
+    """Return an answer that ends inside its body, or inside its head if there is no body (RFC 9110 §9.3.2)."""
+    head = _head(200, "application/json", "Content-Length: 100000")
+    return head[:-2] + b"X-More: " if hostile.requests[-1] == "HEAD" else head + body
+
+
 async def _drip(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
-    writer.write(_head(200, "application/json", "Content-Length: 100000") + b'["')
+    writer.write(_unfinished(hostile, b'["'))
     while True:
         writer.write(b"a")
         await writer.drain()
@@ -177,7 +183,7 @@ async def _drip(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
 
 
 async def _reset(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
-    writer.write(_head(200, "application/json", "Content-Length: 100000") + _NO_JSON)
+    writer.write(_unfinished(hostile, _NO_JSON))
     await writer.drain()
     plug = writer.get_extra_info("socket")
     plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # the close is then a reset
