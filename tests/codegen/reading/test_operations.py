@@ -74,6 +74,27 @@ def test_a_media_type_that_cannot_carry_its_schema_is_sent_as_json(
     assert codes(api) == (["body-media"] if sent != media else [])
 
 
+@pytest.mark.parametrize(
+    ("media", "schema"),
+    [
+        ("application/jwt", {"type": "object", "properties": {"a": {}}}),
+        ("application/yaml", {"allOf": [{"properties": {"a": {}}}]}),
+        ("application/cbor", {"type": "array", "items": {"type": "string"}}),
+        ("application/x-ndjson", {"type": "object", "properties": {"a": {}}}),
+        ("text/csv", {"type": "array", "items": {"type": "object"}}),
+        ("image/png", {"oneOf": [{"type": "object", "properties": {"a": {}}}, {"type": "array", "items": {}}]}),
+        ("multipart/mixed", {"type": "array", "items": {"type": "object"}}),
+    ],
+)
+def test_body_that_json_values_cannot_build_is_one_text(reader: Reader, media: str, schema: dict[str, Any]) -> None:
+    body = {"content": {media: {"schema": schema}}}
+    api = reader.parts(paths={"/a": {"post": {"requestBody": body, "responses": {"200": {"description": "ok"}}}}})
+    assert api.operations[0].body is not None
+    assert api.operations[0].body.content_type == media
+    assert api.operations[0].body.schema == {"type": "string", "description": f"The body as {media}."}
+    assert codes(api) == ["body-media"]
+
+
 def test_a_form_by_another_name_is_a_form(reader: Reader) -> None:
     body = {"content": {"application/form-data": {"schema": {"type": "object", "properties": {"a": {}}}}}}
     api = reader.parts(paths={"/a": {"post": {"requestBody": body, "responses": {"200": {"description": "ok"}}}}})

@@ -21,6 +21,7 @@ __all__ = [
     "LISTS",
     "MAPS",
     "MARK_PREFIXES",
+    "MISLABELED",
     "SINGLE",
     "Api",
     "ApiBody",
@@ -460,7 +461,7 @@ def is_json(content_type: str) -> bool:
     return name in {"application/json", "text/json"} or name.endswith("+json")
 
 
-_MISLABELLED: Final = re.compile(
+MISLABELED: Final = re.compile(
     r"text/(plain|html|javascript|x-json)|application/(octet-stream|javascript|x-javascript)"
 )
 _JSON_LINES: Final = frozenset(
@@ -479,7 +480,7 @@ def carries_json(content_type: str, schema: JsonSchema | None, schemas: dict[str
     name = essence(content_type)
     if name in {"", "*/*"} or is_json(content_type):
         return True
-    if schema is None or not (name in _JSON_LINES or _MISLABELLED.fullmatch(name)):
+    if schema is None or not (name in _JSON_LINES or MISLABELED.fullmatch(name)):
         return False
     found = lookup(schema, schemas)
     if name in _JSON_LINES:

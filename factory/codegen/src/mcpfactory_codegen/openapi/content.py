@@ -6,12 +6,13 @@ import re
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from mcpfactory_codegen.ir import ApiBody, Encoding, JsonSchema, Response, essence, is_json
+from mcpfactory_codegen.ir import MISLABELED, ApiBody, Encoding, JsonSchema, Response, essence, is_json
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.reading import BrokenError, Direction, Reading, flags
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, UnresolvedError, file_like, properties_of
-from mcpfactory_codegen.openapi.xml import as_xml
+from mcpfactory_codegen.openapi.xml import as_xml, has_structure
 from mcpfactory_codegen.openapi.xml_lists import xml_lists
+from mcpfactory_runtime.upstream.body import JSON_LINES
 from mcpfactory_runtime.upstream.encoding import is_xml
 from mcpfactory_runtime.upstream.styles import FORM_STYLES
 
@@ -217,22 +218,28 @@ def read_body(reading: Reading, operation: LocatedNode, parameters: list[Located
 
 
 _FIELDS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
-_ONE_TEXT: Final = re.compile(r"text/(?!xml).*|application/octet-stream|image/.*|audio/.*|video/.*")
 
 
 def _sendable(reading: Reading, body: ApiBody, schema: LocatedNode) -> ApiBody:
-    """Return the body; as JSON where its media type carries one text, or the fields of a form, and its schema is another thing."""
+    """Return the body; one that cannot carry its object or list becomes JSON if its label is likely wrong, else one text."""
     kind = essence(body.content_type)
+    if is_json(kind) or not has_structure(reading, schema):
+        return body
     is_list = _is_list(reading, *schema)
-    if is_list and kind in _FIELDS:
-        meant = "a list"
-    elif _ONE_TEXT.fullmatch(kind) and not is_json(kind) and (is_list or _is_object(reading, *schema)):
-        meant = "a list" if is_list else "an object"
-    else:
+    if (is_list and kind in _FIELDS) or (MISLABELED.fullmatch(kind) and (is_list or _is_object(reading, *schema))):
+        sent = "application/json is sent"
+        body = replace(body, content_type="application/json", encoding={})
+    elif kind in JSON_LINES if is_list else kind in _FIELDS or kind.startswith("multipart/"):
+        return body
+    elif kind.endswith(("/xml", "+xml")):
         return as_xml(reading, body, schema)
-    message = f"{body.content_type[:80]!r} cannot carry {meant}; application/json is sent"
+    else:
+        sent = "the body is one text argument"
+        text: JsonSchema = {"type": "string", "description": f"The body as {kind[:80]}."}
+        body = replace(body, schema=text, encoding={}, example=None)
+    message = f"{kind[:80]!r} cannot carry {'a list' if is_list else 'an object'}; {sent}"
     reading.report("body-media", schema.location, message, "name the media type that the API reads")
-    return replace(body, content_type="application/json", encoding={})
+    return body
 
 
 def _shortened(reading: Reading, node: dict[str, Any], location: Location) -> Media | None:

@@ -6,13 +6,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from mcpfactory_codegen.ir import ApiBody, essence, unescape
+from mcpfactory_codegen.ir import ApiBody, unescape
 from mcpfactory_codegen.openapi.reading import Reading
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, UnresolvedError, properties_of
 from mcpfactory_runtime.upstream.names import is_xml_name
 from mcpfactory_runtime.upstream.operation import Xml
 
-__all__ = ["as_xml"]
+__all__ = ["as_xml", "has_structure"]
 
 _LEVELS: Final = 8  # levels of `allOf` to look through for an XML Object
 _DEEP: Final = 60  # schemas written inside each other
@@ -21,26 +21,24 @@ _STRUCTURED: Final = frozenset({"properties", "additionalProperties", "items", "
 _PLAIN: Final = Xml()
 
 
+def has_structure(reading: Reading, schema: LocatedNode) -> bool:
+    """Return True if values of a schema are objects or lists, or can be."""
+    with suppress(UnresolvedError):  # reported where the schema is translated
+        return _structured(reading, reading.references.follow(*schema), _LEVELS, set())
+    return False
+
+
 def as_xml(reading: Reading, body: ApiBody, schema: LocatedNode) -> ApiBody:
-    """Return the body as it is; if it is an object or array in XML, with what that becomes, or as a text when its root has no name.
+    """Return a body with the XML that its object or list becomes, or as one text if its root has no name.
 
     Args:
         reading: of the document.
         body: as read so far.
         schema: where its schema stands in the document.
     """
-    media = essence(body.content_type)
-    if not (media in {"application/xml", "text/xml"} or media.endswith("+xml")):
-        return body
-    try:
-        target = reading.references.follow(*schema)
-    except UnresolvedError:
-        return body  # reported where the schema is translated
-    if not _structured(reading, target, _LEVELS, set()):
-        return body
     reader = _XmlReader(reading)
     root = reader.node(schema, 0)
-    name = root.name or reader.component(target.location)
+    name = root.name or reader.component(reading.references.follow(*schema).location)
     if name:
         root, shapes = _pruned(replace(root, name=name, kind="element", wrapped=False), reader.shapes())
         return replace(body, xml=root, shapes=shapes)

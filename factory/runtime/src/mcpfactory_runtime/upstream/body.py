@@ -23,10 +23,10 @@ from mcpfactory_runtime.upstream.operation import Body, Field
 from mcpfactory_runtime.upstream.styles import EXPLODED, QueryStyle, complete
 from mcpfactory_runtime.upstream.xml import build_xml
 
-__all__ = ["build_body"]
+__all__ = ["JSON_LINES", "build_body"]
 
 _FORM: Final = "application/x-www-form-urlencoded"
-_LINES: Final = frozenset(
+JSON_LINES: Final = frozenset(
     {
         "application/x-ndjson",
         "application/ndjson",
@@ -187,7 +187,7 @@ def _raw(value: Any, content_type: str) -> tuple[bytes, str]:
         kind = content_type = _guess(value)
     if is_json(kind):
         return utf8(compact_json(value)), content_type
-    if kind in _LINES and isinstance(value, list):
+    if kind in JSON_LINES and isinstance(value, list):
         return utf8("".join(compact_json(line) + "\n" for line in value)), content_type
     if isinstance(value, Mapping) and {"text", "base64"} & set(value):
         data, _, given_type = _file(value)
