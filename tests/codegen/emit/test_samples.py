@@ -51,6 +51,25 @@ def test_a_sample_is_the_authors_value_or_the_plainest_that_fits(schema: Any, ex
     assert sample(schema, {}) == expected
 
 
+@pytest.mark.parametrize(
+    ("wide", "narrow"),
+    [
+        ({"type": ["string", "null"]}, {"type": "null"}),
+        ({"type": "null"}, {"type": ["string", "null"]}),
+        ({"type": ["string", "null"], "example": "a"}, {"enum": [None]}),
+        ({"type": ["string", "null"], "enum": ["a", None]}, {"type": "null"}),
+        ({"oneOf": [{"type": "string"}, {"type": "null"}]}, {"oneOf": [{"type": "null"}]}),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, {"type": "null"}),
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
+        ({"type": ["string", "integer"]}, {"type": ["number", "boolean"]}),
+    ],
+)
+def test_sample_of_a_narrowed_member_fits_all_parts(wide: Any, narrow: Any) -> None:
+    parts = [{"type": "object", "required": ["a"], "properties": {"a": part}} for part in (wide, narrow)]
+    value = sample({"allOf": parts}, {})
+    assert not list(Draft202012Validator({"allOf": parts}).iter_errors(value)), value
+
+
 def test_cyclic_schemas_end() -> None:
     schemas = {"Node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}}
     assert sample({"$ref": "#/$defs/Node"}, dict(schemas)) == {"next": {"next": {}}}

@@ -91,7 +91,8 @@ def _author_value(schema: dict[str, Any]) -> Any:
         return schema["const"]
     enum = schema.get("enum")
     if isinstance(enum, list) and enum:
-        chosen = next((value for value in enum if value is not None), None)
+        fitting = [value for value in enum if _has_type(value, schema)] or enum
+        chosen = next((value for value in fitting if value is not None), None)
         if chosen is not None or "null" in schema.get("type", "null"):
             return chosen  # else null is listed, and ruled out by another part of the schema
     for value in _examples(schema):
@@ -112,9 +113,7 @@ def _examples(schema: dict[str, Any]) -> list[Any]:
 
 def _fits_plainly(value: Any, schema: dict[str, Any]) -> bool:
     """Whether an author's example has one of the schema's types and keeps its plain bounds; many do not."""
-    kinds = schema.get("type", [])
-    kinds = [kinds] if isinstance(kinds, str) else kinds
-    if kinds and not any(_is(value, kind) for kind in kinds):
+    if not _has_type(value, schema):
         return False
     if isinstance(value, dict | list):  # a composed example must fit composed schemas: not worth the risk
         return False
@@ -126,6 +125,15 @@ def _fits_plainly(value: Any, schema: dict[str, Any]) -> bool:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return bool(_low(schema)[0] <= value <= _high(schema)[0])
     return True
+
+
+def _has_type(value: Any, schema: dict[str, Any]) -> bool:
+    kinds = _types(schema.get("type", []))
+    return not kinds or any(_is(value, kind) for kind in kinds)
+
+
+def _types(kinds: Any) -> list[str]:
+    return [kinds] if isinstance(kinds, str) else kinds
 
 
 def _is(value: Any, kind: str) -> bool:
@@ -143,6 +151,8 @@ def _branch(schema: dict[str, Any], key: str, schemas: dict[str, JsonSchema], de
     for branch in schema[key]:
         inner = lookup(branch, schemas)
         if not isinstance(inner, dict) or inner.get("type") == "null":
+            continue
+        if {"type"} <= rest.keys() & inner.keys() and not _common_types(rest["type"], inner["type"]):
             continue
         value = sample({"allOf": [rest, inner]} if rest.keys() & _SHAPING else inner, schemas, _beside(depth))
         if value is not NOTHING:
@@ -184,6 +194,10 @@ def _all_of(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float
                 merged[key] = _both(merged.get(key, {}), value)
             elif key == "items" and merged.get(key, value) != value:
                 merged[key] = {"allOf": [merged[key], value]}
+            elif key == "type" and key in merged:
+                merged[key] = _common_types(merged[key], value) or merged[key]
+            elif key in {"oneOf", "anyOf"} and merged.get(key, value) != value:
+                merged["allOf"] = [*merged.get("allOf", []), {key: value}]
             elif key == "enum" and "enum" in merged:
                 merged[key] = [one for one in merged[key] if one in value]
             elif key in {"required", "allOf"}:
@@ -191,6 +205,13 @@ def _all_of(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float
             else:
                 merged.setdefault(key, value)
     return sample(merged, schemas, _beside(depth)) if len(merged.get("allOf", ())) <= _MOST_PARTS else NOTHING
+
+
+def _common_types(one: Any, other: Any) -> list[str]:
+    """Return the types that both allow; an integer is a number."""
+    both = [_types(one), _types(other)]
+    wide = [{*kinds, "integer"} if "number" in kinds else {*kinds} for kinds in both]
+    return [kind for kinds in both for kind in kinds if kind in wide[0] & wide[1]]
 
 
 def _both(one: dict[str, JsonSchema], other: dict[str, JsonSchema]) -> dict[str, JsonSchema]:
