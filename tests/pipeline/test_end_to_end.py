@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uv
@@ -291,3 +292,29 @@ def test_a_server_that_breaks_the_protocol_does_not_get_to_staging_though_its_te
     assert state.candidate != before
     assert (state.stages["validate"].outcome, state.channels["staging"].candidate) == ("failed", before)
     assert state.stages["test"].summary["passed"] > 0, "its tests do not start it, and say nothing of it"
+
+
+GRAPHQL = "type Query { books(first: Int): [Book!]! } type Book { id: ID! }"
+BODY = {"type": "object", "required": ["data"], "properties": {"data": {"type": "object", "properties": {"x": {}}}}}
+GONE = {"type": "object", "required": ["gone"], "properties": {"gone": {"type": ["string", "null"]}}}
+NARROWED = {"allOf": [GONE, {"properties": {"gone": {"type": "null"}}}]}
+
+
+def _posts(media: str) -> dict[str, Any]:
+    answer = {"description": "ok", "content": {"application/json": {"schema": NARROWED}}}
+    return {"post": {"requestBody": {"content": {media: {"schema": BODY}}}, "responses": {"200": answer}}}
+
+
+def test_unusual_but_sound_documents_reach_staging(tmp_path):
+    """A call of the base address itself, HEAD as the only reading method, bodies that are not JSON, a narrowed member."""
+    paths = {f"/{media[-3:]}": _posts(media) for media in ("application/jwt", "text/csv", "application/x-ndjson")}
+    paths["/health"] = {"head": {"responses": {"200": {"description": "ok"}}}}
+    document = {"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "servers": [{"url": "https://t.example"}]}
+    (tmp_path / "api.json").write_text(json.dumps(document | {"paths": paths}))
+    (tmp_path / "api.graphql").write_text(GRAPHQL)
+    space = init_workspace(tmp_path / "space", git=False)
+    for name, file in (("odd", "api.json"), ("query", "api.graphql")):
+        create_server(space.root / "servers", name=name, source=str(tmp_path / file))
+    recorder = Recorder()
+    outcome = run_pipeline(space, reporter=recorder)
+    assert outcome.servers == {"odd": "passed", "query": "passed"}, [event.to_json() for event in recorder.events]
