@@ -71,7 +71,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="mcpfactory-demo-"))
     with bookshop() as url:
         print(f"the bookshop, a real HTTP service, listens on {url}")
-        environ = {**os.environ, "BOOKSHOP_BASE_URL": url, "BOOKSHOP_API_KEY": "bookworm"}
+        environ = {**os.environ, "MCPF_BOOKSHOP_BASE_URL": url, "MCPF_BOOKSHOP_API_KEY": "bookworm"}
         Demo(folder, environ).run("init", "my-servers")
         demo = Demo(folder / "my-servers", environ)
         demo.run("new", "--from-openapi", str(SHOP / "openapi.yaml"), "--name", "bookshop")

@@ -41,7 +41,7 @@ def _inspect(folder: Path, *options: str) -> tuple[subprocess.CompletedProcess[s
         env={
             **os.environ,
             "AWS_SECRET": "s3cret",
-            "EVIL_BASE_URL": "s3cret",
+            "MCPF_EVIL_BASE_URL": "s3cret",
             "MCPFACTORY_CACHE_DIR": str(folder / "cache"),
         },
         capture_output=True,

@@ -14,13 +14,13 @@ from tests.attacks.place import HarmError
 
 __all__ = ["ROWS"]
 
-_OTHERS = {"BANK_TOKEN": "s3cret", "SHOP_EU_TOKEN": "s3cret", "AWS_SECRET_ACCESS_KEY": "s3cret", "MCPFACTORY_DASHBOARD_TOKEN": "s3cret", "GITHUB_TOKEN": "s3cret"}  # fmt: skip
-_OWN = {"SHOP_API_KEY": "mine", "SHOP_API_KEY_FILE": "mine", "SHOP_BASE_URL": "mine", "DATABASE_URL": "mine", "HOME": "mine"}  # fmt: skip
+_OTHERS = {"BANK_TOKEN": "s3cret", "MCPF_SHOP_EU_TOKEN": "s3cret", "AWS_SECRET_ACCESS_KEY": "s3cret", "MCPFACTORY_DASHBOARD_TOKEN": "s3cret", "GITHUB_TOKEN": "s3cret"}  # fmt: skip
+_OWN = {"MCPF_SHOP_API_KEY": "mine", "MCPF_SHOP_API_KEY_FILE": "mine", "MCPF_SHOP_BASE_URL": "mine", "DATABASE_URL": "mine", "HOME": "mine"}  # fmt: skip
 
 
 def _given(folder: Path) -> str:
     (folder / ".mcpfactory").mkdir()
-    (folder / ".mcpfactory/report.json").write_text('{"environment": [{"name": "SHOP_API_KEY"}]}')
+    (folder / ".mcpfactory/report.json").write_text('{"environment": [{"name": "MCPF_SHOP_API_KEY"}]}')
     config = {"server": {"environment": ["DATABASE_URL"]}}
     server = WorkspaceServer("shop", folder, "shop_mcp", "openapi", (), config)
     with patch.dict(os.environ, {**_OTHERS, **_OWN}):

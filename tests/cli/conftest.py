@@ -154,4 +154,4 @@ def shop(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared, document:
     """A workspace with the server `bookshop`, shared by the tests that only read it; what is typed runs in this process."""
     folder = tmp_path_factory.mktemp("cli") / "ws"
     prepared.copy(folder, ("--factory", "index"), ("new", "--from-openapi", document, "--name", "bookshop"))
-    return Inside(folder, {"BOOKSHOP_BASE_URL": service, "BOOKSHOP_API_KEY": "bookworm"})
+    return Inside(folder, {"MCPF_BOOKSHOP_BASE_URL": service, "MCPF_BOOKSHOP_API_KEY": "bookworm"})

@@ -79,7 +79,7 @@ def space(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared, apis: di
     """A workspace with a server for each API, made from its URL, and the keys of both in the environment."""
     folder = tmp_path_factory.mktemp("address") / "ws"
     prepared.copy(folder, ("--no-git",))
-    shell = Inside(folder, {f"{name.upper()}_API_KEY": key for name, key in KEY.items()})
+    shell = Inside(folder, {f"MCPF_{name.upper()}_API_KEY": key for name, key in KEY.items()})
     for name, api in apis.items():
         made = shell("new", "--from-openapi", f"{api.url}/openapi.json", "--name", name)
         assert made.code == 0, made.err
@@ -136,7 +136,10 @@ def test_the_address_of_one_server_is_no_others(space: Shell, apis: dict[str, Ap
     """Its own variable goes before the shared one, and moves nobody else."""
     with Api("elsewhere").running() as elsewhere:
         answers = through_gateway(
-            space, ONE_BASE_URL=elsewhere.url, TWO_BASE_URL=apis["two"].url, MCPFACTORY_BASE_URL="http://127.0.0.1:9"
+            space,
+            MCPF_ONE_BASE_URL=elsewhere.url,
+            MCPF_TWO_BASE_URL=apis["two"].url,
+            MCPFACTORY_BASE_URL="http://127.0.0.1:9",
         )
         assert json.loads(answers["one"])["name"] == "elsewhere"
         assert elsewhere.keys == {KEY["one"]}
@@ -153,7 +156,7 @@ def test_one_address_for_several_servers_is_refused_before_a_key_is_sent(
     refused = shell(*command)
     assert refused.code == 4
     assert "MCPFACTORY_BASE_URL is set, which is no server's own" in refused.err
-    assert "TWO_BASE_URL=https://…" in refused.err
+    assert "MCPF_TWO_BASE_URL=https://…" in refused.err
     assert apis["one"].asked == apis["two"].asked == []
     assert "MCPFACTORY_BASE_URL is set" in shell("doctor").out
 
@@ -165,7 +168,7 @@ def test_an_address_that_only_the_document_names_is_not_called_and_that_is_said_
     document = {**apis["one"].document, "servers": [{"url": apis["one"].url}]}
     (tmp_path / "api.json").write_text(json.dumps(document))
     prepared.copy(tmp_path / "ws", ("--no-git",))
-    shell = Inside(tmp_path / "ws", {"ONE_API_KEY": KEY["one"]})
+    shell = Inside(tmp_path / "ws", {"MCPF_ONE_API_KEY": KEY["one"]})
     told = (
         f"the API is at {apis['one'].url}, on this machine, and only the API document says so: calls to it are refused"
     )
@@ -195,7 +198,35 @@ def test_two_servers_that_read_the_same_variable_are_told(tmp_path, prepared: Pr
         (tmp_path / f"{name}.json").write_text(json.dumps({**document, **own}))
         assert shell("new", "--from-openapi", f"../{name}.json", "--name", name).code == 0
     told = [line for line in shell("doctor").out.splitlines() if "both read" in line]
-    assert told == ["warning workspace: shop and shop-eu both read SHOP_EU_API_KEY"]
+    assert told == ["warning workspace: shop and shop-eu both read MCPF_SHOP_EU_API_KEY"]
+
+
+def test_title_of_a_document_selects_no_variable_that_is_set_for_something_else(tmp_path, prepared: Prepared) -> None:
+    prepared.copy(tmp_path / "ws", ("--no-git",))
+    with Api("Github").running() as stranger:
+        shell = Inside(tmp_path / "ws", {"GITHUB_API_KEY": KEY["one"], "GITHUB_TOKEN": KEY["one"]})
+        made = shell("new", "--from-openapi", f"{stranger.url}/openapi.json")
+        assert (made.code, "already set" in made.err) == (0, False)
+        assert shell("call", "github", "who").code == 1
+        assert stranger.keys == set()
+        meant = Inside(tmp_path / "ws", {"MCPF_GITHUB_API_KEY": KEY["two"]})
+        assert meant("call", "github", "who").code == 0
+        assert stranger.keys == {KEY["two"]}
+        (tmp_path / "ws/servers/github").rename(tmp_path / "github")
+        again = meant("new", "--from-openapi", f"{stranger.url}/openapi.json")
+    assert "already set in this environment: MCPF_GITHUB_API_KEY\n" in again.err
+
+
+def test_existing_server_keeps_the_names_of_its_variables(tmp_path, prepared: Prepared, apis: dict[str, Api]) -> None:
+    prepared.copy(tmp_path / "ws", ("--no-git",))
+    shell = Inside(tmp_path / "ws", {"ONE_API_KEY": KEY["one"]})
+    assert shell("new", "--from-openapi", f"{apis['one'].url}/openapi.json", "--name", "one").code == 0
+    report = tmp_path / "ws/servers/one/.mcpfactory/report.json"
+    report.write_text(report.read_text().replace("MCPF_ONE", "ONE"))
+    for command in (("update", "one"), ("call", "one", "who")):
+        assert shell(*command).code == 0
+    assert apis["one"].keys == {KEY["one"]}
+    assert "MCPF_" not in report.read_text()
 
 
 def test_a_document_that_moves_its_api_takes_no_permission_along(
@@ -204,7 +235,7 @@ def test_a_document_that_moves_its_api_takes_no_permission_along(
     """The permission is for a host: what a document says later is not what a person typed."""
     with Api("one").running() as moved:
         prepared.copy(tmp_path / "ws", ("--no-git",))
-        shell = Inside(tmp_path / "ws", {"ONE_API_KEY": KEY["one"]})
+        shell = Inside(tmp_path / "ws", {"MCPF_ONE_API_KEY": KEY["one"]})
         assert shell("new", "--from-openapi", f"{moved.url}/openapi.json", "--name", "one").code == 0
         moved.document["servers"] = [{"url": apis["two"].url}]
         refused = shell("update", "one")
@@ -214,5 +245,5 @@ def test_a_document_that_moves_its_api_takes_no_permission_along(
         assert "calls to it are refused" in updated.err
         assert "private or local address" in shell("call", "one", "who").out
         assert apis["two"].asked == []
-        allowed = Inside(shell.folder, {**shell.environ, "ONE_ALLOW_PRIVATE": "1"})
+        allowed = Inside(shell.folder, {**shell.environ, "MCPF_ONE_ALLOW_PRIVATE": "1"})
         assert json.loads(allowed("call", "one", "who").out) == {"name": "two"}

@@ -23,7 +23,7 @@ def test_a_recording_is_made_once_and_replayed_without_the_api(shop):
     assert shop("test", "bookshop").code == 3
     folder = shop.folder / "servers/bookshop/tests"
     (folder / "books.yaml").write_text(TESTS)
-    made = shop("test", "bookshop", "--record", shop.environ["BOOKSHOP_BASE_URL"])
+    made = shop("test", "bookshop", "--record", shop.environ["MCPF_BOOKSHOP_BASE_URL"])
     assert made.code == 0, made.out + made.err
     assert "bookworm" not in "".join(file.read_text() for file in folder.glob("books.*.json"))
     replayed = shop.at(shop.folder)("test", "bookshop")

@@ -24,7 +24,7 @@ cases:
 MODEL = """\
 import json, subprocess, sys
 with subprocess.Popen([sys.executable, {service!r}, "--port", "0"], stdout=subprocess.PIPE, text=True) as service:
-    found = {{"BOOKSHOP_BASE_URL": service.stdout.readline().strip(), "BOOKSHOP_API_KEY": "bookworm"}}
+    found = {{"MCPF_BOOKSHOP_BASE_URL": service.stdout.readline().strip(), "MCPF_BOOKSHOP_API_KEY": "bookworm"}}
     print(json.dumps({{"environment": found}}), flush=True)
     sys.stdin.read()
     service.terminate()

@@ -59,9 +59,9 @@ async def tools(entry: dict[str, Any], elsewhere: Path) -> list[str]:
 def test_what_a_client_is_told_starts_the_server(at_home, tmp_path):
     done = at_home("install", "bookshop", "--client", "claude-code")
     assert done.code == 0, done.err
-    assert "BOOKSHOP_API_KEY" in done.err
+    assert "MCPF_BOOKSHOP_API_KEY" in done.err
     entry = entry_of(tmp_path)
-    assert entry["env"].pop("BOOKSHOP_API_KEY") == "${BOOKSHOP_API_KEY:-}"
+    assert entry["env"].pop("MCPF_BOOKSHOP_API_KEY") == "${MCPF_BOOKSHOP_API_KEY:-}"
     assert entry["args"] == ["run", "bookshop", "--workspace", str(at_home.folder)]
     assert "get_book" in asyncio.run(tools(entry, tmp_path / "elsewhere"))
 
@@ -179,7 +179,7 @@ def test_a_file_that_cannot_be_read_is_named_and_not_touched(at_home, tmp_path):
         (("bookshop", "-c", "nobody"), 3),
         (("nothing", "-c", "cursor"), 3),
         (("bookshop", "-c", "windsurf", "--project"), 4),
-        (("bookshop", "-c", "cursor", "--env", "BOOKSHOP_API_KEY=hunter2"), 4),
+        (("bookshop", "-c", "cursor", "--env", "MCPF_BOOKSHOP_API_KEY=hunter2"), 4),
         (("bookshop", "-c", "cursor", "--env", "no name"), 4),
         (("bookshop", "-c", "cursor", "--name", "a b"), 4),
         (("bookshop", "-c", "cursor", "--token-variable", "TOKEN"), 2),
@@ -248,21 +248,24 @@ URL = "http://127.0.0.1:8642/v1"
     ("options", "written"),
     [
         pytest.param((), {}, id="nobody is asked, and it is said"),
-        pytest.param(("--env-from-shell",), {"BOOKSHOP_BASE_URL": URL, "BOOKSHOP_TIMEOUT": "5"}, id="all"),
+        pytest.param(("--env-from-shell",), {"MCPF_BOOKSHOP_BASE_URL": URL, "MCPF_BOOKSHOP_TIMEOUT": "5"}, id="all"),
         pytest.param(
-            ("--env", "BOOKSHOP_TIMEOUT=9", "--env-from-shell"),
-            {"BOOKSHOP_BASE_URL": URL, "BOOKSHOP_TIMEOUT": "9"},
+            ("--env", "MCPF_BOOKSHOP_TIMEOUT=9", "--env-from-shell"),
+            {"MCPF_BOOKSHOP_BASE_URL": URL, "MCPF_BOOKSHOP_TIMEOUT": "9"},
             id="given",
         ),
     ],
 )
 def test_what_the_shell_has_set_is_written_when_it_is_wanted_and_never_a_secret(options, written, at_home, tmp_path):
     shell = Inside(
-        at_home.folder, {**at_home.environ, "BOOKSHOP_BASE_URL": URL, "BOOKSHOP_TIMEOUT": "5", "OTHER_TIMEOUT": "1"}
+        at_home.folder,
+        {**at_home.environ, "MCPF_BOOKSHOP_BASE_URL": URL, "MCPF_BOOKSHOP_TIMEOUT": "5", "OTHER_TIMEOUT": "1"},
     )
     done = shell("install", "bookshop", "--client", "claude-code", *options)
     assert done.code == 0, done.err
-    assert ("not written: BOOKSHOP_BASE_URL, BOOKSHOP_TIMEOUT; hint: --env-from-shell" in done.err) is not bool(options)
+    assert (
+        "not written: MCPF_BOOKSHOP_BASE_URL, MCPF_BOOKSHOP_TIMEOUT; hint: --env-from-shell" in done.err
+    ) is not bool(options)
     entry = entry_of(tmp_path)["env"]
     assert {name: value for name, value in entry.items() if "_TIMEOUT" in name or "BASE_URL" in name} == written
     assert "bookworm" not in (tmp_path / ".claude.json").read_text()
@@ -271,28 +274,33 @@ def test_what_the_shell_has_set_is_written_when_it_is_wanted_and_never_a_secret(
 
 
 def test_on_a_terminal_each_setting_of_the_shell_is_asked_for(at_home, tmp_path):
-    environ = {**at_home.environ, "BOOKSHOP_BASE_URL": URL, "BOOKSHOP_TIMEOUT": "5", "MCPFACTORY_ACTOR": "tester"}
+    environ = {
+        **at_home.environ,
+        "MCPF_BOOKSHOP_BASE_URL": URL,
+        "MCPF_BOOKSHOP_TIMEOUT": "5",
+        "MCPFACTORY_ACTOR": "tester",
+    }
     command = ("install", "bookshop", "--client", "claude-code")
     done = capture.run(command, at_home.folder, terminal=True, typed="y\nn\n", **environ)
     assert done.code == 0
-    assert "Write BOOKSHOP_TIMEOUT=5 into the configuration? [Y/n]" in done.text
+    assert "Write MCPF_BOOKSHOP_TIMEOUT=5 into the configuration? [Y/n]" in done.text
     entry = entry_of(tmp_path)["env"]
-    assert (entry["BOOKSHOP_BASE_URL"], "BOOKSHOP_TIMEOUT" in entry) == (URL, False)
+    assert (entry["MCPF_BOOKSHOP_BASE_URL"], "MCPF_BOOKSHOP_TIMEOUT" in entry) == (URL, False)
 
 
 @pytest.mark.parametrize(
-    "options", [("--env-from-shell",), ("--env", "BOOKSHOP_BASE_URL=https://ada:lovelace@api.test")]
+    "options", [("--env-from-shell",), ("--env", "MCPF_BOOKSHOP_BASE_URL=https://ada:lovelace@api.test")]
 )
 def test_a_password_in_an_address_is_a_secret(options, at_home, tmp_path):
-    shell = Inside(at_home.folder, {**at_home.environ, "BOOKSHOP_BASE_URL": "https://ada:lovelace@api.test"})
+    shell = Inside(at_home.folder, {**at_home.environ, "MCPF_BOOKSHOP_BASE_URL": "https://ada:lovelace@api.test"})
     done = shell("install", "bookshop", "--client", "claude-code", *options)
     assert done.code == (0 if len(options) == 1 else 4)
     assert not (tmp_path / ".claude.json").exists() or "lovelace" not in (tmp_path / ".claude.json").read_text()
 
 
 def test_the_address_of_no_server_in_particular_is_not_written(at_home, tmp_path):
-    environ = {key: value for key, value in at_home.environ.items() if key != "BOOKSHOP_BASE_URL"}
+    environ = {key: value for key, value in at_home.environ.items() if key != "MCPF_BOOKSHOP_BASE_URL"}
     shell = Inside(at_home.folder, {**environ, "MCPFACTORY_BASE_URL": URL})
     done = shell("install", "bookshop", "--client", "claude-code", "--env-from-shell")
-    assert f"hint: --env BOOKSHOP_BASE_URL={URL}" in done.err
+    assert f"hint: --env MCPF_BOOKSHOP_BASE_URL={URL}" in done.err
     assert URL not in (tmp_path / ".claude.json").read_text()

@@ -18,7 +18,7 @@ def searching(shop, document):
 
 
 def test_every_tool_can_be_called_by_its_name_whatever_the_mode(shop, searching):
-    shop = Inside(shop.folder, {"FOUND_BASE_URL": shop.environ["BOOKSHOP_BASE_URL"]})
+    shop = Inside(shop.folder, {"MCPF_FOUND_BASE_URL": shop.environ["MCPF_BOOKSHOP_BASE_URL"]})
     assert "structuredContent" in shop("call", "found", "list_books", "--json").data
     assert shop("call", "found", "search_tools", "--arg", "query=books").code == 3
     answer = shop("call", "found", "search_tools", "--mode", "search", "--arg", "query=order a book")

@@ -50,7 +50,7 @@ def things(at: Provider, prepared: Prepared, tmp_path_factory: pytest.TempPathFa
 
 
 def with_client(shell: Shell) -> Shell:
-    return Inside(shell.folder, {**shell.environ, "THINGS_CLIENT_ID": "app"})
+    return Inside(shell.folder, {**shell.environ, "MCPF_THINGS_CLIENT_ID": "app"})
 
 
 def log_in(shell: Shell) -> tuple[int, str]:
@@ -69,7 +69,7 @@ def test_the_doctor_says_what_is_missing_how_to_get_it_and_where(things: Shell) 
     told = things("doctor", "things")
     assert "auth: no access token, and no login to get one with; 1 tools cannot be called" in told.out
     assert (
-        "export THINGS_CLIENT_ID=… and run `mcpfactory login things`, or export THINGS_CLIENT_ID=… THINGS_CLIENT_SECRET=… THINGS_REFRESH_TOKEN=…, or export THINGS_TOKEN=…"
+        "export MCPF_THINGS_CLIENT_ID=… and run `mcpfactory login things`, or export MCPF_THINGS_CLIENT_ID=… MCPF_THINGS_CLIENT_SECRET=… MCPF_THINGS_REFRESH_TOKEN=…, or export MCPF_THINGS_TOKEN=…"
         in told.out
     )
     assert "https://a.test/apps" in told.out
@@ -78,7 +78,7 @@ def test_the_doctor_says_what_is_missing_how_to_get_it_and_where(things: Shell) 
 def test_a_login_needs_a_registered_client_and_says_so(things: Shell) -> None:
     done = things("login", "things", "--no-browser")
     assert done.code == 1
-    assert "THINGS_CLIENT_ID" in done.err
+    assert "MCPF_THINGS_CLIENT_ID" in done.err
 
 
 def test_a_person_logs_in_calls_and_logs_out(things: Shell, at: Provider) -> None:

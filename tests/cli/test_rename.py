@@ -33,20 +33,22 @@ def test_a_server_from_a_document_has_another_name_everywhere(workspace, documen
     assert workspace("new", "--from-openapi", document, "--name", "bookshop").code == 0
     old = workspace.folder / "servers/bookshop"
     server = old / "src/bookshop_mcp/server.py"
-    server.write_text(server.read_text() + "\n# bookshop_mcp is mine; BOOKSHOP_API_KEY opens it\n")
+    server.write_text(server.read_text() + "\n# bookshop_mcp is mine; MCPF_BOOKSHOP_API_KEY opens it\n")
     (old / "src/bookshop_mcp/extra.py").write_text("from bookshop_mcp import __version__\n\nprint(__version__)\n")
     planned = workspace("rename", "bookshop", "book-store", "--dry-run", "--json").data
     assert (old / "mcpfactory.toml").exists()
     read = ("BASE_URL", "ALLOW_PRIVATE", "TIMEOUT", "CA_FILE", "API_KEY")
-    assert planned["variables"] == {f"BOOKSHOP_{one}": f"BOOK_STORE_{one}" for one in read}
+    assert planned["variables"] == {f"MCPF_BOOKSHOP_{one}": f"MCPF_BOOK_STORE_{one}" for one in read}
     done = workspace("rename", "bookshop", "book-store", "--json")
     assert done.data == {**planned, "dry_run": False}
     assert sorted(path.name for path in (workspace.folder / "servers").iterdir()) == [".gitkeep", "book-store"]
     new = workspace.folder / "servers/book-store"
     assert (new / "src/book_store_mcp/extra.py").read_text().startswith("from book_store_mcp import")
-    assert "# book_store_mcp is mine; BOOKSHOP_API_KEY opens it" in (new / "src/book_store_mcp/server.py").read_text()
+    assert (
+        "# book_store_mcp is mine; MCPF_BOOKSHOP_API_KEY opens it" in (new / "src/book_store_mcp/server.py").read_text()
+    )
     mentions = [(one["path"], one["text"]) for one in done.data["mentions"]]
-    assert ("src/book_store_mcp/server.py", "# book_store_mcp is mine; BOOKSHOP_API_KEY opens it") in mentions
+    assert ("src/book_store_mcp/server.py", "# book_store_mcp is mine; MCPF_BOOKSHOP_API_KEY opens it") in mentions
     left = [path for path in new.rglob("*") if path.is_file() and b"bookshop_mcp" in path.read_bytes()]
     assert [path.relative_to(new).as_posix() for path in left if path.suffix != ".pyc"] == []
     assert workspace("update", "book-store", "--json").data["files"] == [

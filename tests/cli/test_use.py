@@ -27,13 +27,13 @@ def test_inspect_says_where_every_argument_travels(shop):
     bound = {(where["in"], where["name"]) for where in order["arguments"].values()}
     assert {("header", "Idempotency-Key"), ("body", "lines"), ("body", "address")} <= bound
     assert all(tool["tokens"] > 0 for tool in tools.values())
-    assert [variable["name"] for variable in shown["environment"]] == ["BOOKSHOP_API_KEY"]
+    assert [variable["name"] for variable in shown["environment"]] == ["MCPF_BOOKSHOP_API_KEY"]
 
 
 def test_inspect_prints_a_table_for_people(shop):
     out = shop("inspect", "bookshop").out
     assert "GET /books/{isbn}" in out
-    assert "BOOKSHOP_API_KEY" in out
+    assert "MCPF_BOOKSHOP_API_KEY" in out
 
 
 def test_call_reaches_the_real_service(shop):
@@ -101,7 +101,7 @@ def test_doctor_names_the_missing_credential(shop):
     assert done.code == 0
     assert all(diagnosis["about"] and diagnosis["message"] for diagnosis in done.data)
     without = shop.at(shop.folder)("doctor")
-    assert "BOOKSHOP_API_KEY" in without.out
+    assert "MCPF_BOOKSHOP_API_KEY" in without.out
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,9 @@ def test_a_case_is_a_call_its_request_and_its_answer() -> None:
         "path": "/books",
         "strict": True,
         "query": [["limit", "1"]],
-        "credentials": [{"kind": "apiKey", "in": "header", "name": "X-Api-Key", "variables": ["BOOKSHOP_API_KEY"]}],
+        "credentials": [
+            {"kind": "apiKey", "in": "header", "name": "X-Api-Key", "variables": ["MCPF_BOOKSHOP_API_KEY"]}
+        ],
         "content_type": "application/json",
         "json": body,
     }

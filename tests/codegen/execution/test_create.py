@@ -61,7 +61,7 @@ def test_the_report_says_what_inspect_prints(tmp_path: Path) -> None:
     assert [(one["method"], one["path"]) for one in report["skipped"]] == [("DELETE", "/orders")]
     assert report["skipped"][0]["reason"]
     (variable,) = report["environment"]
-    assert (variable["name"], variable["required"], variable["secret"]) == ("BOOKSHOP_API_KEY", True, True)
+    assert (variable["name"], variable["required"], variable["secret"]) == ("MCPF_BOOKSHOP_API_KEY", True, True)
     assert (created.tools, created.operations) == (3, 4)
 
 

@@ -32,7 +32,7 @@ async def call(folder: Path, package: str, tool: str, arguments: dict[str, Any])
         environ = {
             "PYTHONPATH": str(folder / "src"),
             "MCPFACTORY_BASE_URL": stub.base_url,
-            "BOOKSHOP_API_KEY": "secret-key",
+            "MCPF_BOOKSHOP_API_KEY": "secret-key",
         }
         async with connect_stdio([sys.executable, "-m", package], env=environ) as client:
             return await client.call_tool(tool, arguments), stub

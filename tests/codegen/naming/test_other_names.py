@@ -73,24 +73,23 @@ def variables(server: str, *schemes: tuple[str, str]) -> list[tuple[str, ...]]:
 
 
 def test_no_server_has_the_variables_of_all_for_its_own() -> None:
-    assert variable_prefix("book-shop") == "BOOK_SHOP"
-    assert variable_prefix("mcpfactory") == "MCP_MCPFACTORY"
-    assert variable_prefix("2go") == "MCP_2GO"
+    assert variable_prefix("book-shop") == "MCPF_BOOK_SHOP"
+    assert variable_prefix("2go") == "MCPF_2GO"
 
 
 def test_variables_are_short_where_one_scheme_needs_no_name() -> None:
-    assert variables("bookshop", ("apiKey", "apiKey")) == [("BOOKSHOP_API_KEY",)]
-    assert variables("bookshop", ("basicAuth", "basic")) == [("BOOKSHOP_USERNAME", "BOOKSHOP_PASSWORD")]
-    assert variables("book-shop", ("bearerAuth", "bearer")) == [("BOOK_SHOP_TOKEN",)]
+    assert variables("bookshop", ("apiKey", "apiKey")) == [("MCPF_BOOKSHOP_API_KEY",)]
+    assert variables("bookshop", ("basicAuth", "basic")) == [("MCPF_BOOKSHOP_USERNAME", "MCPF_BOOKSHOP_PASSWORD")]
+    assert variables("book-shop", ("bearerAuth", "bearer")) == [("MCPF_BOOK_SHOP_TOKEN",)]
     assert variables("petstore", ("petstore_auth", "bearer"), ("api_key", "apiKey")) == [
-        ("PETSTORE_TOKEN",),
-        ("PETSTORE_API_KEY",),
+        ("MCPF_PETSTORE_TOKEN",),
+        ("MCPF_PETSTORE_API_KEY",),
     ]
 
 
 def test_variables_take_the_schemes_name_where_it_tells_more_or_two_would_share_one() -> None:
-    assert variables("shop", ("adminToken", "bearer")) == [("SHOP_ADMIN_TOKEN",)]
+    assert variables("shop", ("adminToken", "bearer")) == [("MCPF_SHOP_ADMIN_TOKEN",)]
     assert variables("shop", ("bearerAuth", "bearer"), ("oauth2", "bearer")) == [
-        ("SHOP_BEARER_AUTH_TOKEN",),
-        ("SHOP_OAUTH2_TOKEN",),
+        ("MCPF_SHOP_BEARER_AUTH_TOKEN",),
+        ("MCPF_SHOP_OAUTH2_TOKEN",),
     ]

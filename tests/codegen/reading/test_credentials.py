@@ -184,7 +184,7 @@ def test_the_parts_of_an_aws_signature_are_no_arguments(reader: Reader) -> None:
     assert [one.name for one in operation.parameters] == ["X-Amz-Target"]
     assert (scheme.kind, scheme.service, operation.security) == ("awsSigV4", "ses", (("hmac",),))
     assert name_api(bound, server="mail").variables["hmac"] == tuple(
-        f"MAIL_{part}" for part in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "REGION")
+        f"MCPF_MAIL_{part}" for part in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "REGION")
     )
 
 
@@ -203,10 +203,13 @@ def test_schemes_of_google_accept_the_key_of_a_service_account(reader: Reader) -
     assert [flow.grant for flow in scheme.flows] == ["authorizationCode", "serviceAccount"]
     assert bind_credentials(bound).security_schemes == bound.security_schemes
     parts = ("TOKEN", "CLIENT_ID", "CLIENT_SECRET", "REFRESH_TOKEN", "SERVICE_ACCOUNT")
-    assert name_api(bound, server="cal").variables == {"Oauth2": tuple(f"CAL_{part}" for part in parts)}
+    assert name_api(bound, server="cal").variables == {"Oauth2": tuple(f"MCPF_CAL_{part}" for part in parts)}
 
 
 def test_a_scheme_whose_own_name_is_the_variable_has_it(reader: Reader) -> None:
     schemes = {name: {"type": "apiKey", "in": "query", "name": name} for name in ("api_token", "api_key")}
     api = reader.parts(components={"securitySchemes": schemes})
-    assert name_api(api, server="board").variables == {"api_token": ("BOARD_API_TOKEN",), "api_key": ("BOARD_API_KEY",)}
+    assert name_api(api, server="board").variables == {
+        "api_token": ("MCPF_BOARD_API_TOKEN",),
+        "api_key": ("MCPF_BOARD_API_KEY",),
+    }

@@ -18,7 +18,7 @@ from tests.codegen.several.documents import document, written
 LIST = "GET /items listItems"
 ANSWER = {"status": 200, "content_type": "application/json", "body": {"id": "1"}}
 CASES = [{"tool": "list_items", "request": {"method": "GET", "path": "/items"}, "response": ANSWER}]
-TOKENS = {"ACME_ORDERS_TOKEN": "token-of-orders", "ACME_STOCK_TOKEN": "token-of-stock"}
+TOKENS = {"MCPF_ACME_ORDERS_TOKEN": "token-of-orders", "MCPF_ACME_STOCK_TOKEN": "token-of-stock"}
 
 
 def called(folder: Path, patch: pytest.MonkeyPatch, **options: Any) -> tuple[list[str], dict[str, list[str]]]:
@@ -32,8 +32,8 @@ def called(folder: Path, patch: pytest.MonkeyPatch, **options: Any) -> tuple[lis
         module = importlib.import_module("acme_mcp.server")
         api = importlib.import_module("acme_mcp._generated.api")
         async with StubUpstream(CASES) as orders, StubUpstream(CASES) as stock, api.upstream():
-            patch.setenv("ACME_ORDERS_BASE_URL", orders.base_url)
-            patch.setenv("ACME_STOCK_BASE_URL", stock.base_url)
+            patch.setenv("MCPF_ACME_ORDERS_BASE_URL", orders.base_url)
+            patch.setenv("MCPF_ACME_STOCK_BASE_URL", stock.base_url)
             async with connect(module.server) as client:
                 results = [await client.call_tool(f"{label}_list_items", {}) for label in documents]
             stubs = {"orders": orders, "stock": stock}
@@ -62,14 +62,14 @@ def test_each_call_reaches_its_own_host_with_its_own_credentials(
 def test_a_document_without_credentials_is_not_called_with_those_of_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ACME_ORDERS_TOKEN", "token-of-orders")
-    monkeypatch.setenv("ACME_TOKEN", "token-of-nobody")
+    monkeypatch.setenv("MCPF_ACME_ORDERS_TOKEN", "token-of-orders")
+    monkeypatch.setenv("MCPF_ACME_TOKEN", "token-of-nobody")
     texts, shown = called(tmp_path, monkeypatch)
-    assert "ACME_STOCK_TOKEN" in texts[1]
+    assert "MCPF_ACME_STOCK_TOKEN" in texts[1]
     assert shown == {"orders": ["Bearer token-of-orders"], "stock": []}
 
 
 def test_credentials_that_the_person_shares_are_shown_to_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ACME_TOKEN", "token-of-all")
+    monkeypatch.setenv("MCPF_ACME_TOKEN", "token-of-all")
     _, shown = called(tmp_path, monkeypatch, credentials="shared")
     assert shown == {"orders": ["Bearer token-of-all"], "stock": ["Bearer token-of-all"]}

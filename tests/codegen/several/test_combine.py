@@ -62,7 +62,7 @@ def test_the_document_without_a_label_keeps_its_keys_its_address_and_its_credent
     assert (found.servers, [one.name for one in found.own_servers]) == ((ORDERS,), ["stock"])
     assert [one.name for one in found.security_schemes] == ["bearerAuth", "stock.bearerAuth"]
     names = name_api(found, server="acme")
-    assert names.variables == {"bearerAuth": ("ACME_TOKEN",), "stock.bearerAuth": ("ACME_STOCK_TOKEN",)}
+    assert names.variables == {"bearerAuth": ("MCPF_ACME_TOKEN",), "stock.bearerAuth": ("MCPF_ACME_STOCK_TOKEN",)}
     assert {key: one.tool for key, one in names.operations.items()} == {
         "GET /items": "list_items", "stock: GET /items": "stock_list_items",
     }  # fmt: skip
@@ -158,7 +158,7 @@ def test_a_credential_of_some_documents_is_not_called_as_if_it_were_that_of_all(
     other["components"]["securitySchemes"] = {"apiKey": KEY}
     other["security"] = [{"apiKey": []}]
     names = name_api(combined(**documents), server="acme").variables
-    assert names == {"checkout.bearerAuth": ("ACME_CHECKOUT_TOKEN",), "stock.apiKey": ("ACME_STOCK_API_KEY",)}
+    assert names == {"checkout.bearerAuth": ("MCPF_ACME_CHECKOUT_TOKEN",), "stock.apiKey": ("MCPF_ACME_STOCK_API_KEY",)}
 
 
 def test_a_credential_that_is_called_like_another_documents_is_not_that() -> None:

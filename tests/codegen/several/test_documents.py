@@ -56,7 +56,12 @@ def test_a_server_of_two_documents_keeps_them_apart(acme: Path) -> None:
         "orders_list_items": "orders: /items", "create_order": "orders: /orders",
         "stock_list_items": "stock: /items", "list_shelves": "stock: /shelves",
     }  # fmt: skip
-    assert variables(acme) == {"ACME_ORDERS_BASE_URL", "ACME_STOCK_BASE_URL", "ACME_ORDERS_TOKEN", "ACME_STOCK_TOKEN"}
+    assert variables(acme) == {
+        "MCPF_ACME_ORDERS_BASE_URL",
+        "MCPF_ACME_STOCK_BASE_URL",
+        "MCPF_ACME_ORDERS_TOKEN",
+        "MCPF_ACME_STOCK_TOKEN",
+    }
     assert [(api.label, api.document) for api in read_config(acme).apis] == [
         ("orders", "api/orders/openapi.json"), ("stock", "api/stock/openapi.json"),
     ]  # fmt: skip
@@ -94,7 +99,7 @@ def test_a_label_that_is_new_adds_a_document(acme: Path, tmp_path: Path) -> None
     updated = update_server(acme, source=f"video={written(tmp_path, video=VIDEO)['video']}")
     assert changed(updated) == {("tool-added", "list_films")}
     assert [api.label for api in read_config(acme).apis] == ["orders", "stock", "video"]
-    assert "ACME_VIDEO_TOKEN" in variables(acme)
+    assert "MCPF_ACME_VIDEO_TOKEN" in variables(acme)
     assert update_server(acme).changes == ()
 
 
@@ -155,7 +160,7 @@ def test_a_server_of_one_document_takes_a_second_and_keeps_what_it_had(tmp_path:
     updated = update_server(shop, source=f"stock={paths['stock']}")
     assert changed(updated) == {("tool-added", "stock_list_items"), ("tool-added", "see_shelves")}
     assert before.items() <= names(shop).items()
-    assert variables(shop) - had == {"ACME_STOCK_BASE_URL", "ACME_STOCK_TOKEN"}
+    assert variables(shop) - had == {"MCPF_ACME_STOCK_BASE_URL", "MCPF_ACME_STOCK_TOKEN"}
     text = config.read_text("utf-8")
     assert text.startswith("# mine\n")
     assert (text.count("[[api]]"), text.count("\n[api]")) == (2, 0)
@@ -167,7 +172,7 @@ def test_variables_that_are_no_longer_read_are_told(acme: Path) -> None:
     config = acme / CONFIG
     config.write_text(config.read_text("utf-8").replace("[[api]]\n", '[[api]]\ncredentials = "shared"\n'), "utf-8")
     told = update_server(acme).moved
-    assert told == "variables that are no longer read: ACME_ORDERS_TOKEN, ACME_STOCK_TOKEN"
+    assert told == "variables that are no longer read: MCPF_ACME_ORDERS_TOKEN, MCPF_ACME_STOCK_TOKEN"
 
 
 @pytest.mark.parametrize(
@@ -228,7 +233,7 @@ def test_credentials_are_one_where_the_person_says_so(tmp_path: Path) -> None:
     made = created.path
     assert created.alike == ()
     assert {api.credentials for api in read_config(made).apis} == {"shared"}
-    assert {name for name in variables(made) if not name.endswith("BASE_URL")} == {"ACME_TOKEN"}
+    assert {name for name in variables(made) if not name.endswith("BASE_URL")} == {"MCPF_ACME_TOKEN"}
 
 
 # --- labels and configuration ---

@@ -149,7 +149,7 @@ async def _called(tools: dict[str, str], patch: pytest.MonkeyPatch) -> dict[str,
     found = {}
     library = Library()
     with serving(library) as endpoint:
-        patch.setenv("LIBRARY_BASE_URL", endpoint)
+        patch.setenv("MCPF_LIBRARY_BASE_URL", endpoint)
         async with api.upstream(), connect(server) as client:
             for name, arguments in CALLS.items():
                 found[name] = (await client.call_tool(tools[name], arguments), library.requests[-1])

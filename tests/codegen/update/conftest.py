@@ -41,7 +41,7 @@ def use(server: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def run(*calls: tuple[str, dict[str, Any]], cases: Any = CASES) -> tuple[list[dict[str, Any]], list[str], Any]:
         monkeypatch.syspath_prepend(str(server / "src"))
-        monkeypatch.setenv("BOOKSHOP_API_KEY", "key")
+        monkeypatch.setenv("MCPF_BOOKSHOP_API_KEY", "key")
 
         async def made() -> tuple[list[dict[str, Any]], list[str], Any]:
             module = importlib.import_module("bookshop_mcp.server")

@@ -109,7 +109,7 @@ def test_defaults_and_hidden_values_are_sent(server: Path, monkeypatch: pytest.M
     decide(server, DECISIONS)
     regenerate(server)
     monkeypatch.syspath_prepend(str(server / "src"))
-    monkeypatch.setenv("BOOKSHOP_API_KEY", "key")
+    monkeypatch.setenv("MCPF_BOOKSHOP_API_KEY", "key")
     expected = {"method": "GET", "path": "/books"}
     answer = {"status": 200, "content_type": "application/json", "body": []}
     stubbed = {"tool": "find_books", "arguments": {}, "request": expected, "response": answer}

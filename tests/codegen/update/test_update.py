@@ -335,6 +335,6 @@ def test_a_second_host_of_the_same_name_renames_no_variable(tmp_path: Path) -> N
     update_server(server, source=str(source), accept_origin=True)
     servers = json.loads(Path(server, ".mcpfactory/report.json").read_bytes())["address"]["servers"]
     assert {one["url"]: one["variable"] for one in servers} == {
-        "https://uploads.first.test": "SHOP_UPLOADS_BASE_URL",
-        "https://uploads.second.test": "SHOP_UPLOADS_SECOND_BASE_URL",
+        "https://uploads.first.test": "MCPF_SHOP_UPLOADS_BASE_URL",
+        "https://uploads.second.test": "MCPF_SHOP_UPLOADS_SECOND_BASE_URL",
     }

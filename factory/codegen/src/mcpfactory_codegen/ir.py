@@ -189,7 +189,7 @@ class ApiSecurityScheme:
 
 @dataclass(frozen=True, slots=True)
 class ApiServer:
-    """An address beside the root that operations name. `name` is unique in the API and leads its variable, `<SERVER>_<NAME>_BASE_URL`."""
+    """An address beside the root that operations name. `name` is unique in the API and leads its variable, `MCPF_<SERVER>_<NAME>_BASE_URL`."""
 
     name: str
     url: str

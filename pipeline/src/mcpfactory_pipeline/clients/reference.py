@@ -77,7 +77,7 @@ def _section(client: ClientProfile) -> list[str]:
 def _example(client: ClientProfile, form: Form) -> str:
     """Both kinds of entries in one file."""
     arguments = ("run", "bookshop", "--workspace", "/home/me/servers")
-    launch = Launch("mcpfactory", "/home/me/.local/bin/mcpfactory", arguments, ("BOOKSHOP_API_KEY",))
+    launch = Launch("mcpfactory", "/home/me/.local/bin/mcpfactory", arguments, ("MCPF_BOOKSHOP_API_KEY",))
     token = "ACME_TOKEN" if client.header or client.id == "codex" else ""
     secrets = Path("/home/me/.config/mcpfactory/secrets")
     text = ""

@@ -6,12 +6,11 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from mcpfactory_codegen.naming import variable_prefix
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.isolation.environ import PLAIN, foreign_path
 from mcpfactory_pipeline.launch.environment import server_python
 from mcpfactory_pipeline.launch.failure import package_command
-from mcpfactory_pipeline.workspace.address import reported_variables
+from mcpfactory_pipeline.workspace.address import reported_variables, server_prefix
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.upstream.settings import SETTINGS, SHARED
 
@@ -69,7 +68,7 @@ def server_environ(server: WorkspaceServer) -> dict[str, str]:
 
 def _own_variables(server: WorkspaceServer) -> Iterator[str]:
     """Yield the names of variables that are for this server: by its report, `[server] environment`, and `[publish.environment]`."""
-    prefix = variable_prefix(server.name)
+    prefix = server_prefix(server)
     yield from (f"{prefix}_{setting}" for setting in SETTINGS)
     for name in (*reported_variables(server), *_configured(server)):
         yield name

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from mcpfactory_codegen.naming import variable_prefix
+from mcpfactory_codegen.servers.report import published_prefix
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.upstream.settings import SHARED
@@ -18,6 +19,7 @@ __all__ = [
     "refuse_among_many",
     "refuse_shared",
     "reported_variables",
+    "server_prefix",
     "shared_variables",
 ]
 
@@ -27,7 +29,12 @@ _NAMED: Final = 3  # servers that a message names
 
 def address_variable(server: WorkspaceServer) -> str:
     """Return the variable that says where the API of this server lives, and of no other."""
-    return f"{variable_prefix(server.name)}_BASE_URL"
+    return f"{server_prefix(server)}_BASE_URL"
+
+
+def server_prefix(server: WorkspaceServer) -> str:
+    """Return what the variables of a server begin with: an existing server keeps the names that people have set."""
+    return published_prefix(server.folder) or variable_prefix(server.name)
 
 
 def refuse_shared(servers: Sequence[WorkspaceServer], environ: Mapping[str, str]) -> None:
@@ -54,7 +61,7 @@ def refuse_among_many(workspace: Workspace, server: WorkspaceServer, environ: Ma
 def shared_variables(servers: Sequence[WorkspaceServer]) -> dict[tuple[str, ...], list[str]]:
     """Variables that several servers read, by the names of those: one's value goes to the others' APIs, too.
 
-    `shop` with a scheme called eu and `shop-eu` both have SHOP_EU_TOKEN. Servers without a readable report are left out.
+    `shop` with a scheme called eu and `shop-eu` both have MCPF_SHOP_EU_TOKEN. Servers without a readable report are left out.
     """
     readers: dict[str, list[str]] = defaultdict(list)
     for server in servers:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -148,6 +150,20 @@ def _advise(created: Any) -> None:
         output.note(f"several documents have the security scheme {names}, each with variables of its own")
         output.note("  hint: if one account is behind them, --shared-credentials makes them one")
     print_overview(created.overview)
+    if created.overview is not None:
+        _print_set_variables(created.overview.credentials, created.address)
+
+
+def _print_set_variables(credentials: Iterable[str], address: Mapping[str, Any]) -> None:
+    """Warn about variables of the new server that are already set: their values may belong to another API."""
+    from mcpfactory_runtime.upstream.settings import SETTINGS
+
+    settings = (f"{address['prefix']}_{name}" for name in SETTINGS)
+    names = (*credentials, *settings, *(one["variable"] for one in address["servers"]))
+    there = [one for name in names for one in (name, f"{name}_FILE") if os.environ.get(one)]
+    if there:
+        output.warning(f"already set in this environment: {', '.join(there)}")
+        output.note("  hint: unset what belongs to another API; this server would use it")
 
 
 def _earlier(workspace: Any, name: str) -> bool:

@@ -73,11 +73,12 @@ class Names:
     prefix: str = ""
 
 
-def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = None) -> Names:
+def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = None, prefix: str = "") -> Names:
     """Name everything in `api`.
 
     `server` leads the names of environment variables ("" takes the API's title); `pinned` maps operation keys
-    ("GET /books/{id}") to tool names that must stay. A pinned name that no tool may have is ignored.
+    ("GET /books/{id}") to tool names that must stay. A pinned name that no tool may have is ignored. `prefix` is that of an
+    existing server's variables.
     """
     operations = _unique(api.operations)
     tools = name_labelled_tools(operations, pinned or {})
@@ -94,7 +95,8 @@ def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = N
             arguments=name_arguments(inputs(operation, api).items, [_constant(functions[key])]),
         )
     server = server or snake(api.title).replace("_", "-") or "api"
-    return Names(server, named, name_variables(api.security_schemes, server), variable_prefix(server))
+    prefix = prefix or variable_prefix(server)
+    return Names(server, named, name_variables(api.security_schemes, server, prefix), prefix)
 
 
 def _unique(operations: Iterable[ApiOperation]) -> tuple[ApiOperation, ...]:

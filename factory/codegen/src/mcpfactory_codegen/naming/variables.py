@@ -1,10 +1,13 @@
-"""Environment variables of a server: its settings, `<SERVER>_BASE_URL` and the like, its credentials, and the addresses of its servers.
+"""Environment variables of a server: its settings, `<PREFIX>_BASE_URL` and the like, its credentials, and the addresses of its servers.
 
-Credentials are `<SERVER>_<SCHEME>_<PART>`, without the words that say nothing: `bearerAuth` of the server bookshop is
-BOOKSHOP_TOKEN; a scheme with a name of its own keeps it: BOOKSHOP_ADMIN_TOKEN. Parts are never names of settings.
+The prefix is `MCPF_<SERVER>`. A server is named after its document's title, so that a name without `MCPF_` would let a stranger's
+document choose a variable that is set for something else: GITHUB_TOKEN.
+
+Credentials are `<PREFIX>_<SCHEME>_<PART>`, without the words that say nothing: `bearerAuth` of the server bookshop is
+MCPF_BOOKSHOP_TOKEN; a scheme with a name of its own keeps it: MCPF_BOOKSHOP_ADMIN_TOKEN. Parts are never names of settings.
 
 A server beside the root has a name, which leads the variable that moves it: `uploads.github.com` of the server github is moved by
-GITHUB_UPLOADS_BASE_URL. Such a variable is none of a credential, for it ends as no part of a credential does. Names are given all
+MCPF_GITHUB_UPLOADS_BASE_URL. Such a variable is none of a credential, for it ends as no part of a credential does. Names are given all
 at once, so that none depends on an order.
 """
 
@@ -20,7 +23,6 @@ from urllib.parse import urlsplit
 
 from mcpfactory_codegen.ir import Api, ApiSecurityScheme, ApiServer
 from mcpfactory_codegen.text import digest, words
-from mcpfactory_runtime.upstream.settings import SHARED
 
 __all__ = [
     "environment_parts",
@@ -33,6 +35,7 @@ __all__ = [
     "variable_prefix",
 ]
 
+_NAMESPACE: Final = "MCPF"  # not "MCP": MCP_REGISTRY_TOKEN and MCP_PROXY_AUTH_TOKEN belong to other programs
 _PARTS: Final[dict[str, tuple[str, ...]]] = {
     "apiKey": ("API_KEY",),
     "basic": ("USERNAME", "PASSWORD"),
@@ -61,16 +64,16 @@ def environment_parts(scheme: ApiSecurityScheme) -> tuple[str, ...]:
 
 def variable_prefix(server: str) -> str:
     """Return what the names of all variables of a server begin with."""
-    prefix = "_".join(words(server)).upper() or "API"
-    return f"MCP_{prefix}" if prefix[0].isdigit() or prefix == SHARED else prefix
+    return f"{_NAMESPACE}_{'_'.join(words(server)).upper() or 'API'}"
 
 
-def name_variables(schemes: Sequence[ApiSecurityScheme], server: str) -> dict[str, tuple[str, ...]]:
+def name_variables(schemes: Sequence[ApiSecurityScheme], server: str, prefix: str = "") -> dict[str, tuple[str, ...]]:
     """Return the variables of each scheme, in the order of `environment_parts`; no two schemes share one.
 
     Of several that would have the same, one whose own name is that variable has it: `api_key` beside `api_token`.
+    `prefix` is "" for that of a new server.
     """
-    prefix = variable_prefix(server)
+    prefix = prefix or variable_prefix(server)
     named: dict[str, tuple[str, ...]] = {}
     taken: set[str] = set()
     waiting = [(scheme, _stems(scheme, server)) for scheme in schemes]
@@ -110,7 +113,7 @@ def _variables(scheme: ApiSecurityScheme, prefix: str, stem: str) -> tuple[str, 
     variables = []
     for part in environment_parts(scheme):
         if f"_{lead}".endswith((f"_{part}", "_TOKEN") if part == "API_KEY" and stem else f"_{part}"):
-            variables.append(lead)  # `api_key` is BOOKSHOP_API_KEY, not BOOKSHOP_API_KEY_API_KEY
+            variables.append(lead)  # `api_key` is MCPF_BOOKSHOP_API_KEY, not MCPF_BOOKSHOP_API_KEY_API_KEY
         else:
             variables.append(f"{lead}_{part}")
     return tuple(variables)

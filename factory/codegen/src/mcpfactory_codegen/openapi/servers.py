@@ -22,9 +22,7 @@ from mcpfactory_codegen.openapi.references import LocatedNode, Location
 
 __all__ = ["SettledServers", "own_server", "report_rootless", "root_servers", "settle_servers"]
 
-_HINT: Final = (
-    "name the API's address with <SERVER>_BASE_URL where the server runs, or write an absolute URL into `servers`"
-)
+_HINT: Final = "set the BASE_URL variable of the server where it runs, or write an absolute URL into `servers`"
 _HOST: Final = re.compile(r"[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:/|\Z)")
 _LOCAL_PORT: Final = re.compile(r"[\w.-]+:\d+(?:/|\Z)")  # `localhost:8080/api`, which urlsplit takes for a scheme
 _UNUSABLE: Final = re.compile(r"[\s\x00-\x1f<>\"{}|\\^`]")
@@ -52,7 +50,10 @@ def _real_first(reading: Reading, urls: tuple[str, ...]) -> tuple[str, ...]:
         return urls
     said = f"the first address, {urls[0][:200]}, is "
     if is_sandbox(urls[0]):
-        message, hint = f"{said}a sandbox, and is used", f"set <SERVER>_BASE_URL to {real[:200]} for real data"
+        message, hint = (
+            f"{said}a sandbox, and is used",
+            f"set the BASE_URL variable of the server to {real[:200]} for real data",
+        )
         reading.report("server-mock", Location("", "/servers/0"), message, hint)
         return urls
     message = f"{said}a mock or an example; {real[:200]} is used, unless the server was made with the other"

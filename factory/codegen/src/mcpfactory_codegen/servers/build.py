@@ -125,11 +125,13 @@ def generate(
     scaffold: ServerTemplate | None = None,
     sources: Mapping[str, str] | None = None,
     servers: Mapping[str, str] | None = None,
+    prefix: str = "",
     notify: Notify = no_notice,
 ) -> BuiltServer:
     """Everything that follows from the documents, by label; with `scaffold` the person's files, too.
 
-    `pinned` are the names of tools that stay, by operation; `servers` the addresses that names of servers stay with.
+    `pinned` are the names of tools that stay, by operation; `servers` the addresses that names of servers stay with,
+    `prefix` that of the variables of a server that exists.
     `sources` are the private addresses that a person named for documents just now: their APIs may be called there. `notify`
     takes a line whenever a step begins.
     """
@@ -139,7 +141,7 @@ def generate(
     config = _with_permitted_hosts(config, sources or {}, read.bases)
     api = keep_server_names(read.api, servers or {})
     notify(f"naming and describing {len(api.operations)} operations")
-    named = name_api(api, server=config.name, pinned=pinned)
+    named = name_api(api, server=config.name, pinned=pinned, prefix=prefix)
     renamed = rename(named, config.tools)
     described = describe_all(api, renamed.names, config.responses)
     api, visible, suspicious = without_suspicious_texts(api, described.tools)

@@ -15,6 +15,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final
@@ -36,7 +37,7 @@ from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, parse_config
 from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.lock import Lock, LockEntry, fingerprint
 from mcpfactory_codegen.servers.merge import merge
-from mcpfactory_codegen.servers.report import REPORT, published_names, published_servers
+from mcpfactory_codegen.servers.report import REPORT, published_names, published_prefix, published_servers
 from mcpfactory_codegen.servers.scaffold import ScaffoldError, find_template
 from mcpfactory_codegen.text import words
 from mcpfactory_runtime.upstream.settings import SETTINGS
@@ -165,12 +166,13 @@ def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify
         except ScaffoldError:
             return BuiltServer()
     pinned, documents = {**published_names(folder), **old.names}, stored_documents(folder, old)
-    servers = published_servers(folder)
+    make = partial(generate, config, documents, pinned, version, servers=published_servers(folder))
+    if config == old:
+        make = partial(make, prefix=published_prefix(folder))
     try:
-        template = find_template(config.template, folder)
-        return generate(config, documents, pinned, version, scaffold=template, servers=servers, notify=notify)
+        return make(scaffold=find_template(config.template, folder), notify=notify)
     except ScaffoldError:
-        return generate(config, documents, pinned, version, servers=servers)
+        return make()
 
 
 def _machines(lock: Lock, names: _Names, after: BuiltServer) -> tuple[dict[str, bytes | None], dict[str, LockEntry]]:

@@ -21,6 +21,7 @@ __all__ = [
     "environment",
     "has_root",
     "published_names",
+    "published_prefix",
     "published_servers",
     "render_report",
     "report",
@@ -198,7 +199,7 @@ def _address(api: Api, names: Names, tools: Sequence[ApiTool], private: Sequence
 
 
 def has_root(api: Api, tools: Sequence[ApiTool]) -> bool:
-    """Whether there is an address that is no single document's: that which `<SERVER>_BASE_URL` replaces."""
+    """Whether there is an address that is no single document's: that which `MCPF_<SERVER>_BASE_URL` replaces."""
     operations = api.by_key()
     return not tools or bool(api.servers) or any(not operations[tool.key].server for tool in tools)
 
@@ -241,6 +242,14 @@ def published_names(folder: Path) -> dict[str, str]:
         return names | {str(key): str(name) for key, name in data.get("names", {}).items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
+
+
+def published_prefix(folder: Path) -> str:
+    """Return the prefix of the variables of a server, as it was last made; "" when there is no report to read."""
+    try:
+        return str(json.loads((folder / REPORT).read_bytes())["address"]["prefix"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def published_servers(folder: Path) -> dict[str, str]:

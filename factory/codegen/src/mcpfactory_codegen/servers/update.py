@@ -45,7 +45,7 @@ from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.lock import Lock, LockEntry, Owner, fingerprint
 from mcpfactory_codegen.servers.merge import has_marks, merge
 from mcpfactory_codegen.servers.origins import origin_changes, refuse_new_origins
-from mcpfactory_codegen.servers.report import REPORT, published_names, published_servers, reported_key
+from mcpfactory_codegen.servers.report import REPORT, published_names, published_prefix, published_servers, reported_key
 from mcpfactory_codegen.servers.scaffold import ServerTemplate, find_template, kept_source
 from mcpfactory_codegen.text import listed
 
@@ -225,6 +225,7 @@ def _built(
         scaffold=template,
         sources=sources,
         servers=published_servers(folder),
+        prefix=published_prefix(folder),
         notify=notify,
     )
     refuse_empty(built, config, config.document)

@@ -151,7 +151,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """A server of the API beside its root (OpenAPI 3.1 §4.8.5). `name` leads the variable that moves it, `<SERVER>_<NAME>_BASE_URL`."""
+    """A server of the API beside its root (OpenAPI 3.1 §4.8.5). `name` leads the variable that moves it, `MCPF_<SERVER>_<NAME>_BASE_URL`."""
 
     name: str
     url: str

@@ -1,6 +1,6 @@
 """What the person who runs a server decides about its calls: a variable of the server's own goes before the shared one.
 
-`<SERVER>_BASE_URL` stands beside the server's credentials and means this server alone; `MCPFACTORY_BASE_URL` means whichever
+`MCPF_<SERVER>_BASE_URL` stands beside the server's credentials and means this server alone; `MCPFACTORY_BASE_URL` means whichever
 server reads it, so it is for one that runs by itself.
 """
 
