@@ -59,7 +59,7 @@ def test_every_page_of_the_dashboard_has_its_template_and_is_documented(root):
 
 def test_every_environment_variable_is_documented(modules, pages):
     docs = "\n".join(page.text for page in pages if page.name.startswith("docs/"))
-    names = {name for module in modules for name in re.findall(r"\bMCPFACTORY_[A-Z_]+\b", module.text)}
+    names = {name for module in modules for name in re.findall(r"MCPFACTORY_[A-Z_]+\b", module.text)}
     assert "MCPFACTORY_BASE_URL" in names
     assert {name for name in names if name not in docs} == set()
 

@@ -165,8 +165,8 @@ def test_every_file_of_this_repository_that_is_named_exists(root, pages):
 def test_every_variable_that_is_named_is_read_somewhere(root, pages, modules, tests, helpers):
     files = [root / "Makefile", *(file for file in (root / "templates").rglob("*") if file.is_file())]
     texts = [*(file.read_text("utf-8") for file in files), *(one.text for one in (*modules, *tests, *helpers))]
-    known = {name for text in texts for name in re.findall(r"\bMCPFACTORY_[A-Z_]+\b", text)}
-    named = {(name, page.name) for page in pages for name in re.findall(r"\bMCPFACTORY_[A-Z_]+\b", page.text)}
+    known = {name for text in texts for name in re.findall(r"MCPFACTORY_[A-Z_]+\b", text)}
+    named = {(name, page.name) for page in pages for name in re.findall(r"MCPFACTORY_[A-Z_]+\b", page.text)}
     assert len(named) > 10
     assert sorted(f"{page}: {name}" for name, page in named if name not in known) == []
 

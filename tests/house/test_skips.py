@@ -12,7 +12,7 @@ def test_only_one_module_knows_what_a_machine_may_lack(tests):
     found = [
         f"{module.path}:{node.lineno}"
         for module in tests
-        for node in module.nodes_if_any(SKIPPING)
+        for node in module.nodes_if_any(f".{name}" for name in SKIPPING)
         if isinstance(node, ast.Attribute) and node.attr in SKIPPING and module.path != MACHINE
     ]
     assert found == [], f"hint: use needs() or skip_without() of {MACHINE}, or parametrise over what applies"
