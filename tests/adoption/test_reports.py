@@ -6,6 +6,7 @@ import pytest
 
 from mcpfactory_pipeline.adoption.reports import read_junit, read_tap
 from mcpfactory_pipeline.adoption.trial import judge
+from tests.rows import rows
 
 JUNIT = b"""<?xml version="1.0"?><testsuites tests="99"><testsuite name="a" tests="99" failures="0">
 <testcase name="adds"/><testcase name="refuses"><failure message="no"/></testcase>
@@ -28,7 +29,7 @@ def test_tap_counts_the_outer_tests_and_those_that_the_plan_promises():
     assert (short.passed, short.failed, short.names) == (1, 2, ("2 that the plan promises",))
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         b"",
@@ -51,8 +52,8 @@ def test_text_without_a_plan_is_no_tap(text):
 GOOD = b'<testsuite><testcase name="a"/></testsuite>'
 
 
-@pytest.mark.parametrize(
-    ("code", "said", "report", "wanted", "verdict"),
+@rows(
+    "code, said, report, wanted, verdict",
     [
         (0, "", GOOD, "r.xml", (True, "1 passed (JUnit)")),
         (1, "", GOOD, "r.xml", (False, "the tests ended with exit 1, although JUnit says 1 passed")),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from mcpfactory_codegen.servers.tree import locate
 from mcpfactory_pipeline.build.leaks import find_leaks_among
 from mcpfactory_pipeline.ci import shards
@@ -20,6 +18,7 @@ from tests.attacks.attempts import ATTEMPTS
 from tests.attacks.demonstrations import DEMONSTRATIONS
 from tests.attacks.range import attempt
 from tests.attacks.table import ATTACKS
+from tests.rows import rows
 
 
 def test_the_table_has_what_was_promised_and_what_is_honest_is_taken(tmp_path: Path) -> None:
@@ -39,12 +38,12 @@ def test_the_table_has_what_was_promised_and_what_is_honest_is_taken(tmp_path: P
     assert list(find_leaks_among([("package", "a.py", b"TOKEN = os.environ['TOKEN']")])) == []
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@rows("name", ATTACKS)
 def test_an_attack_comes_to_nothing(name: str, tmp_path: Path) -> None:
     assert attempt(ATTACKS[name], tmp_path).harm == []
 
 
-@pytest.mark.parametrize("name", ATTEMPTS)
+@rows("name", ATTEMPTS)
 def test_an_attempt_from_outside_is_refused(name: str, tmp_path: Path) -> None:
     ATTEMPTS[name].carry_out(tmp_path)
 

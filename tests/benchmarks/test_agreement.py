@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.agreement import differences
 from mcpfactory_codegen.describe.schemas import Library
+from tests.rows import rows
 
 A = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 B = {"type": "object", "properties": {"b": {"type": "string"}}, "required": ["b"]}
@@ -17,7 +18,7 @@ def tool(part: Any) -> dict[str, Any]:
     return {"type": "object", "properties": {"x": part}, "additionalProperties": False}
 
 
-@pytest.mark.parametrize(
+@rows(
     "part",
     [
         {"oneOf": [A, B]},
@@ -44,8 +45,8 @@ def test_a_difference_is_seen(kind: str, sample: Any, part: Any, monkeypatch: py
     assert kind in {one.kind for one in found}
 
 
-@pytest.mark.parametrize(
-    ("listed", "branches"),
+@rows(
+    "listed, branches",
     [
         ("anyOf", [A, B]),  # an object with both fits both
         ("oneOf", TAGGED),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from benchmarks.trials.crowd import faults_of
+from tests.rows import rows
 
 _SECOND = 1_700_000_000
 
@@ -40,9 +39,7 @@ def test_a_promotion_of_what_is_there_leaves_no_event_while_it_is_there():
     assert list(faults_of([FIRST, SECOND, again], {"a": MOVED})) == []
 
 
-@pytest.mark.parametrize(
-    ("notes", "events", "fault"),
-    [
+@rows("notes, events, fault", [
         ([FIRST, SECOND], MOVED[:1], "promote (2) ended in 0 and is in the history 0 times"),
         ([FIRST, SECOND], [*MOVED, promoted(5.5, "2", "three")], "promote (2) ended in 0 and is in the history 2 times"),
         ([{**FIRST, "code": 1}], MOVED[:1], "promote (1) ended in 1 and is in the history 1 times"),
@@ -55,7 +52,6 @@ def test_a_promotion_of_what_is_there_leaves_no_event_while_it_is_there():
         ([note("hold", "1", 0, 1), note("hold", "2", 0, 1)], [event(0.5, "held", "1"), event(0.6, "held", "2")], "a: held (2) although production was held"),
         ([note("unhold", "1", 0, 1)], [event(0.5, "released", "1")], "a: released (1) although production was not held"),
         ([], [event(0.5, "held", "1")], "in the history, and nobody's: 1"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_what_is_lost_doubled_or_impossible_is_said(notes, events, fault):
     assert fault in list(faults_of(notes, {"a": events}))

@@ -12,6 +12,7 @@ from benchmarks.house.figures import figures
 from benchmarks.house.measure import Measured, commit_tree
 from benchmarks.house.modules import parse
 from benchmarks.house.source import Source
+from tests.rows import rows
 
 RUNTIME = "factory/runtime/src/mcpfactory_runtime"
 PIPELINE = "pipeline/src/mcpfactory_pipeline"
@@ -27,8 +28,8 @@ FILES = {
 SOURCES = [Source(path, text) for path, text in FILES.items()]
 
 
-@pytest.mark.parametrize(
-    ("leads", "found"),
+@rows(
+    "leads, found",
     [
         ({}, []),
         ({1: [2], 2: [3], 3: []}, []),

@@ -7,12 +7,13 @@ import pytest
 
 from benchmarks import names
 from mcpfactory_codegen.text import digest
+from tests.rows import rows
 
 ROW = ("DELETE", "/buckets/{Bucket}", "DeleteBucketCors", "Deletes the rules")
 
 
-@pytest.mark.parametrize(
-    ("row", "name", "words"),
+@rows(
+    "row, name, words",
     [
         (ROW, "delete_bucket_cors", []),
         (ROW, "delete_bucket", ["cors"]),

@@ -9,6 +9,7 @@ import pytest
 
 from mcpfactory.reference import commands
 from mcpfactory.spellings import COMMANDS, OPTIONS, present_spelling
+from tests.rows import rows
 
 # What an option names, in whichever command it stands. A new option has its row here: look first whether the thing has a name.
 MEANINGS = {
@@ -183,9 +184,9 @@ def test_every_option_is_in_the_table_and_names_one_thing():
 
 
 def test_an_option_reads_the_same_in_every_command():
-    for name, rows in every_option().items():
-        assert len({(option.metavar, tuple(option.opts)) for _, option in rows}) == 1, (name, rows)
-        assert name in IN_OWN_WORDS or len({option.help for _, option in rows}) == 1, (name, rows)
+    for name, found in every_option().items():
+        assert len({(option.metavar, tuple(option.opts)) for _, option in found}) == 1, (name, found)
+        assert name in IN_OWN_WORDS or len({option.help for _, option in found}) == 1, (name, found)
     assert [name for name in IN_OWN_WORDS if len({option.help for _, option in every_option()[name]}) == 1] == []
 
 
@@ -194,7 +195,7 @@ def test_an_earlier_command_is_none_any_more():
     assert [(earlier, now) for earlier, now in COMMANDS.items() if earlier in known or now not in known] == []
 
 
-@pytest.mark.parametrize("command", OPTIONS)
+@rows("command", OPTIONS)
 def test_an_earlier_spelling_is_of_a_command_that_has_the_present_one(command):
     known = {path.removeprefix("mcpfactory "): each for path, each in commands()}
     names = {name for option in known[command].params for name in option.opts}

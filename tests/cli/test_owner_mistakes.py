@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from itertools import product
 
 import pytest
 
@@ -13,6 +14,7 @@ from mcpfactory_runtime.client import connect_stdio
 from tests.cli.conftest import Inside, Prepared, Shell
 from tests.cli.fruit import write_server
 from tests.patience import PATIENCE
+from tests.rows import rows
 
 SERVER = "servers/notes/src/notes_mcp/server.py"
 IMPORT = "import yaml\n"  # the factory has it, the server does not declare it
@@ -32,17 +34,18 @@ def space(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Insid
     return Inside(prepared.copy(folder, (), ("new", "notes", "--template", "minimal")))
 
 
-@pytest.mark.parametrize("mistake", [IMPORT, SYNTAX], ids=["import", "syntax"])
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("inspect", "notes", "--start"),
-        ("call", "notes", "where"),
-        ("run", "notes"),
-        ("validate", "notes"),
-        ("test", "notes"),
-    ],
-    ids=lambda command: command[0],
+@rows(
+    "mistake, command",
+    product(
+        [IMPORT, SYNTAX],
+        [
+            ("inspect", "notes", "--start"),
+            ("call", "notes", "where"),
+            ("run", "notes"),
+            ("validate", "notes"),
+            ("test", "notes"),
+        ],
+    ),
 )
 def test_each_command_says_where_and_what_to_do(space: Shell, command: tuple[str, ...], mistake: str) -> None:
     write_server(space.folder / "servers/notes", before=mistake)
@@ -56,9 +59,7 @@ def test_each_command_says_where_and_what_to_do(space: Shell, command: tuple[str
     assert "mcpfactory made a mistake" not in done.err
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "what", "hint"),
-    [
+@rows("before, after, what, hint", [
         ("x = undefined_name\n", "", f"{SERVER}:1: NameError: name 'undefined_name' is not defined", "define or import"),
         ("import mcpfactory_pipeline\n", "", "No module named 'mcpfactory_pipeline'", "may import mcpfactory_runtime only"),
         ("from .measure import y\n", "", "No module named 'notes_mcp.measure'", "did you mean measures?"),
@@ -69,8 +70,7 @@ def test_each_command_says_where_and_what_to_do(space: Shell, command: tuple[str
         ("", "\n\ndef main() -> None:\n    pass\n", "notes ended before it answered", "main() must call server.run()"),
         ("", "\n\ndef main() -> None:\n    int('a')\n", "ValueError: invalid literal", "correct that line"),
         ("raise SystemExit('no key')\n", "", "no key", "mcpfactory run notes"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_typical_mistakes(space: Shell, before: str, after: str, what: str, hint: str) -> None:
     write_server(space.folder / "servers/notes", before=before, after=after)
     done = space("inspect", "notes", "--start")

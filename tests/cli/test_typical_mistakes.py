@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.conftest import BOOKSHOP, Inside
 from tests.cli.workshop import finish, make, stage
+from tests.rows import rows
 
 DOCUMENT = str(BOOKSHOP / "openapi.yaml")
 NEW = f"new --from-openapi {DOCUMENT}"
@@ -220,7 +221,7 @@ def test_there_are_more_than_forty() -> None:
     assert len({(one.typed, one.said) for one in MISTAKES}) == len(MISTAKES) > 100
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda one: one.id)
+@rows("mistake", MISTAKES, name=lambda one: one.id)
 def test_a_mistake_is_told_with_what_to_do(mistake: Mistake, template: Path, tmp_path: Path) -> None:
     root = tmp_path / "ws"
     shutil.copytree(template, root)

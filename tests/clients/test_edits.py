@@ -12,6 +12,7 @@ from mcpfactory_pipeline.clients import edits, jsonc
 from mcpfactory_pipeline.clients.errors import UnreadableError
 from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile
 from tests.fuzzing import examples
+from tests.rows import rows
 
 ENTRY = {"command": "uvx", "args": ["a==1", 'q"\\'], "env": {"K": "${K}"}}
 BY_FORMAT = {row.user.format: row for row in CLIENTS}
@@ -133,7 +134,7 @@ def test_what_is_no_json_is_refused_and_what_is_json_is_read_alike(text):
     assert strict is None or found == strict
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "[,]",
@@ -167,8 +168,8 @@ def test_what_looks_like_a_table_within_a_text_is_none(quotes):
     assert edits.uninstall(after, client.user, client.forms[0], "n") == text
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"),
+@rows(
+    "kind, text",
     [
         ("json", '{"mcpServers": []}'),
         ("json", '{"mcpServers": null}'),

@@ -28,6 +28,7 @@ from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Answer, Browser, confirming
 from tests.days import NEXT_MONTH
 from tests.patience import PATIENCE
+from tests.rows import rows
 
 POLICY = """
 [[pipeline.channels]]
@@ -386,7 +387,7 @@ def test_tokens_come_from_a_file_that_only_its_owner_reads(tmp_path: Path) -> No
     assert set(read_people({"MCPFACTORY_DASHBOARD_TOKEN": "my-own-token-0123"}, file, "me")) == {"Ada", "Grace", "me"}
 
 
-@pytest.mark.parametrize(
+@rows(
     "text", ["", "Ada: short", "Ada:", "no name here 0123456789", "A: same-token-0123456789\nB: same-token-0123456789"]
 )
 def test_tokens_that_protect_nothing_are_refused(tmp_path: Path, text: str) -> None:
@@ -397,7 +398,7 @@ def test_tokens_that_protect_nothing_are_refused(tmp_path: Path, text: str) -> N
         read_people({}, file, "me")
 
 
-@pytest.mark.parametrize("other", ["ada", "ADA ", "A\u200bda", "A da", "\uff21da", "Ada"])
+@rows("other", ["ada", "ADA ", "A\u200bda", "A da", "\uff21da", "Ada"])
 def test_one_person_is_not_named_twice(tmp_path: Path, other: str) -> None:
     """Approvals count spellings of a name as one person: two tokens would look like two people."""
     file = tmp_path / "tokens"

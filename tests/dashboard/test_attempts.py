@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mcpfactory_pipeline.dashboard.attempts import LoginAttempts, caller_key
+from tests.rows import rows
 
 
 def test_a_caller_has_ten_in_a_minute_and_the_others_are_let_in() -> None:
@@ -36,8 +35,8 @@ def test_who_guesses_from_very_many_addresses_is_slow_and_what_is_kept_has_an_en
     assert attempts.refusal("192.0.2.1") == ""
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
+@rows(
+    "one, other, same",
     [
         ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", True),  # a customer has all of a /64
         ("2001:db8:1:2::1", "2001:db8:1:3::1", False),

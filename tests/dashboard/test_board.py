@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from mcpfactory_pipeline.dashboard.board import board
 from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.statuses import STATUSES
 from mcpfactory_pipeline.dashboard.values import to_json
+from tests.rows import rows
 
 
 def stage(outcome: str | None, verdict: str = "up-to-date", **facts: Any) -> dict[str, Any]:
@@ -127,7 +126,7 @@ def test_what_is_held_or_retired_says_so() -> None:
     ]
 
 
-@pytest.mark.parametrize("key", STATUSES)
+@rows("key", STATUSES)
 def test_every_status_has_a_word_an_icon_and_a_colour(key: str) -> None:
     status = STATUSES[key]
     assert status.word

@@ -23,6 +23,7 @@ from tests.dashboard.person import Browser
 from tests.dashboard.test_cancel import acting, begun
 from tests.dashboard.test_follow import going
 from tests.patience import until
+from tests.rows import rows
 
 __all__ = ["acting"]
 
@@ -139,15 +140,12 @@ def test_colours_become_classes_and_no_other_command_of_a_terminal_is_left(atlas
     assert atlas.texts() == ["plain", "red and green blue", "begins", "here", "link cleared"]
 
 
-@pytest.mark.parametrize(
-    ("codes", "style"),
-    [
+@rows("codes, style", [
         ("0", ""), ("", ""), ("1", "bold"), ("1;22", ""), ("4;9", "strike underline"), ("31;39", ""), ("95", "bright-magenta"),
         ("41", "on-red"), ("107", "on-white"), ("41;49", ""), ("7", "reverse"), ("38;5;9", "bright-red"), ("38;5;232", "black"),
         ("38;5;255", "white"), ("48;5;21;1", "on-blue bold"), ("38;2;255;255;0;3", "yellow italic"), ("38;2;1", ""), ("38", ""),
         ("38:5:1", "red"), ("38;5;999", "white"), ("1;;", ""), ("99999", ""), ("12345678901234567890", ""),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_what_codes_mean(codes: str, style: str) -> None:
     assert Ink().after(codes).style == style
 
@@ -437,7 +435,7 @@ class Emptied(io.BytesIO):
         return b""
 
 
-@pytest.mark.parametrize("wish", [{}, {"start": "end"}, {"start": "0"}, {"place": "100000"}, {"query": "line"}])
+@rows("wish", [{}, {"start": "end"}, {"start": "0"}, {"place": "100000"}, {"query": "line"}])
 def test_a_log_that_is_begun_anew_while_it_is_read_has_no_lines(wish: dict[str, str]) -> None:
     page = log_page(LogFacts("library", "atlas", "test", Path(), "failed"), Emptied(b"line\n" * 50_000), **wish)
     assert "".join(line.text for line in page.lines) == ""

@@ -16,6 +16,7 @@ from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Browser
 from tests.dashboard.test_action_routes import POLICY, happened, kept, offered
 from tests.patience import PATIENCE
+from tests.rows import rows
 
 SECRET = "what-proxy-and-dashboard-know"
 ORIGIN = "https://factory.example.org"
@@ -174,8 +175,8 @@ def test_behind_the_proxy_every_address_is_the_public_one(library: Bench) -> Non
         assert Browser(address).get("/board").headers["location"] == f"{address}/board/"
 
 
-@pytest.mark.parametrize(
-    ("header", "addresses", "secret", "words"),
+@rows(
+    "header, addresses, secret, words",
     [
         (USER, ["127.0.0.1"], "", "is not set"),
         (USER, ["127.0.0.1"], "short", "fewer than 16"),
@@ -205,8 +206,8 @@ def test_networks_and_both_families_of_addresses_are_understood() -> None:
             proxy.caller(headers, address)
 
 
-@pytest.mark.parametrize(
-    ("url", "origin"),
+@rows(
+    "url, origin",
     [
         ("", ""),
         ("https://Factory.example.org/", ORIGIN),

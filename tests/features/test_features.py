@@ -7,13 +7,12 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pytest
-
 from benchmarks.features import probe
 from benchmarks.features.model import PEERS, Feature
 from benchmarks.features.table import FEATURES
 from tests.features.shown import ROOT, section
 from tests.house.pages import Page
+from tests.rows import rows
 
 OURS = [row for row in FEATURES if row.ours.level != "no"]
 HERE = "tests/features/test_documented.py"
@@ -44,7 +43,7 @@ def test_every_row_is_told_apart():
     assert len({row.key for row in FEATURES}) == len(FEATURES) > 80
 
 
-@pytest.mark.parametrize("row", OURS, ids=by_key)
+@rows("row", OURS)
 def test_what_we_have_is_documented_and_tested_as_documented(row):
     text = section(row.ours.docs)
     assert text, f"{row.key}: there is no docs/{row.ours.docs}"
@@ -69,8 +68,8 @@ def test_every_test_of_the_documentation_has_a_row():
     assert set(named_tests(HERE)) == named
 
 
-@pytest.mark.parametrize(
-    ("asked", "holds"),
+@rows(
+    "asked, holds",
     [
         ("tests.house.pages:Page.anchors", True),
         ("tests.house.pages:Page.wings", False),

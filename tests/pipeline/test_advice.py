@@ -37,6 +37,7 @@ from tests.adoption.offering import Offering, offering, tool
 from tests.cli.conftest import Done, Inside
 from tests.cli.workshop import make
 from tests.fuzzing import examples
+from tests.rows import rows
 
 POLICIES = (
     "",
@@ -273,8 +274,8 @@ def approved_and_drifted(shop: Shop) -> None:
     shop.drift("Another text.")
 
 
-@pytest.mark.parametrize(
-    ("lives", "never"),
+@rows(
+    "lives, never",
     [
         (failing, "promote"),
         (older, "promote"),
@@ -341,8 +342,8 @@ def test_a_state_that_was_edited_is_repaired_by_the_command_alone(tmp_path: Path
     assert found == ["mcpfactory pipeline verify --repair notes"]
 
 
-@pytest.mark.parametrize(
-    ("hint", "command"),
+@rows(
+    "hint, command",
     [
         ("mcpfactory pipeline verify --repair books shows the difference", "mcpfactory pipeline verify --repair books"),
         ("mcpfactory adopt URL, then mcpfactory remove books", "mcpfactory adopt URL"),

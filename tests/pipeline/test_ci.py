@@ -30,12 +30,13 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.here import Here
 from tests.pipeline.space import offered
+from tests.rows import rows
 
 # --- assigning ---
 
 
-@pytest.mark.parametrize(
-    ("count", "jobs", "least", "groups"),
+@rows(
+    "count, jobs, least, groups",
     [
         (1000, 256, 4, 250),
         (5000, 256, 4, 256),
@@ -72,7 +73,7 @@ def test_only_servers_with_something_to_run_are_assigned():
     assert changed(steps) == (["b"], [])
 
 
-@pytest.mark.parametrize("name", ["x --force --jobs 99", "--force", "a;b", "a\nb", "$(id)", "*", "é"])
+@rows("name", ["x --force --jobs 99", "--force", "a;b", "a\nb", "$(id)", "*", "é"])
 def test_a_folder_whose_name_is_more_than_a_name_is_assigned_to_no_job_and_the_others_are(name):
     assert changed([PlanStep("a", "x", RUN), PlanStep(name, "x", BROKEN)]) == (["a"], [name])
 
@@ -262,8 +263,8 @@ def test_a_new_workspace_has_the_workflow_that_would_be_written(tmp_path):
     assert (made.root / PLACE).read_text() == workflow(read_ci(made.config))
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
+@rows(
+    "table, message",
     [
         (3, "ci is not a table"),
         ({"job": 3}, "unknown field 'job'"),

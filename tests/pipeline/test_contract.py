@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -24,6 +25,7 @@ from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.promotion.proof import callers_line
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
+from tests.rows import rows
 
 SEARCH: dict[str, Any] = {
     "name": "search",
@@ -35,8 +37,8 @@ NEEDY = {**SEARCH, "inputSchema": {**SEARCH["inputSchema"], "required": ["query"
 TOLD = {**SEARCH, "description": "Search books by title."}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "version", "found"),
+@rows(
+    "before, after, version, found",
     [
         ([SEARCH], [SEARCH], "1.2.3", ("none", True, "1.2.3")),
         ([SEARCH], [TOLD], "1.2.3", ("patch", True, "1.2.4")),
@@ -52,8 +54,8 @@ def test_changes_ask_for_a_step_and_only_a_major_one_may_break(before, after, ve
     assert (made.needed, made.kept, made.proposed) == found
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "step", "may_break"),
+@rows(
+    "before, after, step, may_break",
     [
         ("1.0.0", "1.0.1", "patch", False),
         ("1.0.0", "1.1.0", "minor", False),
@@ -71,8 +73,7 @@ def test_below_one_a_minor_step_may_break(before, after, step, may_break) -> Non
     assert permits(before, after, "major") is may_break
 
 
-@pytest.mark.parametrize("version", ["0.0.0", "0.3.7", "1.0.0", "12.4.9"])
-@pytest.mark.parametrize("needed", ["patch", "minor", "major"])
+@rows("version, needed", product(["0.0.0", "0.3.7", "1.0.0", "12.4.9"], ["patch", "minor", "major"]))
 def test_the_version_that_is_proposed_is_large_enough_and_no_larger(version, needed) -> None:
     proposed = next_version(version, needed)
     assert permits(version, proposed, needed)
@@ -111,8 +112,8 @@ def candidate(version: str, **contract: int) -> Candidate:
 OFFERED = Release("old", "1.2.0")
 
 
-@pytest.mark.parametrize(
-    ("known", "offered", "words"),
+@rows(
+    "known, offered, words",
     [
         (candidate("1.3.0", old=0), OFFERED, None),
         (candidate("2.0.0", old=3), OFFERED, None),
@@ -127,8 +128,8 @@ def test_the_gate_opens_for_what_breaks_nobody_or_says_so(known, offered, words)
     assert (words is None and found == {}) or (words is not None and words in found["contract"])
 
 
-@pytest.mark.parametrize(
-    ("known", "offered", "words"),
+@rows(
+    "known, offered, words",
     [
         (candidate("1.3.0", old=0), OFFERED, ""),
         (candidate("1.3.0"), None, ""),

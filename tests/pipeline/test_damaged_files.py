@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.workspace.adopted import Adopted
 from mcpfactory_pipeline.workspace.known_drift import read_known_drift
+from tests.rows import rows
 
 REFUSED = (PipelineError, ProgramRefusedError)
 PYTHON = re.compile(
@@ -34,16 +36,15 @@ READERS: dict[str, Callable[[bytes, Path], object]] = {
 DAMAGED = (b"", b"<<<<<<< HEAD", b"\xff\xfe{", b"[]", b"{}", b"null", b"3", b"[" * 100_000, b'"text"', b"9" * 5_000)
 
 
-@pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("text", DAMAGED, ids=lambda text: repr(text[:12]))
+@rows("reader, text", product(READERS, DAMAGED))
 def test_a_damaged_file_is_reported_in_words(reader: str, text: bytes, tmp_path: Path) -> None:
     with pytest.raises(REFUSED) as caught:
         READERS[reader](text, tmp_path)
     assert not PYTHON.search(str(caught.value)), caught.value
 
 
-@pytest.mark.parametrize(
-    ("reader", "text", "words"),
+@rows(
+    "reader, text, words",
     [
         ("lock", b"{}", "bad.json is no lock of an audit: 'audit' is missing"),
         ("lock", b'{"audit": 3, "servers": []}', "bad.json is no lock of an audit: a part of it has another form"),

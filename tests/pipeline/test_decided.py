@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mcpfactory_pipeline.views.decided import decided_channel, decision_path
 from mcpfactory_pipeline.views.inbox import InboxItem
+from tests.rows import rows
 
 PLACES = {
     ("approval", "production", "mcpfactory pipeline approve books --channel production"): "servers/books/decide/production/",
@@ -18,7 +17,7 @@ PLACES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("item", "path"), PLACES.items())
+@rows("item, path", PLACES.items())
 def test_a_thing_leads_to_where_it_is_decided(item: tuple[str, str, str], path: str) -> None:
     kind, about, command = item
     waits = InboxItem(kind, "books", about, "", command)

@@ -18,6 +18,7 @@ import pytest
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.declared import DeclaredTest, ServerSetup, check_result, read_tests, recording_path, run_tests
 from mcpfactory_pipeline.declared.recorder import RequestRecorder
+from tests.rows import rows
 
 SECRET = "s3cret/of+the=zoo"
 SERVER = """
@@ -198,8 +199,8 @@ def test_a_server_that_does_not_start_is_no_failed_test(zoo) -> None:
 RESULT: dict[str, Any] = {"content": [{"type": "text", "text": '{"n": 1, "ok": true, "list": []}'}]}
 
 
-@pytest.mark.parametrize(
-    ("expected", "words"),
+@rows(
+    "expected, words",
     [
         ({"path": "$.n", "equals": 1}, ""),
         ({"path": "$.n", "equals": True}, "is 1, not true"),
@@ -228,8 +229,8 @@ def test_the_status_is_held_against_what_was_expected() -> None:
     assert check_result(DeclaredTest("t", "t", Path("t.yaml"), status="error"), failed) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
+@rows(
+    "text, words",
     [
         ("tests: 3", "no list of tests"),
         ("test: []", "no list of tests"),

@@ -24,6 +24,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli.conftest import Inside
 from tests.pipeline.cheap import add_server, nothing
 from tests.pipeline.here import Here
+from tests.rows import rows
 
 ROWS = (
     "promote without an approval",
@@ -116,7 +117,7 @@ def met(origin: Path, folder: Path, name: str) -> tuple[str, ...]:
     return attack(attempt, origin, folder / "field", Typed).harm
 
 
-@pytest.mark.parametrize("name", ROWS)
+@rows("name", ROWS)
 def test_what_must_not_come_into_a_channel_or_be_believed_is_refused_and_what_is_honest_is_not(origin, tmp_path, name):
     assert met(origin, tmp_path, name) == ()
 

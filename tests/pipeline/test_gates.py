@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
-import pytest
-
 from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.plan.gates import GATES, closed_gates
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, cost_limits
@@ -16,6 +14,7 @@ from mcpfactory_pipeline.state.state import Candidate, Release
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 from tests.pipeline.cheap import STAGES
 from tests.pipeline.space import SOAK, refused, shipped_at
+from tests.rows import rows
 
 
 def test_a_candidate_must_have_been_in_staging_for_the_time_that_the_policy_says(books):
@@ -75,7 +74,7 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name, gate in GATES.items() if not gate.switch])
+@rows("name", [name for name, gate in GATES.items() if not gate.switch])
 def test_a_gate_opens_at_its_limit_and_is_closed_beyond_it_and_where_nothing_is_known(name):
     within, beyond, words = LIMITS[name]
     offered = Release("offered", "1.0")

@@ -14,6 +14,7 @@ from mcpfactory_pipeline.build.leaks import find_leaks, without_ignored
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.channels import candidate
 from mcpfactory_pipeline.channels.candidate import build_candidate
+from tests.rows import rows
 
 KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEA7bq1" * 8 + "\n-----END RSA PRIVATE KEY-----\n"
 LEAKS = {
@@ -58,7 +59,7 @@ def packages(folder: Path, files: dict[str, str]) -> tuple[Path, Path]:
     return wheel, sdist
 
 
-@pytest.mark.parametrize("name", LEAKS)
+@rows("name", LEAKS)
 def test_a_secret_is_found_in_wheel_and_source_distribution_and_not_shown(tmp_path, name):
     found = list(find_leaks(packages(tmp_path, HONEST | {name: LEAKS[name]})))
     assert [words.split(" in ")[0] for words in found] == [name, f"p-1/{name}"]

@@ -22,6 +22,7 @@ from mcpfactory_pipeline.ci.origin import (
     parse_origin,
 )
 from mcpfactory_pipeline.ci.origin_files import with_origin, with_uv_tables
+from tests.rows import rows
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = (
@@ -34,25 +35,22 @@ PLACES = (
 )
 
 
-@pytest.mark.parametrize("text", PLACES)
+@rows("text", PLACES)
 def test_what_is_written_down_is_read_as_it_was_meant(text):
     assert str(parse_origin(text)) == text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+@rows("text", [
         "", "tools", "/tools/", "../x/", "a/../b/", "a b/", "$(x)/", "-r/", "git+https://host.example/a", "git+https://host.example/a@",
         "git+https://host.example/$(x)@1", "git+https://host.example/a@1;x", 'git+https://host.example/a"@1', "git+ftp://host.example/a@1",
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_nothing_that_a_shell_or_a_url_reads_otherwise_is_written_into_a_script(text):
     with pytest.raises(ConfigError) as caught:
         parse_origin(text)
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("text", PLACES)
+@rows("text", PLACES)
 def test_the_line_that_installs_is_words_of_a_shell_and_names_each_part(text):
     line = install_line(parse_origin(text))
     done = subprocess.run(["bash", "-c", f"printf '%s\\n' {line}"], capture_output=True, text=True, check=True)
@@ -103,8 +101,8 @@ def test_sources_of_somebody_else_are_left_to_their_owner():
     assert with_uv_tables(own, VENDORED) == own
 
 
-@pytest.mark.parametrize(
-    ("url", "public"),
+@rows(
+    "url, public",
     [
         ("https://host.example/a", True),
         ("https://192.0.2.1/a", False),

@@ -6,7 +6,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from mcpfactory_pipeline.views.places import (
     stands_of,
     workspace_places,
 )
+from tests.rows import rows
 
 SVG = "{http://www.w3.org/2000/svg}"
 CHANNELS = (
@@ -90,8 +91,8 @@ def test_what_every_channel_offers_leads_to_the_candidate() -> None:
     assert where(row({})) == []
 
 
-@pytest.mark.parametrize(
-    ("stages", "place", "version", "status"),
+@rows(
+    "stages, place, version, status",
     [
         ({"generate": cell("run")}, "generate", "", "never"),
         ({"build": cell("blocked", "failed")}, "build", "", "failed"),
@@ -189,8 +190,7 @@ WIDE = [
 ]
 
 
-@pytest.mark.parametrize("down", [False, True])
-@pytest.mark.parametrize("places", [LONG, WIDE, []])
+@rows("down, places", product([False, True], [LONG, WIDE, []]))
 def test_nothing_overlaps_and_all_is_inside_and_no_way_leads_through_a_card(
     places: list[GraphPlace], down: bool
 ) -> None:

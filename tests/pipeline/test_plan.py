@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import pytest
-
 from mcpfactory_pipeline.plan.plan import plan
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
+from tests.rows import rows
 
 A = Stage("a", (), ("document", "runtime"), ("generated",), 1, print)
 B = Stage("b", ("a",), ("source",), ("candidate",), 1, print)
@@ -105,7 +104,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@rows("case", CASES, name=lambda case: case.name)
 def test_the_plan_says_what_runs_and_why(case):
     steps = plan((A, B, C), ServerState("s", stages=case.records), case.now, force=case.force, present=case.present)
     assert {step.stage: (step.verdict, step.reasons) for step in steps} == case.expected

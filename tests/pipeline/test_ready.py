@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from mcpfactory_pipeline.base.ids import format_time
 from mcpfactory_pipeline.plan.approval import ApprovalPolicy
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
@@ -16,6 +14,7 @@ from mcpfactory_pipeline.views.ready import ready_since
 from tests.pipeline.cheap import STAGES, nothing
 from tests.pipeline.space import Space, shipped_at
 from tests.pipeline.test_timeline import at, event
+from tests.rows import rows
 
 TO_PRODUCTION = '[[pipeline.channels]]\nname = "production"\nfrom = "staging"\n'
 
@@ -107,9 +106,7 @@ def said(second: int, who: str, kind: str = "approved", **about: Any) -> dict[st
     return event(second, kind, actor=who, **(about or {"channel": "production", "candidate": "one"}))
 
 
-@pytest.mark.parametrize(
-    ("events", "second"),
-    [
+@rows("events, second", [
         ([CAME], 1),
         ([CAME, said(2, "Linus"), said(3, "ADA"), said(4, "Grace")], 3),
         ([CAME, said(2, "Ada", channel="production", candidate="two")], 1),
@@ -120,8 +117,7 @@ def said(second: int, who: str, kind: str = "approved", **about: Any) -> dict[st
         ([CAME, said(2, "Ada"), event(3, "retired", kept=True), event(4, "revived")], 4),
         ([CAME, said(2, "Ada", stage="review", shown={"candidate": "x"}), said(3, "Ada"),
           said(5, "Grace", stage="review", shown={"candidate": "one"})], 5),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_only_what_was_about_this_candidate_and_channel_counts(events: list[dict[str, Any]], second: int) -> None:
     review = Stage("review", (), ("candidate",), (), 1, nothing, approval=ApprovalPolicy())
     assert ready_since(CHANNEL, "one", events, [review]) == at(second)

@@ -27,6 +27,7 @@ from mcpfactory_pipeline.state.state import (
 )
 from mcpfactory_pipeline.state.store import Store, is_older
 from mcpfactory_pipeline.state.verify import verify
+from tests.rows import rows
 
 STAGES = st.sampled_from(["generate", "build", "test", "validate"])
 CANDIDATES = st.sampled_from([f"{number:016x}" for number in range(14)])
@@ -188,8 +189,8 @@ def test_a_state_in_which_anything_was_changed_is_noticed_and_not_built_on(tmp_p
     assert store.history_file("s").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("bad", "message"),
+@rows(
+    "bad, message",
     [
         ({"event": "blessed", "id": "1"}, "unknown event 'blessed'"),
         ({"event": "approved", "id": "1", "channel": "production"}, "is incomplete"),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.workspace.upstream import api_addresses
+from tests.rows import rows
 
 LOCAL, PRIVATE, PUBLIC = "http://127.0.0.1:8000/v1", "http://10.0.0.7", "https://api.example.com"
 
@@ -16,8 +17,8 @@ def told(base_url: str, environ: dict[str, str], **more: Any) -> list[tuple[str,
     return [(one.url, one.works, one.hint) for one in api_addresses(data, environ, server="shop")]
 
 
-@pytest.mark.parametrize(
-    ("base_url", "environ", "more"),
+@rows(
+    "base_url, environ, more",
     [
         (PUBLIC, {}, {}),
         (LOCAL, {}, {"allow_private": ["127.0.0.1:8000"]}),

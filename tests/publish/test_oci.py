@@ -19,6 +19,7 @@ from mcpfactory_pipeline.publish.rootfs import Interpreter, find_interpreter, in
 from tests.machine import needs
 from tests.publish.image_registry import PASSWORD, TOKEN, USER, Images, images_served
 from tests.publish.shelf import NAME
+from tests.rows import rows
 
 
 @pytest.fixture
@@ -226,9 +227,7 @@ def test_a_reference_is_read_as_docker_reads_it(text, host, name, wanted):
     assert (found.host, found.name, found.selector) == (host, name, wanted)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "UPPER/case", "a..b/c", "host/name:", "x@sha256:abc", "https://ghcr.io/a", "a/../b"]
-)
+@rows("text", ["", "UPPER/case", "a..b/c", "host/name:", "x@sha256:abc", "https://ghcr.io/a", "a/../b"])
 def test_what_is_no_reference_is_refused(text):
     with pytest.raises(ConfigError, match="names no image"):
         parse_reference(text)

@@ -6,9 +6,8 @@ import copy
 import json
 from typing import Any
 
-import pytest
-
 from mcpfactory_pipeline.publish.server_rules import PUBLISHER, RULES, SCHEMA, judge
+from tests.rows import rows
 
 RIGHT: dict[str, Any] = {
     "$schema": SCHEMA,
@@ -104,7 +103,7 @@ def test_a_document_with_everything_in_it_passes():
     assert judge(RIGHT) == []
 
 
-@pytest.mark.parametrize(("rule", "path", "value"), [(rule, *case) for rule, cases in WRONG.items() for case in cases])
+@rows("rule, path, value", [(rule, *case) for rule, cases in WRONG.items() for case in cases])
 def test_what_breaks_a_rule_is_refused_by_its_id(rule, path, value):
     assert f"server-json/{rule}" in {found.rule for found in judge(broken(path, value))}
 
@@ -114,17 +113,14 @@ def test_every_rule_has_an_example_that_breaks_it():
     assert len(WRONG) >= 20
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
+@rows("document", [
         None, [], "x", {}, {"packages": [None, {"transport": {"url": "http://[x"}}]}, {"_meta": 1, "name": {}},
         {"packages": [{"environmentVariables": [{"name": ["A"]}], "transport": {"url": "http://{A}"}}]},
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_no_document_breaks_the_judge(document):
     assert judge(json.loads(json.dumps(document)))
 
 
-@pytest.mark.parametrize("version", ["1.0.0", "2026.11.21", "1.0.0-rc.1", "v2", "1.0.0+x"])
+@rows("version", ["1.0.0", "2026.11.21", "1.0.0-rc.1", "v2", "1.0.0+x"])
 def test_one_version_is_one_version(version):
     assert judge({**RIGHT, "version": version}) == []

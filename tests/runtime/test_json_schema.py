@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcpfactory_runtime.server.schema.json_schema import ArgumentError, compile_schema
+from tests.rows import rows
 from tests.runtime.requirements import requirement
 
 CAT = {"type": "object", "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}}, "required": ["kind"]}
@@ -40,8 +41,8 @@ def same(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-@pytest.mark.parametrize(
-    ("part", "value"),
+@rows(
+    "part, value",
     [
         ({"type": "number"}, 5),
         ({"type": "number"}, 5.0),
@@ -90,8 +91,8 @@ def test_what_fits_or_cannot_be_judged_arrives_unchanged(part: Any, value: Any) 
     assert same(value_for(part, value), value)
 
 
-@pytest.mark.parametrize(
-    ("part", "value", "expected"),
+@rows(
+    "part, value, expected",
     [
         ({"type": "integer"}, "5", 5),
         ({"type": "integer"}, 5.0, 5),
@@ -112,8 +113,8 @@ def test_harmless_mistakes_are_mended(part: Any, value: Any, expected: Any) -> N
     assert same(value_for(part, value, **{"$defs": {"Node": NODE}}), expected)
 
 
-@pytest.mark.parametrize(
-    ("part", "value", "told"),
+@rows(
+    "part, value, told",
     [
         ({"type": "integer"}, "ten", 'a must be an integer, not "ten".'),
         ({"type": "integer"}, 5.5, "a must be an integer, not 5.5."),

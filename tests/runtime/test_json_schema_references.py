@@ -10,6 +10,7 @@ import pytest
 
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.server.schema.json_schema import ArgumentError, UnusableSchemaError, compile_schema
+from tests.rows import rows
 from tests.runtime.requirements import requirement
 
 Json = dict[str, Any]
@@ -55,9 +56,7 @@ def test_older_dialects_are_read_as_they_are_meant(dialect: str, part: Json) -> 
         assert accepts(schema, value) is oracle.is_valid({"a": value}), value
 
 
-@pytest.mark.parametrize(
-    "dialect", [*OLD, "http://json-schema.org/draft-07/schema", "https://spec.openapis.org/oas/3.1/dialect/base"]
-)
+@rows("dialect", [*OLD, "http://json-schema.org/draft-07/schema", "https://spec.openapis.org/oas/3.1/dialect/base"])
 def test_a_part_may_repeat_the_dialect_of_the_whole(dialect: str) -> None:
     schema = {"$schema": dialect, "type": "object", "properties": {"a": {"$schema": dialect, "type": "integer"}}}
     assert accepts(schema, 1)
@@ -131,7 +130,7 @@ LINKED: Json = {
 }
 
 
-@pytest.mark.parametrize("value", [1, 1.5, True, ["x"], [[]], {"x": "y"}, {"x": []}, {}], ids=str)
+@rows("value", [1, 1.5, True, ["x"], [[]], {"x": "y"}, {"x": []}, {}])
 def test_references_are_resolved_against_the_ids_around_them(value: Any) -> None:
     assert accepts(LINKED, value) is jsonschema.Draft202012Validator(LINKED).is_valid({"a": value})
 

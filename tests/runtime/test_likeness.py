@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
-
 from mcpfactory_runtime.testing import differences
+from tests.rows import rows
 
 DOCUMENTED: dict[str, Any] = {
     "sid": re.compile(r"SM[0-9a-f]{32}"),
@@ -43,8 +42,8 @@ def test_other_values_of_the_same_shape_are_no_difference() -> None:
     assert differences(DOCUMENTED, ANSWERED) == []
 
 
-@pytest.mark.parametrize(
-    ("member", "answered", "said"),
+@rows(
+    "member, answered, said",
     [
         ("sid", "unknown", "sid: is a text: 'unknown'; documented is a text of a pattern"),
         ("sid", 7, "sid: is a whole number"),

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from mcpfactory_runtime.redirects import MAX_REDIRECTS, Redirects, redirect_of
 from mcpfactory_runtime.upstream import Operation
 from mcpfactory_runtime.upstream.redirection import redirect_message
+from tests.rows import rows
 
 URL = "http://api.test/v1/books"
 
 
-@pytest.mark.parametrize(
-    ("method", "status", "location", "meant", "keeps"),
+@rows(
+    "method, status, location, meant, keeps",
     [
         ("GET", 301, "/v1/books/", "GET http://api.test/v1/books/", True),
         ("GET", 302, "../v2/books?a=1#top", "GET http://api.test/v2/books?a=1", True),
@@ -36,8 +39,8 @@ def test_a_redirect_within_the_origin_is_followed(
     assert (f"{found.method} {found.url}", found.keeps_body, found.refusal) == (meant, keeps, "")
 
 
-@pytest.mark.parametrize(
-    ("url", "status", "location", "refusal"),
+@rows(
+    "url, status, location, refusal",
     [
         (URL, 301, "http://other.test/v1/books", "origin"),
         (URL, 307, "http://api.test:8080/v1/books", "origin"),
@@ -61,8 +64,7 @@ def test_any_other_is_not_followed(url: str, status: int, location: str, refusal
     assert found.refusal == refusal
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-@pytest.mark.parametrize("status", [301, 302])
+@rows("method, status", product(["POST", "PUT", "PATCH", "DELETE"], [301, 302]))
 def test_what_changes_something_is_not_repeated_by_a_status_that_does_not_say_so(method: str, status: int) -> None:
     found = redirect_of(method, URL, status, "/v1/books/")
     assert found is not None
@@ -89,9 +91,7 @@ def test_a_request_goes_nowhere_twice_and_ends_after_a_few_hops() -> None:
     assert refusals == [""] * MAX_REDIRECTS + ["circle"]
 
 
-@pytest.mark.parametrize(
-    ("method", "status", "location", "words"),
-    [
+@rows("method, status, location, words", [
         (
             "GET",
             301,
@@ -108,8 +108,7 @@ def test_a_request_goes_nowhere_twice_and_ends_after_a_few_hops() -> None:
         ("POST", 302, "/v2/books/7", "sets SHOP_BASE_URL to https://api.test/v2, if"),
         ("GET", 301, "http://api.test/v1/books/7", "to http://api.test, which is not encrypted"),
         ("GET", 302, "", "a redirect that says no address to go to"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_the_hint_fits_the_case(method: str, status: int, location: str, words: str) -> None:
     url = "https://api.test/v1/books/7"
     redirect = redirect_of(method, url, status, location)

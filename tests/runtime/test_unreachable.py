@@ -14,6 +14,7 @@ import pytest
 
 from mcpfactory_runtime.client import ConnectionLostError, connect_http
 from mcpfactory_runtime.unreachable import system_error, why_unreachable
+from tests.rows import rows
 
 
 def reset(taken: socket.socket) -> None:
@@ -96,9 +97,7 @@ def wrapped(error: BaseException) -> RuntimeError:
     return outer
 
 
-@pytest.mark.parametrize(
-    ("error", "why"),
-    [
+@rows("error, why", [
         (wrapped(ConnectionResetError(errno.ECONNRESET, "gone")), "connection reset by peer"),
         (wrapped(wrapped(OSError(errno.EMFILE, "too many"))), "too many open files"),
         (wrapped(ExceptionGroup("all", [OSError(errno.ECONNREFUSED, "no"), OSError(errno.ENETUNREACH, "no")])), "connection refused"),
@@ -106,8 +105,7 @@ def wrapped(error: BaseException) -> RuntimeError:
         (wrapped(ValueError("told")), "RuntimeError"),
         (ValueError("no such header"), "no such header"),
         (TimeoutError(), "TimeoutError"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_the_system_says_why_else_the_error_does_else_its_name(error: BaseException, why: str) -> None:
     assert why_unreachable(error) == why
 

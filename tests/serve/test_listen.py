@@ -15,6 +15,7 @@ from mcpfactory_runtime.client import HttpError, connect_http, connect_stdio
 from tests.cli.conftest import Shell
 from tests.cli.workshop import make
 from tests.patience import PATIENCE
+from tests.rows import rows
 
 SECRET = "only-the-right-people-know"
 LEAK = """
@@ -32,8 +33,8 @@ def shell(tmp_path) -> Shell:
     return Shell(tmp_path, {"TOKEN": SECRET, "SHORT": "1234"})
 
 
-@pytest.mark.parametrize(
-    ("place", "message", "hint"),
+@rows(
+    "place, message, hint",
     [
         (HttpAddress("0.0.0.0"), "can be reached by others", "--token env:NAME"),
         (HttpAddress("0.0.0.0", token="env:TOKEN"), "--token needs --public-url", "--public-url https://"),

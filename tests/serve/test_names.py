@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpfactory_pipeline.serve.gateway.names import LONGEST, inner_uri, outer_content, outer_name, outer_uri
+from tests.rows import rows
 
 SERVERS = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", fullmatch=True)
 TOOLS = st.from_regex(r"[A-Za-z0-9_.-]{1,128}", fullmatch=True)
@@ -21,8 +22,8 @@ def test_different_tools_have_different_names_that_every_client_takes(pairs):
     assert all(re.fullmatch(rf"[A-Za-z0-9_-]{{1,{LONGEST}}}", name) for name in names)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
+@rows(
+    "one, other",
     [
         (("a", "b_c"), ("a_b", "c")),
         (("a.b", "c"), ("a-b", "c")),
@@ -47,7 +48,7 @@ def test_uris_come_back_as_they_were(uri):
     assert inner_uri(outer_uri("my_shop", uri)) == ("my_shop", uri)
 
 
-@pytest.mark.parametrize("uri", ["note://1", "mcp://", "mcp://a", "mcp://a/", "mcp:///x", "gateway://health"])
+@rows("uri", ["note://1", "mcp://", "mcp://a", "mcp://a/", "mcp:///x", "gateway://health"])
 def test_what_is_no_uri_of_the_gateway_is_none(uri):
     assert inner_uri(uri) is None
 

@@ -14,6 +14,7 @@ from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, ApiS
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_runtime.upstream.stub import case_content
 from tests.codegen.emit.apis import BOOKSHOP
+from tests.rows import rows
 
 TEXT = {"type": "string", "example": "a b"}
 NUMBERS = {"type": "array", "items": {"type": "integer"}}
@@ -58,8 +59,8 @@ def test_a_case_is_a_call_its_request_and_its_answer() -> None:
     assert made["response"] == {"status": 201, "content_type": "application/json", "body": answer}
 
 
-@pytest.mark.parametrize(
-    ("parameter", "query"),
+@rows(
+    "parameter, query",
     [
         (ApiParameter("query", "q", TEXT), [["q", "a b"]]),
         (ApiParameter("query", "q", {"type": "boolean"}), [["q", "true"]]),
@@ -80,8 +81,8 @@ def test_a_query_is_stated_where_the_plain_rules_reach(parameter: ApiParameter, 
     assert case(ApiOperation("GET", "/a", "", parameters=(parameter,)))["request"].get("query") == query
 
 
-@pytest.mark.parametrize(
-    ("template", "schema", "style", "explode", "path"),
+@rows(
+    "template, schema, style, explode, path",
     [
         ("/a/{p}/b%20c", {"type": "integer"}, "", None, "/a/1/b c"),
         ("/a/{p}.json", {"type": "string"}, "simple", None, "/a/value.json"),
@@ -110,8 +111,8 @@ def test_a_case_counts_the_segments_of_a_resource_name() -> None:
     assert (request["path"], request["segments"]) == ("/v1/shelves/1:read", 3)
 
 
-@pytest.mark.parametrize(
-    ("body", "stated"),
+@rows(
+    "body, stated",
     [
         (ApiBody("application/json", {"type": "array", "items": {"type": "integer"}}, required=True), {"json": [1, 2]}),
         (ApiBody("text/plain", {"type": "string"}, required=True), {"text": "value"}),
@@ -323,17 +324,13 @@ def test_the_made_up_answer_of_a_format_begins_as_it_does(media: str, begin: byt
     assert other["body"] == "content"
 
 
-@pytest.mark.parametrize(
-    ("responses", "sent"),
-    [
+@rows("responses, sent", [
         ((Response("200", "", "application/pdf"),), "application/pdf"),
         ((Response("200", "", "application/pdf"), Response("202", "", "application/json")), "application/pdf, application/json;q=0.9"),
         ((Response("200", "", "application/pdf"), Response("200", "", "application/json")), "application/json"),
         ((Response("204", "", ""), Response("206", "", "text/csv")), "text/csv"),
         ((), "application/json"),
-    ],
-    ids=["one", "JSON for another success", "JSON as well", "nothing first", "nothing"],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_what_is_asked_for_is_what_the_first_success_has(responses: tuple[Response, ...], sent: str) -> None:
     assert accepted(ApiOperation("GET", "/a", "", responses=responses)) == sent
 
@@ -354,18 +351,14 @@ def an_object(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-@pytest.mark.parametrize(
-    ("answer", "parameters", "following", "query"),
-    [
+@rows("answer, parameters, following, query", [
         (an_object(items=ITEMS, total={"type": "integer"}), {"page": WHOLE, "limit": {"type": "integer", "example": 2}}, {"page": 4}, [["page", "4"], ["limit", "2"]]),
         (ITEMS, {"page": WHOLE, "limit": {"type": "integer", "example": 2}}, {"page": 4}, [["page", "4"], ["limit", "2"]]),
         (an_object(items=ITEMS, hasMore={"type": "boolean"}), {"offset": WHOLE}, {"offset": 5}, [["offset", "5"]]),
         (an_object(items=ITEMS, nextCursor={"type": "string"}), {"cursor": {"type": "string"}}, {"cursor": "cursor-2"}, [["cursor", "cursor-2"]]),
         (an_object(items=ITEMS, next={"type": "string", "format": "uri"}), {"page": WHOLE}, {"page": 4}, [["page", "4"]]),
         (an_object(data=ITEMS, has_more={"type": "boolean"}), {"starting_after": {"type": "integer"}}, {"starting_after": 1}, [["starting_after", "1"]]),
-    ],
-    ids=["page by total", "full page", "offset by flag", "cursor", "URL", "the last item's id"],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_list_that_goes_on_has_two_pages(answer: Any, parameters: dict[str, Any], following: Any, query: Any) -> None:
     first, last = listed(answer, *(ApiParameter("query", name, schema) for name, schema in parameters.items()))
     assert (first["next"], first["after"]["query"]) == (following, query)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mcpfactory_codegen.describe.tools import describe_all
 from mcpfactory_codegen.effects import annotations_of, effect_of, is_idempotent, is_question, sounds_like_change
 from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter
 from mcpfactory_codegen.naming import name_api
+from tests.rows import rows
 
 # what it does, method, path, operationId, summary, description
 TRICKY = """
@@ -174,8 +173,8 @@ def test_what_is_not_read_only_says_whether_it_destroys_and_may_be_repeated() ->
         assert hints.get("idempotentHint") is (None if kind == "reads" else operation.method in {"PUT", "DELETE"})
 
 
-@pytest.mark.parametrize(
-    ("destructive", "row"),
+@rows(
+    "destructive, row",
     [
         (False, "POST /books | createBook | Create a book"),
         (False, "POST /books | | Adds a book"),
@@ -207,8 +206,8 @@ def test_that_nothing_is_destroyed_is_said_only_where_the_words_say_so(destructi
     assert hints.get("destructiveHint") is destructive
 
 
-@pytest.mark.parametrize(
-    ("idempotent", "row"),
+@rows(
+    "idempotent, row",
     [
         (False, "PUT /carriers/{id}/add_funds | Add funds to a carrier"),
         (False, "PUT /carriers/{id}/add_funds"),
@@ -251,8 +250,8 @@ def test_a_reading_method_that_changes_something_is_reported_unless_its_path_nam
     assert [tool.annotations["readOnlyHint"] for tool in described.tools] == [False, False, True]
 
 
-@pytest.mark.parametrize(
-    ("expected", "request_line"),
+@rows(
+    "expected, request_line",
     [
         (True, "GET /books"),
         (True, "POST /v1/databases/abc/query"),
@@ -266,8 +265,8 @@ def test_a_request_may_ask_by_its_path(expected: bool, request_line: str) -> Non
     assert is_question(*request_line.split()) is expected
 
 
-@pytest.mark.parametrize(
-    ("expected", "words"),
+@rows(
+    "expected, words",
     [
         (True, ("delete_book",)),
         (True, ("orderPizza",)),

@@ -28,6 +28,7 @@ from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.servers.style import formatted
 from tests.codegen.emit.apis import BOOKSHOP, files_of
 from tests.codegen.judges import check_types
+from tests.rows import rows
 
 ROOT = Path(__file__).parents[3]
 TOOLS = "src/bookshop_mcp/_generated/tools/books.py"
@@ -221,7 +222,7 @@ def hostile_api(text: str) -> Api:
     return replace(poisoned, operations=(replace(poisoned.operations[0], method="GET"), poisoned.operations[1]))
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@rows("text", HOSTILE)
 def test_a_hostile_document_becomes_data_and_nothing_else(text: str, tmp_path: Path) -> None:
     files = formatted(files_of(hostile_api(text)))
     for path, content in files.items():
@@ -250,7 +251,7 @@ def test_a_hostile_document_becomes_data_and_nothing_else(text: str, tmp_path: P
     assert (ran.returncode, ran.stdout) == (0, "imported\n"), ran.stderr
 
 
-@pytest.mark.parametrize("text", [text for text in HOSTILE if "\x00" not in text and "\ud800" not in text])
+@rows("text", [text for text in HOSTILE if "\x00" not in text and "\ud800" not in text])
 def test_a_literal_is_the_text_that_went_in(text: str) -> None:
     assert ast.literal_eval(literal(text)) == text
     value = (text, (text,), True, None, 3, [text, [2.5]], {text: {text: []}})
@@ -269,7 +270,7 @@ def test_only_plain_values_are_written_as_literals() -> None:
             literal(value)
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@rows("text", HOSTILE)
 def test_a_docstring_is_one_string(text: str) -> None:
     for paragraphs in ([text], [text, text], [f"{text}\n    {text}"]):
         tree = ast.parse(docstring(paragraphs))

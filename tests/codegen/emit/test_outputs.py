@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 from mcpfactory_codegen.describe.schemas import Output, OutputMode, Outputs
 from mcpfactory_codegen.ir import Api, ApiOperation, Response
 from mcpfactory_codegen.text import count_tokens
+from tests.rows import rows
 
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer"}
@@ -68,7 +69,7 @@ LOOSE: list[tuple[str, list[Any], dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("schemas", "shared", "expected"), [row[1:] for row in LOOSE], ids=[row[0] for row in LOOSE])
+@rows("schemas, shared, expected", [row[1:] for row in LOOSE])
 def test_a_loose_schema_says_only_what_apis_keep_to(schemas: list[Any], shared: dict[str, Any], expected: Any) -> None:
     assert schema_of(*schemas, **shared) == expected
 
@@ -88,7 +89,7 @@ DECLARED: list[tuple[str, list[Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("schemas", "expected"), [row[1:] for row in DECLARED], ids=[row[0] for row in DECLARED])
+@rows("schemas, expected", [row[1:] for row in DECLARED])
 def test_a_declared_schema_keeps_what_the_document_promises(schemas: list[Any], expected: Any) -> None:
     assert schema_of(*schemas, mode="declared") == expected
 

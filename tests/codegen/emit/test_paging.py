@@ -10,6 +10,7 @@ from mcpfactory_codegen.describe.tools import Description, describe_all
 from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter, Response
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_runtime.upstream import Paging
+from tests.rows import rows
 
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer"}
@@ -89,7 +90,7 @@ ROWS: list[tuple[str, dict[str, Any], Any, Paging | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("parameters", "answer", "paging"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+@rows("parameters, answer, paging", [row[1:] for row in ROWS])
 def test_paging_is_recognised(parameters: dict[str, Any], answer: Any, paging: Paging | None) -> None:
     (tool,) = described(parameters, answer).tools
     assert tool.paging == paging

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpfactory_codegen.cases.patterns import LONGEST, texts
+from tests.rows import rows
 
 FUNCTION = r"(arn:(aws[a-zA-Z-]*)?:lambda:)?([a-z]{2}(-gov)?-[a-z]+-\d{1}:)?(\d{12}:)?(function:)?([a-zA-Z0-9-_]+)(:(\$LATEST|[a-zA-Z0-9-_]+))?"
 
 
-@pytest.mark.parametrize(
-    ("pattern", "first"),
+@rows(
+    "pattern, first",
     [
         ("^[a-z]+$", "a"),
         (r"^\d{4}-\d{2}$", "1111-11"),
@@ -36,7 +36,7 @@ def test_the_shortest_text_of_a_pattern(pattern: str, first: str) -> None:
     assert next(texts(pattern)) == first
 
 
-@pytest.mark.parametrize(
+@rows(
     "pattern",
     ["(?!a)a", "(?<=a)b", "(?i)b", r"(a)\1", "(", "[", "*", "a{99999}", "(" * 99 + ")" * 99, r"\p{L}", "^[^\\s\\S]$"],
 )

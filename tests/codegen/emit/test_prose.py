@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpfactory_codegen.text import clean, fit, one_line, plain
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@rows(
+    "text, expected",
     [
         ("# Title\n\nText", "Title\nText"),
         ("see [the docs](https://x.example) now", "see the docs now"),

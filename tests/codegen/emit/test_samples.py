@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from mcpfactory_codegen.cases.samples import NOTHING, sample
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
-    ("schema", "expected"),
+@rows(
+    "schema, expected",
     [
         ({"const": 3}, 3),
         ({"type": "string", "enum": [None, "b", "a"]}, "b"),
@@ -51,8 +51,8 @@ def test_a_sample_is_the_authors_value_or_the_plainest_that_fits(schema: Any, ex
     assert sample(schema, {}) == expected
 
 
-@pytest.mark.parametrize(
-    ("wide", "narrow"),
+@rows(
+    "wide, narrow",
     [
         ({"type": ["string", "null"]}, {"type": "null"}),
         ({"type": "null"}, {"type": ["string", "null"]}),

@@ -13,6 +13,7 @@ from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Enco
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.text import compact, count_tokens
 from tests.codegen.emit.apis import BOOKSHOP, one, with_body
+from tests.rows import rows
 
 
 def bindings(tool: ApiTool) -> dict[str, tuple[str, str]]:
@@ -43,7 +44,7 @@ def test_every_input_schema_is_valid_and_stands_alone() -> None:
     assert not validator.is_valid({"title": "A", "parts": [{"parts": []}]})
 
 
-@pytest.mark.parametrize(
+@rows(
     "schema",
     [
         {"type": "array", "items": {"type": "integer"}},
@@ -169,8 +170,8 @@ def test_documentation_keywords_go_and_data_stays() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("method", "read_only", "destructive", "idempotent"),
+@rows(
+    "method, read_only, destructive, idempotent",
     [
         ("GET", True, None, None),
         ("HEAD", True, None, None),
@@ -235,8 +236,8 @@ def fixed_and_shown(*parameters: ApiParameter, schemas: dict[str, Any] | None = 
     return tool.fixed, list(tool.input_schema["properties"])
 
 
-@pytest.mark.parametrize(
-    ("schema", "value"),
+@rows(
+    "schema, value",
     [
         (ONE, "DescribeInstances"),
         ({"const": "2016-11-15"}, "2016-11-15"),
@@ -252,8 +253,8 @@ def test_a_required_parameter_of_one_value_is_sent_and_not_asked_for(schema: Any
     assert (list(fixed.values()), len(shown)) == ([value], 1)
 
 
-@pytest.mark.parametrize(
-    ("schema", "required"),
+@rows(
+    "schema, required",
     [
         (ONE, False),
         ({"enum": ["a", "b"]}, True),

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.emit.python import annotation
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
-    ("schema", "written"),
+@rows(
+    "schema, written",
     [
         ({"anyOf": [{"enum": ["now"]}, {"type": "integer"}, {"enum": ["", "now"]}]}, "Literal['now', ''] | int"),
         ({"anyOf": [{"const": "a | b"}, {"const": "],"}]}, "Literal['a | b', '],']"),

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import pytest
 
 from mcpfactory_codegen.describe.schemas import Library
 from mcpfactory_codegen.describe.tools import describe
@@ -15,12 +14,13 @@ from mcpfactory_codegen.ir import Api, ApiOperation
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import load
+from tests.rows import rows
 
 TEXT = {"type": "string"}
 
 
-@pytest.mark.parametrize(
-    ("schema", "described"),
+@rows(
+    "schema, described",
     [
         ({"enum": [1, 2], "x-enum-descriptions": ["open", "closed"]}, "1: open; 2: closed"),
         ({"enum": ["a", "b"], "x-enumDescriptions": {"b": "Be."}, "description": "Which."}, "Which. b: Be"),
@@ -41,8 +41,8 @@ def test_what_values_mean_stays_where_it_is_short(schema: dict[str, Any], descri
     assert cleaned.get("description") == described
 
 
-@pytest.mark.parametrize(
-    ("schema", "depth", "examples"),
+@rows(
+    "schema, depth, examples",
     [
         ({**TEXT, "example": "de-DE"}, 0, ["de-DE"]),
         ({**TEXT, "examples": ["AB-1", "AB-2"]}, 1, ["AB-1"]),
@@ -90,8 +90,8 @@ def test_of_a_choice_that_is_too_large_what_must_be_given_stays() -> None:
     assert f"{cut[0]}: what else it has" in str(closed)
 
 
-@pytest.mark.parametrize(
-    ("operation_id", "summary", "title"),
+@rows(
+    "operation_id, summary, title",
     [
         ("getBook", "Return one book", "Return one book"),
         ("getBook", "Get a book.", None),

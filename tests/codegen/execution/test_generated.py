@@ -21,6 +21,7 @@ from mcpfactory_runtime.upstream import StubUpstream
 from tests.codegen.emit.test_emit import HOSTILE
 from tests.codegen.execution.documents import WORKFLOW, document, written
 from tests.codegen.judges import assert_passes, run
+from tests.rows import rows
 
 ROOT = Path(__file__).parents[3]
 
@@ -71,8 +72,8 @@ def test_a_generated_server_passes_its_own_tests_the_type_checker_and_the_linter
     assert_passes(bookshop)
 
 
-@pytest.mark.parametrize(
-    ("there", "instead"),
+@rows(
+    "there, instead",
     [
         ('server="orders"', 'server=""'),
         ('Parameter("limit", "query", "limit")', 'Parameter("limit", "query", "limits")'),

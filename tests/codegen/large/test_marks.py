@@ -9,10 +9,11 @@ import pytest
 
 from mcpfactory_codegen.select import EXTENSIONS, NOT_SELECTED, Selection, marked, select
 from tests.codegen.reading.support import Reader
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
-    ("extensions", "mark"),
+@rows(
+    "extensions, mark",
     [
         ({}, None),
         ({"x-mcp": True}, True),

@@ -13,6 +13,7 @@ import yaml
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import Document, DocumentError, load
 from mcpfactory_codegen.read.overlay import apply_overlays, load_overlay
+from tests.rows import rows
 
 DATA: dict[str, Any] = {
     "openapi": "3.1.0",
@@ -52,9 +53,7 @@ def changed(path: list[str | int], value: Any) -> Any:
 GET = ["paths", "/books", "get"]
 
 
-@pytest.mark.parametrize(
-    ("action", "expected"),
-    [
+@rows("action, expected", [
         ({"target": "$.info", "update": {"title": "Books"}}, changed(["info", "title"], "Books")),
         ({"target": "$.info.title", "update": "Books"}, changed(["info", "title"], "Books")),
         ({"target": "$", "update": {"x-mcp": False}}, {**DATA, "x-mcp": False}),
@@ -67,8 +66,7 @@ GET = ["paths", "/books", "get"]
         ({"target": "$.paths[?@.get['x-traits'][?@ == 'paged']].get", "update": {"summary": "x"}}, changed(["paths", "/pens", "get", "summary"], "x")),
         ({"target": "$.paths['/pens']", "copy": "$.info"}, changed(["paths", "/pens"], {**DATA["paths"]["/pens"], **DATA["info"]})),
         ({"target": "$.info", "remove": True, "update": {"title": "no"}}, changed(["info"], None)),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_an_action_does_what_the_specification_says(tmp_path: Path, action: Any, expected: Any) -> None:
     document = overlaid(tmp_path, action)
     assert document.data == expected
@@ -87,8 +85,8 @@ def test_actions_follow_each_other_and_overlays_too(tmp_path: Path) -> None:
     assert again.data["paths"]["/pens"] == {}
 
 
-@pytest.mark.parametrize(
-    ("action", "code", "place"),
+@rows(
+    "action, code, place",
     [
         ({"target": "$.paths['/nope']", "remove": True}, "overlay-unmatched", "/target"),
         ({"target": "$.paths['/nope']", "update": {}}, "overlay-unmatched", "/target"),
@@ -118,7 +116,7 @@ def test_an_unknown_version_is_told_and_read_all_the_same(tmp_path: Path) -> Non
     assert (codes(document), document.data["info"]["title"]) == ([("overlay-invalid", "mine.yaml#/overlay")], "x")
 
 
-@pytest.mark.parametrize("content", [None, "[]", "{", '{"overlay": "1.0.0"}', "\0"])
+@rows("content", [None, "[]", "{", '{"overlay": "1.0.0"}', "\0"])
 def test_what_is_no_overlay_is_refused_with_its_name(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "mine.yaml"
     if content is not None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_codegen.servers.overview import overview, overview_lines
 from tests.codegen.execution.documents import document, written
+from tests.rows import rows
 
 
 def tool(name: str, **facts: Any) -> dict[str, Any]:
@@ -90,9 +89,7 @@ CHEAP = {"mode": "search", "profile": "full", "profiles": {"full": {"tokens": 30
 LOST = [{"code": "operation-no-tool"}]
 
 
-@pytest.mark.parametrize(
-    ("changes", "code", "line"),
-    [
+@rows("changes, code, line", [
         ({"environment": NOWHERE}, "address", "export SHOP_BASE_URL=https://…"),
         ({"address": AT_HOME}, "private-address", 'allow_private = ["127.0.0.1:8000"]   # below [api]'),
         ({"address": {**AT_HOME, "allow_private": ["127.0.0.1"]}}, "credentials", "export SHOP_KEY=…"),
@@ -105,8 +102,7 @@ LOST = [{"code": "operation-no-tool"}]
         ({"credentials": {}, "tools": [tool("a_9c0cd79d")]}, "names", '[tools.a_9c0cd79d] name = "…"'),
         ({"credentials": {}, "tools": [tool("a", hard=["undescribed"])]}, "descriptions", '[tools.a] description = "…"'),
         ({"credentials": {}}, "no-credentials", "write an overlay that adds a scheme; name it below [api]"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_what_is_worth_deciding_comes_with_what_to_type(changes: dict[str, Any], code: str, line: str) -> None:
     first = overview("shop", {**SMALL, **changes}).decisions[0]
     assert (first.code, first.type) == (code, line)
@@ -151,8 +147,8 @@ def test_what_is_hard_is_measured_of_the_document(tmp_path: Path) -> None:
     assert {one.code: one.tools for one in view.hard} == {"nested": 1, "free-form": 1, "undescribed": 1}
 
 
-@pytest.mark.parametrize(
-    ("name", "path", "arguments", "told"),
+@rows(
+    "name, path, arguments, told",
     [
         ("login", "/login", {"user": "body", "password": "body"}, "1 tool, login takes password"),
         ("log_in", "/session", {"customerPin": "query"}, "1 tool, log_in takes customerPin"),

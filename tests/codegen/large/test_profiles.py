@@ -18,6 +18,7 @@ from mcpfactory_codegen.servers.update import update_server
 from tests.codegen.execution.documents import document, written
 from tests.codegen.execution.test_generated import call
 from tests.codegen.judges import run
+from tests.rows import rows
 
 SEARCH = Selection(include_methods=("GET",))
 REMOVE = {"overlay": "1.0.0", "info": {}, "actions": [{"target": "$.paths['/orders']", "remove": True}]}
@@ -53,7 +54,7 @@ def test_what_is_decided_about_offering_is_written_and_read_again(tmp_path: Path
     assert read_config(tmp_path) == config
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         '[server]\nname = "a"\npackage = "a"\nmode = "loud"',

@@ -12,6 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,28 +24,32 @@ from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
 from tests.codegen.micro.cases import CASES, Micro
 from tests.codegen.reading.support import METASCHEMA, references
+from tests.rows import rows
 
 EXPECTED = Path(__file__).with_name("expected.json")
 TOLD: dict[str, list[str]] = json.loads(EXPECTED.read_bytes()) if EXPECTED.exists() else {}
 ANSWER = {"status": 200, "content_type": "application/json", "body": {"ok": True}}
 
 
-@pytest.fixture
-def made(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Created]:
-    micro: Micro = request.param
-    source = tmp_path / "openapi"
+@contextmanager
+def importable(micro: Micro, folder: Path) -> Iterator[tuple[Created, pytest.MonkeyPatch]]:
+    source = folder / "openapi"
     source.write_bytes(micro.raw)
-    created = create_server(tmp_path / "servers", source=source, name="micro")
-    monkeypatch.syspath_prepend(str(created.path / "src"))
-    yield created
+    created = create_server(folder / "servers", source=source, name="micro")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(created.path / "src"))
+        yield created, patch
     for name in [name for name in sys.modules if name.split(".")[0] == "micro_mcp"]:
         del sys.modules[name]
 
 
-@pytest.mark.parametrize(("micro", "made"), [(one, one) for one in CASES], indirect=["made"], ids=lambda one: one.kind)
-def test_a_document_that_is_not_quite_right_works_all_the_same(
-    micro: Micro, made: Created, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@rows("micro", CASES, name=lambda one: one.kind)
+def test_a_document_that_is_not_quite_right_works_all_the_same(micro: Micro, tmp_path: Path) -> None:
+    with importable(micro, tmp_path) as (made, monkeypatch):
+        _check(micro, made, monkeypatch)
+
+
+def _check(micro: Micro, made: Created, monkeypatch: pytest.MonkeyPatch) -> None:
     report = json.loads((made.path / ".mcpfactory/report.json").read_bytes())
     listed, request = asyncio.run(_used(micro, report, monkeypatch))
     _sound(listed)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mcpfactory_codegen.text import listed, nearest, unknown_field
+from tests.rows import rows
 
 KNOWN = ("pypi", "production", "include_tags", "Weather")
 
 
-@pytest.mark.parametrize(
-    ("word", "meant"),
+@rows(
+    "word, meant",
     [
         ("pipy", "pypi"),  # letters in another order
         ("producton", "production"),

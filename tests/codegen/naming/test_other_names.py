@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import pytest
-
 from mcpfactory_codegen.inputs import Input, Place
 from mcpfactory_codegen.ir import ApiOperation, ApiSecurityScheme
 from mcpfactory_codegen.naming import MOST_OPERATIONS, name_arguments, name_modules, name_variables, variable_prefix
+from tests.rows import rows
 
 
 def arguments(*slots: tuple[Place, str]) -> list[str]:
@@ -12,8 +11,8 @@ def arguments(*slots: tuple[Place, str]) -> list[str]:
     return [named[slot] for slot in slots]
 
 
-@pytest.mark.parametrize(
-    ("wire", "expected"),
+@rows(
+    "wire, expected",
     [
         ("bookId", "bookId"),
         ("limit", "limit"),

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import pytest
-
 from mcpfactory_codegen.ir import ApiOperation
 from mcpfactory_codegen.naming import name_tools
+from tests.rows import rows
 
 
 def name(method: str, path: str, operation_id: str = "", summary: str = "") -> str:
@@ -21,8 +20,8 @@ def names(*keys: str, ids: tuple[str, ...] = ()) -> list[str]:
     return [named[key] for key in keys]
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "operation_id", "expected"),
+@rows(
+    "method, path, operation_id, expected",
     [
         ("GET", "/", "meta/root", "meta_root"),
         ("GET", "/pets", "listPets", "list_pets"),
@@ -55,8 +54,8 @@ def test_an_operation_id_that_says_something_is_kept(method: str, path: str, ope
     assert name(method, path, operation_id) == expected
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "operation_id", "expected"),
+@rows(
+    "method, path, operation_id, expected",
     [
         ("GET", "/items/{item_id}", "read_item_items__item_id__get", "read_item"),
         ("POST", "/v1/payment_intents/{intent}/cancel", "PostPaymentIntentsIntentCancel", "cancel_payment_intent"),
@@ -84,8 +83,8 @@ def test_an_operation_id_made_by_a_machine_gives_way_to_the_path(
     assert name(method, path, operation_id) == expected
 
 
-@pytest.mark.parametrize(
-    ("key", "expected"),
+@rows(
+    "key, expected",
     [
         ("GET /books", "list_books"),
         ("POST /books", "create_book"),
@@ -116,8 +115,8 @@ def test_without_an_operation_id_method_and_path_make_verb_and_noun(key: str, ex
     assert names(key) == [expected]
 
 
-@pytest.mark.parametrize(
-    ("key", "summary", "expected"),
+@rows(
+    "key, summary, expected",
     [
         ("POST /paymentMethods", "Get a list of available payment methods", "list_payment_methods"),
         ("POST /node", "Shows the transactions of an address", "get_node"),
@@ -169,8 +168,8 @@ GOOGLE = "aiplatform.projects.locations."
 SETS = "groups.sites.termStore.sets.parentGroup.sets."
 
 
-@pytest.mark.parametrize(
-    ("ids", "expected"),
+@rows(
+    "ids, expected",
     [
         (  # what most operations have goes first
             [GOOGLE + word for word in ("featurestores.entityTypes.features.batchCreate", *"abcdefg")],

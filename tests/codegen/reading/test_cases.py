@@ -12,12 +12,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mcpfactory_codegen.ir import to_json
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import load
 from tests.codegen.reading.support import checked
+from tests.rows import rows
 
 CASES = sorted(path.parent for path in (Path(__file__).parent / "cases").glob("*/openapi.*"))
 
@@ -31,7 +30,7 @@ def recorded(case: Path) -> Path:
     return case / "expected.json"
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@rows("case", CASES, name=lambda case: case.name)
 def test_a_document_reads_as_it_was_recorded(case: Path) -> None:
     assert reading(case) == json.loads(recorded(case).read_text())
 

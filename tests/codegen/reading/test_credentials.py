@@ -10,6 +10,7 @@ from mcpfactory_codegen.credentials import CredentialOptions, bind_credentials
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.naming import name_api
 from tests.codegen.reading.support import Reader, checked
+from tests.rows import rows
 
 SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer"},
@@ -49,8 +50,8 @@ def bound(
 GOOGLE = "API key. Your API key identifies your project. Required unless you provide an OAuth 2.0 token."
 
 
-@pytest.mark.parametrize(
-    ("where", "name", "said"),
+@rows(
+    "where, name, said",
     [
         ("query", "api_key", ""),
         ("query", "apikey", ""),
@@ -79,8 +80,8 @@ def test_a_parameter_that_is_a_credential_is_no_argument(reader: Reader, where: 
     assert [one.code for one in api.problems] == ["parameter-credential"]
 
 
-@pytest.mark.parametrize(
-    ("given", "path"),
+@rows(
+    "given, path",
     [
         (parameter("query", "key", "The key of the property being updated"), "/things"),
         (parameter("query", "key", "A valid key for a locked thing"), "/things"),
@@ -105,8 +106,8 @@ def test_data_stays_an_argument(reader: Reader, given: dict[str, Any], path: str
     assert (api.operations[0].security, api.problems) == ((), ())
 
 
-@pytest.mark.parametrize(
-    ("given", "everywhere", "is_credential"),
+@rows(
+    "given, everywhere, is_credential",
     [
         (parameter("query", "key"), True, True),
         (parameter("query", "key"), False, False),
@@ -128,9 +129,7 @@ def test_what_one_of_many_operations_has_beside_its_security_is_what_it_is_about
     assert [one.name for one in api.operations[0].parameters] == ["apiKey"]
 
 
-@pytest.mark.parametrize(
-    ("given", "security", "expected"),
-    [
+@rows("given, security, expected", [
         ([parameter("query", "api_key", required=True)], None, (("api_key",),)),
         ([parameter("query", "api_key")], None, (("api_key",), ())),
         ([parameter("query", "api_key", required=True)], [{"basic": []}], (("basic", "api_key"),)),
@@ -144,8 +143,7 @@ def test_what_one_of_many_operations_has_beside_its_security_is_what_it_is_about
         ([parameter("query", "appcode", required=True)], [{"second": []}], (("second",),)),
         ([parameter("header", "app_id", required=True), parameter("header", "app_key", required=True)], None, (("app_id", "app_key"),)),
         ([parameter("query", "api_key"), parameter("query", "apitoken")], None, (("api_key", "apitoken"), ("api_key",), ("apitoken",), ())),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_credentials_of_parameters_join_the_security(
     reader: Reader, given: list[dict[str, Any]], security: Any, expected: Any
 ) -> None:

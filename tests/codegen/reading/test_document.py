@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ from mcpfactory_codegen.read.fetch import FetchError, public_only, redirected
 from mcpfactory_runtime.addresses import is_public
 from mcpfactory_runtime.redirects import redirect_of
 from tests.codegen.reading.support import FRONT, Reader, checked, codes, problem
+from tests.rows import rows
 
 FRONT_TEXT = "openapi: 3.1.0\ninfo: {title: a, version: '1'}\npaths: {}\n"
 
@@ -29,9 +31,7 @@ def extra(reader: Reader, yaml: str) -> Any:
     return reader.load(FRONT_TEXT + yaml).data["x-data"]
 
 
-@pytest.mark.parametrize(
-    ("yaml", "meant"),
-    [
+@rows("yaml, meant", [
         ("[yes, no, on, off, y, n, Yes, NO]", ["yes", "no", "on", "off", "y", "n", "Yes", "NO"]),
         ("[true, False, TRUE]", [True, False, True]),
         ("[null, ~, Null, '']", [None, None, None, ""]),
@@ -43,14 +43,12 @@ def extra(reader: Reader, yaml: str) -> Any:
         ("{a: &x {b: 1}, c: *x}", {"a": {"b": 1}, "c": {"b": 1}}),
         ("{base: &x {b: 1, c: 2}, <<: [*x, {c: 3, d: 4}], b: 5}", {"base": {"b": 1, "c": 2}, "b": 5, "c": 2, "d": 4}),
         ("|\n  two\n  lines\n", "two\nlines\n"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_yaml_has_the_types_of_json(reader: Reader, yaml: str, meant: Any) -> None:
     assert extra(reader, f"x-data: {yaml}") == meant
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
-@pytest.mark.parametrize("form", ["json", "yaml"])
+@rows("encoding, form", product(["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"], ["json", "yaml"]))
 def test_every_unicode_encoding_is_recognised(reader: Reader, encoding: str, form: str) -> None:
     text = (
         json.dumps(FRONT["3.1"] | {"x-data": "☕"}, ensure_ascii=False) if form == "json" else FRONT_TEXT + "x-data: ☕"
@@ -96,8 +94,8 @@ def test_unknown_tags_and_further_documents_are_said(reader: Reader) -> None:
     assert {one.code for one in document.problems} == {"document-tag", "document-many"}
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
+@rows(
+    "content, words",
     [
         ("", "empty"),
         ("[]", "a list"),

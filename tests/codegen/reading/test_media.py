@@ -8,6 +8,7 @@ import pytest
 
 from mcpfactory_codegen.ir import carries_json
 from tests.codegen.reading.support import Reader
+from tests.rows import rows
 
 THING = {"type": "object", "properties": {"name": {"type": "string"}}}
 LIST = {"type": "array", "items": {"type": "object"}}
@@ -17,8 +18,8 @@ PATCH, MERGE = "application/json-patch+json", "application/merge-patch+json"
 STRATEGIC, XML = "application/strategic-merge-patch+json", "application/xml"
 
 
-@pytest.mark.parametrize(
-    ("content", "chosen"),
+@rows(
+    "content, chosen",
     [
         ({PATCH: THING, MERGE: THING}, MERGE),
         ({PATCH: THING, STRATEGIC: THING, "application/apply-patch+yaml": THING}, STRATEGIC),
@@ -52,8 +53,8 @@ def test_the_patch_that_fits_is_sent_in_swagger_2(reader: Reader) -> None:
     assert found.content_type == MERGE
 
 
-@pytest.mark.parametrize(
-    ("label", "schema", "is_json"),
+@rows(
+    "label, schema, is_json",
     [
         (JSON, {}, True),
         ("", {}, True),

@@ -8,14 +8,15 @@ import pytest
 
 from mcpfactory_codegen.ir import Encoding
 from tests.codegen.reading.support import FRONT, Reader, codes, problem
+from tests.rows import rows
 
 
 def body(**content: Any) -> dict[str, Any]:
     return {"requestBody": {"content": {name.replace("_", "/"): value for name, value in content.items()}}}
 
 
-@pytest.mark.parametrize(
-    ("offered", "chosen"),
+@rows(
+    "offered, chosen",
     [
         (["application/xml", "application/json"], "application/json"),
         (["multipart/form-data", "application/vnd.a+json"], "application/vnd.a+json"),
@@ -53,8 +54,8 @@ def test_a_range_of_media_types_becomes_one_that_can_be_sent(
     assert codes(api) == ["body-media"]
 
 
-@pytest.mark.parametrize(
-    ("media", "schema", "sent"),
+@rows(
+    "media, schema, sent",
     [
         ("application/octet-stream", {"type": "object"}, "application/json"),
         ("application/octet-stream", {"type": "string", "format": "binary"}, "application/octet-stream"),
@@ -74,8 +75,8 @@ def test_a_media_type_that_cannot_carry_its_schema_is_sent_as_json(
     assert codes(api) == (["body-media"] if sent != media else [])
 
 
-@pytest.mark.parametrize(
-    ("media", "schema"),
+@rows(
+    "media, schema",
     [
         ("application/jwt", {"type": "object", "properties": {"a": {}}}),
         ("application/yaml", {"allOf": [{"properties": {"a": {}}}]}),
@@ -208,8 +209,8 @@ SCHEMES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("root", "own", "meant"),
+@rows(
+    "root, own, meant",
     [
         ([{"key": []}], None, (("key",),)),
         ([{"key": []}], [], ()),
@@ -254,8 +255,8 @@ def test_an_undefined_scheme_is_named_where_it_is_asked_for(reader: Reader) -> N
     assert problem(api, "security-undefined").pointer == "/paths/~1a/get/security/0"
 
 
-@pytest.mark.parametrize(
-    ("servers", "meant"),
+@rows(
+    "servers, meant",
     [
         ([{"url": "https://a.test/"}], ("https://a.test",)),
         (

@@ -10,6 +10,7 @@ import pytest
 from mcpfactory_codegen.cases.samples import sample
 from mcpfactory_codegen.openapi import read_api
 from tests.codegen.reading.support import FRONT, Reader, checked, codes, problem
+from tests.rows import rows
 
 CONVERSIONS: list[tuple[str, str, Any, Any]] = [
     ("nullable adds null to the type", "3.0", {"type": "string", "nullable": True}, {"type": ["string", "null"]}),
@@ -41,9 +42,7 @@ CONVERSIONS: list[tuple[str, str, Any, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("version", "written", "meant"), [row[1:] for row in CONVERSIONS], ids=[row[0] for row in CONVERSIONS]
-)
+@rows("version, written, meant", [row[1:] for row in CONVERSIONS])
 def test_a_schema_is_translated(reader: Reader, version: str, written: Any, meant: Any) -> None:
     assert reader.schema(written, version) == meant
 
@@ -85,7 +84,7 @@ MENDED: list[tuple[str, Any, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("code", "written", "meant"), MENDED)
+@rows("code, written, meant", MENDED)
 def test_what_is_invalid_is_dropped_or_mended_and_said(reader: Reader, code: str, written: Any, meant: Any) -> None:
     api = reader.parts(paths={"/a": {"get": {"parameters": [{"name": "p", "in": "query", "schema": written}]}}})
     assert api.operations[0].parameters[0].schema == meant
@@ -106,9 +105,7 @@ CLOSED: list[tuple[str, str, Any, Any, int]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("version", "written", "b", "told"), [row[1:] for row in CLOSED], ids=[row[0] for row in CLOSED]
-)
+@rows("version, written, b, told", [row[1:] for row in CLOSED])
 def test_an_object_closed_beside_its_parts_has_values(
     reader: Reader, version: str, written: Any, b: Any, told: int
 ) -> None:

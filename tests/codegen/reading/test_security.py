@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from mcpfactory_codegen.ir import ApiOAuthFlow
 from mcpfactory_codegen.openapi.security import read_flows, read_scopes
 from tests.codegen.reading.support import Reader
+from tests.rows import rows
 
 T, A, D = "https://a.test/token", "https://a.test/authorize", "/device"
 
@@ -17,9 +16,7 @@ def oauth(**flows: Any) -> dict[str, Any]:
     return {"type": "oauth2", "flows": flows}
 
 
-@pytest.mark.parametrize(
-    ("scheme", "flows"),
-    [
+@rows("scheme, flows", [
         (oauth(clientCredentials={"tokenUrl": T}), (ApiOAuthFlow("clientCredentials", T),)),
         (
             oauth(authorizationCode={"tokenUrl": T, "authorizationUrl": A, "refreshUrl": "/r"}),
@@ -37,8 +34,7 @@ def oauth(**flows: Any) -> dict[str, Any]:
         (oauth(clientCredentials={"tokenUrl": "https://a.test/\nx"}), ()),
         (oauth(clientCredentials={"tokenUrl": "x" * 2001}), ()),
         ({"type": "oauth2", "flows": []}, ()),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_the_ways_to_a_token_are_those_that_a_server_can_go(
     scheme: dict[str, Any], flows: tuple[ApiOAuthFlow, ...]
 ) -> None:
@@ -102,9 +98,7 @@ KEY = {"type": "apiKey", "in": "header", "name": "X-Key"}
 HEADER = {"type": "apiKey", "in": "header", "name": "authorization"}
 
 
-@pytest.mark.parametrize(
-    ("schemes", "security", "alternatives", "names"),
-    [
+@rows("schemes, security, alternatives, names", [
         ({"o": IMPLICIT, "c": CODE}, [{"o": ["r"], "c": ["r"]}], (("o",),), ["o oauth2"]),
         ({"o": IMPLICIT, "c": CODE}, [{"o": ["r"]}, {"c": ["r"]}], (("o",),), ["o oauth2"]),
         ({"c": CODE, "o": IMPLICIT}, [{"c": ["r"], "o": ["r"]}], (("c",),), ["c oauth2"]),
@@ -117,8 +111,7 @@ HEADER = {"type": "apiKey", "in": "header", "name": "authorization"}
         ({"a": BASIC, "h": HEADER}, [{"a": [], "h": []}], (("a",), ("h",)), ["a basic", "h apiKey"]),
         ({"a": BASIC, "k": KEY}, [{"a": [], "k": []}], (("a", "k"),), ["a basic", "k apiKey"]),
         ({"a": BASIC, "b": BEARER, "k": KEY}, [{"a": [], "k": [], "b": []}], (("a", "k"), ("b", "k")), ["a basic", "b bearer", "k apiKey"]),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_schemes_that_write_the_same_header_satisfy_each_other(
     reader: Reader, schemes: dict[str, Any], security: list[Any], alternatives: Any, names: list[str]
 ) -> None:

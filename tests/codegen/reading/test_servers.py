@@ -9,6 +9,7 @@ import pytest
 from mcpfactory_codegen.ir import Api, ApiOperation, ApiServer
 from mcpfactory_codegen.naming.variables import is_same_server, keep_server_names, name_servers
 from tests.codegen.reading.support import FRONT, Reader
+from tests.rows import rows
 
 ROOT = "https://api.test"
 ROOTLESS = {key: value for key, value in FRONT["3.1"].items() if key != "servers"}
@@ -23,8 +24,8 @@ def document(*servers: Any, root: Any = ()) -> dict[str, Any]:
     return ROOTLESS | {"paths": paths} | ({"servers": [{"url": url} for url in root]} if root else {})
 
 
-@pytest.mark.parametrize(
-    ("servers", "meant"),
+@rows(
+    "servers, meant",
     [
         ([ROOT], [""]),
         (["https://api.test/"], [""]),
@@ -47,8 +48,8 @@ def test_the_root_is_the_root_however_it_is_written(reader: Reader, servers: lis
     assert {one.name for one in api.own_servers} == {name for name in meant if name}
 
 
-@pytest.mark.parametrize(
-    ("servers", "root", "problems"),
+@rows(
+    "servers, root, problems",
     [
         (["https://a.test", "https://a.test"], "https://a.test", []),
         (["https://a.test", "https://b.test", "https://b.test"], "https://b.test", []),
@@ -74,8 +75,8 @@ def test_an_operation_has_its_own_server_before_that_of_its_path(reader: Reader)
     assert {one.name: one.url for one in api.own_servers} == {"v2": "https://api.test/v2", "path": "https://path.test"}
 
 
-@pytest.mark.parametrize(
-    ("root", "names"),
+@rows(
+    "root, names",
     [
         ("https://api.shop.test", {"https://uploads.shop.test": "uploads"}),
         (
@@ -104,9 +105,7 @@ def test_names_are_unique_and_parts_of_variables_for_any_number_of_servers() -> 
     assert all(one.name.replace("_", "").isalnum() and one.name.isascii() for one in named)
 
 
-@pytest.mark.parametrize(
-    "url", ["https://api.test/v1", "http://api.test:8080", "https://[::1", "", "https://api.test:x"]
-)
+@rows("url", ["https://api.test/v1", "http://api.test:8080", "https://[::1", "", "https://api.test:x"])
 def test_another_address_is_not_the_root(url: str) -> None:
     assert not is_same_server(url, ROOT)
     assert not is_same_server(url, "")
@@ -118,8 +117,8 @@ def api_with_servers(names: dict[str, str]) -> Api:
     return Api("x", servers=(ROOT,), own_servers=own, operations=operations)
 
 
-@pytest.mark.parametrize(
-    ("named", "known", "kept"),
+@rows(
+    "named, known, kept",
     [
         ({"up_a": "https://up.a.test", "up_b": "https://up.b.test"}, {"up": "https://up.a.test/"}, ["up", "up_b"]),
         ({"up": "https://up.b.test"}, {"up": "https://up.a.test"}, ["up"]),
@@ -136,8 +135,8 @@ def test_a_server_keeps_the_name_that_it_had(named: dict[str, str], known: dict[
     assert [urls[one.server] for one in api.operations] == list(named.values())
 
 
-@pytest.mark.parametrize(
-    ("servers", "root", "told"),
+@rows(
+    "servers, root, told",
     [
         (
             ["http://localhost:8080", "https://api.test"],

@@ -15,6 +15,7 @@ from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import Document
 from mcpfactory_codegen.select import Selection, select
 from tests.codegen.several.documents import document
+from tests.rows import rows
 
 ORDERS, STOCK = "https://orders.acme.test/v1", "https://stock.acme.test/v1"
 LIST = "GET /items listItems"
@@ -124,8 +125,8 @@ LOGIN = {
 }
 
 
-@pytest.mark.parametrize(
-    ("second", "url", "shared", "expected"),
+@rows(
+    "second, url, shared, expected",
     [
         (None, STOCK, (), {"orders.bearerAuth", "stock.bearerAuth"}),
         (None, STOCK, ("orders",), {"orders.bearerAuth", "stock.bearerAuth"}),
@@ -229,8 +230,8 @@ def test_a_name_that_was_published_stays_and_the_new_one_gets_the_label() -> Non
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("term", "expected"),
+@rows(
+    "term, expected",
     [
         ("listItems", {"orders", "stock"}),
         ("stock: listItems", {"stock"}),

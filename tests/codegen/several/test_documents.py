@@ -16,6 +16,7 @@ from mcpfactory_codegen.servers.create import CreateError, create_server, regene
 from mcpfactory_codegen.servers.documents import ApiSource, choose_labels, sources_of
 from mcpfactory_codegen.servers.update import Updated, update_server
 from tests.codegen.several.documents import document, read, written
+from tests.rows import rows
 
 ORDERS = document("Acme - Orders", "https://orders.acme.test/v1", "GET /items listItems", "POST /orders createOrder")
 STOCK = document("Acme - Stock", "https://stock.acme.test/v1", "GET /items listItems", "GET /shelves listShelves")
@@ -239,8 +240,8 @@ def test_credentials_are_one_where_the_person_says_so(tmp_path: Path) -> None:
 # --- labels and configuration ---
 
 
-@pytest.mark.parametrize(
-    ("documents", "expected"),
+@rows(
+    "documents, expected",
     [
         ([("twilio_messaging_v1.json", ""), ("twilio_verify_v2.json", "")], ("messaging", "verify")),
         ([("lookups_v1.json", ""), ("lookups_v2.json", "")], ("v1", "v2")),
@@ -290,7 +291,7 @@ def test_a_source_has_a_label_when_it_begins_with_one(
 SERVER = '[server]\nname = "a"\npackage = "a"\n'
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         '[[api]]\nlabel = "a"\n',

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
 
 from tests.codegen.sources.support import SourceReader, named, parameters
+from tests.rows import rows
 
 _SCOPE = "https://www.googleapis.com/auth/shelf"
 _SCHEMAS: dict[str, Any] = {
@@ -195,8 +197,13 @@ def test_problems_point_into_the_discovery_document(
     assert (found.code, found.pointer) == (code, f"/resources/shelves/resources/books/methods/get{pointer}")
 
 
-@pytest.mark.parametrize("wrong", [None, 7, "text", [], {}, [{}], {"a": None}])
-@pytest.mark.parametrize("key", ["resources", "schemas", "parameters", "auth", "rootUrl", "servicePath", "title"])
+@rows(
+    "wrong, key",
+    product(
+        [None, 7, "text", [], {}, [{}], {"a": None}],
+        ["resources", "schemas", "parameters", "auth", "rootUrl", "servicePath", "title"],
+    ),
+)
 def test_no_value_of_a_field_ends_the_reading(reader: SourceReader, key: str, wrong: Any) -> None:
     reader.api({**document(), key: wrong})
     reader.api(document(get={**_GET, "parameters": {"p": wrong}, key: wrong, "request": wrong, "mediaUpload": wrong}))

@@ -7,6 +7,7 @@ import importlib
 import json
 import sys
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from mcpfactory_runtime.testing import connect
 from tests.codegen.reading.support import codes
 from tests.codegen.sources.library import BOOK, SDL, Library, schema, serving
 from tests.codegen.sources.support import SourceReader, named
+from tests.rows import rows
 
 pytestmark = pytest.mark.xdist_group("graphql")
 
@@ -192,8 +194,8 @@ def test_errors_in_the_answer_fail_the_call(called: dict[str, Any]) -> None:
     assert "the shelf is empty" in result["content"][0]["text"]
 
 
-@pytest.mark.parametrize(
-    ("content", "code", "message"),
+@rows(
+    "content, code, message",
     [
         ("type Query {\n  a: [Int\n}", "graphql-invalid", "line 3"),
         ("type A { a: Int }\ntype B { b: A }", "graphql-invalid", "neither queries nor mutations"),
@@ -210,8 +212,13 @@ def test_a_schema_with_gaps_is_read_as_far_as_it_goes(
     assert [(one.code, message in one.message) for one in found] == ([(code, True)] if code else [])
 
 
-@pytest.mark.parametrize("wrong", [None, 7, "text", [], {}, [{}], {"a": None}])
-@pytest.mark.parametrize("key", ["name", "kind", "fields", "inputFields", "enumValues", "possibleTypes", "description"])
+@rows(
+    "wrong, key",
+    product(
+        [None, 7, "text", [], {}, [{}], {"a": None}],
+        ["name", "kind", "fields", "inputFields", "enumValues", "possibleTypes", "description"],
+    ),
+)
 def test_no_value_in_an_introspection_ends_the_reading(reader: SourceReader, key: str, wrong: Any) -> None:
     changed = json.loads(json.dumps(_introspection()))
     for one in changed["__schema"]["types"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from mcpfactory_codegen.servers.create import create_server
 from tests.codegen.sources.support import SourceReader, named, parameters
+from tests.rows import rows
 
 V21 = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
 
@@ -58,9 +60,7 @@ def test_requests_of_folders_are_operations(reader: SourceReader) -> None:
     assert api.operations[0].description == "All of them."
 
 
-@pytest.mark.parametrize(
-    ("url", "server", "path", "given"),
-    [
+@rows("url, server, path, given", [
         ("{{baseUrl}}/books/:id", "https://shop.test/v1", "/books/{id}", {"id": ("path", True)}),
         ("{{baseUrl}}/books/{{book_id}}", "https://shop.test/v1", "/books/{book_id}", {"book_id": ("path", True)}),
         ("{{baseUrl}}/{{api_version}}/a", "https://shop.test/v1", "/2024/a", {}),
@@ -71,8 +71,7 @@ def test_requests_of_folders_are_operations(reader: SourceReader) -> None:
         ({"protocol": "https", "host": ["shop", "test"], "path": ["a", ":b"]}, "https://shop.test", "/a/{b}", {"b": ("path", True)}),
         ({"raw": "{{baseUrl}}/a?x=1", "query": [{"key": "x", "value": "1", "description": "(Required) How."}]},
          "https://shop.test/v1", "/a", {"x": ("query", True)}),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_an_address_is_a_base_url_a_path_and_arguments(
     reader: SourceReader, url: Any, server: str, path: str, given: dict[str, tuple[str, bool]]
 ) -> None:
@@ -139,9 +138,7 @@ def test_credentials_in_headers_and_queries_are_no_arguments(reader: SourceReade
     assert "hunter2" not in json.dumps([repr(api)])
 
 
-@pytest.mark.parametrize(
-    ("sent", "content_type", "properties"),
-    [
+@rows("sent, content_type, properties", [
         ({"mode": "raw", "raw": '{"title": "Emma", "pages": 3, "id": {{id}}, "x": null}'}, "application/json", ["title", "pages", "id", "x"]),
         ({"mode": "urlencoded", "urlencoded": [{"key": "a", "value": "1"}]}, "application/x-www-form-urlencoded", ["a"]),
         ({"mode": "formdata", "formdata": [{"key": "f", "type": "file"}]}, "multipart/form-data", ["f"]),
@@ -149,8 +146,7 @@ def test_credentials_in_headers_and_queries_are_no_arguments(reader: SourceReade
         ({"mode": "file"}, "application/octet-stream", None),
         ({"mode": "raw", "raw": "<a/>", "options": {"raw": {"language": "xml"}}}, "application/xml", None),
         ({"mode": "raw", "raw": "plain"}, "text/plain", None),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_body_has_the_shape_of_its_example(
     reader: SourceReader, sent: dict[str, Any], content_type: str, properties: list[str] | None
 ) -> None:
@@ -200,8 +196,13 @@ def test_a_request_without_a_url_is_left_out_and_reported(reader: SourceReader) 
     assert len(api.skipped) == 1
 
 
-@pytest.mark.parametrize("wrong", [None, 7, "text", [], {}, [{}], [[]], {"a": None}, [7]])
-@pytest.mark.parametrize("key", ["url", "header", "body", "auth", "method", "description"])
+@rows(
+    "wrong, key",
+    product(
+        [None, 7, "text", [], {}, [{}], [[]], {"a": None}, [7]],
+        ["url", "header", "body", "auth", "method", "description"],
+    ),
+)
 def test_no_value_of_a_request_ends_the_reading(reader: SourceReader, key: str, wrong: Any) -> None:
     reader.api(collection(request(**{key: wrong}), {"name": wrong, "request": request()["request"], "response": wrong}))
     reader.api(

@@ -22,6 +22,7 @@ from mcpfactory_codegen.servers.template_source import TemplateSourceError
 from mcpfactory_codegen.servers.update import update_server
 from mcpfactory_codegen.servers.values import ServerConfigError
 from mcpfactory_codegen.servers.variants import variants
+from tests.rows import rows
 
 ASKED = (
     TemplateQuestion("words", "str", "", ""),
@@ -62,9 +63,7 @@ def test_json_has_characters_above_ffff_as_two_escapes(tmp_path: Path) -> None:
         load_answers(tmp_path / "a.json")
 
 
-@pytest.mark.parametrize(
-    "text", ["[1, 2]", "a: {b: c}", "a: [[1]]", "a: 2026-01-01", ": :", "a: !!python/object:x.y {}"]
-)
+@rows("text", ["[1, 2]", "a: {b: c}", "a: [[1]]", "a: 2026-01-01", ": :", "a: !!python/object:x.y {}"])
 def test_a_file_without_answers_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.yaml").write_text(text)
     with pytest.raises((TemplateSourceError, ServerConfigError)) as raised:
@@ -78,8 +77,8 @@ def test_answers_become_what_the_question_wants() -> None:
     assert found == {"words": "a=b", "kind": "b", "many": 3, "share": 0.25, "loud": False}
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
+@rows(
+    "given, said",
     [
         ({"wrods": "x"}, "did you mean 'words'"),
         ({"secret": "x"}, "it asks words"),

@@ -11,6 +11,7 @@ from mcpfactory_codegen.servers.apis import ApiConfig
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, ServerConfigError, read_config, render_config
 from mcpfactory_codegen.servers.values import quoted
 from mcpfactory_codegen.text import clean
+from tests.rows import rows
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
@@ -40,7 +41,7 @@ def test_a_quoted_text_reads_the_same_in_toml_and_in_python(text: str) -> None:
     assert eval(literal, {"__builtins__": {}}) == clean(text)
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "[server",

@@ -3,14 +3,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_codegen.text import markdown_text
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@rows(
+    "text, expected",
     [
         ("a | b", "a \\| b"),
         ("<script>alert(1)</script>", "\\<script\\>alert(1)\\</script\\>"),

@@ -21,6 +21,7 @@ from mcpfactory_codegen.servers.create import CreateError, create_server
 from mcpfactory_codegen.servers.scaffold import find_template, render
 from mcpfactory_codegen.servers.template_source import TemplateSourceError, UnknownTemplateError, parse_source
 from mcpfactory_codegen.servers.update import update_server
+from tests.rows import rows
 
 SETTINGS = """# Servers that greet.
 _subdirectory: template
@@ -76,8 +77,8 @@ def source_of(folder: Path, ref: str = "", sub: str = "web/greeter") -> str:
     return f"git+file://{folder}{f'@{ref}' if ref else ''}{f'#subdirectory={sub}' if sub else ''}"
 
 
-@pytest.mark.parametrize(
-    ("text", "parts"),
+@rows(
+    "text, parts",
     [
         ("minimal", ("name", "minimal", "", "")),
         ("./templates/ours", ("name", "./templates/ours", "", "")),

@@ -25,6 +25,7 @@ from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream import StubUpstream
 from tests.codegen.execution.documents import written
 from tests.codegen.update.edits import API
+from tests.rows import rows
 
 DECISIONS = """
 [tools.list_books]
@@ -195,8 +196,8 @@ def test_what_cannot_be_a_decision_is_refused(server: Path, text: str) -> None:
     assert caught.value.hint
 
 
-@pytest.mark.parametrize(
-    ("decided", "codes"),
+@rows(
+    "decided, codes",
     [
         ({"hide": True, "default": "RunInstances"}, []),
         ({"fix": "RunInstances"}, []),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.servers.diff import CHANGES, Change, diff
+from tests.rows import rows
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "number"}
@@ -79,7 +80,7 @@ TOOLS = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "expected"), [row[1:] for row in TOOLS], ids=[row[0] for row in TOOLS])
+@rows("old, new, expected", [row[1:] for row in TOOLS])
 def test_tools(old: list[dict[str, Any]], new: list[dict[str, Any]], expected: list[str]) -> None:
     assert codes(diff(manifest(*old), manifest(*new))) == expected
 
@@ -156,7 +157,7 @@ ARGUMENTS = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "expected"), [row[1:] for row in ARGUMENTS], ids=[row[0] for row in ARGUMENTS])
+@rows("old, new, expected", [row[1:] for row in ARGUMENTS])
 def test_one_argument(old: Any, new: Any, expected: list[str]) -> None:
     assert codes(diff(manifest(accepting(old)), manifest(accepting(new)))) == expected
 

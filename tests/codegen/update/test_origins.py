@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from mcpfactory_codegen.servers.origins import origin_changes
+from tests.rows import rows
 
 
 def report(base: str, *servers: tuple[str, str], **urls: str) -> dict[str, Any]:
@@ -19,8 +18,8 @@ def report(base: str, *servers: tuple[str, str], **urls: str) -> dict[str, Any]:
 KNOWN = report("https://api.test/v1", token_url="https://login.test/token")
 
 
-@pytest.mark.parametrize(
-    ("after", "what"),
+@rows(
+    "after, what",
     [
         (report("https://api.test/v2", token_url="https://login.test/new"), []),
         (report("https://API.test:443/v1", token_url="/token"), []),

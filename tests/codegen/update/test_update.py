@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from mcpfactory_codegen.servers.scaffold import template_version
 from mcpfactory_codegen.servers.update import Updated, update_server
 from tests.codegen.execution.documents import document, written
 from tests.codegen.update.edits import API, BOOKS, CONFLICTS, PERSON, SERVER, UNSEEN
+from tests.rows import rows
 
 MARKS = ("<<<<<<< yours\n", "||||||| as it was made before\n", "=======\n", ">>>>>>> as it is made now\n")
 README = "README.md"
@@ -44,9 +46,9 @@ def test_there_are_thirty_edits() -> None:
     assert len(PERSON) + len(API) >= 30
 
 
-@pytest.mark.parametrize("api", API)
-@pytest.mark.parametrize("person", PERSON)
-def test_no_edit_is_lost(person: str, api: str, server: Path, tmp_path: Path) -> None:
+@rows("person, api", product(PERSON, API))
+def test_no_edit_is_lost(person: str, api: str, made: Path, tmp_path: Path) -> None:
+    server = Path(shutil.copytree(made, tmp_path / "bookshop"))
     edit, news = PERSON[person], API[api]
     edit.edit(server)
     updated = update_server(server, source=news.write(tmp_path), accept_origin=True)

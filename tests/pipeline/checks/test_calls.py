@@ -9,6 +9,7 @@ import pytest
 
 from mcpfactory_pipeline.checks.calls import plan_calls, read_examples
 from mcpfactory_pipeline.checks.target import ExamineError
+from tests.rows import rows
 
 WORD = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
 
@@ -35,9 +36,7 @@ def test_a_case_is_called_as_it_was_given_instead_of_a_guess() -> None:
     assert planned(tool(readOnlyHint=True), examples=examples) == [("case", {"word": "owl"})]
 
 
-@pytest.mark.parametrize(
-    "text", ["{", '{"a": 1}', "[1]", '[{"tool": 1}]', '[{"tool": "a", "arguments": []}]', '"text"']
-)
+@rows("text", ["{", '{"a": 1}', "[1]", '[{"tool": 1}]', '[{"tool": "a", "arguments": []}]', '"text"'])
 def test_a_file_that_holds_no_cases_is_told_as_such(text: str, tmp_path: Path) -> None:
     file = tmp_path / "cases.json"
     file.write_text(text)

@@ -7,8 +7,6 @@ from datetime import date
 from graphlib import TopologicalSorter
 from typing import Any
 
-import pytest
-
 from mcpfactory_pipeline.checks.cascades import CASCADES, subject_of
 from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import RecordedCall, ServerProcess
@@ -16,6 +14,7 @@ from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.workspace.waivers import Waiver
 from tests.pipeline.checks.test_rules import TOOL, broken_tool, exchange, judged, observed
+from tests.rows import rows
 
 GATES = {rule.id: rule.gate for rule in RULES}
 PLAIN = {name: part for name, part in TOOL.items() if name != "outputSchema"}
@@ -104,8 +103,8 @@ def test_the_table_names_rules_that_exist_has_no_circle_and_hides_no_gate_behind
     TopologicalSorter(edges).prepare()
 
 
-@pytest.mark.parametrize(
-    ("where", "subject"),
+@rows(
+    "where, subject",
     [
         ("add", "add"),
         ("add inputSchema/properties", "add"),

@@ -14,6 +14,7 @@ from mcpfactory_pipeline.checks import Report, ValidationTarget, evaluated, vali
 from mcpfactory_pipeline.checks.evaluated import Evaluations
 from mcpfactory_pipeline.launch.modelled import run_model
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
+from tests.rows import rows
 
 SERVER = '''\
 import json, os, urllib.request
@@ -159,8 +160,8 @@ def test_what_is_not_answered_in_time_closes_no_gate_and_a_server_that_ends_does
     assert not report.passed
 
 
-@pytest.mark.parametrize(
-    ("body", "person", "message"),
+@rows(
+    "body, person, message",
     [
         (ASKING, {"go": True}, None),
         (HONEST, {"go": True}, "did it without asking a person"),
@@ -168,7 +169,6 @@ def test_what_is_not_answered_in_time_closes_no_gate_and_a_server_that_ends_does
         (ASKING, {"go": "perhaps"}, "the answer of the person does not fit the form"),
         (ASKING.replace("if not (", "if False and ("), {"go": True}, "as if the person had agreed, who declined"),
     ],
-    ids=["asks", "does not ask", "nobody there", "no such answer", "asks and does it anyway"],
 )
 def test_a_tool_asks_a_person_where_its_case_says_so_and_does_what_they_answer(tmp_path, body, person, message):
     report = examined(tmp_path, body=body, reads=False, person=person)

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from datetime import date, timedelta
 from html.parser import HTMLParser
+from itertools import product
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -19,6 +20,7 @@ from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.workspace.waivers import Waiver
 from tests.pipeline.checks.sarif_schema import SARIF
 from tests.pipeline.checks.test_rules import TOOL, broken_tool, call, judged, observed
+from tests.rows import rows
 
 EVIL = '</script><script>alert(1)</script> ]]> | `x` @everyone [a](http://evil.example) \x00\x1b[31m "quoted"'
 TODAY = date(2030, 1, 15)
@@ -40,8 +42,7 @@ def sick() -> Report:
     return report
 
 
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("report", [sick(), judged(observed(TOOL))], ids=["sick", "healthy"])
+@rows("name, report", product(FORMATS, [sick(), judged(observed(TOOL))]))
 def test_every_form_says_the_score_and_is_the_same_twice(name: str, report: Report) -> None:
     text = FORMATS[name].write(report)
     assert text == FORMATS[name].write(report)
@@ -50,7 +51,7 @@ def test_every_form_says_the_score_and_is_the_same_twice(name: str, report: Repo
         assert str(report.score) in text
 
 
-@pytest.mark.parametrize("name", ["text", "json", "junit", "sarif", "html", "markdown"])
+@rows("name", ["text", "json", "junit", "sarif", "html", "markdown"])
 def test_every_form_but_the_badge_names_each_broken_rule_and_each_that_was_not_checked(name: str) -> None:
     report, text = sick(), FORMATS[name].write(sick())
     wanted = {finding.rule for finding in report.findings} | {one.rule for one in report.not_checked}
@@ -58,7 +59,7 @@ def test_every_form_but_the_badge_names_each_broken_rule_and_each_that_was_not_c
     assert {rule for rule in wanted if rule not in text} == set()
 
 
-@pytest.mark.parametrize("name", ["text", "json", "junit", "sarif", "html", "markdown"])
+@rows("name", ["text", "json", "junit", "sarif", "html", "markdown"])
 def test_every_form_but_the_badge_tells_what_follows_from_a_finding(name: str) -> None:
     text = FORMATS[name].write(judged(observed(TOOL, calls=(call("NOT IMPLEMENTED", origin="case"),))))
     assert "the tool answers that it does not exist yet" in text.replace("\\", "")

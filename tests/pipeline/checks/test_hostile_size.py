@@ -12,6 +12,7 @@ from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.questions import foreign_kinds
 from mcpfactory_pipeline.checks.wire import conversation
 from mcpfactory_pipeline.checks.wire.conversation import Watch, heard_apart
+from tests.rows import rows
 
 
 class Counted(str):
@@ -54,8 +55,8 @@ def test_a_kind_of_content_that_is_no_word_breaks_nothing(kind: Any) -> None:
     assert foreign_kinds(exchange, "2024-11-05") == ["audio"]
 
 
-@pytest.mark.parametrize(
-    ("name", "description", "tempted"),
+@rows(
+    "name, description, tempted",
     [
         ("transcript", "Fetches the transcript of a video.", True),
         ("subscribe", "Stores a subscription and its description.", True),

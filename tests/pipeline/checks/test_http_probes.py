@@ -18,6 +18,7 @@ from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.wire import http_probes
 from mcpfactory_pipeline.checks.wire.http import connected
 from mcpfactory_pipeline.checks.wire.http_probes import _body, _events, probe_http
+from tests.rows import rows
 
 
 class Trickle:
@@ -101,8 +102,8 @@ def answer(status: int) -> ProbeAnswer:
     return ProbeAnswer("POST", {}, {}, status, {"content-type": "application/json"}, {})
 
 
-@pytest.mark.parametrize(
-    ("origin", "rebound", "found"),
+@rows(
+    "origin, rebound, found",
     [
         (403, 403, []),
         (421, 421, [(1, False)]),  # refused with another status

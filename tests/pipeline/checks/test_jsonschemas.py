@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from mcpfactory_pipeline.checks.calls import PlannedCall
 from mcpfactory_pipeline.checks.jsonschemas import schema_error
 from mcpfactory_pipeline.checks.matrix import choose_subjects
+from tests.rows import rows
 
 DRAFT_4 = {"$schema": "http://json-schema.org/draft-04/schema#"}
 
 
-@pytest.mark.parametrize(
-    ("schema", "place"),
+@rows(
+    "schema, place",
     [
         ({"properties": {"a": {"type": "strin"}}}, "/properties/a/type"),
         ({"properties": {"a": {"properties": {"b/c": {"minLength": -1}}}}}, "/properties/a/properties/b~1c/minLength"),

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import pytest
-
 from mcpfactory_pipeline.checks.evidence import ServerProcess
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.noise import noise_cause, noise_hint
 from tests.pipeline.checks.test_rules import TOOL, judged, observed
+from tests.rows import rows
 
 PING = {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
-@pytest.mark.parametrize(
-    ("line", "cause"),
+@rows(
+    "line, cause",
     [
         (b"Server started", "text"),
         (b"\x1b[32mServer started\x1b[0m", "text"),  # colours are no binary data

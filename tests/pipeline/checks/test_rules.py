@@ -14,6 +14,7 @@ from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing, RecordedCall, ServerProcess, Transport
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.report import Report
+from tests.rows import rows
 
 TOOL: dict[str, Any] = {
     "name": "search_books",
@@ -224,7 +225,7 @@ def nested(levels: int) -> dict[str, Any]:
     return schema
 
 
-@pytest.mark.parametrize("name", BROKEN_TOOLS)
+@rows("name", BROKEN_TOOLS)
 def test_a_tool_broken_in_one_way_is_caught_by_the_rule_for_it(name: str) -> None:
     change, rule = BROKEN_TOOLS[name]
     report = judged(observed(broken_tool(change)))
@@ -478,8 +479,8 @@ ASKS = {**PLAIN, "annotations": {"readOnlyHint": True}}
 ADDS = {**ASKS, "description": "Add what is found to the list of wishes, and return at most 20 books."}
 
 
-@pytest.mark.parametrize(
-    ("tool", "sent", "question", "closed"),
+@rows(
+    "tool, sent, question, closed",
     [
         (ASKS, "GET /books", "", False),
         (ASKS, "POST /books/search", "", False),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
 from mcpfactory_pipeline.checks.samples import sample, sample_arguments
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
-    ("schema", "arguments", "origin"),
+@rows(
+    "schema, arguments, origin",
     [
         ({"type": "object"}, {}, "no arguments"),
         ({"properties": {"q": {"type": "string"}}, "required": ["q"]}, {"q": "text"}, "guess"),
@@ -27,9 +26,7 @@ def test_only_what_is_required_is_given_and_where_it_comes_from_is_known(
     assert sample_arguments(schema) == (arguments, origin)
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
+@rows("schema", [
         {"type": "integer", "exclusiveMinimum": 5, "multipleOf": 4},
         {"type": "number", "maximum": -2},
         {"type": "string", "minLength": 9},
@@ -39,8 +36,7 @@ def test_only_what_is_required_is_given_and_where_it_comes_from_is_known(
         {"type": ["null", "integer"]},
         {"$ref": "#/$defs/a~1b", "$defs": {"a/b": {"type": "object", "required": ["x"], "properties": {"x": {"const": 7}}}}},
         {"anyOf": [{"type": "null"}, {"type": "string"}]},
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_sample_matches_its_schema(schema: dict[str, Any]) -> None:
     assert instance_error(sample(schema, schema), schema) == ""
 

@@ -10,6 +10,7 @@ import pytest
 
 from mcpfactory_pipeline.checks.evidence import RecordedCall
 from tests.pipeline.checks.test_rules import TOOL, exchange, judged, observed
+from tests.rows import rows
 
 BODY = {"total": 2, "books": [{"title": "Emma", "price": 9.5}]}
 PLAIN = {name: part for name, part in TOOL.items() if name != "outputSchema"}
@@ -32,8 +33,8 @@ def again(call: RecordedCall, *texts: str) -> tuple[RecordedCall, ...]:
     return tuple(replace(call, exchange=called(text).exchange) for text in texts)
 
 
-@pytest.mark.parametrize(
-    ("body", "text", "others", "found"),
+@rows(
+    "body, text, others, found",
     [
         (20, "68 °F", ("212 °F", "-40 °F"), []),  # it was converted
         (20, "fine", ("fine", "fine"), [(5, True)]),  # it was thrown away
@@ -52,8 +53,8 @@ def test_only_what_stays_whatever_the_api_answers_is_thrown_away(
     assert [(one.severity, one.gate) for one in report.findings if one.rule == "substance.results"] == found
 
 
-@pytest.mark.parametrize(
-    ("call", "found"),
+@rows(
+    "call, found",
     [
         (called(BODY, structured=BODY), []),
         (called("2 books: Emma for 9.5"), []),  # in words of a hook
@@ -98,8 +99,8 @@ def said(text: str, **more: Any) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], **more}
 
 
-@pytest.mark.parametrize(
-    ("call", "found"),
+@rows(
+    "call, found",
     [
         (wrong(said("query is missing", isError=True)), []),
         (wrong(said("Which books?")), [(1, False)]),
@@ -134,8 +135,8 @@ def told(text: str, *others: str, query: str = "Emma") -> list[tuple[str, int]]:
 UNFINISHED, CONSTANT = [("substance.finished", 5)], [("substance.varies", 1)]
 
 
-@pytest.mark.parametrize(
-    ("texts", "found"),
+@rows(
+    "texts, found",
     [
         (["WIP"], UNFINISHED),
         (["Coming soon!"], UNFINISHED),
@@ -174,8 +175,8 @@ def test_what_a_tool_repeats_is_not_what_it_says(text: str, query: str, found: l
     assert told(text, query=query) == found
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
+@rows(
+    "text, found",
     [
         ("2 people are registered", []),
         ("Found 0 items.", []),

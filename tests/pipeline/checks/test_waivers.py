@@ -25,6 +25,7 @@ from mcpfactory_pipeline.workspace.waivers import (
     read_waivers,
 )
 from tests.pipeline.checks.test_rules import TOOL, broken_tool, failed, observed
+from tests.rows import rows
 
 TODAY = date(2030, 1, 15)
 CLOSED = "behaviour.tools-work"
@@ -96,8 +97,8 @@ def written(folder: Path, **changes: str | None) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
+@rows(
+    "changes, words",
     [
         ({"reason": None}, "no reason"),
         ({"reason": '"  "'}, "no reason"),
@@ -168,8 +169,8 @@ def test_a_score_that_waivers_raised_says_so() -> None:
     assert "waived" not in to_badge(replace(judged(), passed=True))
 
 
-@pytest.mark.parametrize(
-    ("table", "words"),
+@rows(
+    "table, words",
     [
         ({"limit": -1}, "waivers.limit is -1"),
         ({"max_days": "90"}, "waivers.max_days is '90'"),

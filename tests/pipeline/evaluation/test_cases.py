@@ -8,6 +8,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.evaluation_case import read_cases
+from tests.rows import rows
 
 GOOD = """\
 cases:
@@ -42,8 +43,8 @@ def test_values_replace_their_names_everywhere_and_others_stay(tmp_path):
     assert case.filled({}) == case
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
+@rows(
+    "text, said",
     [
         ("cases: [{name: a, question: q}]", "case 1.right: Field required"),
         ("cases: [{name: a, question: q, right: [[]]}]", "case 1.right.1"),

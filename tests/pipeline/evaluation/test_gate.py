@@ -23,6 +23,7 @@ from mcpfactory_pipeline.stages.evaluate import run
 from mcpfactory_pipeline.state.state import Candidate
 from mcpfactory_pipeline.workspace.evaluation_case import read_cases
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
+from tests.rows import rows
 
 MODEL = "openai:x"
 TOOLS = [
@@ -237,8 +238,8 @@ def test_the_stage_is_there_where_models_count_and_another_model_makes_it_due(tm
     assert found[0].stamp != found[1].stamp
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
+@rows(
+    "text, words",
     [
         (GATED % 0.8, "channel staging has the gate min_pass_rate, and pipeline.evaluation names no model that counts"),
         (GATED % 80, "gate min_pass_rate is 80, at most 1"),

@@ -7,10 +7,11 @@ from math import comb
 import pytest
 
 from mcpfactory_pipeline.evaluation.intervals import difference, mean_rate, wilson
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
-    ("passed", "tried", "lower", "upper"),
+@rows(
+    "passed, tried, lower, upper",
     [  # from published tables of the Wilson score interval
         (0, 10, 0.0, 0.2775),
         (5, 10, 0.2366, 0.7634),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mcpfactory_pipeline.evaluation.attempt import NO_TOOL, VERDICTS, MadeCall, ModelTranscript, ToolChoice
 from mcpfactory_pipeline.evaluation.judgement import judge
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
+from tests.rows import rows
 
 READS = {"annotations": {"readOnlyHint": True}}
 ADDRESS = {"type": "object", "properties": {"city": {"type": "string"}, "land": {"type": "string", "default": "PT"}}}
@@ -91,8 +90,8 @@ def test_calls_of_one_turn_have_no_order_and_those_of_several_have():
     assert "before what it follows" in late.faults[0]
 
 
-@pytest.mark.parametrize(
-    ("given", "wrong"),
+@rows(
+    "given, wrong",
     [
         ({**GIVEN, "copies": 2}, [("copies", "different")]),
         ({**GIVEN, "copies": True}, [("copies", "different")]),

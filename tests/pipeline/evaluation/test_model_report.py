@@ -22,6 +22,7 @@ from mcpfactory_pipeline.evaluation.model_report import (
 )
 from mcpfactory_pipeline.evaluation.recorded import load_report, read_reports, report_file, write_report
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
+from tests.rows import rows
 
 FULL, SEARCH = Setting(), Setting(mode="search")
 RIGHT, WRONG = ToolChoice("find", "find"), ToolChoice("find", "list")
@@ -109,7 +110,7 @@ def test_a_report_is_the_same_out_of_its_file_and_its_figures_are_not_believed(t
     assert file.with_suffix(".md").read_text() == model_page(made)
 
 
-@pytest.mark.parametrize(
+@rows(
     "spoil",
     [
         lambda data: data.update(evaluation=2),

@@ -26,6 +26,7 @@ from mcpfactory_runtime import Server
 from mcpfactory_runtime.errors import McpfactoryError
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.testing import connect
+from tests.rows import rows
 
 pytestmark = pytest.mark.anyio
 KINDS = {"openai": OpenAIEndpoint, "anthropic": AnthropicEndpoint}
@@ -234,8 +235,8 @@ async def test_an_endpoint_that_only_streams_is_asked_for_a_stream(endpoint, ser
     assert len(done.calls) == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "arguments"),
+@rows(
+    "text, arguments",
     [
         ("", {}),
         ("{}", {}),
@@ -262,8 +263,8 @@ def test_an_endpoint_is_found_by_name_settings_and_environment_and_its_key_shows
     assert (own.key, own.hide("none of it")) == ("none", "none of it")
 
 
-@pytest.mark.parametrize(
-    ("name", "url", "words"),
+@rows(
+    "name, url, words",
     [
         ("gpt", "", "names no model"),
         ("other:gpt", "", "names no model"),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mcpfactory_pipeline.evaluation.retrieval import SearchTools, case_rank, chance_within, names_found, rank_tools
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
-    ("ways", "ranked", "direct", "place"),
+@rows(
+    "ways, ranked, direct, place",
     [
         ([["a"]], ["b", "a"], (), 2),
         ([["a"], ["b"]], ["b", "a"], (), 1),

@@ -11,6 +11,7 @@ import pytest
 from mcpfactory_runtime.auth import Authorization, AuthorizationError, providers
 from mcpfactory_runtime.oauth_proxy import OAuthProxy
 from mcpfactory_runtime.server.access import SECRETS, forget_secrets, read_access
+from tests.rows import rows
 from tests.runtime.auth.test_configuration import VARIABLES, run
 
 PLACE = "https://mcp.example/mcp"
@@ -63,8 +64,8 @@ def test_keys_are_for_those_who_are_named() -> None:
     assert found.verify("another") is None
 
 
-@pytest.mark.parametrize(
-    ("provider", "given", "words"),
+@rows(
+    "provider, given, words",
     [
         ("gitlab", {}, "there is no 'gitlab'"),
         ("github", {**APPLICATION, "ALLOW": ""}, "ALLOW is missing"),

@@ -17,6 +17,7 @@ from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.client.oauth import OAuth
 from mcpfactory_runtime.revisions import R2025_03_26, REVISIONS
 from tests.patience import PATIENCE
+from tests.rows import rows
 from tests.runtime.auth.conftest import challenge, protected
 from tests.runtime.auth.issuer import issuer, make_key
 from tests.runtime.client.authority import CALLBACK
@@ -63,7 +64,7 @@ def test_the_good_configuration_is_good() -> None:
     assert Authorization(**{**GOOD, "issuer": "http://localhost:9", "jwks_url": "http://[::1]/jwks"})
 
 
-@pytest.mark.parametrize("wrong", WRONG)
+@rows("wrong", WRONG)
 def test_a_wrong_configuration_is_refused_with_a_hint(wrong: str) -> None:
     with pytest.raises(AuthorizationError, match="\nhint: "):
         Authorization(**{**GOOD, **WRONG[wrong]})

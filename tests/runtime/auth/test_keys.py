@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.auth.jwks import COOLDOWN, FAMILIES, LIFETIME, MAX_STALE, RETRY, KeyCache
+from tests.rows import rows
 from tests.runtime.auth.conftest import challenge, protected
 from tests.runtime.auth.issuer import make_key
 from tests.runtime.requirements import requirement
@@ -75,7 +76,7 @@ def test_a_clock_that_was_set_back_does_not_make_keys_eternal() -> None:
     assert seen(cache, "one", 0) == (0, True, False)
 
 
-@pytest.mark.parametrize("document", [None, [], {}, {"keys": {}}, "keys"])
+@rows("document", [None, [], {}, {"keys": {}}, "keys"])
 def test_what_is_no_key_set_counts_as_failure(document: Any) -> None:
     cache = KeyCache()
     assert not cache.store(document, 0)
@@ -86,8 +87,8 @@ GOOD = make_key("one").public()
 RSA = make_key("r", "RS256").public()
 
 
-@pytest.mark.parametrize(
-    ("jwk", "algorithm"),
+@rows(
+    "jwk, algorithm",
     [
         ({**GOOD, "use": "enc"}, "ES256"),
         ({**GOOD, "key_ops": ["encrypt"]}, "ES256"),

@@ -21,6 +21,7 @@ from mcpfactory_runtime.auth.tokens import (
     read_header,
     read_token,
 )
+from tests.rows import rows
 from tests.runtime.auth.issuer import b64
 
 JSON = st.recursive(
@@ -37,13 +38,10 @@ def test_the_scheme_is_read_as_http_reads_it(header: str) -> None:
     assert read_token(header) == "abc"
 
 
-@pytest.mark.parametrize(
-    ("header", "status"),
-    [
+@rows("header, status", [
         (None, 401), ("", 401), ("Basic YTpi", 401), ("DPoP abc", 401), ("Bearerabc", 401), ("Bearer", 400),
         ("Bearer a b", 400), ("Bearer a,b", 400), ("Bearer =a", 400), ("Bearer " + "a" * (MAX_TOKEN + 1), 400),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_no_token_and_a_malformed_one_are_different_things(header: str | None, status: int) -> None:
     refused = read_token(header, ("x",))
     assert isinstance(refused, BearerChallenge)

@@ -13,6 +13,7 @@ from mcpfactory_runtime import Server
 from mcpfactory_runtime.auth.scopes import expand, missing, read_granted, union
 from mcpfactory_runtime.revisions import REVISIONS
 from mcpfactory_runtime.testing import connect
+from tests.rows import rows
 from tests.runtime.auth.conftest import Protected, books, challenge, listen, protected, request, serving
 from tests.runtime.requirements import requirement
 
@@ -29,8 +30,8 @@ def test_what_follows_includes_what_was_granted_and_follows_no_further(granted: 
     assert all(set(implies.get(word, ())) <= held for word in held)
 
 
-@pytest.mark.parametrize(
-    ("claims", "granted"),
+@rows(
+    "claims, granted",
     [
         ({"scope": "a b"}, "ab"),
         ({"scp": ["a", "b"]}, "ab"),

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from mcpfactory_runtime.client.headers import annotation_fault, encode_value, header_parameters, modern_headers
 from mcpfactory_runtime.revisions import LATEST
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
+@rows(
+    "value, expected",
     [
         ("eu west", "eu west"),
         (7, "7"),
@@ -62,8 +63,8 @@ def test_an_integer_that_is_written_with_a_point_goes_without_one() -> None:
 MARKED = {"type": "string", "x-mcp-header": "Region"}
 
 
-@pytest.mark.parametrize(
-    ("schema", "match"),
+@rows(
+    "schema, match",
     [
         ({"properties": {"a": {"type": "string", "x-mcp-header": ""}}}, "no header name"),
         ({"properties": {"a": {"type": "string", "x-mcp-header": "My Region"}}}, "no header name"),

@@ -14,6 +14,7 @@ from mcpfactory_runtime import Server, ToolError
 from mcpfactory_runtime.client import ResultError
 from mcpfactory_runtime.client.results import typed_result
 from mcpfactory_runtime.testing import connect
+from tests.rows import rows
 
 
 @dataclass
@@ -55,8 +56,8 @@ async def test_a_client_gets_models_lists_and_plain_values() -> None:
             await client.call_tool_as(Place, "titles")
 
 
-@pytest.mark.parametrize(
-    ("result", "kind", "value"),
+@rows(
+    "result, kind, value",
     [
         ({"structuredContent": {"result": 3}}, dict[str, int], {"result": 3}),
         ({"structuredContent": {"result": 3}}, int, 3),

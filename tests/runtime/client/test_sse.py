@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpfactory_runtime.client.sse import SseEvent, SseReader
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@rows(
+    "text, expected",
     [
         ("data: a\n\n", [SseEvent("a")]),
         ("data:a\r\ndata:  b\r\n\r\n", [SseEvent("a\n b")]),

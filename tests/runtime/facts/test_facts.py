@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.revisions import LATEST, REVISIONS, Revision
+from tests.rows import rows
 from tests.runtime import facts
 from tests.runtime.facts import TABLES, definitions, faults, make
 
@@ -59,7 +60,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     definitions.cache_clear()
 
 
-@pytest.mark.parametrize("revision", REVISIONS.values(), ids=str)
+@rows("revision", REVISIONS.values())
 def test_there_is_a_whole_table_for_every_revision(revision: Revision) -> None:
     file = TABLES / f"{revision.name}.json"
     assert file.is_file(), (

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpfactory_runtime.oauth.challenge import bearer_challenge, read_challenges
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
-    ("header", "expected"),
+@rows(
+    "header, expected",
     [
         ("", []),
         ("Bearer", [("bearer", {})]),

@@ -20,6 +20,7 @@ from mcpfactory_runtime.oauth.grants import (
 from mcpfactory_runtime.oauth.metadata import AuthorizationServer
 from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer, OAuthError, Pause, Steps, Visit
 from mcpfactory_runtime.oauth.registration import Registration
+from tests.rows import rows
 
 SERVER = AuthorizationServer(
     "https://as.example",
@@ -86,8 +87,8 @@ def test_a_code_is_exchanged_with_its_verifier() -> None:
     assert "client_secret" not in form(exchange)
 
 
-@pytest.mark.parametrize(
-    ("changes", "code"),
+@rows(
+    "changes, code",
     [
         ({"state": "another"}, "state_mismatch"),
         ({"iss": "https://evil.example"}, "issuer_mismatch"),

@@ -23,6 +23,7 @@ from mcpfactory_runtime.oauth_proxy.clients import (
 )
 from mcpfactory_runtime.oauth_proxy.tokens import TokenKeys
 from tests.patience import PATIENCE
+from tests.rows import rows
 from tests.runtime.auth.conftest import books
 from tests.runtime.client.peer import Asked, peer, reply
 from tests.runtime.oauth_proxy.conftest import BACK, SECRET, Attempt, StubProvider, answer_of, guarded, hashed
@@ -154,8 +155,8 @@ async def test_a_request_that_is_wrong_goes_nowhere_it_should_not() -> None:
         assert at.provider.visits == []
 
 
-@pytest.mark.parametrize(
-    ("registered", "uri", "same"),
+@rows(
+    "registered, uri, same",
     [
         ("http://127.0.0.1:1/cb", "http://127.0.0.1:65000/cb", True),
         ("http://localhost/cb", "http://localhost:9/cb", True),
@@ -177,7 +178,7 @@ def test_addresses_are_compared_exactly_but_for_ports_of_this_machine(registered
     assert permits([registered], uri) is same
 
 
-@pytest.mark.parametrize(
+@rows(
     "uri",
     [
         "javascript:alert(1)",
@@ -194,7 +195,7 @@ def test_addresses_are_compared_exactly_but_for_ports_of_this_machine(registered
         "",
         "https://app.example/" + "x" * 600,
     ],
-    ids=lambda uri: uri[:24],
+    name=lambda uri: uri[:24],
 )
 def test_addresses_that_no_code_may_go_to_are_not_registered(uri: str) -> None:
     with pytest.raises(ClientRefusedError) as caught:
@@ -353,7 +354,7 @@ async def test_a_client_may_be_described_by_the_document_at_its_id() -> None:
         assert web.asked == 2
 
 
-@pytest.mark.parametrize(
+@rows(
     "changes",
     [
         {"client_id": "https://app.example/other.json"},
@@ -363,7 +364,6 @@ async def test_a_client_may_be_described_by_the_document_at_its_id() -> None:
         {"redirect_uris": ["javascript:alert(1)"]},
         {"redirect_uris": None},
     ],
-    ids=str,
 )
 def test_a_document_that_does_not_fit_describes_nobody(changes: dict[str, Any]) -> None:
     assert read_document(APP, ABOUT) == ("an app", (BACK,))
@@ -371,8 +371,8 @@ def test_a_document_that_does_not_fit_describes_nobody(changes: dict[str, Any]) 
         read_document(APP, {**ABOUT, **changes})
 
 
-@pytest.mark.parametrize(
-    ("client_id", "fits"),
+@rows(
+    "client_id, fits",
     [
         (APP, True),
         ("https://app.example:8443/client", True),

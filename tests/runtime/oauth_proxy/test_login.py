@@ -22,6 +22,7 @@ from mcpfactory_runtime.oauth_proxy import OAuthProxy, github
 from mcpfactory_runtime.store.memory import MemoryStore
 from mcpfactory_runtime.store.sqlite import SqliteStore
 from tests.patience import PATIENCE
+from tests.rows import rows
 from tests.runtime.auth.conftest import books
 from tests.runtime.oauth_proxy.conftest import BACK, SECRET, StubProvider, answer_of, guarded
 
@@ -143,8 +144,8 @@ async def test_a_revoked_token_ends_both(which: str) -> None:
 VERIFIED = {"sub": "7", "email_verified": True}
 
 
-@pytest.mark.parametrize(
-    ("person", "allow", "may"),
+@rows(
+    "person, allow, may",
     [
         ({"sub": "7", "login": "Ada"}, "ada", True),
         ({**VERIFIED, "email": "ada@example.com"}, "@example.com", True),

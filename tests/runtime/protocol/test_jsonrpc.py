@@ -17,6 +17,7 @@ from mcpfactory_runtime.protocol.errors import (
     McpError,
     http_status,
 )
+from tests.rows import rows
 from tests.runtime.requirements import requirement
 
 WRONG: list[tuple[Any, int]] = [
@@ -48,7 +49,7 @@ def test_what_is_no_message_is_refused_with_its_code(message: Any, code: int) ->
     assert refused.value.code == code
 
 
-@pytest.mark.parametrize(
+@rows(
     "message",
     [
         {"jsonrpc": "2.0", "id": 1, "method": "ping"},

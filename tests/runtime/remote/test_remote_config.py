@@ -13,6 +13,7 @@ import pytest
 from mcpfactory_runtime import Server, remote_servers
 from mcpfactory_runtime.testing import connect
 from tests.patience import PATIENCE
+from tests.rows import rows
 from tests.runtime.remote.conftest import ELSEWHERE, Elsewhere
 from tests.runtime.remote.test_remote import said
 
@@ -44,8 +45,8 @@ async def test_all_servers_of_a_file_are_parts_under_their_names(
         assert (await said(client, "web_heard"))["headers"]["x-given"] == "fallback of-the-environment"
 
 
-@pytest.mark.parametrize(
-    ("servers", "said"),
+@rows(
+    "servers, said",
     [
         (
             {"a": {"command": "x", "url": "https://y"}},

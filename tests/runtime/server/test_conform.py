@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from mcpfactory_runtime.server.generated.conform import conforming
 from mcpfactory_runtime.server.results import Text, ToolResult
+from tests.rows import rows
 
 NAMES = st.sampled_from(["a", "b", "c"])
 VALUES = st.recursive(
@@ -70,8 +70,8 @@ LISTED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("value", "structured", "missing"),
+@rows(
+    "value, structured, missing",
     [
         ({"id": 1, "more": True}, {"id": 1, "more": True}, ""),
         ({"id": "one", "name": "x"}, {"name": "x"}, "id"),
@@ -108,8 +108,8 @@ def test_an_answer_without_structure_is_the_empty_object() -> None:
     assert "structuredContent" not in conforming(LISTED)(ToolResult("no", is_error=True))
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "kept"),
+@rows(
+    "kind, text, kept",
     [
         ("number", "1.10", {"a": 1.1}),
         ("integer", "123456789012345678901234567890", {"a": 123456789012345678901234567890}),

@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 from mcpfactory_runtime import Image, Server, Text, ToolResult
 from mcpfactory_runtime.server.output import read_output
 from mcpfactory_runtime.testing import connect
+from tests.rows import rows
 from tests.runtime.requirements import requirement
 
 
@@ -31,8 +32,8 @@ class Size(TypedDict):
     width: int
 
 
-@pytest.mark.parametrize(
-    ("annotation", "value", "structured", "text"),
+@rows(
+    "annotation, value, structured, text",
     [
         (int, 3, {"result": 3}, "3"),
         (str, "hi", {"result": "hi"}, "hi"),
@@ -66,7 +67,7 @@ def test_values_of_another_type_are_errors_of_the_handler(annotation: Any, value
         convert(value)
 
 
-@pytest.mark.parametrize(
+@rows(
     "annotation",
     [inspect.Signature.empty, None, Any, Text, Image, ToolResult, list[Text], Text | Image, list[str | Image]],
 )
@@ -84,8 +85,8 @@ def test_structured_output_can_be_turned_off() -> None:
     assert convert(3) == {"content": [{"type": "text", "text": "3"}]}
 
 
-@pytest.mark.parametrize(
-    ("value", "result"),
+@rows(
+    "value, result",
     [
         (None, {"content": []}),
         ({"a": 1}, {"content": [{"type": "text", "text": '{"a":1}'}], "structuredContent": {"a": 1}}),
@@ -129,7 +130,7 @@ def test_a_type_that_contains_itself_is_an_object_and_not_wrapped() -> None:
         jsonschema.Draft202012Validator(schema).validate({"name": "a", "inner": {"name": 1}})
 
 
-@pytest.mark.parametrize("annotation", [list, list[Any], tuple, tuple[Any, ...], Sequence, Sequence[Any]])
+@rows("annotation", [list, list[Any], tuple, tuple[Any, ...], Sequence, Sequence[Any]])
 def test_a_list_of_anything_may_hold_content_which_is_content_and_its_data_is_data(annotation: Any) -> None:
     convert, schema = read_output(annotation, None)
     assert schema is not None

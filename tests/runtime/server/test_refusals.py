@@ -11,6 +11,7 @@ from pydantic import AfterValidator
 
 from mcpfactory_runtime import Context, Image, Server
 from mcpfactory_runtime.testing import connect
+from tests.rows import rows
 
 
 class Unknown:
@@ -73,7 +74,7 @@ REFUSED: dict[str, tuple[Callable[[Server], Any], type[Exception], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@rows("what", REFUSED)
 def test_it_says_what_to_write(what: str) -> None:
     attempt, kind, words = REFUSED[what]
     with pytest.raises(kind) as refused:

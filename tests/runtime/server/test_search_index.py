@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex, Weights
+from tests.rows import rows
 
 SHOP = [
     IndexedTool("list_invoices", "List invoices", "Returns your invoices.", "GET /invoices"),
@@ -30,8 +31,8 @@ def found(question: str, entries: list[IndexedTool] = SHOP, **weights: Any) -> l
     return [entries[number].name for number, _ in index.search(question, 50)]
 
 
-@pytest.mark.parametrize(
-    ("question", "first"),
+@rows(
+    "question, first",
     [
         ("list invoices", "list_invoices"),
         ("Which invoices are there?", "list_invoices"),
@@ -51,9 +52,7 @@ def test_the_tool_that_is_meant_comes_first(question: str, first: str) -> None:
     assert found(question)[0] == first
 
 
-@pytest.mark.parametrize(
-    "question", ["", "   ", "the of a", "zzz", "?!", "\0", "é" * 5_000, "\1", "a\1b", "invoi" * 900]
-)
+@rows("question", ["", "   ", "the of a", "zzz", "?!", "\0", "é" * 5_000, "\1", "a\1b", "invoi" * 900])
 def test_a_question_without_a_known_word_finds_nothing(question: str) -> None:
     assert found(question) == []
 
@@ -75,9 +74,7 @@ def tool(name: str, operation: str, title: str = "", description: str = "", **mo
     return IndexedTool(name, title, description, operation, **more)
 
 
-@pytest.mark.parametrize(
-    ("neutral", "question", "other", "meant"),
-    [
+@rows("neutral, question, other, meant", [
         ({"method": 1.0, "other_method": 1.0}, "end invoices",
          tool("other", "GET /invoices", "Invoices", "The end."), tool("meant", "DELETE /invoices", "Invoices")),
         ({"amount": 1.0}, "which invoices are there",
@@ -101,8 +98,7 @@ def tool(name: str, operation: str, title: str = "", description: str = "", **mo
         ({"association": 0.0}, "telemarketers", tool("other", "GET /x"), tool("meant", "POST /blocked", "Blocked")),
         ({"compound": 0.0}, "moon raker", tool("other", "GET /moon/x/y/z", "Moon"), tool("meant", "GET /moonraker")),
         ({"misspelt": 0.0}, "refnud", tool("other", "GET /x"), tool("meant", "GET /refund", "Refund")),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_each_idea_finds_what_is_not_found_without_it(
     neutral: dict[str, Any], question: str, other: IndexedTool, meant: IndexedTool
 ) -> None:
@@ -142,7 +138,7 @@ def test_values_names_and_descriptions_of_arguments_are_found(question: str, sch
     assert found(question, entries) == ["act"]
 
 
-@pytest.mark.parametrize("schema", [None, True, {}, {"properties": {"a": True}, "anyOf": [False]}, {"enum": None}])
+@rows("schema", [None, True, {}, {"properties": {"a": True}, "anyOf": [False]}, {"enum": None}])
 def test_any_schema_can_be_indexed(schema: Any) -> None:
     assert found("act", [IndexedTool.from_wire({"name": "act", "inputSchema": schema})]) == ["act"]
 

@@ -15,6 +15,7 @@ from mcpfactory_runtime.server.generated.search_encoder import Encoder
 from mcpfactory_runtime.server.generated.search_model import ModelError, read_model
 from mcpfactory_runtime.server.generated.search_vectors import cache_folder
 from mcpfactory_runtime.server.generated.search_wordpiece import WordPiece
+from tests.rows import rows
 from tests.runtime.server.shelf import called, listed, package, row, said
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "book", "##s", "tome", "order", "add", "list", "shelf", "cafe", "."]
@@ -173,8 +174,8 @@ def test_a_wrong_model_ends_the_start_in_search_mode_only(
     assert listed(mounted(folder)) == ["list_orders", "list_books", "shelf"]
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "says"),
+@rows(
+    "file, content, says",
     [
         ("config.json", "{", "config.json"),
         ("config.json", "[]", "not an object"),
@@ -197,8 +198,8 @@ def test_what_is_no_model_is_told_with_its_file(tmp_path: Path, file: str, conte
     assert "hint: " in str(told.value)
 
 
-@pytest.mark.parametrize(
-    ("config", "says"),
+@rows(
+    "config, says",
     [
         ({"num_attention_heads": 0}, "num_attention_heads"),
         ({"num_attention_heads": 3}, "not a multiple"),
@@ -218,8 +219,8 @@ def test_a_configuration_that_no_model_has_is_told(tmp_path: Path, config: dict[
 WORDS_TENSOR = "embeddings.word_embeddings.weight"
 
 
-@pytest.mark.parametrize(
-    ("tensor", "row"),
+@rows(
+    "tensor, row",
     [
         (WORDS_TENSOR, {"shape": [len(WORDS) * WIDTH, 1]}),
         (WORDS_TENSOR, {"shape": [len(WORDS) * WIDTH]}),
@@ -278,8 +279,8 @@ def test_the_first_token_stands_for_a_text_where_the_model_says_so(tmp_path: Pat
     assert mean[0] @ first[0] < 0.99
 
 
-@pytest.mark.parametrize(
-    ("text", "pieces"),
+@rows(
+    "text, pieces",
     [
         ("Books", ["book", "##s"]),
         ("tome,order", ["tome", "[UNK]", "order"]),

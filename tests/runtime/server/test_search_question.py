@@ -7,14 +7,15 @@ import pytest
 from mcpfactory_runtime.server.generated.search_question import associations, read_question, synonyms
 from mcpfactory_runtime.server.generated.search_thesaurus import PHRASES
 from mcpfactory_runtime.server.generated.search_words import identifier_words, stem, text_words
+from tests.rows import rows
 
 
 def options(question: str) -> set[str]:
     return {option for term in read_question(question).terms for option in term.options}
 
 
-@pytest.mark.parametrize(
-    ("question", "meant", "not_meant"),
+@rows(
+    "question, meant, not_meant",
     [
         ("get rid of a book", "delete", "rid"),
         ("take songs out of a playlist", "remove", "out"),
@@ -34,31 +35,25 @@ def test_words_that_mean_something_else_together_are_read_together(question: str
     assert stem(not_meant) not in options(question)
 
 
-@pytest.mark.parametrize(
-    ("question", "method"),
-    [
+@rows("question, method", [
         ("which books are there", "GET"), ("list books", "GET"), ("books of a shelf", "GET"), ("how many books", "GET"),
         ("add a book", "POST"), ("how can I add a book", "POST"), ("I want to add a book", "POST"), ("please add a book", "POST"),
         ("change a book", "PATCH"), ("give a book another name", "PUT"),
         ("delete a book", "DELETE"), ("get rid of a book", "DELETE"), ("throw a book away", "DELETE"),
         ("take back a star", "DELETE"), ("how new is this", "GET"), ("report a bug", "POST"),
         ("book", ""), ("a wondrous tale", ""),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_the_verb_of_a_question_says_what_it_wants(question: str, method: str) -> None:
     methods = read_question(question).methods
     assert (method in methods) if method else not methods or methods & {"POST", "GET"}
 
 
-@pytest.mark.parametrize(
-    ("question", "method"),
-    [
+@rows("question, method", [
         ("a book was stolen", ""), ("the cover keeps changing", ""), ("I lost a book", ""), ("somebody is reading my book", ""),
         ("a book was stolen, delete it", "DELETE"), ("a book was stolen. Delete it.\n", "DELETE"), ("the shelf is full. Which books are old?", "GET"),
         ("a book was stolen, the shelf is empty", ""),
         ("the books that are on a shelf", "GET"), ("I want to delete what is on a shelf", "DELETE"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_statement_suggests_no_method_and_what_follows_it_does(question: str, method: str) -> None:
     methods = read_question(question).methods
     assert (method in methods) if method else not methods
@@ -82,22 +77,16 @@ def test_what_belongs_to_something_and_what_is_a_reason_is_further_from_the_poin
     ]
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["merge merges merged merging", "create creates created creating creation", "list lists listed",
+@rows("words", ["merge merges merged merging", "create creates created creating creation", "list lists listed",
      "policy policies", "cancel cancelled cancels", "run running runs ran", "pay pays paying payment payments paid",
      "alias aliases", "status statuses", "address addresses", "index indices", "person people", "comment comments commented",
-     "region regions", "version versions", "replica replicas", "schema schemas", "delete deletion deletes"],
-)  # fmt: skip
+     "region regions", "version versions", "replica replicas", "schema schemas", "delete deletion deletes"])  # fmt: skip
 def test_forms_of_a_word_are_one_word(words: str) -> None:
     assert len({stem(word) for word in words.split()}) == 1
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["alias ali", "status stat", "region reg registry", "comment com", "station status", "union unit", "news new", "listing list",
-     "version verse", "element elect"],
-)  # fmt: skip
+@rows("words", ["alias ali", "status stat", "region reg registry", "comment com", "station status", "union unit", "news new", "listing list",
+     "version verse", "element elect"])  # fmt: skip
 def test_words_that_look_alike_stay_apart(words: str) -> None:
     assert len({stem(word) for word in words.split()}) == len(words.split())
 

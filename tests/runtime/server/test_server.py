@@ -18,6 +18,7 @@ from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
 from tests.patience import PATIENCE
+from tests.rows import rows
 from tests.runtime.requirements import requirement
 
 
@@ -128,7 +129,7 @@ def test_variables_of_a_template_must_be_the_parameters() -> None:
             server.resource(wrong)(takes)
 
 
-@pytest.mark.parametrize(
+@rows(
     "make",
     [
         lambda server: server.tool(lambda: 1),
@@ -195,8 +196,8 @@ def yields() -> Any:
     yield from ("a", 1)
 
 
-@pytest.mark.parametrize(
-    ("returned", "annotation", "content", "structured"),
+@rows(
+    "returned, annotation, content, structured",
     [
         (["a", Image(b"x"), {"k": 1}], None, ["a", "image", '{"k":1}'], None),
         ((Text("a"), 1), None, ["a", "1"], None),

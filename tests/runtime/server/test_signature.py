@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 from mcpfactory_runtime import Context
 from mcpfactory_runtime.server.schema.annotations import builtin_schema
 from mcpfactory_runtime.server.signature import ArgumentsError, read_docstring, read_signature
+from tests.rows import rows
 
 
 class Book(BaseModel):
@@ -39,8 +40,8 @@ class Options(TypedDict, total=False):
     deep: bool
 
 
-@pytest.mark.parametrize(
-    ("annotation", "schema"),
+@rows(
+    "annotation, schema",
     [
         (int, {"type": "integer"}),
         (float, {"type": "number"}),
@@ -66,9 +67,7 @@ def test_builtins_have_schemas_without_pydantic(annotation: Any, schema: dict[st
     assert pair[1] == schema
 
 
-@pytest.mark.parametrize(
-    "annotation", [Book, Point, date, set[int], tuple[int, str], Annotated[int, Field(gt=0)], Size]
-)
+@rows("annotation", [Book, Point, date, set[int], tuple[int, str], Annotated[int, Field(gt=0)], Size])
 def test_everything_else_is_left_to_pydantic(annotation: Any) -> None:
     assert builtin_schema(annotation) is None
 
@@ -188,7 +187,7 @@ class Opaque:
 def opaque(a: Opaque) -> None: ...
 
 
-@pytest.mark.parametrize("handler", [variadic, keywords, positional, unresolved, opaque])
+@rows("handler", [variadic, keywords, positional, unresolved, opaque])
 def test_signatures_that_cannot_be_argument_lists_are_refused_with_the_function_named(handler: Any) -> None:
     with pytest.raises(TypeError, match=handler.__name__):
         read_signature(handler)
@@ -207,8 +206,8 @@ def test_objects_that_can_be_called_are_handlers() -> None:
     assert is_async(Callable())
 
 
-@pytest.mark.parametrize(
-    ("docstring", "description", "arguments"),
+@rows(
+    "docstring, description, arguments",
     [
         (None, "", {}),
         ("One line.", "One line.", {}),

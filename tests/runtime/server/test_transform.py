@@ -11,6 +11,7 @@ from pydantic import Field
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.server.registry import Tool
 from mcpfactory_runtime.testing import connect
+from tests.rows import rows
 
 pytestmark = pytest.mark.anyio
 
@@ -180,8 +181,8 @@ def plain_schema(**more: Any) -> Server:
     return server
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "said"),
+@rows(
+    "options, error, said",
     [
         ({"arguments": {"x": {"hide": True}}}, ValueError, "has no argument x"),
         ({"arguments": {"q": {"hidden": True}}}, TypeError, "there is no hidden"),

@@ -10,6 +10,7 @@ import pytest
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.revisions import APPS, LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
+from tests.rows import rows
 
 pytestmark = pytest.mark.anyio
 
@@ -73,8 +74,8 @@ async def test_a_page_from_a_file_is_read_at_every_request(tmp_path: Path) -> No
         ]
 
 
-@pytest.mark.parametrize(
-    ("uri", "options", "error"),
+@rows(
+    "uri, options, error",
     [
         ("http://x", {"html": HTML}, ValueError),
         ("ui://", {"html": HTML}, ValueError),

@@ -8,6 +8,7 @@ import pytest
 import yaml  # the oracle; not a dependency of the runtime
 
 from mcpfactory_runtime.server.extensions.frontmatter import FrontmatterError, read_frontmatter
+from tests.rows import rows
 
 READ = {
     "plain": "name: brew-tea\ndescription: Brew tea, well (or not)!",
@@ -64,19 +65,19 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("text", READ.values(), ids=READ)
+@rows("text", READ.values())
 def test_what_is_read_is_what_a_yaml_reader_finds(text: str) -> None:
     expected: dict[str, Any] = yaml.safe_load(text)
     assert read_frontmatter(f"---\n{text}\n---\nBody\n") == expected
 
 
-@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
+@rows("text", REFUSED.values())
 def test_what_may_be_misread_is_refused_with_its_line(text: str) -> None:
     with pytest.raises(FrontmatterError, match=r"line \d+: (.|\n)*hint:"):
         read_frontmatter(f"---\n{text}\n---\n")
 
 
-@pytest.mark.parametrize("text", ["", "# Title\n", "--- \nname: x\n", "name: x\n---\n", "----\na: 1\n---\n"])
+@rows("text", ["", "# Title\n", "--- \nname: x\n", "name: x\n---\n", "----\na: 1\n---\n"])
 def test_a_text_without_front_matter_is_refused(text: str) -> None:
     with pytest.raises(FrontmatterError, match="hint:"):
         read_frontmatter(text)

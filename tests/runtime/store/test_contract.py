@@ -15,6 +15,7 @@ from mcpfactory_runtime.store.base import Expected, SharedStore, StoreError
 from mcpfactory_runtime.store.redis import RedisStore
 from mcpfactory_runtime.transports.http.store_relay import LONGEST_LOOK
 from tests.patience import PATIENCE
+from tests.rows import rows
 
 pytestmark = pytest.mark.anyio
 
@@ -148,9 +149,7 @@ async def test_two_of_one_file_see_the_same(tmp_path):
     await two.aclose()
 
 
-@pytest.mark.parametrize(
-    "address", ["", "memory", "memory://x", "sqlite:store.db", "sqlite:///", "http://a", "redis:a"]
-)
+@rows("address", ["", "memory", "memory://x", "sqlite:store.db", "sqlite:///", "http://a", "redis:a"])
 def test_what_names_no_store_is_refused_without_being_repeated(address):
     with pytest.raises(ValueError, match="hint: memory:") as caught:
         create_store(address)

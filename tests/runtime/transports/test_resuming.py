@@ -17,6 +17,7 @@ from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.revisions import LATEST_LEGACY, R2025_03_26, R2025_06_18
 from mcpfactory_runtime.transports.http.sqlite_events import SqliteEventStore
 from tests.patience import PATIENCE, until
+from tests.rows import rows
 from tests.runtime.requirements import requirement
 from tests.runtime.transports.conftest import hello, request
 from tests.runtime.transports.web import Gate, Web, calling, serving
@@ -84,7 +85,7 @@ def test_a_client_that_left_gets_the_rest_of_that_stream_and_of_no_other(tmp_pat
         assert all(event["id"].rpartition("-")[0] == seen[-1]["id"].rpartition("-")[0] for event in rest)
 
 
-@pytest.mark.parametrize("after", ["x", "1-", "-1", "1-9999999999999999999999", "99-1", "1-1-1", ""])
+@rows("after", ["x", "1-", "-1", "1-9999999999999999999999", "99-1", "1-1-1", ""])
 def test_ids_that_are_none_are_refused(tmp_path: Path, after: str) -> None:
     with serving(tmp_path) as web:
         headers = {**web.begin(), "last-event-id": after}

@@ -16,6 +16,7 @@ from starlette.responses import StreamingResponse
 
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.auth import Authorization
+from tests.rows import rows
 from tests.runtime.transports.test_mounting import served
 
 pytestmark = pytest.mark.anyio
@@ -142,8 +143,8 @@ async def test_foreign_pages_and_hosts_are_refused_and_named_pages_are_served():
     assert answer.headers["access-control-allow-origin"] == "https://app.test"
 
 
-@pytest.mark.parametrize(
-    ("path", "methods", "said"),
+@rows(
+    "path, methods, said",
     [
         ("hooks", ["GET"], "does not begin with a slash"),
         ("/hooks", ["FETCH"], "no method of HTTP: FETCH"),

@@ -1,6 +1,7 @@
 import pytest
 
 from mcpfactory_runtime.addresses import describe_private, host_port, host_port_of, is_public
+from tests.rows import rows
 
 
 @pytest.mark.parametrize(
@@ -10,7 +11,7 @@ def test_the_public_internet_is_public(address: str) -> None:
     assert is_public(address)
 
 
-@pytest.mark.parametrize(
+@rows(
     "address",
     [
         "127.0.0.1",
@@ -42,8 +43,8 @@ def test_loopback_private_and_disguised_addresses_are_not(address: str) -> None:
     assert not is_public(address)
 
 
-@pytest.mark.parametrize(
-    ("url", "words"),
+@rows(
+    "url, words",
     [
         ("http://127.0.0.1:8000/v1", "this machine"),
         ("http://localhost", "this machine"),

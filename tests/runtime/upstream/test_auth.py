@@ -7,6 +7,7 @@ import pytest
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream import Operation, SecurityScheme
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, Credentials, credentials_for
+from tests.rows import rows
 
 SCHEMES = {
     scheme.name: scheme
@@ -24,8 +25,8 @@ def found(*security: tuple[str, ...], **environ: str) -> Credentials:
     return credentials_for(Operation("GET", "/x", security=security), SCHEMES, environ)
 
 
-@pytest.mark.parametrize(
-    ("scheme", "expected"),
+@rows(
+    "scheme, expected",
     [
         ("header", Credentials(headers=(("X-Key", "k1"),))),
         ("query", Credentials(query=(("api_key", "k1"),))),
@@ -53,8 +54,8 @@ def test_an_empty_alternative_makes_credentials_optional_but_does_not_waste_them
     assert found((), ("header",), KEY="k1").headers == (("X-Key", "k1"),)
 
 
-@pytest.mark.parametrize(
-    ("security", "environ", "named"),
+@rows(
+    "security, environ, named",
     [
         ([("header",)], {"KEY": "  "}, ["KEY is not set"]),
         ([("header",), ("bearer",)], {}, ["KEY; or TOKEN are not set"]),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
-import pytest
-
 from mcpfactory_runtime.upstream.expectation import RecordedRequest, credential_faults, differences
+from tests.rows import rows
 
 PARTS = b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--b\r\nContent-Disposition: form-data; name="o"\r\n\r\n{"x": 1}\r\n--b--\r\n'
 JSON = ("content-type", "application/json; charset=utf-8")
@@ -19,8 +18,8 @@ def sent(*headers: tuple[str, str], query: str = "", body: bytes = b"") -> Recor
     return RecordedRequest("POST", "/a%20b", query, headers, body)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "right", "wrong", "said"),
+@rows(
+    "wanted, right, wrong, said",
     [
         ({"strict": True, "query": [["q", "1,2"]]}, sent(query="q=1,2"), sent(query="q=1&q=2"), "query lacks q=1,2"),
         ({"strict": True, "query": []}, sent(), sent(query="x=1"), "query has x=1 beside"),
@@ -72,8 +71,8 @@ BASIC = {"kind": "basic", "in": "header", "name": "Authorization", "variables": 
 ENVIRON = {"KEY": "k", "TOKEN": "t", "USER": "u", "PASSWORD": "p"}
 
 
-@pytest.mark.parametrize(
-    ("credential", "right", "wrong", "said"),
+@rows(
+    "credential, right, wrong, said",
     [
         (KEY, sent(("x-key", "k")), sent(), "header X-Key is missing"),
         (KEY, sent(("x-key", "k")), sent(("x-key", "t")), "header X-Key is not the value of KEY"),

@@ -7,6 +7,7 @@ import json
 import quopri
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable
+from itertools import product
 from urllib.parse import quote, quote_plus, unquote
 
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from mcpfactory_runtime.server.results import Image, Text, ToolResult
 from mcpfactory_runtime.upstream.escapes import layers
 from mcpfactory_runtime.upstream.redaction import REDACTED, Redaction
+from tests.rows import rows
 
 SECRETS = ("sk-proj-AbCdEf0123456789xyz", 'a/b+c "d" é\\?&=<z~', "hunter2", "\U0001f511 of gold")
 
@@ -59,8 +61,7 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("secret", SECRETS)
-@pytest.mark.parametrize("spelling", SPELLINGS)
+@rows("secret, spelling", product(SECRETS, SPELLINGS))
 def test_a_secret_is_found_in_each_spelling(secret: str, spelling: str) -> None:
     spelled = SPELLINGS[spelling](secret)
     found = Redaction(SECRETS).text(f"before {spelled} after")
@@ -70,10 +71,13 @@ def test_a_secret_is_found_in_each_spelling(secret: str, spelling: str) -> None:
     assert found.endswith(" after")
 
 
-@pytest.mark.parametrize("secret", SECRETS)
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize(
-    "spell", [str, json.dumps, lambda text: json.dumps(json.dumps(text)), quote, lambda text: quote(text, safe="")]
+@rows(
+    "secret, end, spell",
+    product(
+        SECRETS,
+        ["\n", "\r\n"],
+        [str, json.dumps, lambda text: json.dumps(json.dumps(text)), quote, lambda text: quote(text, safe="")],
+    ),
 )
 def test_a_secret_that_a_line_of_mail_breaks_is_found(secret: str, end: str, spell: Callable[[str], str]) -> None:
     for column in range(40, 80):
@@ -85,9 +89,10 @@ def test_a_secret_that_a_line_of_mail_breaks_is_found(secret: str, end: str, spe
         assert found.strip('"') == f"{'x' * column}{REDACTED} after"
 
 
-@pytest.mark.parametrize("secret", [one for one in SECRETS if len(one) > 10])
-@pytest.mark.parametrize("before", ["", "u", "us", "user:"])
-@pytest.mark.parametrize("code", [b64encode, urlsafe_b64encode])
+@rows(
+    "secret, before, code",
+    product([one for one in SECRETS if len(one) > 10], ["", "u", "us", "user:"], [b64encode, urlsafe_b64encode]),
+)
 def test_a_secret_in_base64_is_found_within_other_bytes(
     secret: str, before: str, code: Callable[[bytes], bytes]
 ) -> None:
@@ -96,16 +101,23 @@ def test_a_secret_in_base64_is_found_within_other_bytes(
     assert len(found) < 60
 
 
-@pytest.mark.parametrize("secret", ["token-of-the-tests", "token-of-the-tests!", "token-of-the-tests!!"])
-@pytest.mark.parametrize("before", ["", "u", "us", "use"])
-@pytest.mark.parametrize("spell", [str, lambda code: code.replace("=", "%3D")])
+@rows(
+    "secret, before, spell",
+    product(
+        ["token-of-the-tests", "token-of-the-tests!", "token-of-the-tests!!"],
+        ["", "u", "us", "use"],
+        [str, lambda code: code.replace("=", "%3D")],
+    ),
+)
 def test_a_secret_at_the_end_of_base64_leaves_no_tail(secret: str, before: str, spell: Callable[[str], str]) -> None:
     found = Redaction([secret]).text(f"({spell(b64encode(f'{before}{secret}'.encode()).decode())})")
     assert found.endswith(f"{REDACTED})")
 
 
-@pytest.mark.parametrize("before", ["", "k", "ke", "key"])
-@pytest.mark.parametrize("spell", [json.dumps, lambda text: json.dumps(text).replace("/", "\\/"), quote])
+@rows(
+    "before, spell",
+    product(["", "k", "ke", "key"], [json.dumps, lambda text: json.dumps(text).replace("/", "\\/"), quote]),
+)
 def test_a_secret_in_base64_of_json_is_found(before: str, spell: Callable[[str], str]) -> None:
     code = b64encode(f"{before}{spell(SECRETS[1])} and more".encode()).decode()
     for text in (code, json.dumps({"body": code}), quote(code, safe="")):
@@ -163,7 +175,7 @@ def test_a_secret_is_found_however_its_escapes_are_put_into_each_other(spellings
         assert REDACTED in Redaction(SECRETS).text(f"before {text} after")
 
 
-@pytest.mark.parametrize("piece", ["\\", "%25", "&amp;", "=\n", "\\u0041", "%41", "&#65;"])
+@rows("piece", ["\\", "%25", "&amp;", "=\n", "\\u0041", "%41", "&#65;"])
 def test_a_text_full_of_escapes_has_few_layers(piece: str) -> None:
     assert len(list(layers(piece.encode() * 100_000))) < 20
 

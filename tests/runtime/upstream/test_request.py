@@ -14,6 +14,7 @@ from mcpfactory_runtime.upstream import UNSET, Operation, Parameter
 from mcpfactory_runtime.upstream.auth import Credentials
 from mcpfactory_runtime.upstream.operation import ParameterLocation, Style
 from mcpfactory_runtime.upstream.request import UpstreamRequest, build_request
+from tests.rows import rows
 
 BASE = "https://api.example.com/v1"
 ARRAY = ["blue", "black", "brown"]
@@ -29,8 +30,8 @@ def target(request: UpstreamRequest) -> str:
     return request.url.removeprefix(BASE)
 
 
-@pytest.mark.parametrize(
-    ("style", "explode", "value", "expected"),
+@rows(
+    "style, explode, value, expected",
     [
         ("simple", False, "blue", "blue"),
         ("simple", False, ARRAY, "blue,black,brown"),
@@ -63,14 +64,14 @@ def test_a_path_parameter_is_written_in_its_style(
     assert target(one("path", value, "/x/{color}/y", style=style, explode=explode)) == f"/x/{expected}/y"
 
 
-@pytest.mark.parametrize("value", ["", "a//b", "/a", "a/", "a/./b", "a/../b", "..", "a\\..\\b"])
+@rows("value", ["", "a//b", "/a", "a/", "a/./b", "a/../b", "..", "a\\..\\b"])
 def test_segments_lead_nowhere_else(value: str) -> None:
     with pytest.raises(ToolError, match="another resource"):
         one("path", value, "/x/{color}/y", style="segments")
 
 
-@pytest.mark.parametrize(
-    ("style", "explode", "value", "expected"),
+@rows(
+    "style, explode, value, expected",
     [
         ("", None, "blue", "color=blue"),
         ("", None, "", "color="),
@@ -100,8 +101,8 @@ def test_a_query_parameter_is_written_in_its_style(
     assert target(one("query", value, style=style, explode=explode)) == "/x" + (f"?{expected}" if expected else "")
 
 
-@pytest.mark.parametrize(
-    ("explode", "value", "expected"),
+@rows(
+    "explode, value, expected",
     [
         (False, "a b", "a b"),
         (False, ARRAY, "blue,black,brown"),
@@ -115,8 +116,8 @@ def test_a_header_parameter_is_written_in_the_simple_style(explode: bool | None,
     assert one("header", value, name="X-Color", explode=explode).headers == (("X-Color", expected),)
 
 
-@pytest.mark.parametrize(
-    ("style", "explode", "value", "expected"),
+@rows(
+    "style, explode, value, expected",
     [
         ("", None, "a b;c", "color=a%20b%3Bc"),
         ("form", False, ARRAY, "color=blue,black,brown"),
@@ -177,7 +178,7 @@ def test_the_operations_own_server_goes_before_the_base_url() -> None:
     assert build_request(Operation("GET", "/x", server="https://other/alt"), {}, BASE).url == "https://other/alt/x"
 
 
-@pytest.mark.parametrize("value", ["..", ".", "", "a/../b", "..\\b", "%2e%2e/..", []])
+@rows("value", ["..", ".", "", "a/../b", "..\\b", "%2e%2e/..", []])
 def test_a_path_segment_that_would_address_another_resource_is_refused(value: Any) -> None:
     with pytest.raises(ToolError, match="path segment"):
         one("path", value, "/users/{color}/posts")
@@ -188,7 +189,7 @@ def test_a_path_parameter_without_a_value_is_refused() -> None:
         build_request(Operation("GET", "/x/{color}"), {}, BASE)
 
 
-@pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\nb", "a\0b", ["a", "b\r"], {"a\n": 1}])
+@rows("value", ["a\r\nX-Evil: 1", "a\nb", "a\0b", ["a", "b\r"], {"a\n": 1}])
 def test_a_header_value_with_a_line_end_is_refused(value: Any) -> None:
     with pytest.raises(ToolError, match="character"):
         one("header", value, name="X-Color")
@@ -200,7 +201,7 @@ def test_a_raw_cookie_cannot_end_early(value: Any) -> None:
         one("cookie", value, style="cookie")
 
 
-@pytest.mark.parametrize("name", ["Host", "Content-Length", "transfer-encoding", "Proxy-Authorization", "X Y"])
+@rows("name", ["Host", "Content-Length", "transfer-encoding", "Proxy-Authorization", "X Y"])
 def test_headers_of_the_http_client_are_not_for_arguments(name: str) -> None:
     with pytest.raises(ToolError, match="not for arguments"):
         one("header", "x", name=name)

@@ -12,6 +12,7 @@ from mcpfactory_runtime.server.results import ToolResult
 from mcpfactory_runtime.upstream import Operation, Parameter, SecurityScheme, response
 from mcpfactory_runtime.upstream.client import file_store
 from mcpfactory_runtime.upstream.response import read_response
+from tests.rows import rows
 
 GET = Operation("GET", "/books/{id}")
 
@@ -39,7 +40,7 @@ def test_a_json_object_is_structured_content_and_compact_text() -> None:
     assert (text(result), result.structured, result.is_error) == ('{"a":1,"b":"é"}', {"a": 1, "b": "é"}, False)
 
 
-@pytest.mark.parametrize("value", [[1, 2], "x", 3, None, True])
+@rows("value", [[1, 2], "x", 3, None, True])
 def test_other_json_is_wrapped_because_structured_content_is_an_object(value: Any) -> None:
     result = read(json.dumps(value), "application/vnd.api+json")
     assert (json.loads(text(result)), result.structured) == (value, {"result": value})
@@ -49,8 +50,8 @@ def test_json_is_recognised_without_a_content_type() -> None:
     assert read('{"a":1}', "").structured == {"a": 1}
 
 
-@pytest.mark.parametrize(
-    ("content", "kind", "accept", "structured"),
+@rows(
+    "content, kind, accept, structured",
     [
         ('{"a":1}', "text/plain", "application/json", {"a": 1}),
         (" \n[1]", "text/html; charset=utf-8", "application/json", {"result": [1]}),
@@ -111,9 +112,7 @@ def test_text_is_decoded_in_its_charset_and_loses_control_characters() -> None:
     assert text(read("\ufeffa\x1b[31m\0b\tc\r\n".encode(), "text/csv; charset=nonsense")) == "a[31mb\tc\r\n"
 
 
-@pytest.mark.parametrize(
-    "kind", ["application/xml", "application/atom+xml", "application/yaml", "application/x-ndjson", "text/html"]
-)
+@rows("kind", ["application/xml", "application/atom+xml", "application/yaml", "application/x-ndjson", "text/html"])
 def test_types_that_are_text_arrive_as_text(kind: str) -> None:
     assert text(read("<a/>", kind)) == "<a/>"
 
@@ -154,8 +153,8 @@ def test_binary_content_that_was_cut_is_refused() -> None:
         read(b"\0" * 10, "image/png", cut=True)
 
 
-@pytest.mark.parametrize(
-    ("body", "told"),
+@rows(
+    "body, told",
     [
         ('{"title": "Out of stock", "detail": "Only 2 left.", "type": "about:blank"}', "Out of stock; Only 2 left."),
         ('{"message": "No such book"}', "No such book"),
@@ -177,15 +176,13 @@ def test_the_apis_own_message_is_told(body: str, told: str) -> None:
     assert failure(400, body).splitlines()[0] == f"GET /books/{{id}} failed: 400 Bad Request: {told}"
 
 
-@pytest.mark.parametrize("page", ["<title", "<title>", "<", "<a", " "])
+@rows("page", ["<title", "<title>", "<", "<a", " "])
 def test_a_hostile_error_page_is_read_in_one_pass(page: str) -> None:
     text = page * 2_000_000  # hours, where it is read again from each beginning
     assert len(response._MARKUP.sub(" ", response._title(text) or text)) <= len(text)
 
 
-@pytest.mark.parametrize(
-    "charset", ["idna", "punycode", "utf-7", "unicode_escape", "raw_unicode_escape", "undefined", "zlib", "os"]
-)
+@rows("charset", ["idna", "punycode", "utf-7", "unicode_escape", "raw_unicode_escape", "undefined", "zlib", "os"])
 def test_a_charset_that_no_browser_knows_is_taken_for_utf_8(charset: str) -> None:
     assert text(read("é\\u0041".encode(), f"text/plain; charset={charset}")) == "é\\u0041"
 
@@ -224,8 +221,8 @@ def test_an_endless_message_is_cut() -> None:
     assert len(failure(500, json.dumps({"message": "x" * 100_000}))) < 2300
 
 
-@pytest.mark.parametrize(
-    ("status", "hint"),
+@rows(
+    "status, hint",
     [
         (401, "credentials"),
         (403, "permit"),

@@ -10,6 +10,7 @@ from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream import Operation, SecurityScheme, ServerAddress, StubUpstream, Upstream
 from mcpfactory_runtime.upstream.servers import Addresses, unmoved_notice
 from mcpfactory_runtime.upstream.settings import Settings, stand_in
+from tests.rows import rows
 
 ROOT = "https://api.test/2.0"
 SERVERS = (
@@ -23,9 +24,7 @@ def addresses(**environ: str) -> Addresses:
     return Addresses(Settings(environ, "SHOP"), ROOT, SERVERS)
 
 
-@pytest.mark.parametrize(
-    ("environ", "root", "uploads", "origin"),
-    [
+@rows("environ, root, uploads, origin", [
         ({}, ROOT, "https://uploads.test/api", "https://api.test"),
         ({"SHOP_UPLOADS_BASE_URL": "http://u"}, ROOT, "http://u", "https://api.test"),
         ({"SHOP_BASE_URL": "http://s/x/2.0"}, "http://s/x/2.0", "https://uploads.test/api", "http://s/x"),
@@ -34,8 +33,7 @@ def addresses(**environ: str) -> Addresses:
         ({"SHOP_BASE_URL": "http://s"}, "http://s", "https://uploads.test/api", "https://api.test"),
         ({"SHOP_BASE_URL": "http://s", "SHOP_ORIGIN_BASE_URL": "http://o"}, "http://s", "https://uploads.test/api", "http://o"),
         ({"MCPFACTORY_UPLOADS_BASE_URL": "http://any"}, ROOT, "https://uploads.test/api", "https://api.test"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_each_server_is_where_its_variable_says_or_else_the_document(
     environ: dict[str, str], root: str, uploads: str, origin: str
 ) -> None:
@@ -43,8 +41,8 @@ def test_each_server_is_where_its_variable_says_or_else_the_document(
     assert [found.of(name) for name in ("", "uploads", "origin")] == [root, uploads, origin]
 
 
-@pytest.mark.parametrize(
-    ("environ", "notice"),
+@rows(
+    "environ, notice",
     [
         ({}, ""),
         ({"SHOP_BASE_URL": f"{ROOT}/"}, ""),

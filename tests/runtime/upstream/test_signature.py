@@ -23,6 +23,7 @@ from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream import Body, Field, Operation, Parameter, SecurityScheme, Upstream
 from mcpfactory_runtime.upstream.auth import credentials_for, unset_variables
 from mcpfactory_runtime.upstream.signature import region_of, service_of
+from tests.rows import rows
 
 pytestmark = pytest.mark.anyio
 
@@ -167,8 +168,8 @@ async def test_temporary_keys_and_a_region_are_used_and_each_attempt_is_signed()
         assert "x-amz-security-token" in checked(one, service="sqs", region="eu-west-1")
 
 
-@pytest.mark.parametrize(
-    ("host", "service", "region"),
+@rows(
+    "host, service, region",
     [
         ("s3.amazonaws.com", "s3", "us-east-1"),
         ("s3-eu-west-1.amazonaws.com", "s3", "eu-west-1"),

@@ -15,6 +15,7 @@ import mcpfactory_codegen
 import mcpfactory_runtime
 from mcpfactory_runtime.upstream import Field, Parameter
 from mcpfactory_runtime.upstream.styles import EXPLODED, STYLES, ParameterLocation, Style, complete
+from tests.rows import rows
 
 STYLE_LIST = "runtime/upstream/styles.py"
 EXPLODE = (STYLE_LIST, "EXPLODED", '"cookie": True,', '"cookie": True, "starred": False,')
@@ -95,8 +96,8 @@ def test_a_row_for_a_style_that_does_not_exist_is_refused() -> None:
         complete({**dict.fromkeys(EXPLODED, 1), "fourm": 3}, Style, "here TABLE")
 
 
-@pytest.mark.parametrize(
-    ("place", "style", "said"),
+@rows(
+    "place, style, said",
     [
         ("path", "form", "the style 'form' does not exist in path (there are: simple, label, matrix, segments)"),
         ("query", "starred", "the style 'starred' does not exist in query"),

@@ -11,12 +11,13 @@ from mcpfactory_runtime.server.results import ToolResult
 from mcpfactory_runtime.upstream import Operation
 from mcpfactory_runtime.upstream.response import read_response
 from mcpfactory_runtime.upstream.xml_answers import XmlAnswerError, parse_xml
+from tests.rows import rows
 
 LISTS = (("reservationSet", "item"), ("", "Contents"))
 
 
-@pytest.mark.parametrize(
-    ("document", "value"),
+@rows(
+    "document, value",
     [
         ("<r><a>1</a><b> x </b><c/></r>", {"a": "1", "b": " x ", "c": ""}),
         ("<r><a>1</a><a>2</a></r>", {"a": ["1", "2"]}),
@@ -41,8 +42,8 @@ def test_the_value_is_what_the_root_holds(document: str | bytes, value: Any) -> 
     assert parse_xml(document.encode() if isinstance(document, str) else document, LISTS) == value
 
 
-@pytest.mark.parametrize(
-    ("document", "why"),
+@rows(
+    "document, why",
     [
         ("<r>", "not well-formed"),
         ("value", "not well-formed"),
@@ -70,8 +71,8 @@ def test_an_answer_that_the_document_calls_xml_is_structured_content(kind: str) 
     assert read("<r>1</r>", kind, accept="application/xml").structured == {"result": "1"}
 
 
-@pytest.mark.parametrize(
-    ("kind", "accept"),
+@rows(
+    "kind, accept",
     [
         ("application/xml", "application/json"),
         ("application/xml", "text/plain, application/xml;q=0.9"),

@@ -15,6 +15,7 @@ from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, RATE_LIMITED
 from mcpfactory_runtime.protocol.peer import META_LOG_LEVEL
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_11_25, REVISIONS, Revision
 from mcpfactory_runtime.server.rates import KINDS, Rates
+from tests.rows import rows
 from tests.runtime.auth.conftest import protected
 from tests.runtime.requirements import requirement
 from tests.runtime.wire.speech import Json, Speaker, notification, request, speak, web
@@ -218,8 +219,8 @@ async def test_clients_are_forgotten_when_there_are_too_many_and_the_quiet_ones_
     assert rates.of("second") is not second
 
 
-@pytest.mark.parametrize(
-    ("rates", "hint"),
+@rows(
+    "rates, hint",
     [
         ({"cals": "1/s"}, "calls, completions"),
         *(({"calls": rate}, "600/m") for rate in ("", "1", "0/s", "-1/s", "1.5/s", "1/d", "1/ s", "³/s", "x/s")),
