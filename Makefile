@@ -10,7 +10,7 @@ INSTALLER := build/installer/bin/uv
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $$($(PYTHON) --version) is too old; hint: make $(MAKECMDGOALS) PYTHON=python3.11 (or newer)"; exit 2; }
 NO_VENV = { echo "error: no virtual environment could be made; hint: install your system's package python3-venv"; exit 2; }
 
-.PHONY: help install uninstall dist sbom docs pictures demo test lint style types browser bench exam fuzz audit figures diagrams lock format clean
+.PHONY: help install uninstall dist sbom docs pictures demo test test-all lint style types browser bench exam fuzz audit figures diagrams lock format clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -54,7 +54,11 @@ docs: $(READY) requirements-docs.lock ## the pages of docs/ as a site, in build/
 pictures: $(READY) diagrams ## the pictures of README and docs anew, in docs/pictures; needs chromium
 	@$(BIN)/python -m tests.browser.pictures
 
-test: lint ## `make lint`, then every test
+test: lint ## style, types, import layers, then the fast tier of the tests: five minutes on two cores
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q --ignore tests/house --tier fast
+
+test-all: lint ## the same with every test; installs Redis if the system is Debian and lets us
+	@$(BIN)/python -m benchmarks.trials.redis_server
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q --ignore tests/house
 
 browser: $(READY) ## the dashboard in Chromium, which must be installed; python -m tests.browser --install gets it on Debian

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.fuzzing import FACTOR, SEARCHING, examples, tried
 from tests.machine import unexplained
+from tests.tiers import assign_tier, is_left_out
 
 # Thousands of processes are started: each would compile all that it imports, where a machine forbids to keep what was compiled.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -27,18 +29,38 @@ settings.register_profile("search", deadline=None, max_examples=examples(100), s
 settings.load_profile("search" if SEARCHING else "suite")
 
 
+ROOT = Path(__file__).resolve().parents[1]
 QUIET = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
-def pytest_report_header() -> str:
-    """Say how far properties are searched."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Choose the tier: `make test` runs the fast one."""
+    parser.addoption("--tier", choices=["fast", "all"], default="all", help="tests to run, see tests/tiers.py [all]")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import the files of the second tier for the fast one."""
+    if config.getoption("tier") == "fast" and collection_path.is_relative_to(ROOT):
+        return is_left_out(collection_path.relative_to(ROOT).as_posix()) or None
+    return None
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Report the tier, and how far properties are searched."""
     how = f"{FACTOR} times the examples, new ones (MCPFACTORY_FUZZ)" if SEARCHING else "the same examples in every run"
-    return f"properties: {how}, {settings().max_examples} unless a test says otherwise"
+    return (
+        f"tier: {config.getoption('tier')}; properties: {how}, {settings().max_examples} unless a test says otherwise"
+    )
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share a fixture of their module run in one worker, so that it is made once; a search may take its time."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of the tier; those that share a fixture of their module run in one worker, so that it is made once."""
+    slow = [item for item in items if assign_tier(item)]
+    if slow and config.getoption("tier") == "fast":
+        left_out = set(slow)
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=slow)
     for item in items:
         fixtures = item._fixtureinfo.name2fixturedefs if isinstance(item, pytest.Function) else {}
         shared = any(one.scope == "module" for found in fixtures.values() for one in found)

@@ -60,3 +60,7 @@ def redis_server() -> Iterator[str]:
         finally:
             process.kill()
             process.wait()
+
+
+if __name__ == "__main__":
+    install_redis()

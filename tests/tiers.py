@@ -1,0 +1,158 @@
+"""Which tests `make test` leaves to `make test-all`, and why.
+
+`make test` runs the fast tier, which shows every promise once. `make test-all` runs everything. What is listed here, by
+folder, file, test or fixture, belongs to the second tier; so does a parameter with the marker `full`.
+
+    python -m tests.tiers [PATH …]     print the tier of each test, with the reason
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Final
+
+import pytest
+
+__all__ = ["FILES", "FIXTURES", "assign_tier", "full", "is_left_out"]
+
+FILES: Final[Mapping[str, str]] = {
+    path: reason
+    for reason, paths in {
+        "real servers in environments that uv makes": (
+            "tests/adoption/test_command.py",
+            "tests/adoption/test_drift.py",
+            "tests/adoption/test_packages.py",
+            "tests/adoption/test_pinned.py",
+            "tests/adoption/test_poison.py",
+            "tests/adoption/test_projects.py",
+            "tests/adoption/test_runtime.py",
+            "tests/adoption/test_url.py",
+        ),
+        "whole pipelines with real stages": (
+            "tests/pipeline/checks/test_evaluated.py",
+            "tests/pipeline/test_advice.py",
+            "tests/pipeline/test_concurrency.py",
+            "tests/pipeline/test_end_to_end.py::test_a_server_that_breaks_the_protocol_does_not_get_to_staging_though_its_tests_mend_what_is_installed",
+            "tests/pipeline/test_end_to_end.py::test_the_servers_own_tests_are_judged",
+            "tests/pipeline/test_entry_stages.py",
+            "tests/pipeline/test_first_push.py",
+            "tests/pipeline/test_gate_trial.py",
+            "tests/pipeline/test_generate.py",
+            "tests/pipeline/test_notices.py",
+            "tests/pipeline/test_notify.py",
+            "tests/pipeline/test_trials.py",
+            "tests/pipeline/test_twenty_five.py",
+        ),
+        "kills, races and limits of real processes": (
+            "tests/dashboard/test_log.py::test_a_bar_of_any_length_is_reached_part_by_part_and_no_state_comes_twice",
+            "tests/pipeline/test_containment.py",
+            "tests/pipeline/test_dask.py",
+            "tests/pipeline/test_kill.py",
+            "tests/pipeline/test_orphans.py",
+        ),
+        "wheels built and installed with uv": (
+            "tests/cli/test_environments.py",
+            "tests/cli/test_factory.py",
+            "tests/cli/test_template.py",
+            "tests/pipeline/test_distributions.py",
+            "tests/pipeline/test_environments.py",
+        ),
+        "every template": (
+            "tests/codegen/templates/test_every_template.py",
+            "tests/codegen/templates/test_scaffold.py",
+            "tests/codegen/templates/test_sources.py",
+        ),
+        "mypy and tests of generated servers": (
+            "tests/codegen/execution/test_generated.py",
+            "tests/codegen/micro",
+        ),
+        "every edit of a person with every change of an API": (
+            "tests/codegen/update/test_update.py::test_no_edit_is_lost",
+        ),
+        "commands of the docs and of CONTRIBUTING, carried out": (
+            "tests/cli/test_address.py",
+            "tests/cli/test_named_commands.py",
+            "tests/cli/test_owner_mistakes.py",
+            "tests/cli/test_stale_decisions.py",
+            "tests/cli/test_tutorial.py",
+            "tests/recipes",
+            "tests/suite",
+        ),
+        "models, converters and examinations": (
+            "tests/benchmarks",
+            "tests/cli/test_evaluate.py",
+            "tests/cli/test_evaluate_model.py",
+            "tests/cli/test_migrate.py",
+            "tests/migration",
+        ),
+        "the dashboard with real runs and exports": (
+            "tests/cli/test_live.py",
+            "tests/dashboard/test_export_again.py",
+            "tests/dashboard/test_possible.py",
+            "tests/dashboard/test_trial_page.py",
+        ),
+    }.items()
+    for path in paths
+}
+"""Path of a folder or a file, or node id of a test, without parameters → why it is in the second tier."""
+
+FIXTURES: Final[Mapping[str, str]] = {}
+"""Name of a fixture → why tests that use it are in the second tier."""
+
+MATRIX: Final = ("tests/runtime/interaction", "tests/runtime/wire", "tests/runtime/client", "tests/runtime/transports")
+"""Folders whose tests run in every revision; over pipes and sockets the fast tier takes the oldest and the newest."""
+
+
+def full(reason: str) -> pytest.MarkDecorator:
+    """Return the marker of the second tier, for a parameter."""
+    return pytest.mark.full(reason)
+
+
+def is_left_out(path: str) -> bool:
+    """Return True if the fast tier need not even import what is at a path, from the root of the repository."""
+    return any(path == one or path.startswith(f"{one}/") for one in FILES)
+
+
+def assign_tier(item: pytest.Item) -> str:
+    """Return why a test is in the second tier; "" if it is fast. The test gets the marker `full` with that reason."""
+    marker = item.get_closest_marker("full")
+    reason = str(marker.args[0]) if marker else _reason(item)
+    if reason and marker is None:
+        item.add_marker(full(reason))
+    return reason
+
+
+def _reason(item: pytest.Item) -> str:
+    node = item.nodeid.partition("[")[0]
+    for place, reason in FILES.items():
+        if node == place or node.startswith((f"{place}/", f"{place}::")):
+            return reason
+    for name in getattr(item, "fixturenames", ()):
+        if name in FIXTURES:
+            return FIXTURES[name]
+    return _middle_revision(item) if node.startswith(MATRIX) else ""
+
+
+def _middle_revision(item: pytest.Item) -> str:
+    from mcpfactory_runtime.revisions import REVISIONS
+
+    given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    transport = given.get("transport", given.get("connect", "memory"))
+    oldest, *_, newest = REVISIONS
+    if transport == "memory" or "revision" not in given or str(given["revision"]) in (oldest, newest):
+        return ""
+    return "a revision between the oldest and the newest, which the fast tier tries in memory"
+
+
+class _Printer:
+    """Prints the tier of each collected test."""
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        for item in session.items:
+            reason = assign_tier(item)
+            print(f"full  {item.nodeid}: {reason}" if reason else f"fast  {item.nodeid}")
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main(["--collect-only", "-qqq", *sys.argv[1:]], [_Printer()]))
