@@ -57,9 +57,9 @@ pictures: $(READY) diagrams ## the pictures of README and docs anew, in docs/pic
 test: lint ## style, types, import layers, then the fast tier of the tests: five minutes on two cores
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q --ignore tests/house --tier fast
 
-test-all: lint ## the same with every test; installs Redis if the system is Debian and lets us
+test-all: lint ## the same with every test, or those of TESTS="tests/…"; installs Redis on Debian if it may
 	@$(BIN)/python -m benchmarks.trials.redis_server
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q --ignore tests/house
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q --ignore tests/house $(TESTS)
 
 browser: $(READY) ## the dashboard in Chromium, which must be installed; python -m tests.browser --install gets it on Debian
 	@$(BIN)/python -m pytest -q -m browser tests/dashboard
