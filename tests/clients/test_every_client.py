@@ -16,9 +16,9 @@ from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile
 from tests.clients.configs import UNREADABLE, config, give, home_in, is_only_more
 from tests.rows import rows
 
-ROWS = [pytest.param(row, form, id=f"{row.id}-{'.'.join(form.container)}") for row in CLIENTS for form in row.forms]
-EACH = [pytest.param(row, id=row.id) for row in CLIENTS]
-PROJECTS = [pytest.param(row, id=row.id) for row in CLIENTS if row.project]
+FORMS = [(row, form) for row in CLIENTS for form in row.forms]
+CHANGES = (str, lambda text: text.replace("\n", "\r\n"), lambda text: "\ufeff" + text.rstrip())
+PROJECTS = [row for row in CLIENTS if row.project]
 
 
 def target(version: str = "1.2.3") -> InstallTarget:
@@ -41,9 +41,10 @@ def test_there_are_nineteen():
     assert len({row.id for row in CLIENTS}) == 19
 
 
-@pytest.mark.parametrize(("client", "form"), ROWS)
-@pytest.mark.parametrize(
-    "change", [str, lambda text: text.replace("\n", "\r\n"), lambda text: "\ufeff" + text.rstrip()]
+@rows(
+    "client, form, change",
+    [(client, form, change) for client, form in FORMS for change in CHANGES],
+    name=lambda client, form, change: f"{client.id} {'.'.join(form.container)} {CHANGES.index(change)}",
 )
 def test_a_server_comes_and_goes_and_every_other_byte_stays(tmp_path, client, form, change):
     home, before = home_in(tmp_path), change(config(client.user, form))
@@ -69,7 +70,7 @@ def test_a_server_comes_and_goes_and_every_other_byte_stays(tmp_path, client, fo
     assert uninstall(client, "bookshop", home).outcome == "absent"
 
 
-@rows("client", EACH)
+@rows("client", CLIENTS, name=lambda client: client.id)
 def test_a_file_that_was_not_there_is_gone_again(tmp_path, client):
     home = home_in(tmp_path)
     file, _ = path_of(client, home)
@@ -80,7 +81,7 @@ def test_a_file_that_was_not_there_is_gone_again(tmp_path, client):
     assert not file.exists()
 
 
-@rows("client", EACH)
+@rows("client", CLIENTS, name=lambda client: client.id)
 def test_what_cannot_be_read_is_not_touched(tmp_path, client):
     home = home_in(tmp_path)
     for text in UNREADABLE[client.user.format]:
@@ -95,7 +96,7 @@ def test_what_cannot_be_read_is_not_touched(tmp_path, client):
     assert not home.state.exists()
 
 
-@rows("client", EACH)
+@rows("client", CLIENTS, name=lambda client: client.id)
 def test_no_secret_stands_in_the_file_and_the_program_is_named_by_its_whole_path(tmp_path, client):
     home = home_in(tmp_path)
     install(client, target(), home)
@@ -111,7 +112,7 @@ def test_no_secret_stands_in_the_file_and_the_program_is_named_by_its_whole_path
         assert ["BOOKSHOP_KEY"] in (entry.get("env_vars"), entry.get("env_keys"))
 
 
-@rows("client", EACH)
+@rows("client", CLIENTS, name=lambda client: client.id)
 def test_a_url_is_installed_or_refused_with_a_way_out(tmp_path, client):
     home, wanted = home_in(tmp_path), remote_target("https://mcp.shop.test/mcp")
     if client.forms[0].http is None:
@@ -125,7 +126,7 @@ def test_a_url_is_installed_or_refused_with_a_way_out(tmp_path, client):
     assert "<" not in str(entry)
 
 
-@rows("client", EACH)
+@rows("client", CLIENTS, name=lambda client: client.id)
 def test_a_token_is_a_reference_or_refused(tmp_path, client):
     home, wanted = home_in(tmp_path), remote_target("https://mcp.shop.test/mcp", variable="SHOP_TOKEN")
     if client.header is None and client.id != "codex":
@@ -137,7 +138,7 @@ def test_a_token_is_a_reference_or_refused(tmp_path, client):
     assert "SHOP_TOKEN" in path_of(client, home)[0].read_text()
 
 
-@rows("client", PROJECTS)
+@rows("client", PROJECTS, name=lambda client: client.id)
 def test_a_projects_file_names_nothing_of_this_machine(tmp_path, client):
     home, project = home_in(tmp_path / "home"), tmp_path / "project"
     change = install(client, target(), home, project=project)
@@ -149,7 +150,7 @@ def test_a_projects_file_names_nothing_of_this_machine(tmp_path, client):
     assert [path for path in project.rglob("*") if path.is_file()] == []
 
 
-@rows("client", PROJECTS)
+@rows("client", PROJECTS, name=lambda client: client.id)
 def test_a_server_of_the_project_is_started_in_the_clients_own_words_or_refused(tmp_path, client):
     home, project = home_in(tmp_path / "home"), tmp_path / "project"
     reached = Launch(
@@ -168,7 +169,7 @@ def test_a_server_of_the_project_is_started_in_the_clients_own_words_or_refused(
     assert "PATH" in change.todo[0]
 
 
-@rows("client", EACH)
+@rows("client", CLIENTS, name=lambda client: client.id)
 def test_a_new_file_is_for_its_owner_and_a_projects_file_for_everybody(tmp_path, client):
     home = home_in(tmp_path / "home")
     install(client, target(), home)
