@@ -39,7 +39,8 @@ def rows(names: str, table: Iterable[Any], name: Callable[..., str] | None = Non
                 else:
                     own = {}
                 title = name(*row) if name else ", ".join(str(value) for value in row)
-                with subtests.test(title):
+                # Titles travel between processes as UTF-8, and hostile rows hold lone surrogates.
+                with subtests.test(title[:100].encode("utf-8", "backslashreplace").decode()):
                     test(**{**given, **own, **dict(zip(columns, row, strict=True))})
 
         run.__name__, run.__doc__, run.__module__ = test.__name__, test.__doc__, test.__module__

@@ -13,6 +13,7 @@ SHARED = {
     "server.generated.catalogue": "modes and dialects that a server may be given",
     "server.schema.json_schema": "what a tool will accept: cases, defaults and workflows are held against it",
     "addresses": "which addresses are private",
+    "upstream.body": "which content types are JSON values in a row",
     "upstream.encoding": "which content types are XML",
     "upstream.names": "names that headers and XML elements can have",
     "upstream.operation": "the records that generated code consists of",
