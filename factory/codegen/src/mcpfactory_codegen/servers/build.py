@@ -130,10 +130,9 @@ def generate(
 ) -> BuiltServer:
     """Everything that follows from the documents, by label; with `scaffold` the person's files, too.
 
-    `pinned` are the names of tools that stay, by operation; `servers` the addresses that names of servers stay with,
-    `prefix` that of the variables of a server that exists.
-    `sources` are the private addresses that a person named for documents just now: their APIs may be called there. `notify`
-    takes a line whenever a step begins.
+    `pinned` are the names of tools that stay, by operation; `servers` the addresses that names of servers stay with, `prefix`
+    that of variables. `sources` are the private addresses that a person named for documents just now: their APIs may be
+    called there. `notify` takes a line whenever a step begins.
     """
     notify(f"reading the operations of {'the document' if len(documents) == 1 else f'{len(documents)} documents'}")
     documents = {one.label: _with_source(one, documents[one.label]) for one in config.apis}
@@ -151,10 +150,9 @@ def generate(
     skipped = (*api.skipped, *described.skipped, *_hidden(api, curated.hidden))
     of_choice = (*check_names(named, config.names), *renamed.problems, *curated.problems, *profiles.problems, *unmade)
     problems = located_in(documents, (*api.problems, *described.problems, *suspicious, *of_choice))
-    options = _options(config, version, profiles.offer, workflows)
     notify(f"writing the code of {len(curated.tools)} tools")
     tests = test_files(api, renamed.names, curated.tools, config.package, dialect="dialect" in profiles.offer)
-    machine = emit(api, renamed.names, curated.tools, options) | tests
+    machine = emit(api, renamed.names, curated.tools, _options(config, version, profiles.offer, workflows)) | tests
     person = _person(config, scaffold, template_data(config, api, renamed.names, curated.tools)) if scaffold else {}
     notify(f"formatting {len(machine) + len(person)} files")
     done, groups = formatted({**machine, **person}), suggest(api, curated.tools)
