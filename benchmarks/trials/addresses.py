@@ -119,4 +119,4 @@ def _mcpfactory(folder: Path, *command: str, **more: str) -> subprocess.Complete
 
 
 def _environ() -> dict[str, str]:
-    return {f"{name.upper()}_API_KEY": key for name, key in KEYS.items()}
+    return {f"MCPF_{name.upper()}_API_KEY": key for name, key in KEYS.items()}

@@ -179,7 +179,7 @@ def _tutorial(at: Ground, api: str) -> Iterator[tuple[str, str]]:
     space = at.folder / "my-servers"
     at.type("mcpfactory", "new", "--from-openapi", str(SHOP / "openapi.yaml"), "--name", "bookshop", cwd=space)
     at.type("mcpfactory", "inspect", "bookshop", cwd=space)
-    at.environ |= {"MCPFACTORY_BASE_URL": api, "BOOKSHOP_API_KEY": "bookworm"}
+    at.environ |= {"MCPFACTORY_BASE_URL": api, "MCPF_BOOKSHOP_API_KEY": "bookworm"}
     at.type("mcpfactory", "call", "bookshop", "list_books", "--arg", "q=austen", "--arg", "max_price=8", cwd=space)
     changed = at.type(
         "mcpfactory", "call", "bookshop", "change_book", "--arg", "isbn=9780141439518", "--arg", "stock=9", cwd=space

@@ -78,9 +78,9 @@ def _road(space: Path, files: dict[str, Path]) -> Iterator[Row]:
         )
         for label, upstream in upstreams.items():
             yield _judge(label, upstream, [case for case in cases if of_tool[case["tool"]] == label])
-    alone = _mcpfactory(space, "run", "twilio", TWILIO_BASE_URL="http://127.0.0.1:9")
+    alone = _mcpfactory(space, "run", "twilio", MCPF_TWILIO_BASE_URL="http://127.0.0.1:9")
     told = _line(alone.stderr, "does not move")
-    yield "TWILIO_BASE_URL alone moves no document, and that is said", "messaging.twilio.com" in told, told[:110]
+    yield "MCPF_TWILIO_BASE_URL alone moves no document, and that is said", "messaging.twilio.com" in told, told[:110]
 
 
 def _line(text: str, words: str) -> str:
