@@ -30,7 +30,10 @@ def _one_worker(name: str) -> Any:
 
 FIRST = {kind.rule: name for name, kind in reversed(ANIMALS.items())}.values()
 SICK = [_one_worker(name) for name, kind in ANIMALS.items() if kind.rule]
-HEALTHY = [name for name, kind in ANIMALS.items() if not kind.rule]
+HEALTHY = [
+    pytest.param(name, marks=[full("five other healthy servers are in the fast tier")] if number >= 5 else [])
+    for number, name in enumerate(name for name, kind in ANIMALS.items() if not kind.rule)
+]
 COSTLY = [_one_worker(name) for name, kind in ANIMALS.items() if kind.rule and kind.limits]
 
 
