@@ -55,7 +55,7 @@ pictures: $(READY) diagrams ## the pictures of README and docs anew, in docs/pic
 	@$(BIN)/python -m tests.browser.pictures
 
 test: lint ## style, types, import layers, then the fast tier of the tests: five minutes on two cores
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q --ignore tests/house --tier fast
+	@$(BIN)/python -m pytest -n 3 --dist loadgroup -q --ignore tests/house --tier fast
 
 test-all: lint ## the same with every test, or those of TESTS="tests/…"; installs Redis on Debian if it may
 	@$(BIN)/python -m benchmarks.trials.redis_server

@@ -12,6 +12,11 @@ import pytest
 __all__ = ["rows"]
 
 
+def _title(value: object, number: int) -> str:
+    """Return a value as text if that is short by nature, else its name or the number of its row."""
+    return str(value) if isinstance(value, str | int | float | None) else getattr(value, "__name__", f"row {number}")
+
+
 def rows(names: str, table: Iterable[Any], name: Callable[..., str] | None = None) -> Callable[..., Any]:
     """Run a test once for each row of a table, as subtests of one item.
 
@@ -38,7 +43,7 @@ def rows(names: str, table: Iterable[Any], name: Callable[..., str] | None = Non
                     own = {"tmp_path": folder}
                 else:
                     own = {}
-                title = name(*row) if name else ", ".join(str(value) for value in row)
+                title = name(*row) if name else ", ".join(_title(value, number) for value in row)
                 # Titles travel between processes as UTF-8, and hostile rows hold lone surrogates.
                 with subtests.test(title[:100].encode("utf-8", "backslashreplace").decode()):
                     test(**{**given, **own, **dict(zip(columns, row, strict=True))})
