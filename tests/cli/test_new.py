@@ -1,8 +1,13 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
+
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -39,6 +44,29 @@ def test_a_server_from_a_template_runs(workspace):
     assert workspace("new", "notes", "--template", "minimal").code == 0
     tools = workspace("inspect", "notes", "--start", "--json").data["tools"]
     assert len(tools) == 1
+
+
+def test_a_template_serves_its_example_only_with_demo(workspace):
+    assert workspace("new", "files", "--template", "filesystem").code == 0
+    call = {"name": "list_folder", "arguments": {}}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    sent = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+    ]
+    results = []
+    for options in ([], ["--demo"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "mcpfactory", "run", "files", *options],
+            cwd=workspace.folder, input="".join(json.dumps(one) + "\n" for one in sent), env=os.environ,
+            capture_output=True, text=True, timeout=PATIENCE, check=True,
+        )  # fmt: skip
+        results.append(next(one["result"] for one in map(json.loads, done.stdout.splitlines()) if one.get("id") == 2))
+    without, demo = results
+    assert without["isError"]
+    assert "FILES_ROOT is not set" in without["content"][0]["text"]
+    assert not demo.get("isError")
 
 
 def test_a_taken_name_is_refused_and_nothing_is_lost(workspace, document):

@@ -60,6 +60,7 @@ MEANINGS = {
     "--write": "change the file",
     "--client": "an MCP client",
     "--command": "a command that starts a server",
+    "--demo": "serve the example data of a template",
     "--device": "a login on another device",
     "--assigned": "what was assigned to jobs",
     "--notify": "what waits is told",

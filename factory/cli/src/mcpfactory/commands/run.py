@@ -26,6 +26,7 @@ def run(
     mode: Mode = "",
     profile: Annotated[str, typer.Option(help="Which tools of a generated server: full, read-only or your own.")] = "",
     dialect: Annotated[str, typer.Option(help="For clients with limits: standard, plain or flat.")] = "",
+    demo: Annotated[bool, typer.Option("--demo", help="Serve the example data of the server's template.")] = False,
     channel: Channel = "",
     workspace: Root = None,
 ) -> None:
@@ -43,7 +44,7 @@ def run(
     command = (
         _offered(space, server, channel, chosen + web) if channel else server_command(server, *chosen, *web, web=http)
     )
-    environ = server_environ(server)
+    environ = server_environ(server) | ({"MCPFACTORY_DEMO": "1"} if demo else {})
     if os.name == "nt":  # Windows cannot replace a process
         sys.exit(subprocess.run(command, env=environ, check=False).returncode)
     sys.stdout.flush()
