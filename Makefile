@@ -54,7 +54,7 @@ docs: $(READY) requirements-docs.lock ## the pages of docs/ as a site, in build/
 pictures: $(READY) diagrams ## the pictures of README and docs anew, in docs/pictures; needs chromium
 	@$(BIN)/python -m tests.browser.pictures
 
-test: lint ## style, types, import layers, then the fast tier of the tests: five minutes on two cores
+test: lint ## style, types, import layers, then the fast tier of the tests, about eight minutes on two cores
 	@$(BIN)/python -m pytest -n 3 --dist loadgroup -q --ignore tests/house --tier fast
 
 test-all: lint ## the same with every test, or those of TESTS="tests/…"; installs Redis on Debian if it may
