@@ -185,6 +185,38 @@ def work(mode: str = "push") -> str:
 server.run()
 """
 
+RECORDER = """
+import subprocess, sys
+
+with subprocess.Popen([sys.executable, "stash.py"], stdin=subprocess.PIPE) as server, open("sent.jsonl", "a") as sent:
+    for line in sys.stdin.buffer:
+        sent.write(line.decode(errors="replace"))
+        server.stdin.write(line)
+        server.stdin.flush()
+    server.stdin.close()
+"""
+
+
+def test_validate_lists_every_call_that_the_server_received(empty):
+    (empty.folder / "stash.py").write_text(STASH)
+    (empty.folder / "recorder.py").write_text(RECORDER)
+    (empty.folder / "work.txt").write_text("hours of work")
+    report = empty("validate", "--command", f"{sys.executable} recorder.py", "--allow-calls", "--json").data
+    sent = map(message_of, (empty.folder / "sent.jsonl").read_text().splitlines())
+    params = [message["params"] for message in sent if message.get("method") == "tools/call"]
+    received = [(one["name"], one["arguments"]) if isinstance(one, dict) else ("", one) for one in params]
+    listed = [(call["tool"], call["arguments"]) for call in report["called"]]
+    assert {json.dumps(one) for one in listed} == {json.dumps(one) for one in received}
+
+
+def message_of(line: str) -> dict:
+    """The JSON object of a line; {} where validate sent what is none, on purpose."""
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return {}
+    return message if isinstance(message, dict) else {}
+
 
 @pytest.mark.parametrize(
     ("words", "called"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
 from importlib.metadata import PathDistribution
 from pathlib import Path
 
@@ -59,18 +58,21 @@ def backend_of(wheel: Path) -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("Generator:")), "")
 
 
-def foreign_entries(wheel: Path, package: str, server: str, allowed: Iterable[str]) -> list[str]:
+def foreign_entries(wheel: Path, package: str, server: str) -> list[str]:
     """Return what a wheel installs besides its package, its metadata, and scripts named after the server or the distribution.
 
-    An entry is a path, or an entry point written as `group:name`; `allowed` are patterns of entries to accept.
+    An entry is a path, or an entry point written as `group:name`. In paths of the wheel's data (`NAME-VERSION.data/`) a
+    `*` stands for the version, so that an entry has the same name in every version.
     """
-    info = "-".join(wheel.name.split("-")[:2]) + ".dist-info"
+    name, version = wheel.name.split("-")[:2]
+    info, data = f"{name}-{version}.dist-info", f"{name}-{version}.data/"
     with zipfile.ZipFile(wheel) as archive:
-        paths = [name for name in archive.namelist() if not name.endswith("/")]
+        paths = [path for path in archive.namelist() if not path.endswith("/")]
         points = PathDistribution(zipfile.Path(archive, f"{info}/")).entry_points
-        found = [path for path in paths if not _is_below(path, (package.split("."), [info]))]
-        found += [f"{one.group}:{one.name}" for one in points if not _is_own_script(one.group, one.name, wheel, server)]
-    return sorted(entry for entry in found if not any(fnmatchcase(entry, pattern) for pattern in allowed))
+    found = [path for path in paths if not _is_below(path, (package.split("."), [info]))]
+    found = [f"{name}-*.data/{path.removeprefix(data)}" if path.startswith(data) else path for path in found]
+    found += [f"{one.group}:{one.name}" for one in points if not _is_own_script(one.group, one.name, wheel, server)]
+    return sorted(found)
 
 
 def _is_below(path: str, folders: Iterable[list[str]]) -> bool:

@@ -347,6 +347,21 @@ def sent_arguments(call: RecordedCall) -> Json:
     return arguments if isinstance(arguments, dict) else {}
 
 
+def _named_call(sent: Any) -> Json:
+    """Return the tool and the arguments that a message calls, or what it has in place of both; {} when it calls none."""
+    if isinstance(sent, str):
+        try:
+            sent = json.loads(sent)
+        except ValueError:
+            return {}
+    if not isinstance(sent, dict) or sent.get("method") != "tools/call":
+        return {}
+    params = sent.get("params")
+    if not isinstance(params, dict):
+        return {"tool": "", "arguments": params}
+    return {"tool": params.get("name", ""), "arguments": params.get("arguments", {})}
+
+
 def calls_others(tool: Json) -> bool:
     """Whether a listed tool is the one that calls others by name, in search mode."""
     meta = tool.get("_meta")
@@ -418,12 +433,13 @@ class Evidence:
 
     @property
     def called(self) -> tuple[Json, ...]:
-        """Every call of a tool that was made, once for each set of arguments."""
-        names = {name for name, _ in self.named_tools} | {one.call.tool for one in self.evaluated}
-        sent = (one.sent for one in (*self.traffic, *(one.call.exchange for one in self.evaluated)))
-        params = [one["params"] for one in sent if isinstance(one, dict) and one.get("method") == "tools/call"]
-        calls = ({"tool": one["name"], "arguments": one["arguments"]} for one in params if one.get("name") in names)
-        return tuple({json.dumps(call): call for call in calls}.values())
+        """Every `tools/call` that was sent, once for each set of arguments; `tool` is "" where the request named none."""
+        people = (call for one in self.persons for call in (one.unasked, one.agreed, one.declined))
+        calls = (*(one.call for one in self.evaluated), *people)
+        failures = (exchange for one in self.failures for exchange in (one.exchange, one.again))
+        exchanges = (*self.traffic, *(call.exchange for call in calls), *failures, *self.http.values())
+        named = (_named_call(exchange.sent) for exchange in exchanges)
+        return tuple({json.dumps(call): call for call in named if call}.values())
 
     @property
     def untried(self) -> dict[str, str]:

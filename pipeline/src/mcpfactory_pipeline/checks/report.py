@@ -213,7 +213,8 @@ class Report:
             f"score {self.score}/100 ({self.earned:g} of {self.applicable} points, rules version {self.rules_version}){self.waived_words}",
         ]
         spoken = ", ".join(self.revisions) or "none"
-        lines.append(f"{self.tools} tools, {len(self.called)} calls made; protocol revisions: {spoken}")
+        counts = f"{pluralize(self.tools, 'tool')}, {pluralize(len(self.called), 'call')} made"
+        lines.append(f"{counts}; protocol revisions: {spoken}")
         if self.measured:
             lines.append(f"measured: {format_measurements(self.measured)}")
         for alike in group_findings(self.findings):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fnmatch import fnmatchcase
 from typing import Final
 
 from mcpfactory_codegen.servers.values import ServerConfigError, table_of, texts_of
@@ -36,11 +37,12 @@ def run(inputs: StageInputs) -> StageOutputs:
             f"the server does not build: {error}; hint: correct what is named, mostly in pyproject.toml; the log has all of it",
         )
     wheel = _wheel(candidate)
-    if foreign := foreign_entries(candidate.folder / wheel, inputs.package, inputs.server, allowed):
+    foreign = foreign_entries(candidate.folder / wheel, inputs.package, inputs.server)
+    if refused := [entry for entry in foreign if not any(fnmatchcase(entry, pattern) for pattern in allowed)]:
         return StageOutputs(
             "failed",
-            f"{wheel} holds what is not its own: {', '.join(foreign)}; hint: leave it out of the wheel, "
-            f"or allow it in {CONFIG}: [build] allow = {json.dumps(foreign)}",
+            f"{wheel} installs entries that can change how other packages run and are not its own: {', '.join(refused)}; "
+            f"hint: leave them out of the wheel, or allow them in {CONFIG}: [build] allow = {json.dumps(refused)}",
         )
     store_candidate(candidate, inputs.artifacts / inputs.server / candidate.id)
     size = sum((candidate.folder / name).stat().st_size for name in candidate.files)
@@ -48,6 +50,9 @@ def run(inputs: StageInputs) -> StageOutputs:
     known = {**source_facts(inputs.folder), "backend": candidate.backend, "uv": tool_version("uv")}
     built = Built(candidate.id, wheel_version(wheel), candidate.files, known)
     message, summary = f"{wheel}, candidate {candidate.id}", {"bytes": size, "isolation": level}
+    if foreign:
+        summary["allowed"] = foreign
+        message += f"; allowed by {CONFIG}: {', '.join(foreign)}"
     if stated:
         summary["stated"] = stated
         message += (

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.text import printable
+from mcpfactory_pipeline.base.text import pluralize, printable
 from mcpfactory_pipeline.checks.report import (
     PLACES_SHOWN,
     Finding,
@@ -56,7 +56,7 @@ def _body(report: Report) -> Iterator[str]:
     spoken = ", ".join(report.revisions) or "none"
     yield (
         f"<p>{report.earned:g} of {report.applicable} points, rules version {report.rules_version}. "
-        f"{report.tools} tools, {len(report.called)} calls made. Protocol revisions: {_escape(spoken)}.</p>"
+        f"{pluralize(report.tools, 'tool')}, {pluralize(len(report.called), 'call')} made. Protocol revisions: {_escape(spoken)}.</p>"
     )
     if report.measured:
         yield f"<p>Measured: {_escape(format_measurements(report.measured))}.</p>"
