@@ -296,7 +296,7 @@ FAULTS = (
     Fault("state with the marks of a merge", _state(_CONFLICT.format), HOLD, 5, "marks of a merge conflict", "verify --repair books"),
     Fault("state that is empty", _state(lambda _text: ""), HOLD, 5, "is not a state", "verify --repair books"),
     Fault("state deleted", lambda space: Store(space).state_file("books").unlink(), HOLD, 0, ""),
-    Fault("history with a line cut in the middle", _history(lambda lines: [*lines[:2], lines[2][:40] + "\n", *lines[3:]]), HOLD, 5, "line 3 is not an event", "git log -p"),
+    Fault("history with a line cut in the middle", _history(lambda lines: [*lines[:2], lines[2][:40] + "\n", *lines[3:]]), HOLD, 5, "line 3 is not a valid event", "git log -p"),
     Fault("history with a torn last line", _history(lambda lines: [*lines, '{"event": "he']), HOLD, 0, ""),
     Fault("history deleted", lambda space: Store(space).history_file("books").unlink(), HOLD, 5, "history/books.jsonl is missing", "git checkout -- pipeline/history"),
     Fault("artifact deleted", _wheel(Path.unlink), PROMOTE, 1, "not on this machine", "pipeline restore books"),

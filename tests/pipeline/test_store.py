@@ -123,7 +123,7 @@ def test_a_bad_line_within_the_history_is_named_by_its_number(store, workspace, 
     file = store.history_file("books")
     first, rest = file.read_text().split("\n", 1)
     file.write_text(f"{first}\n{line}\n{rest}")
-    with pytest.raises(StateError, match=r"pipeline/history/books\.jsonl, line 2 is not an event") as caught:
+    with pytest.raises(StateError, match=r"pipeline/history/books\.jsonl, line 2 is not a valid event") as caught:
         store.history("books")
     merge = line.startswith("<<<")
     assert (

@@ -49,7 +49,7 @@ def test_other_bytes_get_a_local_version_which_staging_offers_and_production_ref
     assert "mcpfactory release apply books" in state.stages["build"].message
     shown = Inside(workspace.root, environment())("pipeline", "status")
     assert "mcpfactory release apply books" in shown.out + shown.err
-    with pytest.raises(PromotionError, match="local version") as caught:
+    with pytest.raises(PromotionError, match="development build") as caught:
         to_production(workspace)
     assert caught.value.hint == "mcpfactory release apply books"
     shutil.rmtree(workspace.artifacts / "books" / state.candidate)

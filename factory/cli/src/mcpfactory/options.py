@@ -23,6 +23,7 @@ __all__ = [
     "Calls",
     "Candidate",
     "Channel",
+    "Demo",
     "DryRun",
     "Expect",
     "Factory",
@@ -110,6 +111,7 @@ Host = Annotated[
         help="Address to listen on; beyond loopback others reach it: `run` and `serve` then want authorization, `dashboard` lets nobody act.",
     ),
 ]
+Demo = Annotated[bool, typer.Option("--demo", help="Serve the example data of the server's template.")]
 Http = Annotated[bool, typer.Option("--http", help="Serve Streamable HTTP at /mcp instead of speaking on stdio.")]
 Mode = Annotated[
     str,

@@ -437,8 +437,9 @@ class Evidence:
         people = (call for one in self.persons for call in (one.unasked, one.agreed, one.declined))
         calls = (*(one.call for one in self.evaluated), *people)
         failures = (exchange for one in self.failures for exchange in (one.exchange, one.again))
-        exchanges = (*self.traffic, *(call.exchange for call in calls), *failures, *self.http.values())
-        named = (_named_call(exchange.sent) for exchange in exchanges)
+        exchanges = (*self.traffic, *(call.exchange for call in calls), *failures)
+        messages = [*(one.sent for one in exchanges), *(one.sent for one in self.http.values())]
+        named = map(_named_call, messages)
         return tuple({json.dumps(call): call for call in named if call}.values())
 
     @property

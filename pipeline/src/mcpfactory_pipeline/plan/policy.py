@@ -299,7 +299,7 @@ def version_fault(channel: ChannelPolicy, known: Candidate, candidate: str, even
     if "kind" in known.facts:
         return ""
     if channel.source and "+" in known.version:
-        return f"{known.version} is a local version, of a development build, and {channel.name} offers none"
+        return f"{known.version} is a development build, and {channel.name} takes released versions only"
     others = offered_versions(events, channel.name).get(known.version, set())
     if others and candidate not in others:
         return f"{channel.name} offered {known.version} with other bytes before ({', '.join(sorted(others))})"

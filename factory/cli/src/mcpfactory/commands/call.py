@@ -9,7 +9,7 @@ import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Mode, Name, Root, workspace_in
+from mcpfactory.options import AsJson, Demo, Mode, Name, Root, workspace_in
 
 _MAX_SUGGESTIONS: Final = 5  # names that are suggested for one that was mistyped
 _MODES: Final = ("full", "search")
@@ -29,6 +29,7 @@ def call(
     args: Annotated[str, typer.Option(metavar="JSON", help="All arguments as one JSON object.")] = "",
     as_json: AsJson = False,
     mode: Mode = "full",
+    demo: Demo = False,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the answer.", min=0.001)] = 60.0,
     workspace: Root = None,
 ) -> None:
@@ -42,6 +43,7 @@ def call(
     refuse_among_many(space, server, os.environ)
     _warn_of_drift(space, server)
     offer = {"MCPFACTORY_MODE": mode, "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
+    offer |= {"MCPFACTORY_DEMO": "1"} if demo else {}
     result = asyncio.run(_call(server, offer, tool, _TypedArguments(arg or [], args), timeout))
     if as_json:
         output.data(result)

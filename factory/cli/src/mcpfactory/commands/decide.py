@@ -93,8 +93,9 @@ def approve(
             output.note(words)
         for words in decision.stays_closed(channel, made["blockers"]):
             output.note(words)
+        of = f" --candidate {candidate}" if candidate else ""
         kinds = {blocker["kind"] for blocker in made["blockers"]}
-        then = f"mcpfactory inbox {name}" if kinds else f"mcpfactory pipeline promote {name} --channel {channel}"
+        then = f"mcpfactory inbox {name}" if kinds else f"mcpfactory pipeline promote {name} --channel {channel}{of}"
         output.note(f"next, {made['blockers'][0]['command']}" if kinds == {"soak"} else f"next: {then}")
 
 

@@ -200,7 +200,9 @@ def status(
                 output.note(f"{row['server']}: {half['message']}")
                 output.hint(half["hint"])
             elif stated := row["stages"].get("build", {}).get("summary", {}).get("stated"):
-                output.note(f"{row['server']}: {row['version']} is a development build, for {stated} has other bytes")
+                output.note(
+                    f"{row['server']}: {row['version']} is a development build, because {stated} was offered with other bytes"
+                )
                 output.hint(f"mcpfactory release apply {row['server']}")
 
 

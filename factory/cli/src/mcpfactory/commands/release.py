@@ -69,7 +69,8 @@ def apply(
     if not any(one.outcome in {"released", "continued"} for one in made):
         output.note("nothing is due")
     elif not dry_run:
-        output.note("next: git push --follow-tags")
+        released = " ".join(one.server for one in made if one.outcome in {"released", "continued"})
+        output.note(f"next: mcpfactory pipeline run {released}, then git push --follow-tags")
 
 
 @app.command()

@@ -9,7 +9,7 @@ import typer
 
 from mcpfactory import output
 from mcpfactory.exits import Exit
-from mcpfactory.options import Channel, Host, Http, Mode, Name, Port, Root, workspace_in
+from mcpfactory.options import Channel, Demo, Host, Http, Mode, Name, Port, Root, workspace_in
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
@@ -26,7 +26,7 @@ def run(
     mode: Mode = "",
     profile: Annotated[str, typer.Option(help="Which tools of a generated server: full, read-only or your own.")] = "",
     dialect: Annotated[str, typer.Option(help="For clients with limits: standard, plain or flat.")] = "",
-    demo: Annotated[bool, typer.Option("--demo", help="Serve the example data of the server's template.")] = False,
+    demo: Demo = False,
     channel: Channel = "",
     workspace: Root = None,
 ) -> None:
