@@ -10,7 +10,7 @@ INSTALLER := build/installer/bin/uv
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $$($(PYTHON) --version) is too old; hint: make $(MAKECMDGOALS) PYTHON=python3.11 (or newer)"; exit 2; }
 NO_VENV = { echo "error: no virtual environment could be made; hint: install your system's package python3-venv"; exit 2; }
 
-.PHONY: help install uninstall dist sbom docs pictures demo test test-all lint style types browser bench exam fuzz audit figures diagrams lock format clean
+.PHONY: help install uninstall dist sbom docs pictures demo test test-all test-lowest lint style types browser bench exam fuzz audit figures diagrams lock format clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -60,6 +60,11 @@ test: lint ## style, types, import layers, then the fast tier of the tests, abou
 test-all: lint ## the same with every test, or those of TESTS="tests/…"; installs Redis on Debian if it may
 	@$(BIN)/python -m benchmarks.trials.redis_server
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q --ignore tests/house $(TESTS)
+
+test-lowest: $(READY) ## the fast tier with the lowest versions of the dependencies that pyproject.toml allows
+	@$(PYTHON) -m venv --clear build/lowest || $(NO_VENV)
+	@VIRTUAL_ENV=$(CURDIR)/build/lowest $(BIN)/uv pip install --quiet --resolution lowest-direct -r requirements.in --group dev
+	@build/lowest/bin/python -m pytest -n 3 --dist loadgroup -q --ignore tests/house --tier fast
 
 browser: $(READY) ## the dashboard in Chromium, which must be installed; python -m tests.browser --install gets it on Debian
 	@$(BIN)/python -m pytest -q -m browser tests/dashboard

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,14 @@ async def gone(look: Callable[[], Awaitable[Any]]) -> None:
     async with asyncio.timeout(PATIENCE):
         while await look():  # noqa: ASYNC110 - time itself is what is waited for
             await asyncio.sleep(0)
+
+
+async def within_soon(steps: Callable[[], Awaitable[None]]) -> None:
+    """Carry out steps before what is kept for SOON is gone; a busy machine may need several tries."""
+    began = -SOON
+    while time.monotonic() - began >= SOON:
+        began = time.monotonic()
+        await steps()
 
 
 async def test_entries_are_read_as_they_were_written(store):
@@ -93,9 +102,12 @@ async def test_a_space_is_forgotten_as_a_whole(store):
 
 
 async def test_a_write_without_changes_prolongs_a_space(store):
-    await store.write("s", [("k", b"1")], seconds=SOON)
-    await store.write("t", [("k", b"1")], seconds=SOON)
-    await store.write("s", [], seconds=LONG, expected=Expected("k", b"1"))
+    async def prolong() -> None:
+        await store.write("s", [("k", b"1")], seconds=SOON)
+        await store.write("t", [("k", b"1")], seconds=SOON)
+        await store.write("s", [], seconds=LONG, expected=Expected("k", b"1"))
+
+    await within_soon(prolong)
     await gone(lambda: store.get("t", "k"))
     assert await store.get("s", "k") == b"1"
 
@@ -122,9 +134,13 @@ async def test_who_waits_for_a_mailbox_is_woken(store):
 
 
 async def test_a_mailbox_that_nobody_reads_is_forgotten(store):
+    async def send() -> None:
+        await store.receive("n", 0)
+        await store.send("n", b"1", seconds=SOON)
+        await store.send("n", b"2", seconds=LONG)
+
+    await within_soon(send)
     await store.send("m", b"1", seconds=SOON)
-    await store.send("n", b"1", seconds=SOON)
-    await store.send("n", b"2", seconds=LONG)
     await store.write("s", [("k", b"1")], seconds=SOON)
     await gone(lambda: store.get("s", "k"))  # so the messages, which came before, are over, too
     assert await store.receive("m", 0) == []

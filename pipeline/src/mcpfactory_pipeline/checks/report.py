@@ -270,7 +270,7 @@ def _by_reason(uncalled: Mapping[str, str]) -> list[str]:
 
 
 def _call_line(call: Mapping[str, Any]) -> str:
-    return _cut(printable_line(f"  {call['tool']} {json.dumps(call['arguments'], ensure_ascii=False)}"))
+    return _cut(printable_line(f"  {call['tool'] or '(no name)'} {json.dumps(call['arguments'], ensure_ascii=False)}"))
 
 
 def _waiver_line(one: WaiverState) -> str:
