@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_codegen.servers.scaffold import templates
 from tests.codegen.execution.documents import written
 from tests.codegen.judges import assert_passes
 from tests.machine import NEEDS
-from tests.rows import rows
 
 FOLDERS = sorted(
     path.name for path in (Path(__file__).parents[3] / "templates").iterdir() if not path.name.startswith((".", "__"))
@@ -22,7 +23,7 @@ NEEDED = {
 }  # what the tests of a template need of the machine, by its name in tests/machine.py; else they skip some
 
 
-@rows("name", FOLDERS)
+@pytest.mark.parametrize("name", FOLDERS)
 def test_a_server_of_the_template_passes_its_tests_type_checker_and_linter(name: str, tmp_path: Path) -> None:
     known = {template.name: template for template in templates()}
     assert name in known, f"templates/{name} is no template; add templates/{name}/copier.yml"
