@@ -156,7 +156,6 @@ FILES: Final[Mapping[str, str]] = {
             "tests/cli/test_migrate.py",
             "tests/migration",
         ),
-        "configurations of MCP clients, which have no part in the path from a document to a server": ("tests/audit",),
         "the dashboard with real runs, many readers and exports": (
             "tests/cli/test_live.py",
             "tests/dashboard/test_api.py",

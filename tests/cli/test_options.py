@@ -38,15 +38,9 @@ MEANINGS = {
     "--check": "judge only",
     "--check-cases": "whether questions are worth asking",
     "--compare": "two versions of a server do the same",
-    "--config": "a configuration of a client",
     "--endpoint": "where a model is",
     "--expect": "what was seen when it was decided",
-    "--fail-on": "the severity that fails",
-    "--files": "whose configurations",
-    "--folder": "a project",
     "--baseline": "an earlier report",
-    "--isolation": "how servers are kept apart",
-    "--lock": "a file of what was accepted",
     "--max-cost": "how much may be spent",
     "--min-pass-rate": "the least share of right answers of a model",
     "--model": "a model that is asked",
@@ -56,7 +50,6 @@ MEANINGS = {
     "--repeat": "how often a question is asked",
     "--stream": "answers come in parts",
     "--suggest": "tools that were confused",
-    "--with-secrets": "servers get their secrets",
     "--write": "change the file",
     "--client": "an MCP client",
     "--command": "a command that starts a server",
@@ -149,7 +142,6 @@ MEANINGS = {
     "--token-variable": "the variable that holds a token",
     "--tool": "a tool",
     "--until": "the last stage of a run",
-    "--accept": "what is there now becomes what is accepted",
     "--accept-origin": "credentials may go to another host",
     "--update": "snapshots are written anew",
     "--trust": "what somebody else wrote is used without a question",
@@ -164,8 +156,8 @@ MEANINGS = {
 
 # These say in each command what exactly they do there; all others have one text wherever they stand.
 IN_OWN_WORDS = {
-    "--against", "--all", "--branch", "--candidate", "--check", "--client", "--env", "--explain", "--force", "--format", "--from-openapi", "--jobs", "--json",
-    "--mode", "--name", "--output", "--port", "--public-url", "--reason", "--server", "--start", "--timeout",
+    "--against", "--all", "--branch", "--candidate", "--check", "--env", "--force", "--format", "--from-openapi", "--jobs", "--json",
+    "--mode", "--name", "--port", "--public-url", "--reason", "--server", "--timeout",
 }  # fmt: skip
 
 

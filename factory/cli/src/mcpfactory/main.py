@@ -17,7 +17,6 @@ import typer
 from mcpfactory import output, version
 from mcpfactory.commands import (
     adopt,
-    audit,
     call,
     ci,
     dashboard,
@@ -77,7 +76,6 @@ app.command("publish")(publish.publish)
 app.command("install")(install.install)
 app.command("uninstall")(install.uninstall)
 app.command("installed")(install.installed)
-app.command("audit")(audit.audit)
 app.command("migrate")(migrate.migrate)
 app.command("update")(update.update)
 app.command("rename")(remove.rename)

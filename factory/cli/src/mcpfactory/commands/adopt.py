@@ -91,10 +91,8 @@ def adopt(
     from mcpfactory_pipeline.adoption.proposal import propose, write_proposal
     from mcpfactory_pipeline.adoption.recognise import recognise
     from mcpfactory_pipeline.adoption.wish import Wish
-    from mcpfactory_pipeline.audit.typed import check_typed
 
     workspace = workspace_in()
-    check_typed(what, command, start, test)
     wish = Wish(what, command, name, start, test, tuple(env or ()), tuple(constraint or ()), copy, Path.cwd())
     if form:
         if form != "runtime":
