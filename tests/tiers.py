@@ -26,7 +26,6 @@ FILES: Final[Mapping[str, str]] = {
             "tests/adoption/test_pinned.py",
             "tests/adoption/test_poison.py",
             "tests/adoption/test_projects.py",
-            "tests/adoption/test_runtime.py",
             "tests/adoption/test_url.py",
         ),
         "whole pipelines with real stages": (
@@ -149,12 +148,10 @@ FILES: Final[Mapping[str, str]] = {
             "tests/recipes",
             "tests/suite",
         ),
-        "models, converters and examinations": (
+        "models and examinations": (
             "tests/benchmarks",
             "tests/cli/test_evaluate.py",
             "tests/cli/test_evaluate_model.py",
-            "tests/cli/test_migrate.py",
-            "tests/migration",
         ),
         "the dashboard with real runs, many readers and exports": (
             "tests/cli/test_live.py",

@@ -29,7 +29,6 @@ from mcpfactory.commands import (
     install,
     list_,
     login,
-    migrate,
     new,
     pipeline,
     publish,
@@ -76,7 +75,6 @@ app.command("publish")(publish.publish)
 app.command("install")(install.install)
 app.command("uninstall")(install.uninstall)
 app.command("installed")(install.installed)
-app.command("migrate")(migrate.migrate)
 app.command("update")(update.update)
 app.command("rename")(remove.rename)
 app.command("remove")(remove.remove)
