@@ -9,7 +9,6 @@ from typing import Final
 __all__ = ["PAGES", "page_text", "write_pages"]
 
 PAGES: Final = {
-    "docs/reference/audit-rules.md": "mcpfactory_pipeline.audit.reference:audit_rules_reference",
     "docs/reference/cli.md": "mcpfactory.reference:cli_reference",
     "docs/reference/clients.md": "mcpfactory_pipeline.clients.reference:clients_reference",
     "docs/reference/compliance.md": "tests.runtime.requirements.draw:draw",

@@ -26,7 +26,6 @@ FILES: Final[Mapping[str, str]] = {
             "tests/adoption/test_pinned.py",
             "tests/adoption/test_poison.py",
             "tests/adoption/test_projects.py",
-            "tests/adoption/test_runtime.py",
             "tests/adoption/test_url.py",
         ),
         "whole pipelines with real stages": (
@@ -149,14 +148,11 @@ FILES: Final[Mapping[str, str]] = {
             "tests/recipes",
             "tests/suite",
         ),
-        "models, converters and examinations": (
+        "models and examinations": (
             "tests/benchmarks",
             "tests/cli/test_evaluate.py",
             "tests/cli/test_evaluate_model.py",
-            "tests/cli/test_migrate.py",
-            "tests/migration",
         ),
-        "configurations of MCP clients, which have no part in the path from a document to a server": ("tests/audit",),
         "the dashboard with real runs, many readers and exports": (
             "tests/cli/test_live.py",
             "tests/dashboard/test_api.py",

@@ -3,19 +3,16 @@
   python -m benchmarks.exam                    all that can be run here
   python -m benchmarks.exam conformance fuzz   some of: conformance, client, typescript, python1, python2, inspector,
                                                fuzz, documents, packages, dialects, twins,
-                                               scanners, templates, features, evaluation, migration
+                                               scanners, templates, features, evaluation
   python -m benchmarks.exam documents --only github,stripe
   python -m benchmarks.exam fuzz --runs 1000000 --only framing,schema
   python -m benchmarks.exam templates --page   and write the table of docs/reference/templates.md
-  python -m benchmarks.exam migration --page   and write the tables of docs/reference/migration.md
-  python -m benchmarks.exam migration --folder ../fastmcp   the examples of a checkout
 Each needs a registry (npm or a Python index) at first use, and keeps what it got in a cache folder: the conformance suite, the official
 TypeScript and Python clients and the MCP Inspector's command-line mode, each unmodified; atheris, which searches for inputs that
 break what reads them; real API documents (`python -m benchmarks.apis` lists them); and animals of the zoo on the official
 TypeScript SDK, which `validate` must judge as it judges those of tests/zoo; and open scanners of MCP servers, with the same samples as
 `validate`; and a server of every template, sent through the pipeline; and FastMCP and the Python SDK, in which the table of
-features (docs/reference/features.md) is looked up, and whose examples are migrated to the runtime and compared, call by call; and
-servers of this repository, whose questions a scripted model on loopback answers.
+features (docs/reference/features.md) is looked up; and servers of this repository, whose questions a scripted model on loopback answers.
 The last lines are a table: what each examination found. What cannot be run is said, and the exit code is then 3; 1 when an
 examination found a fault.
 """
@@ -32,7 +29,6 @@ from benchmarks.exam.documents import documents
 from benchmarks.exam.evaluation import evaluation
 from benchmarks.exam.features import features
 from benchmarks.exam.fuzz import RUNS, fuzz
-from benchmarks.exam.migration import migration
 from benchmarks.exam.outcome import Outcome, exit_code, table
 from benchmarks.exam.packages import packages
 from benchmarks.exam.scanners import scanners
@@ -56,7 +52,6 @@ PARTS: dict[str, Callable[[argparse.Namespace], Outcome]] = {
     "templates": lambda wish: templates(wish.only, page=wish.page),
     "evaluation": lambda wish: evaluation(wish.only),
     "features": lambda _wish: features(),
-    "migration": lambda wish: migration(wish.folder, wish.only, page=wish.page),
 }
 
 
@@ -67,15 +62,10 @@ def main() -> None:
     parser.add_argument(
         "--only",
         default="",
-        help="documents, templates, servers of evaluation or targets of fuzz, separated by commas; migration: a part of paths",
+        help="documents, templates, servers of evaluation or targets of fuzz, separated by commas",
     )
     parser.add_argument("--runs", type=int, default=RUNS, help=f"of each target of fuzz ({RUNS})")
-    parser.add_argument(
-        "--page", action="store_true", help="templates, migration: write the tables of their page below docs/reference/"
-    )
-    parser.add_argument(
-        "--folder", action="append", default=[], help="migration: a checkout whose examples are migrated; repeatable"
-    )
+    parser.add_argument("--page", action="store_true", help="templates: write the table of docs/reference/templates.md")
     wish = parser.parse_args()
     if unknown := set(wish.parts) - set(PARTS):
         parser.error(f"unknown examination: {', '.join(unknown)}")

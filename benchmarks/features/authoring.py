@@ -144,7 +144,7 @@ COMPOSITION: Final = (
     Feature("openapi", "A server from an OpenAPI document",
         ours("reference/generated-server.md#a-generated-server", "mcpfactory new --from-openapi", "cli/test_new.py::test_only_the_chosen_operations_become_tools", used="--from-openapi"),
         (yes(f"{_FAST}.from_openapi"), no("~(?i)openapi"))),
-    Feature("other-apis", "Servers from GraphQL, Postman, HAR and Google's discovery documents",
+    Feature("other-apis", "Servers from GraphQL, Postman and Google's discovery documents",
         ours("how-to/other-sources.md#graphql", "GraphQL", "cli/test_sources.py::test_a_server_of_another_kind_of_document_says_what_it_is_made_from", used="graphql"),
         (no("~(?i)graphql|postman"), no("~(?i)graphql|postman"))),
     Feature("from-app", "A server from a FastAPI application, without its document",

@@ -168,7 +168,14 @@ def test_a_server_that_does_not_start_says_why_and_goes_nowhere(space):
         (("--command", "uv run server.py", "--copy"), "uv fetches", "pypi:NAME==VERSION"),
         (("--command", "sh -c 'npx foo'", "--copy"), "npx fetches", "npm:NAME@VERSION"),
         (("--command", "npm run start", "--copy"), "npm starts what a project says", "adopt FOLDER"),
-        (("--command", "env node greeter.js"), "env starts another program", "--command 'node greeter.js'"),
+        (("--command", "env node greeter.js"), "env starts another program", "--command 'PROGRAM …'"),
+        (("--command", "sudo -u mcp node greeter.js"), "sudo starts another program", "--command 'PROGRAM …'"),
+        (
+            ("--command", "node greeter.js", "--test", "x -H 'Authorization: Bearer a1b2c3d4'"),
+            "holds a secret",
+            "--variable",
+        ),
+        (("http://127.0.0.1:9/mcp#token=q7Zx81kLmN0pRtUv",), "the URL holds a secret", "as a header"),
     ],
 )
 def test_what_cannot_be_adopted_is_said_with_what_to_do(space, words, says, hint):
@@ -176,6 +183,12 @@ def test_what_cannot_be_adopted_is_said_with_what_to_do(space, words, says, hint
     assert found.code in {1, 2, 3, 4}, found
     assert says in found.err
     assert hint in found.err.partition("hint:")[2]
+
+
+def test_arguments_that_hold_no_secret_are_adopted(space):
+    put(space.folder, {"tool.js": "console.log(1)"})
+    arguments = "--max-tokens 500 --token ${TOKEN} --auth oauth --key-file ./key.pem --address http://ada@host.test"
+    assert arguments in done(space, "adopt", "--command", f"node tool.js {arguments}", "--dry-run").replace("'", "")
 
 
 def test_a_file_outside_of_the_workspace_is_copied_only_when_asked(space, tmp_path):

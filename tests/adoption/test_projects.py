@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,26 @@ def build_sdist(folder, config_settings=None):
             out.add(path, f"acme_greeter-0.3.0/{path}")
     return name
 """
+SDK = '''"""Greetings."""
+
+import os
+
+from mcp.server.mcpserver import MCPServer
+from mcp.types import ToolAnnotations
+
+mcp = MCPServer("greeter")
+
+
+@mcp.tool(annotations=ToolAnnotations(read_only_hint=True))
+def greet(name: str) -> str:
+    """Greet a person by name."""
+    return f"Hello, {name}"
+
+
+def main() -> None:
+    os.environ.get("GREETER_TOKEN")
+    mcp.run()
+'''
 # A build backend that needs nothing, and shows that it was run.
 EVIL = {
     "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "evil"\nbackend-path = ["."]\n',
@@ -118,6 +139,29 @@ def test_a_project_of_python_is_built_and_started_with_what_its_lock_names(space
     assert {"acme_greeter-0.3.0-py3-none-any.whl", "requirements.lock"} < set(files)
     assert done(space, "call", "acme-greeter", "greet", "--arg", "name=Ada").strip() == "Hello, Ada"
     assert not (place / "dist").exists()
+
+
+def test_a_project_of_python_is_published_as_what_was_checked(space):
+    del space.environ["UV_CACHE_DIR"]  # the SDK comes from the index, so the cache of the machine is used
+    files = {
+        "pyproject.toml": PYPROJECT,
+        "backend.py": BACKEND.replace("acme-words\\n", "acme-words\\nSummary: Greets.\\n\\nGreetings."),
+    }
+    files = {path: text.replace("acme-words", "mcp>=2,<3") for path, text in files.items()}
+    put(space.folder / "apps/py", {**files, "acme_greeter.py": SDK})
+    done(space, "adopt", "apps/py", "--yes")
+    done(space, "pipeline", "run", "acme-greeter")
+    for action in ("approve", "promote"):
+        done(space, "pipeline", action, "acme-greeter", "--channel", "production")
+    done(space, "publish", "acme-greeter", "--target", "pypi", "--target", "oci", "--target", "sbom", "--check")
+    done(space, "publish", "acme-greeter", "--target", "mcpb")
+    candidate = space.folder / "pipeline/artifacts/acme-greeter" / state(space, "acme-greeter")["candidate"]
+    with zipfile.ZipFile(next(candidate.glob("publish/mcpb/*.mcpb"))) as bundle:
+        (name,) = (name for name in bundle.namelist() if name.startswith("wheels/"))
+        assert bundle.read(name) == (candidate / name.removeprefix("wheels/")).read_bytes()
+        manifest = json.loads(bundle.read("manifest.json"))
+    assert [tool["name"] for tool in manifest["tools"]] == ["greet"]
+    assert list(manifest["user_config"]) == ["greeter_token"]
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,13 @@ import json
 
 import pytest
 
-from tests.codegen.sources import library, test_discovery, test_har, test_postman
+from tests.codegen.sources import library, test_discovery, test_postman
 
 DOCUMENTS = {
     "discovery.json": (test_discovery.document(), "a Google discovery document, 4 methods"),
     "schema.graphql": (library.SDL, "a GraphQL schema, 9 fields"),
     "collection.json": (test_postman.collection(test_postman.request()), "a Postman collection, 1 request"),
-    "recording.json": (
-        test_har.har(test_har.entry("https://api.test/books")), "a recording of HTTP traffic (HAR), 1 operation",
-    ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("file", DOCUMENTS)

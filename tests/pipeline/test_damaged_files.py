@@ -1,4 +1,4 @@
-"""A lock of an audit, offers, and what is known of a server that drifted: damaged, they are reported in words, and none of Python's."""
+"""Damaged offers and drift records are reported in words, not as Python errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.adoption.remote import read_offers
-from mcpfactory_pipeline.audit.accepted import read_lock
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.workspace.adopted import Adopted
@@ -29,7 +28,6 @@ def drift(text: bytes, folder: Path) -> object:
 
 
 READERS: dict[str, Callable[[bytes, Path], object]] = {
-    "lock": lambda text, _: read_lock(text, "bad.json"),
     "offers": lambda text, _: read_offers(text),
     "drift": drift,
 }
@@ -46,9 +44,6 @@ def test_a_damaged_file_is_reported_in_words(reader: str, text: bytes, tmp_path:
 @rows(
     "reader, text, words",
     [
-        ("lock", b"{}", "bad.json is no lock of an audit: 'audit' is missing"),
-        ("lock", b'{"audit": 3, "servers": []}', "bad.json is no lock of an audit: a part of it has another form"),
-        ("lock", b'{"audit": 99}', "bad.json is no lock of an audit: it is of version 99, and 3 is read"),
         ("offers", b"[]", "offers.json cannot be read: a part of it has another form;"),
         ("offers", b'{"offers": 1}', "offers.json cannot be read: 'tools' is missing;"),
         ("offers", b"{", "offers.json cannot be read: it is not JSON: line 1;"),

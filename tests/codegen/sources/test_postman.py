@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_codegen.sources.secrets import redacted
 from tests.codegen.sources.support import SourceReader, named, parameters
 from tests.rows import rows
 
@@ -231,7 +232,11 @@ TOKEN = "ghp_0f9e8d7c6b5a4f3e2d1c"
 def _private() -> dict[str, Any]:
     """A collection with a secret in each place that could hold one."""
     client = [{"key": "accessTokenUrl", "value": "https://shop.test/token"}, {"key": "clientSecret", "value": SECRET}]
-    sent = {"password": SECRET, "pin": 1234, "link": f"/in?token={SECRET}", "odd": TOKEN, "mine": "{{apiToken}}"}
+    sent = {
+        "password": SECRET, "pin": 1234, "link": f"/in?token={SECRET}#id_token={SECRET}", "odd": TOKEN, "mine": "{{apiToken}}",
+        "inner": json.dumps({"password": SECRET, "pin": 1234}), "query": f'mutation {{ login(password: "{SECRET}") {{ id }} }}',
+        "form": f"a=1&password={SECRET}", "shell": "curl -H 'Authorization: Bearer s3cret-0f9e8d7c' x",
+    }  # fmt: skip
     add = {
         **body(mode="raw", raw=json.dumps(sent)),
         "response": [
@@ -266,7 +271,20 @@ def test_no_credential_of_a_collection_gets_into_a_server(tmp_path: Path) -> Non
     made = create_server(tmp_path, source=tmp_path / "shop.json", name="shop")
     files = {file: file.read_text("utf-8", "replace") for file in made.path.rglob("*") if file.is_file()}
     assert made.path / "api/collection.json" in files
-    assert [str(file) for file, content in files.items() if SECRET in content or TOKEN in content] == []
+    assert [
+        str(file) for file, content in files.items() if any(one in content for one in (SECRET, TOKEN, "s3cret"))
+    ] == []
+
+
+@rows(
+    "written",
+    [
+        "The token of a page: see the key figures.", '{"page_token": "abc", "token": true}', '{"token": "{{token}}"}',
+        "skateboards-of-2024-and-before",
+    ],
+)  # fmt: skip
+def test_what_is_no_credential_stays(written: str) -> None:
+    assert redacted(written) == written
 
 
 def test_what_a_collection_says_besides_its_credentials_stays(reader: SourceReader) -> None:

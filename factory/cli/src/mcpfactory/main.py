@@ -17,7 +17,6 @@ import typer
 from mcpfactory import output, version
 from mcpfactory.commands import (
     adopt,
-    audit,
     call,
     ci,
     dashboard,
@@ -30,7 +29,6 @@ from mcpfactory.commands import (
     install,
     list_,
     login,
-    migrate,
     new,
     pipeline,
     publish,
@@ -77,8 +75,6 @@ app.command("publish")(publish.publish)
 app.command("install")(install.install)
 app.command("uninstall")(install.uninstall)
 app.command("installed")(install.installed)
-app.command("audit")(audit.audit)
-app.command("migrate")(migrate.migrate)
 app.command("update")(update.update)
 app.command("rename")(remove.rename)
 app.command("remove")(remove.remove)

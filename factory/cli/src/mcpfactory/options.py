@@ -16,11 +16,9 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = [
-    "AllTools",
     "Answers",
     "AnswersFile",
     "AsJson",
-    "Calls",
     "Candidate",
     "Channel",
     "Demo",
@@ -50,13 +48,6 @@ __all__ = [
     "workspace_in",
 ]
 
-AllTools = Annotated[
-    bool,
-    typer.Option(
-        "--all-tools",
-        help="When versions are compared: call every tool with arguments that are made up, those that change something, too.",
-    ),
-]
 Answers = Annotated[
     list[str] | None,
     typer.Option("--answer", metavar="NAME=VALUE", help="An answer to a question of the template; repeatable."),
@@ -66,13 +57,6 @@ AnswersFile = Annotated[
     typer.Option("--answers", metavar="FILE", help="Answers to the template's questions: TOML, YAML or JSON."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
-Calls = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help='When versions are compared: calls of tools without readOnlyHint ([{"tool": "add", "arguments": {"a": 1}}]).',
-    ),
-]
 Candidate = Annotated[
     str,
     typer.Option(

@@ -19,14 +19,14 @@ from typing import Any, Final, Literal
 from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding, JsonSchema, is_json, lookup
 from mcpfactory_codegen.text import digest, identifier, is_identifier, shorten, words
 
-__all__ = ["FORMS", "PLACES", "Input", "Inputs", "Place", "inputs", "may_be_argument", "name_arguments"]
+__all__ = ["PLACES", "Input", "Inputs", "Place", "inputs", "may_be_argument", "name_arguments"]
 
 Place = Literal["path", "query", "querystring", "header", "cookie", "body", "form"]
 
 PLACES: Final[tuple[Place, ...]] = ("path", "query", "querystring", "header", "cookie", "body", "form")
 """In the order in which they win a plain argument name."""
 
-FORMS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
+_FORMS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
 _DEPTH: Final = 12
 _PARTS: Final = 500
@@ -94,7 +94,7 @@ def _of_body(
     body: ApiBody, schemas: dict[str, JsonSchema]
 ) -> tuple[list[Input], tuple[tuple[str, ...], ...], tuple[str, ...]]:
     media = body.content_type.split(";")[0].strip().lower()
-    form = media in FORMS
+    form = media in _FORMS
     place: Place = "form" if form else "body"
     flat = (
         _flatten(body.schema, schemas, 0, [_PARTS])
@@ -123,7 +123,7 @@ def _of_body(
 def _is_file(body: ApiBody, media: str) -> bool:
     """Whether a whole body is raw bytes rather than text: no text, JSON or XML media type and no schema of structure."""
     if (
-        media in FORMS
+        media in _FORMS
         or (not media or is_json(media))
         or media.startswith("text/")
         or media.endswith(("xml", "yaml", "ndjson"))

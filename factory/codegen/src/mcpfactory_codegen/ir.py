@@ -388,7 +388,6 @@ CODES: Final[dict[str, Level]] = {
     "security-shared": "warning",
     # other sources
     "graphql-invalid": "error",
-    "har-redacted": "warning",
     # overlays
     "overlay-invalid": "error",
     "overlay-unmatched": "warning",

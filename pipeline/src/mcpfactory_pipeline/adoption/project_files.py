@@ -7,7 +7,7 @@ import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from mcpfactory_pipeline.adoption import pypi
 from mcpfactory_pipeline.adoption.proposal import Recognised, server_name
 from mcpfactory_pipeline.adoption.scan import environment_names, framework
-from mcpfactory_pipeline.adoption.sources import LOCKS, WHEELS
+from mcpfactory_pipeline.adoption.sources import LOCKS
 from mcpfactory_pipeline.adoption.wish import Wish
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
 from mcpfactory_pipeline.base.hashing import source_files
@@ -43,8 +43,7 @@ def recognise_project(workspace: Workspace, place: Path, wish: Wish, work: Path)
             hint="a program is adopted by --command 'PROGRAM …'; Python without a project needs a pyproject.toml",
         )
     files = without_ignored(place, source_files(place))
-    wheels = wish.wheels or _wheels_beside(workspace, place)
-    found = read(wish.reading or place, files, shlex.split(wish.start), _ReadingPlace(work, wheels))
+    found = read(place, files, shlex.split(wish.start), work)
     inside = place.is_relative_to(workspace.root)
     if not inside and not wish.copy:
         raise RefusedError(
@@ -69,24 +68,7 @@ def recognise_project(workspace: Workspace, place: Path, wish: Wish, work: Path)
     )
 
 
-class _ReadingPlace(NamedTuple):
-    """A folder to work in, and one with wheels that no index has."""
-
-    work: Path
-    wheels: Path | None
-
-
-def _wheels_beside(workspace: Workspace, place: Path) -> Path | None:
-    """Return the folder with wheels of the server that was adopted from this folder; None where there is none."""
-    found = (
-        server.folder / WHEELS
-        for server in workspace.servers()
-        if server.adopted and server.adopted.folder(workspace.root) == place
-    )
-    return next((folder for folder in found if folder.is_dir()), None)
-
-
-def _python(place: Path, files: list[str], given: list[str], bench: _ReadingPlace) -> Recognised:
+def _python(place: Path, files: list[str], given: list[str], work: Path) -> Recognised:
     try:
         data = tomllib.loads((place / "pyproject.toml").read_text(encoding="utf-8"))
         project: Mapping[str, Any] = data["project"]
@@ -103,7 +85,7 @@ def _python(place: Path, files: list[str], given: list[str], bench: _ReadingPlac
     needs = [str(one) for one in project.get("dependencies", [])]
     scripts = list(project.get("scripts", {}))
     start = _start(given, scripts, name, _module(files))
-    lock = pypi.compile_lock(needs, (), bench.work, wheels=bench.wheels) if needs else ""
+    lock = pypi.compile_lock(needs, (), work) if needs else ""
     table: dict[str, Any] = {"start": start}
     found = [f"{name} {project.get('version', '')}, a Python project".replace(" ,", ","), *_written_with(_names(needs))]
     found += (
@@ -159,8 +141,8 @@ def _names(requirements: Iterable[str]) -> Iterator[str]:
             continue
 
 
-def _node(place: Path, files: list[str], given: list[str], bench: _ReadingPlace) -> Recognised:
-    del bench
+def _node(place: Path, files: list[str], given: list[str], work: Path) -> Recognised:
+    del work
     try:
         package: dict[str, Any] = json.loads((place / "package.json").read_bytes())
         name = str(package.get("name") or place.name)
@@ -213,7 +195,7 @@ def _written_with(names: Iterable[str]) -> tuple[str, ...]:
     return (f"written with {found}",) if found else ()
 
 
-_PROJECTS: Final[Mapping[str, Callable[[Path, list[str], list[str], _ReadingPlace], Recognised]]] = {
+_PROJECTS: Final[Mapping[str, Callable[[Path, list[str], list[str], Path], Recognised]]] = {
     "pyproject.toml": _python,
     "package.json": _node,
 }

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.adoption.npm import QUIET_NPM, run_npm
 from mcpfactory_pipeline.adoption.pinned import SHRINKWRAP, check_node_lock, check_python_lock
-from mcpfactory_pipeline.adoption.sources import LOCKS, WHEELS, Collected, Sources
+from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.build.frontend import copy_files
 from mcpfactory_pipeline.build.leaks import find_leaks, find_leaks_among, without_ignored
@@ -41,7 +41,6 @@ def collect_python(sources: Sources) -> Collected:
     _refuse_leaks(find_leaks((wheel, sdist)))
     name, version = wheel_name(wheel.name), wheel_version(wheel.name)
     made = {wheel.name: wheel.read_bytes(), LOCKS["python"]: lock}
-    made |= {one.name: one.read_bytes() for one in sorted((sources.folder / WHEELS).glob("*.whl"))}
     return Collected(name, version, made, {"backend": backend_of(wheel)})
 
 

@@ -151,12 +151,10 @@ def fetch_wheel(row: WheelAtIndex) -> bytes:
     return data
 
 
-def compile_lock(
-    requirements: Sequence[str], constraints: Sequence[str], work: Path, *, wheels: Path | None = None
-) -> str:
+def compile_lock(requirements: Sequence[str], constraints: Sequence[str], work: Path) -> str:
     """Return a lock of requirements and all that they depend on, for every platform: versions and hashes, and no address.
 
-    `wheels` is a folder of wheels that the index does not have. No code of what is asked for is run.
+    No code of what is asked for is run.
 
     Raises:
         ConfigError: one is no requirement but an option of uv, a folder or several lines.
@@ -184,7 +182,6 @@ def compile_lock(
             "--no-emit-find-links",
             "--python-version",
             python,
-            *(("--find-links", str(wheels.resolve())) if wheels else ()),
             "--constraints",
             str(bounds),
             "--output-file",

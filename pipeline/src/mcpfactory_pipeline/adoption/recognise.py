@@ -27,6 +27,7 @@ from packaging.version import Version
 from mcpfactory_pipeline.adoption import npm, pypi, remote
 from mcpfactory_pipeline.adoption.project_files import recognise_project
 from mcpfactory_pipeline.adoption.proposal import Recognised, server_name
+from mcpfactory_pipeline.adoption.refusals import NO_IMAGE, check_program, check_secrets
 from mcpfactory_pipeline.adoption.scan import environment_names, framework
 from mcpfactory_pipeline.adoption.sources import LOCKS
 from mcpfactory_pipeline.adoption.wish import Wish
@@ -43,11 +44,6 @@ _PYPI: Final = re.compile(r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)
 _NPM: Final = re.compile(
     r"(?P<name>(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*)(?:@(?P<version>[A-Za-z0-9.+-]+))?"
 )
-_FETCHERS: Final = {
-    "npx": "adopt npm:NAME@VERSION", "bunx": "adopt npm:NAME@VERSION", "pnpx": "adopt npm:NAME@VERSION",
-    "uvx": "adopt pypi:NAME==VERSION", "pipx": "adopt pypi:NAME==VERSION",
-    "docker": "adopt the program in the image, or its package", "podman": "adopt the program in the image, or its package",
-}  # fmt: skip
 # Programs that run others: they are of the machine, and no part of a candidate.
 _INTERPRETERS: Final = re.compile(r"node|deno|bun|java|dotnet|ruby|php|perl|python(3(\.\d+)?)?|sh|bash")
 _LARGEST: Final = 1 << 21  # bytes of a file whose code is looked at
@@ -65,6 +61,7 @@ def recognise(workspace: Workspace, wish: Wish) -> Recognised:
     """
     if bool(wish.what) == bool(wish.command):
         raise ConfigError("give exactly one of a server and --command", hint=f"mcpfactory adopt {FORMS}")
+    check_secrets(wish.what, [_words(text) for text in (wish.command, wish.start, wish.test)])
     with tempfile.TemporaryDirectory(prefix="mcpfactory-adopt-") as work:
         try:
             found = _by_form(workspace, wish)(Path(work))
@@ -106,7 +103,7 @@ def _by_form(workspace: Workspace, wish: Wish) -> Callable[[Path], Recognised]:
     if colon and scheme in {"oci", "docker"}:
         raise RefusedError(
             "a container image is not adopted: without an engine nothing of it could be started, checked or put into a channel",
-            hint=_FETCHERS["docker"],
+            hint=NO_IMAGE,
         )
     if colon and scheme in forms:
         return forms[scheme]
@@ -333,12 +330,7 @@ def _command(workspace: Workspace, wish: Wish) -> Recognised:
     words = [*_words(wish.command), *(_words(wish.start) if wish.what else [])]
     if not words:
         raise ConfigError("the command is empty", hint="--command './server --stdio'")
-    program = Path(words[0]).name
-    if program in _FETCHERS:
-        raise RefusedError(
-            f"{program} fetches what it starts anew, so that nobody can say which bytes run",
-            hint=f"mcpfactory {_FETCHERS[program]}",
-        )
+    check_program(words)
     here, copied = wish.here.resolve(), dict[str, Path]()
     plain = "/" not in words[0] and not (here / words[0]).is_file()
     if plain and shutil.which(words[0], path=foreign_path()) is None:

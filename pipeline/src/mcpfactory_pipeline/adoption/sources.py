@@ -11,11 +11,10 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.adopted import Adopted
 from mcpfactory_pipeline.workspace.known_drift import OFFERS
 
-__all__ = ["LOCKS", "WHEELS", "Collected", "Sources"]
+__all__ = ["LOCKS", "Collected", "Sources"]
 
 # Files beside `mcpfactory.toml` that say which versions are taken, by what reads them.
 LOCKS: Final = {"python": "requirements.lock", "node": "package-lock.json", "url": OFFERS}
-WHEELS: Final = "wheels"  # a folder there: wheels that a lock names, and no index has
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,7 @@ __all__ = ["Wish"]
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a person typed. `here` is the folder that paths count from; what is not given is recognised.
-
-    `reading` is a folder whose files say what a project is, where they are about to be others than its own; `wheels` one with wheels that no
-    index has.
-    """
+    """What a person typed. `here` is the folder that paths count from; what is not given is recognised."""
 
     what: str = ""
     command: str = ""
@@ -25,5 +21,3 @@ class Wish:
     constraints: tuple[str, ...] = ()
     copy: bool = False
     here: Path = Path()
-    reading: Path | None = None
-    wheels: Path | None = None

@@ -21,7 +21,7 @@ _FILES: Final = re.compile(
 """Names of files that programs keep credentials in."""
 
 _DOCUMENTS: Final = frozenset(
-    {".json", ".yaml", ".yml", ".graphql", ".graphqls", ".gql", ".har", ".xml", ".wsdl", ".txt", ".md"}
+    {".json", ".yaml", ".yml", ".graphql", ".graphqls", ".gql", ".xml", ".wsdl", ".txt", ".md"}
 )
 _KEY: Final = "a private key"
 # What it is → how it looks. Each form is one that its issuer documents, so that ordinary text does not match.

@@ -13,7 +13,7 @@ from typing import Any, Final, Never
 
 from mcpfactory_pipeline.clients.errors import UnreadableError
 
-__all__ = ["insert", "lines", "parse", "remove"]
+__all__ = ["insert", "parse", "remove"]
 
 _DEEPEST: Final = 100
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
@@ -116,29 +116,6 @@ def parse(text: str) -> Any:
         UnreadableError: it is not JSON, but for comments and trailing commas.
     """
     return _Document.read(text).data if text.strip() else {}
-
-
-def lines(text: str, path: Sequence[str]) -> list[tuple[str, int]]:
-    """Return the keys of the object at the path with the line of each, in their order; one that is there twice comes twice.
-
-    Raises:
-        UnreadableError: it is not JSON, or a key on the way is there twice.
-    """
-    document = _Document.read(text if text.strip() else "{}")
-    at = document.after_blank(0)
-    for key in path:
-        node = document.object_at(at)
-        member = node.member(key) if node else None
-        if member is None:
-            return []
-        at = member.value
-    node = document.object_at(at)
-    found: list[tuple[str, int]] = []
-    line, counted = 1, 0
-    for one in node.members if node else ():
-        line, counted = line + document.text.count("\n", counted, one.start), one.start
-        found.append((one.key, line))
-    return found
 
 
 def insert(text: str, path: Sequence[str], value: Any) -> str:

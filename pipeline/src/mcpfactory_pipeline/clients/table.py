@@ -60,11 +60,6 @@ class ClientProfile:
         moved: the environment variable that names another folder for the user's file.
         note: what a person has to know or do.
         project_note: the same, for the file of a project.
-        nested: where else in the user's file servers are, with `*` for any key: those of single projects.
-        settings: other JSON files that say something of servers, the user's and the project's; nothing is installed there.
-        older: where in them servers are that an earlier version wrote.
-        allowed: the list in them of tools that run without being asked about, `mcp__SERVER__TOOL` or `mcp__SERVER`.
-        unasked: what in any of its files says that all tools run without being asked about: dotted keys, and the values that do.
     """
 
     id: str
@@ -79,11 +74,6 @@ class ClientProfile:
     moved: str | None = None
     note: str = ""
     project_note: str = ""
-    nested: tuple[str, ...] = ()
-    settings: tuple[str, ...] = ()
-    older: tuple[str, ...] = ()
-    allowed: str = ""
-    unasked: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
 _STDIO: Final = {"command": "<command>", "args": "<args>", "env": "<env>"}
@@ -111,10 +101,6 @@ CLIENTS: Final = (
         (Form(_SERVERS, _TYPED_STDIO, _TYPED_HTTP),),
         reference="${VAR:-}", header="Bearer ${VAR:-}", folder=".", moved="CLAUDE_CONFIG_DIR",
         project_note="Servers of a project are asked about when it is opened.",
-        nested=("projects", "*", "mcpServers"),
-        settings=("~/.claude/settings.json", ".claude/settings.json", ".claude/settings.local.json"),
-        allowed="permissions.allow",
-        unasked={"enableAllProjectMcpServers": (True,), "permissions.defaultMode": ("bypassPermissions",)},
     ),
     ClientProfile(
         "cursor", "Cursor",
@@ -128,8 +114,6 @@ CLIENTS: Final = (
         ConfigFile(("{config}/Code/User/mcp.json",)), _project(".vscode/mcp.json"),
         (Form(("servers",), _TYPED_STDIO, _TYPED_HTTP),),
         reference="${env:VAR}", folder="${workspaceFolder}", gui=True, note="It logs in to URLs itself; headers cannot refer to the environment.",
-        settings=("{config}/Code/User/settings.json", ".vscode/settings.json"), older=("mcp", "servers"),
-        unasked={"chat.tools.autoApprove": (True,), "chat.tools.global.autoApprove": (True,)},
     ),
     ClientProfile(
         "windsurf", "Windsurf",
@@ -154,7 +138,6 @@ CLIENTS: Final = (
         _project(".zed/settings.json"),
         (Form(("context_servers",), {"source": "custom", **_STDIO}, {"source": "custom", **_TYPED_HTTP}),),
         folder=".", gui=True, project_note="Settings of a project count in trusted projects.",
-        unasked={"agent.always_allow_tool_actions": (True,), "agent.tool_permissions.default": ("allow",)},
     ),
     ClientProfile(
         "codex", "Codex CLI",
@@ -170,7 +153,6 @@ CLIENTS: Final = (
             ),
         ),
         folder=".", moved="CODEX_HOME", project_note="Files of a project count in trusted projects.",
-        unasked={"approval_policy": ("never",)},
     ),
     ClientProfile(
         "gemini", "Gemini CLI",
@@ -204,7 +186,7 @@ CLIENTS: Final = (
                 },
             ),
         ),
-        header="Bearer ${VAR}", gui=True, unasked={"GOOSE_MODE": ("auto",)}, note="`env_keys` are read from the environment, the system's keyring or `secrets.yaml`.",
+        header="Bearer ${VAR}", gui=True, note="`env_keys` are read from the environment, the system's keyring or `secrets.yaml`.",
     ),
     ClientProfile(
         "continue", "Continue",

@@ -21,7 +21,6 @@ from mcpfactory_codegen.text import unknown_field
 from mcpfactory_pipeline.adoption.record import read_record
 from mcpfactory_pipeline.base.errors import ConfigError, StateError
 from mcpfactory_pipeline.base.hashing import hash_record
-from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.channel import read_verified
 from mcpfactory_pipeline.channels.contract import wheel_manifest
 from mcpfactory_pipeline.plan.stage import Artifact
@@ -183,11 +182,9 @@ def read_adopted_release(
     Raises as `read_release`.
     """
     record = read_record(artifact.folder, artifact.files)
-    wheels = {name for name in artifact.files if name.endswith(".whl")}
-    own = {name: artifact.files[name] for name in wheels if wheel_name(name) == record.name}
-    others = tuple(artifact.folder / name for name in sorted(wheels - own.keys()))
+    own = {name: hash_ for name, hash_ in artifact.files.items() if name.endswith(".whl")}
     config = {"server": {"environment": list(record.environment)}}
-    found = read_release(server, channel, replace(artifact, files=own), kept_tools, others)
+    found = read_release(server, channel, replace(artifact, files=own), kept_tools)
     variables = tuple(_variables(server, ast.Module([], []), config))
     return replace(found, config=config, variables=variables, adopted=True)
 

@@ -1,4 +1,4 @@
-"""The names of credentials: one table for parameters of documents, for recordings and collections, and for what is never written down.
+"""The names of credentials: one table for parameters of documents, for collections, and for what is never written down.
 
 `RULES` say which parameters the API knows its caller by. `is_secret` is wider: what is as private, a card number or a session, is
 kept out of servers and of copies of documents, too.
@@ -20,7 +20,7 @@ class NameRule:
 
     `common`: it is enough that nearly every operation has the parameter: "unsaid" where nothing describes it, "needed" where
     nothing less will do. `token`: what a bearer or OAuth scheme of the operation sends already.
-    Not `described`: it counts in recordings and collections only: in a document it may be what an operation is about.
+    Not `described`: it counts in collections only: in a document it may be what an operation is about.
     """
 
     name: str

@@ -20,9 +20,7 @@ from mcpfactory_codegen.sources.graphql import (
     translate_introspection,
     translate_sdl,
 )
-from mcpfactory_codegen.sources.har import is_har, translate_har
 from mcpfactory_codegen.sources.postman import is_postman, translate_postman, without_values
-from mcpfactory_codegen.sources.redaction import without_credentials
 from mcpfactory_codegen.sources.translation import Translation
 
 __all__ = ["SOURCES", "Source", "member_of", "recognise"]
@@ -59,7 +57,6 @@ SOURCES: Final = (
     ),
     Source("graphql", "a GraphQL schema", "fields", "schema", is_sdl, translate_sdl, text=(SDL_TEXT, SDL)),
     Source("postman", "a Postman collection", "requests", "collection", is_postman, translate_postman, without_values),
-    Source("har", "a recording of HTTP traffic (HAR)", "operations", "recording", is_har, translate_har, without_credentials),
 )  # fmt: skip
 """In the order in which they are tried."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Final
 
 from mcpfactory_codegen.credentials.names import is_secret
@@ -33,16 +32,12 @@ _VALUE: Final = re.compile(rf"{_SENT}?([^\s\"'\\&;,<>(){{}}\[\]]+)", re.IGNORECA
 _LITERAL: Final = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
 
 
-def _drop(_value: str) -> str:
-    return REDACTED
-
-
-def redacted(written: str, hide: Callable[[str], str] = _drop, *, pairs: bool = True) -> str:
-    """Return a text with what `hide` gives in place of the tokens in it, and of what stands under the name of a credential.
+def redacted(written: str, *, pairs: bool = True) -> str:
+    """Return a text with `REDACTED` in place of the tokens in it, and of what stands under the name of a credential.
 
     JSON stays JSON: a bare number becomes 0. Without `pairs` only what has the form of a token is hidden, as in prose.
     """
-    written = _TOKEN.sub(lambda match: f"{match[1] or ''}{hide(match[0].removeprefix(match[1] or ''))}", written)
+    written = _TOKEN.sub(lambda match: f"{match[1] or ''}{REDACTED}", written)
     if not pairs:
         return written
     done: list[str] = []
@@ -54,7 +49,7 @@ def redacted(written: str, hide: Callable[[str], str] = _drop, *, pairs: bool = 
         if value is None:
             continue
         bare = ":" in match[2] and not match[2].endswith(("'", '"')) and _LITERAL.fullmatch(value[0])
-        shown = ("0" if value[0][-1].isdigit() else value[0]) if bare else f"{value[1] or ''}{hide(value[2])}"
+        shown = ("0" if value[0][-1].isdigit() else value[0]) if bare else f"{value[1] or ''}{REDACTED}"
         done += [written[end : match.end()], shown]
         end = value.end()
     return "".join([*done, written[end:]])
