@@ -1,4 +1,4 @@
-"""Rules over what started servers offer: texts that speak to the model, and tools in each other's place. Nothing here without `--start`."""
+"""Rules over what started servers offer: hidden text, and tools in each other's place. Nothing here without `--start`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from mcpfactory_codegen.describe.suspicion import order_in
 from mcpfactory_pipeline.audit.families.approval import may_change
 from mcpfactory_pipeline.audit.rule import AuditedServer, AuditEvidence, AuditFault, AuditRule, Said, each_server
 from mcpfactory_pipeline.base.text import HIDDEN, strings_in
@@ -62,14 +61,6 @@ def _texts(one: AuditedServer) -> Iterator[tuple[str, str]]:
 def _hidden(one: AuditedServer) -> Iterator[Said]:
     for where in dict.fromkeys(where for where, text in _texts(one) if HIDDEN.search(text)):
         yield f"{where} has characters that a person does not see and a model reads"
-
-
-def _orders(one: AuditedServer) -> Iterator[Said]:
-    told = set()
-    for where, text in _texts(one):
-        if where not in told and (words := order_in(text)):
-            told.add(where)
-            yield f"{where} reads like an order to the model: {words[:120]!r}"
 
 
 def _shadow(evidence: AuditEvidence) -> Iterator[AuditFault]:
@@ -160,12 +151,6 @@ RULES: Final[tuple[AuditRule, ...]] = (
         statement="Nothing that a model is shown has characters that a person does not see.",
         reason="tool poisoning: the reviewer cannot see it, and the model obeys",
         hint="do not use the server until its author explains it", check=each_server(_hidden),
-    ),
-    AuditRule(
-        "tools.orders", 5,
-        statement="Texts of a server describe; they give the model no orders about other tools, secrets or the user.",
-        reason="tool poisoning: descriptions are foreign text in the model's context",
-        hint="read the whole text; do not use the server unless there is a good reason for it", check=each_server(_orders),
     ),
     AuditRule(
         "tools.shadow", 3,
