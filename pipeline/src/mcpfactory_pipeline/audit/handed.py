@@ -7,13 +7,12 @@ it stands in many texts; one of fewer than six is masked as a whole word only.
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from mcpfactory_pipeline.audit.inventory import ConfiguredServer
 from mcpfactory_pipeline.audit.mentions import (
@@ -24,6 +23,7 @@ from mcpfactory_pipeline.audit.mentions import (
     is_reference,
     is_token,
 )
+from mcpfactory_runtime.upstream.redaction import secret_forms
 
 __all__ = ["MARK", "Handed", "SecretValue", "hand"]
 
@@ -33,7 +33,6 @@ _REFERENCE: Final = re.compile(
 )
 _INSIDE: Final = 6  # characters of a value that is looked for inside of words, too, and that no text has by chance
 _SHORTEST: Final = 4  # characters of a value that is masked; `1` stands in many texts
-_RUN: Final = re.compile(r"[A-Za-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +170,9 @@ def _replace_values(
     values: Sequence[SecretValue], data: Any, put: Callable[[str], str]
 ) -> tuple[Any, set[SecretValue]]:
     """Return data with what `put` gives for the name of each value that is in its texts, and the values that were."""
-    texts = "\n".join(_texts(data))
-    there = [one for one in values if one.text and max(_RUN.findall(one.text), key=len, default="") in texts]
+    there = sorted((one for one in values if one.text), key=lambda one: len(one.text), reverse=True)
     if not there:
         return data, set()
-    there.sort(key=lambda one: len(one.text), reverse=True)  # the longest first
     pattern = re.compile("|".join(f"({_pattern(one.text)})" for one in there))
     found: set[SecretValue] = set()
 
@@ -188,48 +185,9 @@ def _replace_values(
 
 
 def _pattern(value: str) -> str:
-    """Return the pattern of a value as it may be written: itself, percent-encoded, or escaped in JSON; a short one as a whole word."""
-    whole = "".join(
-        one if one.isascii() and one.isalnum() else _spellings(one) for one in re.findall(r"(?s)\\*[^\\]|\\+", value)
-    )
-    return whole if len(value) >= _INSIDE else rf"(?<!\w){whole}(?!\w)"
-
-
-def _spellings(one: str) -> str:
-    """Return the pattern of a character, with the backslashes before it, that is written in several ways.
-
-    JSON in a text of JSON has more than one backslash. At each place of a text one way at most fits, so that what does not end as the value
-    does is given up at once, and not tried in as many ways as all characters have together.
-    """
-    bare = one.lstrip("\\")
-    count = len(one) - len(bare)
-    if bare == "%":
-        forms = [rf"\\{{{count},{5 * count + 4}}}%(?:25)?"] + ([rf"(?i:%5C){{{count}}}%25"] if count else [])
-        return f"(?:{'|'.join(forms)})"
-    slash = r"(?:\\|%5[Cc])" if count else r"\\"
-    if not bare:
-        return f"{slash}{{{count},{5 * count}}}"
-    escaped, encoded = json.dumps(bare)[1:-1].lstrip("\\"), quote(bare, safe="", errors="replace")
-    itself = r"[\s+]" if bare.isspace() else re.escape(bare)
-    forms = [f"{slash}{{{count},{5 * count + 4}}}{itself}"]
-    if escaped != bare:
-        forms.append(f"{slash}{{{count + 1},{5 * count + 4}}}{re.escape(escaped)}")
-    if encoded != bare:
-        forms.append(f"{slash}{{{count},{5 * count}}}(?i:{re.escape(encoded)})")
-    return f"(?:{'|'.join(forms)})"
-
-
-def _texts(data: Any) -> Iterator[str]:
-    """Yield every text of data whole, names of members too."""
-    todo = [data]
-    while todo:
-        item = todo.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, Mapping):
-            todo += [*item.keys(), *item.values()]
-        elif isinstance(item, list | tuple):
-            todo += item
+    """Return the pattern of a value in each form; a short one as a whole word."""
+    whole = "|".join(map(re.escape, sorted(secret_forms(value), key=len, reverse=True)))
+    return whole if len(value) >= _INSIDE else rf"(?<!\w)(?:{whole})(?!\w)"
 
 
 def _mapped(data: Any, change: Callable[[str], str]) -> Any:
