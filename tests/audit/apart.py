@@ -36,7 +36,7 @@ APART: Final[tuple[tuple[str, str, str, str, dict[str, set[str]]], ...]] = (
             linear={"command": "npx", "args": ["-y", "mcp-remote@0.1.29", "https://mcp.linear.app/mcp"]},
             db={"command": "uvx", "args": ["mcp-server-sqlite==2025.4.25", "--db-path", "./data/app.db"], "env": {"LOG_LEVEL": "debug"}},
         ),
-        {"db": {"launch.archived"}},
+        {},
     ),
     (
         "the token of the team in the repository", "vscode", "project",
@@ -95,26 +95,6 @@ APART: Final[tuple[tuple[str, str, str, str, dict[str, set[str]]], ...]] = (
             "office": {"network.plain-http", "network.clear-token"}, "lan": {"network.plain-http"}, "demo": {"network.tunnel"},
             "old": {"network.sse"}, "zap": {"secrets.url"},
         },
-    ),
-    (
-        "names that are nearly right", "gemini", "user",
-        _servers(
-            fs={"command": "npx", "args": ["-y", "@modelcontextprotocoI/server-filesystem@1.0.0", "/srv/x"]},
-            fetch={"command": "uvx", "args": ["mcp-server-fetchh==2025.4.7"]},
-            remote={"command": "npx", "args": ["mcp-remot@0.1.29", "https://x.test/mcp"]},
-            own={"command": "npx", "args": ["mcp-server-mycompany@1.0.0"]},
-        ),
-        {"fs": {"names.lookalike"}, "fetch": {"names.lookalike"}, "remote": {"names.lookalike"}},
-    ),
-    (
-        "old and known", "kiro", "user",
-        _servers(
-            bridge={"command": "npx", "args": ["-y", "mcp-remote@0.1.12", "https://mcp.vendor.test/mcp"]},
-            bridge2={"command": "npx", "args": ["-y", "mcp-remote@0.1.16", "https://mcp.other.test/mcp"]},
-            mail={"command": "npx", "args": ["postmark-mcp@1.0.16"], "env": {"POSTMARK_SERVER_TOKEN": "${POSTMARK}"}},
-            slack={"command": "npx", "args": ["@modelcontextprotocol/server-slack@2025.4.25"], "env": {"SLACK_BOT_TOKEN": "${SLACK}"}},
-        ),
-        {"bridge": {"launch.advisory"}, "mail": {"launch.advisory"}, "slack": {"launch.archived"}},
     ),
     (
         "from a branch and from a tarball", "lm-studio", "user",

@@ -175,7 +175,6 @@ def offered(*tools: dict, other: tuple[dict, ...] = (), **more: object) -> dict[
             "tools.hidden-text",
             {**READS, "inputSchema": {"type": "object", "properties": {"a": {"description": "x\u200by"}}}},
         ),
-        ("tools.false-hint", {**READS, "name": "delete_book"}),
         ("tools.unmarked", {"name": "delete_book", "inputSchema": {"type": "object"}}),
     ],
 )

@@ -83,8 +83,8 @@ def test_ten_servers_of_all_kinds(desk):
         if one["rule"] != "launch.missing":  # what this machine lacks
             found.setdefault(one["server"], set()).add(one["rule"])
     assert found == {
-        "github": {"launch.floating", "launch.archived", "secrets.environment"}, "database": {"container.engine-socket", "launch.tag"},
-        "installer": {"launch.pipe-to-shell", "launch.shell"}, "bridge": {"launch.advisory", "network.plain-http"},
+        "github": {"launch.floating", "secrets.environment"}, "database": {"container.engine-socket", "launch.tag"},
+        "installer": {"launch.pipe-to-shell", "launch.shell"}, "bridge": {"network.plain-http"},
         "local": {"files.wide"}, "old": {"network.sse"}, "team": {"secrets.environment", "secrets.shared"},
     }  # fmt: skip
     scopes = {one["name"]: one["scope"] for one in done.data["servers"]}

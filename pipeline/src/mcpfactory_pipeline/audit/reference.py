@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Final
 
-from mcpfactory_pipeline.audit.known import ADVISORIES, ARCHIVED, WELL_KNOWN
 from mcpfactory_pipeline.audit.rule import AuditRule
 from mcpfactory_pipeline.audit.rules import RULES
 
@@ -39,7 +38,7 @@ def audit_rules_reference() -> str:
     for family, rules in groupby(RULES, key=lambda rule: rule.family):
         parts.append(f"\n## {FAMILIES[family]}\n")
         parts += [_entry(rule) for rule in rules]
-    return "".join([*parts, *_known()])
+    return "".join(parts)
 
 
 def rule_to_json(rule: AuditRule) -> dict[str, object]:
@@ -60,19 +59,3 @@ def explain_rule(rule: AuditRule) -> str:
 
 def _entry(rule: AuditRule) -> str:
     return f"\n### `{rule.id}`\n\n{rule.statement}\n\n- Severity {rule.severity}.\n- Reason: {rule.reason}.\n- Hint: {rule.hint}.\n"
-
-
-def _known() -> list[str]:
-    """Return the lists that rules look things up in."""
-    rows = "".join(
-        f"| `{one.name}` | {one.since or 'the first'} | {one.fixed or 'none'} | {one.id} | {one.says} |\n"
-        for one in ADVISORIES
-    )
-    names = {registry: ", ".join(f"`{name}`" for name in sorted(found)) for registry, found in {**WELL_KNOWN}.items()}
-    archived = ", ".join(f"`{name}`" for found in ARCHIVED.values() for name in sorted(found))
-    return [
-        "\n## What is looked up\n\nNo registry is asked. These lists are those of November 2026.\n",
-        f"\n`launch.advisory` knows:\n\n| package | from | mended in | advisory | because |\n|---|---|---|---|---|\n{rows}",
-        f"\n`launch.archived` knows {archived}.\n",
-        *(f"\n`names.lookalike` compares packages of {registry} with {found}.\n" for registry, found in names.items()),
-    ]

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from mcpfactory_pipeline.audit.known import ARCHIVED, advisories_of
 from mcpfactory_pipeline.audit.mentions import shown_url
 from mcpfactory_pipeline.audit.rule import AuditedServer, AuditRule, Said, each_server
 
@@ -184,22 +183,6 @@ def _registry(one: AuditedServer) -> Iterator[Said]:
             yield f"packages come from {shown_url(address)}"
 
 
-def _archived(one: AuditedServer) -> Iterator[Said]:
-    origin = one.server.origin
-    if origin.name in ARCHIVED.get(origin.kind, ()):
-        yield f"{origin.name} was archived: nobody mends it"
-
-
-def _advisory(one: AuditedServer) -> Iterator[Said]:
-    origin = one.server.origin
-    if origin.kind not in {"npm", "pypi"}:
-        return
-    exact = origin.version.lstrip("v=") if origin.pin == "exact" else ""
-    for found in advisories_of(origin.kind, origin.name, exact):
-        mended = f"; {found.fixed} is mended" if found.fixed else ""
-        yield f"{found.name} {exact or 'in its newest versions'}: {found.id}, {found.says}{mended}"
-
-
 _PINNED: Final = "name an exact version: npx NAME@1.2.3, uvx NAME==1.2.3, IMAGE@sha256:…"
 
 RULES: Final[tuple[AuditRule, ...]] = (
@@ -286,17 +269,5 @@ RULES: Final[tuple[AuditRule, ...]] = (
         statement="Packages come from the usual registry of this machine.",
         reason="another index may have a package of the same name, and installers take the newest",
         hint="set the index in the settings of the installer, for all, where people see it", check=each_server(_registry),
-    ),
-    AuditRule(
-        "launch.archived", 2,
-        statement="No server is one that nobody maintains.",
-        reason="weaknesses that are found stay",
-        hint="take the vendor's own server, or another that is maintained", check=each_server(_archived),
-    ),
-    AuditRule(
-        "launch.advisory", 5,
-        statement="No version is one with a known weakness or a back door.",
-        reason="it is public how to use it",
-        hint="take the newest version, and name it exactly", check=each_server(_advisory),
     ),
 )  # fmt: skip

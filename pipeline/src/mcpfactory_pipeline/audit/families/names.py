@@ -1,4 +1,4 @@
-"""Rules over names: of packages that resemble others, and of servers that stand in each other's way."""
+"""Rules over names of servers that stand in each other's way."""
 
 from __future__ import annotations
 
@@ -7,19 +7,12 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Final
 
 from mcpfactory_pipeline.audit.inventory import ConfiguredServer
-from mcpfactory_pipeline.audit.known import resembled
-from mcpfactory_pipeline.audit.rule import AuditedServer, AuditEvidence, AuditFault, AuditRule, Said, each_server
+from mcpfactory_pipeline.audit.rule import AuditEvidence, AuditFault, AuditRule
 
 __all__ = ["RULES"]
 
 _SHOWN: Final = 50  # servers whose names are alike, with which each other one is compared
 _ALIKE: Final = str.maketrans({"l": "i", "1": "i", "|": "i", "0": "o", "-": "", "_": "", ".": "", " ": ""})
-
-
-def _lookalike(one: AuditedServer) -> Iterator[Said]:
-    origin = one.server.origin
-    if origin.kind in {"npm", "pypi"} and (other := resembled(origin.kind, origin.name)):
-        yield f"{origin.name} is nearly {other}, which is another package"
 
 
 def _target(server: ConfiguredServer) -> Hashable:
@@ -88,12 +81,6 @@ def _twice(evidence: AuditEvidence) -> Iterator[AuditFault]:
 
 
 RULES: Final[tuple[AuditRule, ...]] = (
-    AuditRule(
-        "names.lookalike", 3,
-        statement="No package has nearly the name of one that many people use.",
-        reason="packages of such names are made for those who mistype",
-        hint="compare it with the name in the documentation of the server", check=each_server(_lookalike),
-    ),
     AuditRule(
         "names.shadowed", 3,
         statement="A name stands for one server in a client.",

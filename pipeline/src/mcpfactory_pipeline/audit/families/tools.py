@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from mcpfactory_pipeline.audit.families.approval import may_change
@@ -13,30 +13,6 @@ from mcpfactory_pipeline.base.text import HIDDEN, strings_in
 __all__ = ["RULES"]
 
 _NAMED: Final = 5
-_CHANGES: Final = frozenset(
-    [
-        "delete",
-        "remove",
-        "drop",
-        "write",
-        "create",
-        "update",
-        "insert",
-        "send",
-        "publish",
-        "execute",
-        "install",
-        "buy",
-        "pay",
-        "transfer",
-        "purge",
-        "revoke",
-        "rename",
-        "move",
-        "overwrite",
-        "append",
-    ]
-)
 _TELLING: Final = re.compile(
     r"[A-Za-z]+[_-][A-Za-z0-9_-]+|[a-z]+[A-Z]\w+"
 )  # a name of several words is no word of a language
@@ -106,23 +82,6 @@ def _others(evidence: AuditEvidence) -> Iterator[AuditFault]:
                     yield AuditFault(f"{where} speaks of {name}, a tool of {foreign[name]}", one.server)
 
 
-def _certainly_changes(name: str) -> bool:
-    """Whether a name says that something is changed, and what: `delete_book`; `add` may be of two numbers."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().replace("-", "_").split("_")
-    return len(words) > 1 and words[0] in _CHANGES
-
-
-def _false_hints(one: AuditedServer) -> Iterator[Said]:
-    for tool in one.listing.tools if one.listing else ():
-        marks = tool.get("annotations")
-        if (
-            isinstance(marks, Mapping)
-            and marks.get("readOnlyHint") is True
-            and _certainly_changes(str(tool.get("name")))
-        ):
-            yield f"{tool.get('name')} says that it only reads, and its name says otherwise"
-
-
 def _unmarked(one: AuditedServer) -> Iterator[Said]:
     names = [
         str(tool.get("name"))
@@ -163,12 +122,6 @@ RULES: Final[tuple[AuditRule, ...]] = (
         statement="No server speaks of tools of another one.",
         reason="tool poisoning across servers: its text changes what the model does with tools that it does not have",
         hint="read the text; keep such servers out of clients that have the other one", check=_others,
-    ),
-    AuditRule(
-        "tools.false-hint", 3,
-        statement="A tool that says it only reads does so, as far as its name tells.",
-        reason="clients run such tools without asking",
-        hint="try it where nothing can be spoilt, and ask its author", check=each_server(_false_hints),
     ),
     AuditRule(
         "tools.unmarked", 1,
