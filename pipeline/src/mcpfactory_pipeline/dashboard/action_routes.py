@@ -102,11 +102,10 @@ class ActionRoutes:
             AccessError: for a foreign origin, and where nobody is logged in.
         """
         kind, _, token = request.headers.get("authorization", "").partition(" ")
-        caller = _caller(request)
-        program = kind.lower() == "bearer" and not caller.person  # some proxies pass on a bearer of their own
+        program = kind.lower() == "bearer" and not _caller(request).person  # some proxies pass on a bearer of their own
         self._refuse_foreign_origin(request, program=program)
         if program:
-            return self.access.bearer(token.strip(), caller.address)
+            return self.access.bearer(token.strip())
         session = self.session(request)
         if session is None:
             raise AccessError(
@@ -166,7 +165,7 @@ class ActionRoutes:
         self._refuse_foreign_origin(request, program=False)
         given = await read_body(request)
         try:
-            secret = self.access.login(str(given.get("token", "")), _caller(request).address)
+            secret = self.access.login(str(given.get("token", "")))
         except AccessError as error:
             if wants_json(request):
                 raise

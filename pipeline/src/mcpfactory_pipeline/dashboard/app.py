@@ -234,7 +234,7 @@ class _HostGuard:
 
     def _caller(self, scope: Scope) -> Caller:
         address = str((scope.get("client") or ("",))[0])
-        return self._proxy.caller(scope["headers"], address) if self._proxy else Caller(address)
+        return self._proxy.caller(scope["headers"], address) if self._proxy else Caller()
 
 
 def _host(header: str) -> str:
