@@ -34,7 +34,6 @@ from mcpfactory_pipeline.dashboard.actions import (
     values_of,
 )
 from mcpfactory_pipeline.dashboard.pages import decide_about, offered_actions
-from mcpfactory_pipeline.dashboard.presence import Presence
 from mcpfactory_pipeline.dashboard.proxy import Caller
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, Visitor, render_form
@@ -66,7 +65,7 @@ class ActionRoutes:
 
     def __init__(self, workspace_root: Path, reader: WorkspaceReader, access: DashboardAccess, origin: str) -> None:
         self._root, self.reader, self.access, self._origin = workspace_root, reader, access, origin
-        self.runs, self.presence = RunProcesses(workspace_root), Presence()
+        self.runs = RunProcesses(workspace_root)
         self._trials = asyncio.Semaphore(_TRIALS_AT_ONCE)
 
     def routes(self) -> list[Route]:
@@ -191,8 +190,6 @@ class ActionRoutes:
         action, explain = _action(request), wants_json(request) or "check" in request.query_params
         values = values_of(action, request.query_params)
         view = await run_in_threadpool(self.page, session, request.path_params["name"], action, values, explain=explain)
-        if view.evidence:  # who confirms has left the page of the decision, and looks at it still
-            self.presence.look(f"/servers/{view.server}/decide/{view.evidence.channel}/", session.actor)
         return self._action_response(request, view)
 
     def page(
