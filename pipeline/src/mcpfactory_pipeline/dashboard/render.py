@@ -96,7 +96,7 @@ _templates.globals |= {
     "policy": POLICY,
     "STATUSES": STATUSES,
     "GROUPS": tuple(GROUPS),
-    "NAVIGATION": [page for page in PAGES if "{" not in page.path and page.name != "styleguide"],
+    "NAVIGATION": [page for page in PAGES if "{" not in page.path],
 }
 
 
