@@ -29,7 +29,6 @@ from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.folded import FoldedHistory, begin, go_on
 from mcpfactory_pipeline.state.snapshot import read_derived, read_recent, read_snapshot, stamp_of, write_snapshot
 from mcpfactory_pipeline.state.state import OPTIONAL, Event, ServerState, apply, fold, parse, repair_hint, to_text
-from mcpfactory_pipeline.state.written import note_written
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["Store", "Transaction", "verified_state"]
@@ -77,7 +76,6 @@ class Transaction:
             self.state = state
             return event
         changed = to_text(state) != to_text(self.state) or not self._store.state_file(self._server).exists()
-        note_written(self._store.locks, self._server, history.event_line(event))
         # What may fail comes first: where the state cannot be written, the event is not recorded either.
         with self._store.writing_state(self._server, state if changed else None):
             history.append(self._store.history_file(self._server), [event], self._store.where(self._server, "history"))
