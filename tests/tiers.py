@@ -121,8 +121,6 @@ FILES: Final[Mapping[str, str]] = {
             "tests/pipeline/test_canonical.py",
             "tests/pipeline/test_state.py::test_a_state_in_which_anything_was_changed_is_noticed_and_not_built_on",
             "tests/pipeline/test_state.py::test_a_state_of_any_moment_before_is_brought_up_to_date",
-            "tests/pipeline/test_state.py::test_a_state_of_schema_1_is_read_and_written_anew_from_its_history",
-            "tests/pipeline/test_state.py::test_a_state_of_schema_1_that_was_edited_is_not_built_on",
             "tests/runtime/oauth_proxy/test_attacks.py",
             "tests/runtime/test_both_lifecycles.py",
             "tests/runtime/test_fuzz_targets.py",

@@ -155,16 +155,6 @@ def test_a_lock_keeps_what_was_accepted(desk):
     assert desk("audit", "--lock", "bad.json").code == 5
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_lock_of_an_earlier_version_is_accepted_again(desk, version):
-    lock = desk.folder / "audit.lock.json"
-    lock.write_text(f'{{"audit": {version}, "servers": {{}}}}')
-    refused = desk("audit", "--lock", str(lock))
-    assert (refused.code, "a lock of an earlier version" in refused.err, "hint:" in refused.err) == (5, True, True)
-    assert desk("audit", "--lock", str(lock), "--accept").code == 0
-    assert json.loads(lock.read_text())["audit"] == 3
-
-
 def test_reports_are_written_and_rules_explained(desk):
     done = desk("audit", "--format", "sarif", "--output", "out/audit.sarif")
     assert done.code == 1

@@ -19,10 +19,9 @@ from mcpfactory_pipeline.base.damage import why_damaged
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 
-__all__ = ["AcceptedServer", "OfferedTools", "accept", "is_older", "lock_key", "lock_text", "read_lock", "tools_digest"]
+__all__ = ["AcceptedServer", "OfferedTools", "accept", "lock_key", "lock_text", "read_lock", "tools_digest"]
 
 _VERSION: Final = 3
-_OLDER: Final = (1, 2)  # forms that had values in clear text
 _SHORTEST: Final = 6  # characters of a secret that is taken out of longer words; `1` stands in many
 # Names of options: `--root`, and `-y` or `-rf`. Behind one hyphen and a letter, whatever is longer may be the value (`-pSECRET`, `-I/path`).
 _OPTION: Final = re.compile(r"--[A-Za-z][A-Za-z0-9_.-]{0,39}|-[A-Za-z]{1,2}")
@@ -137,25 +136,12 @@ def lock_text(servers: Mapping[str, AcceptedServer]) -> str:
     return json.dumps(data, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
 
 
-def is_older(text: bytes) -> bool:
-    """Whether a lock is of an earlier form, which had values of arguments in clear text: it is accepted again, and not compared with."""
-    try:
-        return json.loads(text)["audit"] in _OLDER
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return False
-
-
 def read_lock(text: bytes, source: str) -> dict[str, AcceptedServer]:
     """Return the servers of a lock by their keys.
 
     Raises:
         StateError: it is none.
     """
-    if is_older(text):
-        raise StateError(
-            f"{source} is a lock of an earlier version, with arguments in clear text",
-            hint="look, then accept it again: mcpfactory audit --lock FILE --accept; have secrets that stand in it made anew, where others had it",
-        )
     try:
         data = json.loads(text)
         if data["audit"] != _VERSION:

@@ -149,7 +149,7 @@ def _with_start(request: AuditRequest, timeout: float, isolation: str, *, with_s
 
 
 def _read_lock(lock: Path, *, accept: bool) -> dict[str, AcceptedServer]:
-    from mcpfactory_pipeline.audit.accepted import is_older, read_lock
+    from mcpfactory_pipeline.audit.accepted import read_lock
 
     try:
         text = lock.read_bytes()
@@ -159,9 +159,6 @@ def _read_lock(lock: Path, *, accept: bool) -> dict[str, AcceptedServer]:
         output.fail(f"there is no lock {lock}", f"mcpfactory audit --lock {lock} --accept writes it", Exit.NOT_FOUND)
     except OSError as error:
         output.fail(f"{lock} cannot be read: {error.strerror}", "make it readable", Exit.BAD_INPUT)
-    if accept and is_older(text):
-        output.note(f"{lock} is of an earlier version, with arguments in clear text: all of it is accepted anew")
-        return {}
     return read_lock(text, str(lock))
 
 
