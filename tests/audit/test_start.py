@@ -207,11 +207,11 @@ def test_no_part_of_an_entry_hands_a_stranger_the_secret_in_it(tmp_path, place, 
         assert any(value[::-1] in said for value in (KEY, GH, PASSWORD)) == with_secrets
 
 
-def test_a_value_is_masked_however_it_is_written_and_what_is_short_only_as_a_word(tmp_path, place):
+def test_a_value_is_masked_in_each_form_and_what_is_short_only_as_a_word(tmp_path, place):
     secret = 'q9!"x/Zü 7'
     spelled = [secret, quote(secret), quote_plus(secret), json.dumps(secret), json.dumps(secret, ensure_ascii=False)]
     files, variables = home_in(tmp_path), {"PASSWORD": secret, "DB_PASSWORD": "k9z2", "PIN_PASSWORD": "1"}
-    told = entry(place, "told", READS, instructions=f"{spelled} k9z2, k9z2s, 1", env=variables)
+    told = entry(place, "told", READS, instructions=f"{' '.join(spelled)} k9z2, k9z2s, 1", env=variables)
     _, evidence = look(files, {"one": told}, start=StartRequest(PATIENCE, with_secrets=True))
     assert evidence.servers[0].listing is not None
     said = evidence.servers[0].listing.instructions
