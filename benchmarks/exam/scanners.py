@@ -19,7 +19,6 @@ from typing import Any, Final
 
 from benchmarks.exam.outcome import Outcome, judged, unavailable
 from benchmarks.exam.places import ROOT
-from benchmarks.exam.poisoned import HONEST, LATER, POISONED, UNSEEN
 from benchmarks.peers.outsiders import environment, node, npm_package
 from mcpfactory_pipeline.checks import eras
 
@@ -27,9 +26,7 @@ __all__ = ["scanners"]
 
 # animal → what is wrong with it
 HARMFUL: Final = {
-    "Commander": "orders to the model in a description",
     "Ghostwriter": "hidden characters in a description",
-    "Turncoat": "another description after the first listing, untold",
     "Gossip": "secrets of its environment in a result",
     "Diarist": "secrets of its environment in its log",
     "Informer": "secrets of its environment in a notification",
@@ -43,13 +40,6 @@ HEALTHY: Final = (
     *("HealthyBase", "HealthyListing", "HealthyNarrator", "HealthyRich", "HealthyGuide", "HealthyGreeter"),
     "HealthyTerminal",
 )
-SICK: Final = {
-    **HARMFUL,
-    **{f"poisoned {name}": "orders to the model in a description" for name in POISONED},
-    **{f"later {name}": "orders to the model in a description" for name in LATER},
-    **{f"unseen {name}": "orders to the model in a description" for name in UNSEEN},
-}
-SOUND: Final = (*HEALTHY, *(f"honest {name}" for name in HONEST))
 _CISCO: Final = "cisco-ai-mcp-scanner==4.8.7"
 _NPM: Final = ("mcp-scan", "2.0.8")
 _SNYK: Final = "snyk-agent-scan 0.6.9: what is listed is judged by a service of Snyk's; nothing to be had without it"
@@ -80,12 +70,12 @@ def scanners() -> Outcome:
         return unavailable(missing[0])
     print(_SNYK)
     print("sample", "what is wrong", *found, sep="\t")
-    for name in (*SICK, *SOUND):
-        print(name, SICK.get(name, "nothing"), *(_told(found[column][name]) for column in found), sep="\t")
-    sums = {column: sum(bool(found[column][name]) for name in SICK) for column in found}
-    false = {column: sum(bool(found[column][name]) for name in SOUND) for column in found}
+    for name in (*HARMFUL, *HEALTHY):
+        print(name, HARMFUL.get(name, "nothing"), *(_told(found[column][name]) for column in found), sep="\t")
+    sums = {column: sum(bool(found[column][name]) for name in HARMFUL) for column in found}
+    false = {column: sum(bool(found[column][name]) for name in HEALTHY) for column in found}
     figures = [
-        f"{column}: {sums[column]} of {len(SICK)} found, {false[column]} of {len(SOUND)} honest ones accused"
+        f"{column}: {sums[column]} of {len(HARMFUL)} found, {false[column]} of {len(HEALTHY)} honest ones accused"
         for column in found
     ]
     if missing:
@@ -100,15 +90,13 @@ def _told(words: frozenset[str]) -> str:
 
 
 def _command(name: str) -> list[str]:
-    kind, _, rest = name.partition(" ")
-    program = ["benchmarks.exam.poisoned", kind, rest] if rest else ["tests.zoo", name]
-    return [sys.executable, "-m", *program, ",".join(eras.HANDSHAKES), ",".join(eras.MODERNS)]
+    return [sys.executable, "-m", "tests.zoo", name, ",".join(eras.HANDSHAKES), ",".join(eras.MODERNS)]
 
 
 def _validate(folder: Path) -> Found:
     """Findings of severity 2 and more: what is less is a note."""
     found = {}
-    for name in (*SICK, *SOUND):
+    for name in (*HARMFUL, *HEALTHY):
         program = [sys.executable, "-m", "mcpfactory", "validate", "--command", shlex.join(_command(name))]
         done = subprocess.run(
             [*program, "--env", f"ZOO_API_KEY={_KEY}", "--json"],
@@ -122,7 +110,9 @@ def _validate(folder: Path) -> Found:
 def _config(folder: Path) -> Path:
     """A client's configuration with all samples: the form that scanners read."""
     servers = {}
-    for number, name in enumerate((*SICK, *SOUND)):  # each is the same but for the number: the form shall say nothing
+    for number, name in enumerate(
+        (*HARMFUL, *HEALTHY)
+    ):  # each is the same but for the number: the form shall say nothing
         launcher = folder / f"server-{number:02}.sh"
         launcher.write_text(f"#!/bin/sh\ncd {shlex.quote(str(ROOT))} && exec {shlex.join(_command(name))}\n")
         launcher.chmod(0o755)
@@ -149,7 +139,7 @@ def _cisco(folder: Path) -> Found:
     python = Path(environment("scanner-cisco", (_CISCO,)))
     program = [str(python.with_name("mcp-scanner")), "--analyzers", "yara,schema", "--format", "raw"]
     report = _run([*program, "config", "--config-path", str(_config(folder))], folder)
-    found: dict[str, set[str]] = {name: set() for name in (*SICK, *SOUND)}
+    found: dict[str, set[str]] = {name: set() for name in (*HARMFUL, *HEALTHY)}
     for result in report["scan_results"]:
         for analyzer in result["findings"].values():
             found[result["server_name"]].update(analyzer["threat_names"] if analyzer["total_findings"] else ())
@@ -161,4 +151,4 @@ def _npm(folder: Path) -> Found:
     program = npm_package(node().node, "scanner-npm", *_NPM) / "dist/index.js"
     report = _run([node().node, str(program), "scan", "--offline", "--json", "-c", str(_config(folder))], folder)
     found = {result["serverName"]: {one["id"] for one in result["findings"]} for result in report["results"]}
-    return {name: frozenset(found[name] - found["HealthyBase"]) for name in (*SICK, *SOUND)}
+    return {name: frozenset(found[name] - found["HealthyBase"]) for name in (*HARMFUL, *HEALTHY)}

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcpfactory_codegen.describe.suspicion import without_orders
 from mcpfactory_codegen.servers.create import CreateError, create_server
 from mcpfactory_runtime.testing import connect
 from tests.attacks.table import Attack
@@ -164,23 +163,20 @@ async def _used(attack: Attack, outcome: Outcome) -> None:
 
 
 def _look(listed: list[dict[str, Any]], outcome: Outcome) -> None:
-    """Nothing that models are shown is hidden from people, or gives orders. Values of the API are what they are."""
+    """Nothing that models are shown is hidden from people. Values of the API are what they are."""
     for tool in listed:
-        for key, text in _prose(tool):
+        for text in _prose(tool):
             hidden = {char for char in text if unicodedata.category(char) in {"Cc", "Cf", "Cs"} and char not in "\n\t"}
             if hidden:
                 outcome.harm.append(f"hidden characters in {tool['name']}: {sorted(map(ascii, hidden))}")
-            # A name is made of what the document calls the operation, and stays: `validate` closes a gate where it reads like an order.
-            if key != "name" and without_orders(text)[1]:
-                outcome.harm.append(f"orders to the model in {tool['name']}: {text[:80]!r}")
 
 
-def _prose(node: Any) -> Iterator[tuple[str, str]]:
+def _prose(node: Any) -> Iterator[str]:
     stack = [node]
     while stack:
         one = stack.pop()
         if isinstance(one, list):
             stack += one
         elif isinstance(one, dict):
-            yield from ((key, one[key]) for key in ("name", "title", "description") if isinstance(one.get(key), str))
+            yield from (one[key] for key in ("name", "title", "description") if isinstance(one.get(key), str))
             stack += one.values()

@@ -1,15 +1,11 @@
-"""One option name for one thing: every option of every command, what it names, and its earlier spellings."""
+"""One option name for one thing: every option of every command, and what it names."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from typing import Any
 
-import pytest
-
 from mcpfactory.reference import commands
-from mcpfactory.spellings import COMMANDS, OPTIONS, present_spelling
-from tests.rows import rows
 
 # What an option names, in whichever command it stands. A new option has its row here: look first whether the thing has a name.
 MEANINGS = {
@@ -173,50 +169,3 @@ def test_an_option_reads_the_same_in_every_command():
         assert len({(option.metavar, tuple(option.opts)) for _, option in found}) == 1, (name, found)
         assert name in IN_OWN_WORDS or len({option.help for _, option in found}) == 1, (name, found)
     assert [name for name in IN_OWN_WORDS if len({option.help for _, option in every_option()[name]}) == 1] == []
-
-
-def test_an_earlier_command_is_none_any_more():
-    known = {path.removeprefix("mcpfactory ") for path, _ in commands()}
-    assert [(earlier, now) for earlier, now in COMMANDS.items() if earlier in known or now not in known] == []
-
-
-@rows("command", OPTIONS)
-def test_an_earlier_spelling_is_of_a_command_that_has_the_present_one(command):
-    known = {path.removeprefix("mcpfactory "): each for path, each in commands()}
-    names = {name for option in known[command].params for name in option.opts}
-    for earlier, now in OPTIONS[command].items():
-        assert earlier not in names
-        assert not now or now.partition("=")[0] in names
-
-
-def test_an_earlier_spelling_works_and_a_note_names_the_present_one():
-    assert present_spelling(["pipeline", "promote", "a", "--to", "b", "--to=c"]) == (
-        ["pipeline", "promote", "a", "--channel", "b", "--channel=c"],
-        ["--to is spelled --channel now", "--to is spelled --channel now"],
-    )
-    assert present_spelling(["ci", "matrix", "--github"])[0] == ["ci", "matrix", "--provider=github"]
-    assert present_spelling(["new", "x", "--no-strict"])[0] == ["new", "x"]
-    assert present_spelling(["pipeline", "release", "a", "-m", ""]) == (
-        ["pipeline", "unhold", "a", "-m", ""],
-        ["`pipeline release` is spelled `pipeline unhold` now"],
-    )
-    for typed in (["publish", "a", "--", "--to"], ["install", "a", "--from", "staging"], ["release", "plan"], []):
-        assert present_spelling(typed) == (typed, [])
-
-
-@pytest.mark.parametrize("reason", [("--reason", "--until"), ("-m", "--until"), ("--reason=--until",)])
-def test_what_an_option_is_given_is_not_respelled(shop, reason):
-    done = shop("waive", "no.such", "--server", "bookshop", *reason, "--expires", "2026-12-01", "--dry-run")
-    assert "spelled" not in done.err
-    also = shop("waive", "no.such", "--server", "bookshop", *reason, "--until", "2026-12-01", "--dry-run")
-    assert also.err == f"note: --until is spelled --expires now\n{done.err}"
-
-
-def test_a_note_about_a_spelling_is_no_part_of_the_answer(shop):
-    for earlier in (("--limit", "1"), ("--limit=1",)):
-        done = shop("pipeline", "history", "bookshop", *earlier, "--json")
-        assert done.code == 0
-        assert len(done.data) <= 1
-        assert done.err == "note: --limit is spelled --show now\n"
-    held = shop("pipeline", "release", "bookshop")
-    assert "note: `pipeline release` is spelled `pipeline unhold` now\n" in held.err

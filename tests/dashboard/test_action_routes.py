@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, TooManyAttemptsError, read_people
+from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, read_people
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.batch import BATCHED
@@ -309,28 +309,12 @@ def test_what_a_channel_offers_is_not_promoted_again_by_who_goes_back(library: B
     assert happened(library, "bookshop")[2:] == [("promoted", "Ada")]
 
 
-def test_whoever_guesses_tokens_is_shut_out_and_nobody_else(acting: str) -> None:
-    guesser, ada = Browser(acting), Browser(acting, source="127.0.0.2")
+def test_a_wrong_token_is_refused_however_often_and_a_right_one_is_let_in(acting: str) -> None:
+    guesser = Browser(acting)
     answers = [guesser.post("/login/", {"token": f"guess-{number}-0123456789"}).status for number in range(11)]
-    assert answers == [401] * 10 + [429]
+    assert answers == [401] * 11
     assert guesser.cookies == {}
-    assert guesser.post("/login/", {"token": PEOPLE["Ada"]}).status == 429
-    bearer = {"Authorization": f"Bearer {PEOPLE['Ada']}", "Accept": "application/json"}
-    path = "/servers/bookshop/actions/rerun/"
-    assert guesser.send("GET", path, **bearer).status == 429
-    assert ada.send("GET", path, **bearer).status == 200
-    assert ada.login("Ada").get("/").status == 200
-
-
-def test_what_a_request_says_of_its_address_counts_for_nothing(acting: str) -> None:
-    browser = Browser(acting)
-    answers = [
-        browser.post(
-            "/login/", {"token": "a wrong one"}, X_Forwarded_For=f"198.51.100.{number}", X_Real_IP=f"10.0.0.{number}"
-        ).status
-        for number in range(11)
-    ]
-    assert answers[-1] == 429
+    assert guesser.login("Ada").get("/").status == 200
 
 
 def test_without_people_nothing_can_be_done_and_no_page_offers_it(library: Bench) -> None:
@@ -432,14 +416,6 @@ def test_sessions_and_tickets_end_with_time() -> None:
             access.use_ticket(session, ticket, "hold")
     now = 8 * 3600.0 + 1
     assert access.session(secret) is None
-    for _ in range(10):
-        with pytest.raises(AccessError):
-            access.login("a wrong one", "192.0.2.1")
-    with pytest.raises(TooManyAttemptsError):
-        access.login(PEOPLE["Ada"], "192.0.2.1")
-    assert access.login(PEOPLE["Ada"], "192.0.2.2")
-    now += 61
-    assert access.login(PEOPLE["Ada"], "192.0.2.1")
 
 
 STAGE = '\n[[pipeline.stages]]\nname = "seen"\nkind = "approval"\nneeds = []\nshows = ["file:NOTES.md"]\n'

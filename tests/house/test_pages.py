@@ -14,7 +14,6 @@ from docs import generated
 from mcpfactory.exits import Exit
 from mcpfactory.main import app
 from mcpfactory.reference import commands
-from mcpfactory.spellings import present_spelling
 from tests.house.pages import Command, generated_pages
 
 # Words that stand for something else, and what a page leaves out.
@@ -69,8 +68,6 @@ def test_every_command_is_one_and_has_its_options(pages):
 def _judge(tree: Any, command: Command) -> str:
     """What is wrong with a command; "" when nothing is."""
     at, words = tree, list(command.words[1:])
-    if str(command.place).startswith("CHANGELOG.md"):  # it says what was so; a page says how it is spelled now
-        words = present_spelling(words)[0]
     while words and hasattr(at, "commands"):
         choices = words[0].split("|")
         if words[0].startswith("-"):

@@ -13,7 +13,7 @@ from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.ci.pull_request import refusals
 from mcpfactory_pipeline.promotion.restore import restore
 from mcpfactory_pipeline.publish.publish import find_release
-from mcpfactory_pipeline.state.against import lost, oddities
+from mcpfactory_pipeline.state.against import lost
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import mend, verify
@@ -99,17 +99,6 @@ def test_a_history_that_git_cannot_read_is_not_taken_for_an_empty_one(kept):
 def test_a_history_that_grew_is_what_it_was_and_more(kept):
     kept.next("two")
     assert verify(kept.workspace, against="kept") == []
-
-
-def test_a_clock_that_was_set_and_a_line_in_another_place_are_told_and_stop_nothing(books):
-    def disorder(lines):
-        old = {**lines[-1], "id": "01JZ" + "0" * 22, "event": "stage.started"}
-        return [*lines, old]
-
-    rewrite(books, disorder)
-    (odd,) = oddities(books.workspace)
-    assert [change.split(":")[0] for change in odd["changes"] if "01JZ" in change] == ["clock", "order"]
-    assert verify(books.workspace) == []
 
 
 def test_a_pull_request_that_brings_its_own_decision_or_takes_one_away_is_refused(kept):

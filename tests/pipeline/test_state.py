@@ -206,18 +206,6 @@ def test_an_event_that_cannot_be_read_is_named(bad, message):
     assert caught.value.hint
 
 
-def old_text(state: ServerState) -> str:
-    """What mcpfactory wrote when states had schema 1."""
-    data = state.to_json()
-    for record in data["candidates"].values():
-        for key in ("facts", "channels", "approvals", "rejections"):
-            del record[key]
-    for release in data["channels"].values():
-        del release["before"]
-    del data["holds"], data["retired"]
-    return json.dumps({**data, "state": 1}, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-
-
 @pytest.mark.parametrize(
     ("table", "record"),
     [("stages", StageRecord), ("candidates", Candidate), ("channels", Release), ("published", Publication)],
@@ -228,29 +216,6 @@ def test_what_is_read_from_a_state_file_has_a_type_for_each_member_of_its_record
 
 def test_every_kind_of_event_that_is_read_can_be_folded():
     assert set(RULES) == set(KINDS)
-
-
-@quick
-@given(HISTORIES.filter(bool), st.data())
-def test_a_state_of_schema_1_is_read_and_written_anew_from_its_history(tmp_path_factory, events, data):
-    space = init_workspace(tmp_path_factory.mktemp("w"), git=False)
-    cut = data.draw(st.integers(0, len(events)))
-    store = put(space, "s", events, old_text(fold("s", events[:cut])))
-    assert store.state("s") == fold("s", events)
-    assert [found["hint"] for found in verify(space)] == ["the next run brings it up to date"]
-    with store.transaction("s") as transaction:
-        assert transaction.state == fold("s", events)
-    assert verify(space) == []
-
-
-@quick
-@given(HISTORIES.filter(lambda events: fold("s", events).candidate is not None))
-def test_a_state_of_schema_1_that_was_edited_is_not_built_on(tmp_path_factory, events):
-    space = init_workspace(tmp_path_factory.mktemp("w"), git=False)
-    store = put(space, "s", events, old_text(replace(fold("s", events), candidate="feedfacefeedface")))
-    with pytest.raises(StateError, match="not what its history says"), store.transaction("s"):
-        pass
-    assert [found["server"] for found in verify(space)] == ["s"]
 
 
 def said(kind: str, actor: str, **facts) -> dict:

@@ -56,7 +56,6 @@ def test_a_healthy_animal_behind_a_redirect_of_its_own_origin_gets_no_finding() 
         "Liar",
         "Ghostwriter",
         "Replacing",
-        "Turnpage",
         "StillEchoing",
     ],
 )

@@ -43,7 +43,6 @@ from mcpfactory.commands import (
     waive,
 )
 from mcpfactory.exits import Exit, exit_of, of_machine
-from mcpfactory.spellings import present_spelling
 
 __all__ = ["app", "main"]
 
@@ -111,9 +110,6 @@ def _options(
 
 def main() -> None:
     """Run the command line and end the process with a documented exit code; errors are words, never tracebacks."""
-    sys.argv[1:], notes = present_spelling(sys.argv[1:], _options_with_value)
-    for text in notes:
-        output.note(f"note: {text}")
     try:
         code = app(prog_name="mcpfactory", standalone_mode=False, terminal_width=None if output.width() else _UNBROKEN)
         if code == Exit.INTERRUPTED:  # newer versions of typer make that of Ctrl-C themselves, without a word
@@ -127,16 +123,6 @@ def main() -> None:
         sys.exit(Exit.OK)
     except Exception as error:  # noqa: BLE001 - the last boundary: whatever it is, a person gets words
         sys.exit(_report(error))
-
-
-def _options_with_value(words: Sequence[str]) -> set[str]:
-    """Return the options that take a value, of the command that a command line names."""
-    command: Any = typer.main.get_command(app)
-    for word in words:
-        if (below := getattr(command, "commands", {}).get(word)) is None:
-            break
-        command = below
-    return {name for option in command.params if not getattr(option, "is_flag", True) for name in option.opts}
 
 
 def _meant_command(message: str, words: Sequence[str]) -> str:

@@ -316,14 +316,13 @@ def _is_url(text: str) -> bool:
 
 
 def _offer_notes(before: WorkspaceServer | None, offers: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what a person has to read before a yes: how the offers of a server at a URL differ from those adopted before, and its orders."""
-    notes = [f"{words}; a person has to read it: validate closes a gate" for words in remote.given_orders(offers)]
+    """Return what a person has to read before a yes: how the offers of a server at a URL differ from those adopted before."""
     try:
         known = remote.read_offers((before.folder / LOCKS["url"]).read_bytes()) if before else None
     except (OSError, ProgramRefusedError):
         known = None  # it is written anew
     changes = remote.changed_offers(known, offers) if known else []
-    return (*notes, *([f"it offers something else than was adopted: {remote.shorten(changes)}"] if changes else []))
+    return (f"it offers something else than was adopted: {remote.shorten(changes)}",) if changes else ()
 
 
 def _command(workspace: Workspace, wish: Wish) -> Recognised:

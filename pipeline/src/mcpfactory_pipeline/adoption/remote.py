@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from mcpfactory_codegen.describe.suspicion import orders_in
 from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
 from mcpfactory_pipeline.base.damage import why_damaged
 from mcpfactory_pipeline.base.errors import ServerError
@@ -19,7 +18,6 @@ __all__ = [
     "ask_offers",
     "changed_offers",
     "collect",
-    "given_orders",
     "hash_offers",
     "offers_text",
     "read_offers",
@@ -33,8 +31,6 @@ _PATIENCE: Final = 30.0  # seconds for each request
 _CLIENT: Final = {"name": "claude-ai", "version": "0.1.0"}
 _ENOUGH: Final = 60.0  # seconds for all of them
 _SHOWN: Final = 5  # differences that a message names
-_ORDERS: Final = ", which gives orders to a model"
-_WORDS: Final = 120  # characters of an order that are shown
 
 Offers = Mapping[str, Any]
 
@@ -105,25 +101,22 @@ def hash_offers(offers: Offers) -> str:
 def changed_offers(before: Offers, after: Offers) -> list[str]:
     """Return in words how what a server offers differs from what was written down; the version that it says it has does not count.
 
-    What gives orders to a model comes first. Nothing only where the hashes are the same.
+    Nothing only where the hashes are the same.
     """
     if hash_offers(before) == hash_offers(after):
         return []
     found = []
     if (before.get("instructions") or "") != (after.get("instructions") or ""):
-        found.append(f"its instructions are others{_orders(after.get('instructions'))}")
+        found.append("its instructions are others")
     for kind, key in _KEYS.items():
         old, new = _rows(before.get(kind, ()), key), _rows(after.get(kind, ()), key)
         word = kind[:-1]
         found += [f"{word} {printable_line(name)} is gone" for name in sorted(old.keys() - new.keys())]
-        found += [
-            f"{word} {printable_line(name)} is new{_orders(new[name])}" for name in sorted(new.keys() - old.keys())
-        ]
+        found += [f"{word} {printable_line(name)} is new" for name in sorted(new.keys() - old.keys())]
         for name in sorted(old.keys() & new.keys()):
             if _line(old[name]) != _line(new[name]):
-                told = printable_line(f"{word} {name} {_changed_parts(old[name], new[name])}")
-                found.append(told + _orders(new[name]))
-    return sorted(found, key=lambda words: _ORDERS not in words) or ["what it lists has another form"]
+                found.append(printable_line(f"{word} {name} {_changed_parts(old[name], new[name])}"))
+    return found or ["what it lists has another form"]
 
 
 def _changed_parts(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
@@ -133,25 +126,6 @@ def _changed_parts(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
     names = sorted({part for rows in zip(old, new, strict=True) for row in rows for part in row})
     changed = (name for name in names if [_line(row.get(name)) for row in old] != [_line(row.get(name)) for row in new])
     return f"has another {', '.join(changed)}"
-
-
-def _orders(said: Any) -> str:
-    """Return what is to be added of what a server says now where it reads like an order to a model; "" where it does not."""
-    found = orders_in(said)
-    return f"{_ORDERS}: {found[0][:_WORDS]!r}" if found else ""
-
-
-def given_orders(offers: Offers) -> list[str]:
-    """Return a sentence for each part of what a server offers that gives orders to a model, with the first of them."""
-    parts = [("its instructions", offers.get("instructions"))]
-    for kind, key in _KEYS.items():
-        parts += [
-            (printable_line(f"{kind[:-1]} {name}"), row)
-            for name, row in sorted(_rows(offers.get(kind, ()), key).items())
-        ]
-    return [
-        f"orders to a model in {where}: {found[0][:_WORDS]!r}" for where, said in parts if (found := orders_in(said))
-    ]
 
 
 def shorten(changes: Iterable[str]) -> str:

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 __all__ = [
     "HIDDEN",
-    "LONGEST_TEXT",
     "UNSEEN",
     "cell_width",
     "escape_invisible",
@@ -68,8 +67,7 @@ HIDDEN: Final = re.compile(
 """What a model reads of a text and a person does not see."""
 UNSEEN: Final = re.compile(f"{HIDDEN.pattern}|[\x7f-\x9f]")
 """The same, and control characters beyond ASCII."""
-LONGEST_TEXT: Final = 100_000
-"""Characters of one text that are searched."""
+_LONGEST_TEXT: Final = 100_000  # characters of one text that are searched
 
 
 _INVISIBLE: Final = re.compile(f"{_CONTROL.pattern}|{HIDDEN.pattern}")
@@ -88,7 +86,7 @@ def strings_in(value: Any) -> Iterator[str]:
     while todo:
         item = todo.pop()
         if isinstance(item, str):
-            yield item[:LONGEST_TEXT]
+            yield item[:_LONGEST_TEXT]
         elif isinstance(item, Mapping):
             todo += [*item.keys(), *item.values()]
         elif isinstance(item, list):

@@ -385,7 +385,6 @@ class Evidence:
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     probes: Mapping[Probe, WireExchange] = field(default_factory=dict)
     lists: Mapping[str, Listing] = field(default_factory=dict)
-    relisted: Listing | None = None  # tools/list once more, after tools were called
     further: tuple[WireExchange, ...] = ()  # prompts and resources after the first, for rules over texts
     calls: tuple[RecordedCall, ...] = ()
     others: tuple[RecordedCall, ...] = ()  # calls of the same tools with other arguments

@@ -130,7 +130,6 @@ class Interview:
         self._modern = eras.LATEST_MODERN  # the per-request revision that is spoken
         self._probes: dict[Probe, WireExchange] = {}
         self._lists: dict[str, Listing] = {}
-        self._relisted: Listing | None = None
         self._further: list[WireExchange] = []
         self._calls: list[RecordedCall] = []
         self._others: list[RecordedCall] = []
@@ -354,8 +353,6 @@ class Interview:
         await self._read_on(conversation, message)
         if self._bait is not None and self._stub is None:
             await self._tempt(self._bait, conversation, message)
-        if "tools" in self._capabilities and self._seconds_left() > 0:
-            self._relisted = await self._pages(conversation, "tools/list", message)
 
     async def _tempt(self, bait: Bait, conversation: Conversation, message: Any) -> None:
         """Call tools that answered before, and read resources, with a bait as a value."""
@@ -556,7 +553,6 @@ class Interview:
             capabilities=self._capabilities,
             probes=self._probes,
             lists=self._lists,
-            relisted=self._relisted,
             further=tuple(self._further),
             calls=tuple(self._calls),
             others=tuple(self._others),

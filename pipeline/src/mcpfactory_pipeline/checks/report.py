@@ -53,6 +53,7 @@ VERSIONS: Final[Mapping[int, str]] = {
     11: "adopted servers that are no longer what was adopted",
     12: "orders to the model in more wordings and languages, hidden ones, and in prompts and resources; texts too long to be searched",
     13: "orders to the model and hidden characters are looked for in each prompt and resource, and not in the first alone",
+    14: "orders to the model, and tools that are swapped, are no longer looked for",
 }
 
 RULES_VERSION: Final = max(VERSIONS)

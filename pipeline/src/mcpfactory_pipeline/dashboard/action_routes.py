@@ -34,7 +34,6 @@ from mcpfactory_pipeline.dashboard.actions import (
     values_of,
 )
 from mcpfactory_pipeline.dashboard.pages import decide_about, offered_actions
-from mcpfactory_pipeline.dashboard.presence import Presence
 from mcpfactory_pipeline.dashboard.proxy import Caller
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, Visitor, render_form
@@ -66,7 +65,7 @@ class ActionRoutes:
 
     def __init__(self, workspace_root: Path, reader: WorkspaceReader, access: DashboardAccess, origin: str) -> None:
         self._root, self.reader, self.access, self._origin = workspace_root, reader, access, origin
-        self.runs, self.presence = RunProcesses(workspace_root), Presence()
+        self.runs = RunProcesses(workspace_root)
         self._trials = asyncio.Semaphore(_TRIALS_AT_ONCE)
 
     def routes(self) -> list[Route]:
@@ -102,11 +101,10 @@ class ActionRoutes:
             AccessError: for a foreign origin, and where nobody is logged in.
         """
         kind, _, token = request.headers.get("authorization", "").partition(" ")
-        caller = _caller(request)
-        program = kind.lower() == "bearer" and not caller.person  # some proxies pass on a bearer of their own
+        program = kind.lower() == "bearer" and not _caller(request).person  # some proxies pass on a bearer of their own
         self._refuse_foreign_origin(request, program=program)
         if program:
-            return self.access.bearer(token.strip(), caller.address)
+            return self.access.bearer(token.strip())
         session = self.session(request)
         if session is None:
             raise AccessError(
@@ -166,7 +164,7 @@ class ActionRoutes:
         self._refuse_foreign_origin(request, program=False)
         given = await read_body(request)
         try:
-            secret = self.access.login(str(given.get("token", "")), _caller(request).address)
+            secret = self.access.login(str(given.get("token", "")))
         except AccessError as error:
             if wants_json(request):
                 raise
@@ -192,8 +190,6 @@ class ActionRoutes:
         action, explain = _action(request), wants_json(request) or "check" in request.query_params
         values = values_of(action, request.query_params)
         view = await run_in_threadpool(self.page, session, request.path_params["name"], action, values, explain=explain)
-        if view.evidence:  # who confirms has left the page of the decision, and looks at it still
-            self.presence.look(f"/servers/{view.server}/decide/{view.evidence.channel}/", session.actor)
         return self._action_response(request, view)
 
     def page(

@@ -34,7 +34,6 @@ from mcpfactory_pipeline.dashboard.live import Snapshot
 from mcpfactory_pipeline.dashboard.log import opened_log, read_raw
 from mcpfactory_pipeline.dashboard.openapi import api_document
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
-from mcpfactory_pipeline.dashboard.presence_routes import PresenceRoutes, looking
 from mcpfactory_pipeline.dashboard.proxy import Caller, TrustedProxy
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, Visitor, asset, prepare, render
@@ -53,7 +52,7 @@ __all__ = ["create_app"]
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _ABOUT_MANY: Final = frozenset({"inbox", "board", "graph"})  # pages about every server
-_FOLLOWED: Final = _ABOUT_MANY | {"server"}  # pages that follow every server
+_FOLLOWED: Final = _ABOUT_MANY | {"server", "decision"}  # pages that follow every server
 _FIRST: Final = 2.0  # seconds in which somebody may ask for a page before all others are made
 _HEADERS: Final = {
     "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
@@ -94,7 +93,6 @@ def create_app(
             if page.type is RunPage
         ),
         Route("/live/", _events(reader, followers, None), methods=["GET"]),
-        *(PresenceRoutes(acting, followers).routes() if acting else ()),
         Route(f"/{FEED}", partial(_feed, reader, origin), name="feed"),
         Route("/openapi.json", partial(_api, acting is not None), name="openapi"),
         Route("/assets/{name}", _asset, name="asset"),
@@ -155,8 +153,6 @@ def _endpoint(
             return JSONResponse(to_json(view), headers=headers)
         links = Links(request.url.path, query=query)
         live = _live(page, view, request, links, seen)
-        if acting and page.name == "decision" and visitor and visitor.actor:
-            visitor, live = looking(acting, request.url.path, visitor, links, seen)
         return HTMLResponse(render(page, view, links, live=live, visitor=visitor), headers=headers)
 
     async def show(request: Request) -> Response:
@@ -234,7 +230,7 @@ class _HostGuard:
 
     def _caller(self, scope: Scope) -> Caller:
         address = str((scope.get("client") or ("",))[0])
-        return self._proxy.caller(scope["headers"], address) if self._proxy else Caller(address)
+        return self._proxy.caller(scope["headers"], address) if self._proxy else Caller()
 
 
 def _host(header: str) -> str:

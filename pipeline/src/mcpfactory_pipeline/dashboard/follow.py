@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
-from mcpfactory_pipeline.dashboard.decision import decided_about
 from mcpfactory_pipeline.dashboard.live import Position, Snapshot, Tail, events_since, read_tail
 from mcpfactory_pipeline.dashboard.pages import Page, path_of
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
@@ -21,8 +20,6 @@ __all__ = [
     "Followers",
     "Poll",
     "TooManyFollowersError",
-    "decision_state",
-    "watch_decision",
     "watch_run",
     "watch_workspace",
 ]
@@ -162,31 +159,6 @@ def watch_workspace(reader: WorkspaceReader) -> Poll:
         return Snapshot(now)
 
     return poll
-
-
-def watch_decision(reader: WorkspaceReader, server: str, channel: str, mark: Callable[[], str]) -> Poll:
-    """Sees that some server has another state, or that other people look at the same decision: `mark` is another text then.
-
-    The first look raises `NotFoundError` where there is no such channel.
-    """
-    last = ""
-
-    def poll() -> Snapshot | None:
-        nonlocal last
-        if not last:
-            decided_about(reader.server(server), channel)
-        now = decision_state(reader.digest(), mark())
-        if now == last:
-            return None
-        last = now
-        return Snapshot(now)
-
-    return poll
-
-
-def decision_state(digest: str, mark: str) -> str:
-    """Return the text for how a decision stands: the digest of the workspace, and the mark of who looks at it."""
-    return f"{digest} {mark}"
 
 
 class _RunWatch:

@@ -23,7 +23,6 @@ from mcpfactory_pipeline.dashboard.rules import RulesPage, rules_page
 from mcpfactory_pipeline.dashboard.runs import RunPage, RunRow, RunsPage, run_page, runs_of, runs_page
 from mcpfactory_pipeline.dashboard.server import ServerPage, server_page
 from mcpfactory_pipeline.dashboard.statuses import STATUSES
-from mcpfactory_pipeline.dashboard.styleguide import StyleguidePage, styleguide_page
 from mcpfactory_pipeline.dashboard.tools import ToolsPage, tools_page
 from mcpfactory_pipeline.dashboard.trends import TrendsPage, trends_page
 from mcpfactory_pipeline.views.drawing import SIGNS
@@ -281,9 +280,5 @@ PAGES: Final[tuple[Page, ...]] = (
     Page(
         "rules", "/rules/", "Rules", "What each rule of the validation demands, and where that comes from", RulesPage,
         lambda reader, _path, _query: rules_page(reader.workspace_name()),
-    ),
-    Page(
-        "styleguide", "/styleguide/", "Style guide", "The parts that pages are made of, each in every state", StyleguidePage,
-        lambda reader, _path, _query: styleguide_page(reader.workspace_name()),
     ),
 )  # fmt: skip

@@ -38,9 +38,8 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sent a request: from which address, and whom the proxy logged in, "" for nobody. `proxied`: it came through the proxy."""
+    """Who sent a request: the person whom the proxy logged in, "" for nobody. `proxied`: it came through the proxy."""
 
-    address: str = ""
     person: str = ""
     proxied: bool = False
 
@@ -62,7 +61,7 @@ class TrustedProxy:
         sent = [(name.lower(), value) for name, value in headers]
         named, secrets = _values(sent, self.header), _values(sent, SECRET_HEADER)
         if not named and not secrets:
-            return Caller(address)
+            return Caller()
         if not self._is_from(address, secrets):
             raise AccessError(
                 f"{self.header} is believed from the proxy of this dashboard alone, and this request is not from it",
@@ -73,7 +72,7 @@ class TrustedProxy:
                 f"{self.header} is there more than once: the proxy passes on what clients send",
                 hint="let the proxy replace the header, and not add to it",
             )
-        return Caller(_forwarded(sent) or address, _person(self.header, named[0]) if named else "", proxied=True)
+        return Caller(_person(self.header, named[0]) if named else "", proxied=True)
 
     def _is_from(self, address: str, secrets: Sequence[bytes]) -> bool:
         if len(secrets) != 1 or not hmac.compare_digest(_hash(secrets[0]), self.secret):
@@ -138,16 +137,6 @@ def public_origin(url: str) -> str:
 def _values(sent: Iterable[tuple[bytes, bytes]], header: str) -> list[bytes]:
     wanted = header.lower().encode()
     return [value for name, value in sent if name == wanted]
-
-
-def _forwarded(sent: Iterable[tuple[bytes, bytes]]) -> str:
-    """Return the address that the proxy saw: the last one, which it added itself; what stands before, clients may write."""
-    last = b",".join(_values(sent, "X-Forwarded-For")).rpartition(b",")[2].strip().decode("latin-1")
-    bare = last.removeprefix("[").partition("]")[0] if last.startswith("[") else last
-    try:
-        return str(ip_address(bare))
-    except ValueError:
-        return ""
 
 
 def _person(header: str, value: bytes) -> str:

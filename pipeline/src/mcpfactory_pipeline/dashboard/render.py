@@ -26,7 +26,6 @@ from mcpfactory_pipeline.dashboard.deciders import decision_refusal
 from mcpfactory_pipeline.dashboard.feed import FEED
 from mcpfactory_pipeline.dashboard.ink import inked
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
-from mcpfactory_pipeline.dashboard.presence import Onlooker
 from mcpfactory_pipeline.dashboard.runs import RunPage
 from mcpfactory_pipeline.dashboard.statuses import STATUSES
 from mcpfactory_pipeline.dashboard.values import shorten
@@ -97,7 +96,7 @@ _templates.globals |= {
     "policy": POLICY,
     "STATUSES": STATUSES,
     "GROUPS": tuple(GROUPS),
-    "NAVIGATION": [page for page in PAGES if "{" not in page.path and page.name != "styleguide"],
+    "NAVIGATION": [page for page in PAGES if "{" not in page.path],
 }
 
 
@@ -164,14 +163,12 @@ class Visitor:
     """Who looks at a page of a dashboard in which people act: `actor`, "" before the login. `message` is shown once.
 
     `runs` are those that were begun in this dashboard and go on: they can be cancelled here. `proxied`: a proxy logged them in, and logs them out.
-    `others` are those who look at the same page.
     """
 
     actor: str = ""
     message: str = ""
     runs: frozenset[str] = frozenset()
     proxied: bool = False
-    others: tuple[Onlooker, ...] = ()
 
 
 def render(page: Page, view: object, links: Links, *, live: str = "", visitor: Visitor | None = None) -> str:

@@ -34,7 +34,6 @@ from mcpfactory_pipeline.plan.stage import RETRIED, RUN_DIED, Artifact, Stage, S
 from mcpfactory_pipeline.promotion.signatures import without_unsigned
 from mcpfactory_pipeline.run.excerpt import log_excerpt
 from mcpfactory_pipeline.run.job import make_job
-from mcpfactory_pipeline.run.tampering import Baseline, take_baseline, undo_tampering
 from mcpfactory_pipeline.run.watch import move_back, soaking
 from mcpfactory_pipeline.state.order import misplaced
 from mcpfactory_pipeline.state.state import ServerState
@@ -282,35 +281,13 @@ class Runner:
                 settings=stage.settings,
                 rejection=state.sent_back.get(stage.name, {}).get("reason", ""),
             )
-            baseline = take_baseline(self.store, server.name)
-            outputs = self.executor.run(
+            return self.executor.run(
                 make_job(stage, inputs, adopted=server.adopted is not None), log=self._log(server, stage)
             )
-            return self._checked(server, stage, baseline, outputs)
         except OSError as error:
             return StageOutputs("errored", f"{error.strerror}: {error.filename}; hint: free space, or make it writable")
         finally:
             shutil.rmtree(work, ignore_errors=True)
-
-    def _checked(
-        self, server: WorkspaceServer, stage: Stage, baseline: Baseline, outputs: StageOutputs
-    ) -> StageOutputs:
-        """Return what a stage found, or the tampering with histories that happened meanwhile: nothing else counts then."""
-
-        def keep(name: str, data: bytes) -> Path:
-            place = self.workspace.artifacts / name / "forged" / f"{self.run_id}-{server.name}-{stage.name}.jsonl"
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(data)
-            return place.relative_to(self.workspace.root)
-
-        found = undo_tampering(self.store, baseline, keep)
-        if not found:
-            return outputs
-        return StageOutputs(
-            "failed",
-            f"while the stage {stage.name} of {server.name} ran, {'; '.join(found)}; hint: look for what wrote there "
-            f'(isolation = "none" keeps nothing out; a pull or an editor does the same), then run it with --force',
-        )
 
     def _finish(
         self, server: WorkspaceServer, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float

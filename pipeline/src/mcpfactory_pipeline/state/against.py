@@ -7,24 +7,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import NotFoundError, StateError
 from mcpfactory_pipeline.base.files import read_regular
 from mcpfactory_pipeline.base.git import git_output, git_text
-from mcpfactory_pipeline.base.ids import created_at, parse_time
-from mcpfactory_pipeline.base.text import format_duration, pluralize
+from mcpfactory_pipeline.base.ids import parse_time
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.state.history import LARGEST
 from mcpfactory_pipeline.state.state import Event
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["brought", "events_at", "head_histories", "lost", "oddities"]
+__all__ = ["brought", "events_at", "head_histories", "lost"]
 
 _HISTORIES: Final = "pipeline/history"
-_SKEW: Final = 600.0  # seconds by which a clock and an id may differ: an id never goes back, a clock may
 
 
 def events_at(
@@ -112,36 +111,6 @@ def lost(
             hint = f"histories only grow: git checkout {ref} -- {where} brings them back"
             found.append({"server": server, "message": message, "hint": hint, "changes": gone})
     return found
-
-
-def oddities(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Return what is odd about the order and the time of events and may have happened in good faith, as `verify` returns differences.
-
-    An id never goes back and a clock may: where they differ, the clock was set back, or the event was written by hand. An event
-    stands behind newer ones where two branches were merged, or where it was put in later. A last line that never was whole is left of a
-    process or a machine that stopped.
-    """
-    store, found = Store(workspace), []
-    for server in names or store.servers():
-        told = list(_odd(_lines(_read(store, server))))
-        if told:
-            message = f"{store.where(server, 'history')}: {pluralize(len(told), 'event')} out of time or order"
-            hint = "fine after a merge or with a clock that was set; else: git log -p, who wrote them"
-            found.append({"server": server, "message": message, "hint": hint, "changes": told})
-        if half := store.half_written(server):
-            found.append({"server": server, **half, "changes": []})
-    return found
-
-
-def _odd(events: Sequence[Event]) -> Iterator[str]:
-    newest = ""
-    for event in events:
-        name, at = str(event["id"]), parse_time(str(event["at"])).timestamp()
-        if (apart := abs(at - created_at(name))) > _SKEW:
-            yield _told(f"clock: {format_duration(apart)} between its id and its time,", event)
-        if name < newest:
-            yield _told("order: behind a newer event,", event)
-        newest = max(newest, name)
 
 
 def _told(what: str, event: Event) -> str:

@@ -14,7 +14,7 @@ from mcpfactory_pipeline.state.order import StagesUnderWay
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState, apply
 
-__all__ = ["FoldedHistory", "begin", "go_on", "is_fold"]
+__all__ = ["FoldedHistory", "begin", "go_on"]
 
 # Members that no question about times asks for, and that are most of an event.
 _LARGE: Final = frozenset(
@@ -55,22 +55,6 @@ def go_on(folded: FoldedHistory, events: Sequence[Event]) -> FoldedHistory:
         under_way.take(event)
     recent = _still_asked([*folded.recent, *map(_small, events)], state)
     return FoldedHistory(state, str(events[-1]["id"]), tuple(map(_small, under_way.starts)), recent)
-
-
-def is_fold(folded: FoldedHistory, server: str, events: Sequence[Event]) -> bool:
-    """Whether events, all there are, come to this; folded in several steps, more of the recent ones may be kept.
-
-    Raises:
-        StateError: on an event that cannot be folded.
-    """
-    wanted = go_on(begin(server), events)
-    if (folded.state, folded.last, folded.starts) != (wanted.state, wanted.last, wanted.starts):
-        return False
-    every = {str(event["id"]): _small(event) for event in events}
-    kept = {str(event["id"]): event for event in folded.recent}
-    return all(every.get(key) == event for key, event in kept.items()) and kept.keys() >= {
-        str(event["id"]) for event in wanted.recent
-    }
 
 
 def _small(event: Event) -> Event:

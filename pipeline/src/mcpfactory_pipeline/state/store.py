@@ -9,15 +9,11 @@ refused with a hint.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
-
-from pydantic_core import from_json
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import move_into_place, read_regular, write_temporary
@@ -28,18 +24,12 @@ from mcpfactory_pipeline.notices import notify_decisions
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.folded import FoldedHistory, begin, go_on
 from mcpfactory_pipeline.state.snapshot import read_derived, read_recent, read_snapshot, stamp_of, write_snapshot
-from mcpfactory_pipeline.state.state import OPTIONAL, Event, ServerState, apply, fold, parse, repair_hint, to_text
-from mcpfactory_pipeline.state.written import note_written
+from mcpfactory_pipeline.state.state import Event, ServerState, apply, fold, parse, repair_hint, to_text
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["Store", "Transaction", "verified_state"]
 
-OLDER: Final = (1,)
 _LARGEST: Final = 1 << 26  # bytes of a state file
-# A thousand files are asked before one is read whole.
-_PERHAPS: Final = re.compile(rf'"state":\s*(?:{"|".join(map(str, OLDER))})\b')
-_LATER: Final = {"holds", "retired", *OPTIONAL}
-_NEW: Final = {"candidates": ("facts", "channels", "approvals", "rejections"), "channels": ("before",)}
 
 
 class Transaction:
@@ -77,7 +67,6 @@ class Transaction:
             self.state = state
             return event
         changed = to_text(state) != to_text(self.state) or not self._store.state_file(self._server).exists()
-        note_written(self._store.locks, self._server, history.event_line(event))
         # What may fail comes first: where the state cannot be written, the event is not recorded either.
         with self._store.writing_state(self._server, state if changed else None):
             history.append(self._store.history_file(self._server), [event], self._store.where(self._server, "history"))
@@ -149,8 +138,8 @@ class Store:
             StateError: on a file that is no state.
         """
         text = self.state_text(server)
-        # Where a run is under way, or broke off, or an older mcpfactory wrote the file, history knows better.
-        if text is None or read_holder(self.locks, server) or older_data(text) is not None:
+        # Where a run is under way, or broke off, history knows better.
+        if text is None or read_holder(self.locks, server):
             return fold(server, self.history(server))
         return parse(text, self.where(server, "state"))
 
@@ -163,7 +152,7 @@ class Store:
             StateError: on a file that is no state, or was edited by hand, or whose history is missing.
         """
         text = self.state_text(server)
-        if text is None or read_holder(self.locks, server) or older_data(text) is not None:
+        if text is None or read_holder(self.locks, server):
             return self.state(server)
         stamp = stamp_of(self.history_file(server))
         known = read_derived(self.locks / f"{server}.snapshot", stamp)
@@ -247,11 +236,10 @@ class Store:
         if not events:
             return self.without_history(server)
         where = self.where(server, "state")
-        if older_data(text) is None:
-            try:
-                parse(text, where)  # a conflict, a newer schema or plain damage: a better message
-            except StateError as error:
-                return error
+        try:
+            parse(text, where)  # a conflict, another schema or plain damage: a better message
+        except StateError as error:
+            return error
         return StateError(
             f"{where} is not what its history says: it was edited by hand, or merged wrongly", hint=repair_hint(where)
         )
@@ -321,44 +309,14 @@ class Store:
 
 def is_older(server: str, text: str, events: list[Event]) -> bool:
     """Whether the text is the state after some beginning of the history: a write that did not come to its end."""
-    older, state = older_data(text), ServerState(server)
-
-    def same() -> bool:
-        return text == to_text(state) if older is None else matches_older(older, state)
-
-    if same():
+    state = ServerState(server)
+    if text == to_text(state):
         return True
     for event in events:
         state = apply(state, event)
-        if same():
+        if text == to_text(state):
             return True
     return False
-
-
-def older_data(text: str) -> dict[str, Any] | None:
-    """Return the content of a state file of an older schema; None for any other text."""
-    if not _PERHAPS.search(text):
-        return None
-    try:
-        data = from_json(text)
-    except ValueError:
-        return None
-    return data if isinstance(data, dict) and data.get("state") in OLDER else None
-
-
-def matches_older(data: dict[str, Any], state: ServerState) -> bool:
-    """Whether an older file says what this state says, in the fields that it knew. It kept fewer candidates."""
-    now = json.loads(json.dumps(state.to_json()))
-    for table, added in _NEW.items():
-        now[table] = {
-            name: {key: value for key, value in record.items() if key not in added}
-            for name, record in now[table].items()
-        }
-    kept = data.get("candidates")
-    if not isinstance(kept, dict):
-        return False
-    now["candidates"] = {name: record for name, record in now["candidates"].items() if name in kept}
-    return data == {**{key: now[key] for key in now if key not in _LATER}, "state": data["state"]}
 
 
 def verified_state(store: Store, server: str) -> ServerState | None:

@@ -16,11 +16,9 @@ from mcpfactory_pipeline.base.files import read_regular, replace_file
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.against import head_histories, lost
-from mcpfactory_pipeline.state.folded import is_fold
 from mcpfactory_pipeline.state.history import CONFLICT_MARKERS, LARGEST
 from mcpfactory_pipeline.state.order import misplaced
-from mcpfactory_pipeline.state.snapshot import read_snapshot
-from mcpfactory_pipeline.state.state import fold, newer_schema, repair_hint, to_text
+from mcpfactory_pipeline.state.state import fold, newer_schema, to_text
 from mcpfactory_pipeline.state.store import Store, is_older
 from mcpfactory_pipeline.workspace.broken import explain_broken
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -145,7 +143,7 @@ def _mismatch(store: Store, server: str) -> StateError | None:
     if text is None:
         return StateError(f"{where} is missing", hint="the next run writes it") if events else None
     if text == to_text(state):
-        return _forged_snapshot(store, server)
+        return None
     if is_older(server, text, events):
         return StateError(f"{where} is older than its history", hint="the next run brings it up to date")
     return store.contradiction(server, text, events)
@@ -156,21 +154,6 @@ def _no_order(store: Store, server: str, wrong: str) -> StateError:
     where = store.where(server, "history")
     hint = f"a run did not write that; see who did: git log -p -- {where}, and take the line back (git revert)"
     return StateError(f"{where} has an end of a stage that no run can have recorded: {wrong}", hint=hint)
-
-
-def _forged_snapshot(store: Store, server: str) -> StateError | None:
-    """Return the error for a snapshot that is said to be of this history, and is not what that comes to; the other commands would believe it."""
-    file, where = store.snapshot_file(server), store.where(server, "history")
-    data = history.read_bytes(store.history_file(server), where)
-    if (known := read_snapshot(file, data)) is None:
-        return None
-    size, folded = known
-    if is_fold(folded, server, history.parse(data[:size], where)):
-        return None
-    return StateError(
-        f"pipeline/locks/{file.name} is not what its history comes to: no command of mcpfactory wrote it",
-        hint=repair_hint(store.where(server, "state")),
-    )
 
 
 def _changes(store: Store, server: str) -> Iterator[str]:

@@ -289,13 +289,12 @@ def verify(
     """Derive every state file from its history again and compare; every event of the last commit must still be there.
 
     Also checked are the signatures of approvals, where a channel asks for them, and the folders of the channels on this machine:
-    pages, bytes, and what no server's state names. Events whose time or place in the file is odd are
-    told, and change the exit code of no run: a merge and a clock that was set leave such ones.
+    pages, bytes, and what no server's state names.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.promotion.offers import served_faults
     from mcpfactory_pipeline.promotion.soundness import signature_faults
-    from mcpfactory_pipeline.state.against import oddities
+    from mcpfactory_pipeline.state.store import Store
     from mcpfactory_pipeline.state.verify import mend as repair_states
     from mcpfactory_pipeline.state.verify import verify as compare
 
@@ -303,11 +302,13 @@ def verify(
     found = (repair_states if repair else compare)(workspace, names or None, against=against)
     found += [*signature_faults(workspace, names or None), *served_faults(workspace, names or None)]
     left = [entry for entry in found if not entry.get("mended")]
-    odd = oddities(workspace, names or None)
+    store = Store(workspace)
+    halves = [(server, store.half_written(server)) for server in names or store.servers()]
+    notes = [{"server": server, **half, "changes": []} for server, half in halves if half]
     if as_json:
-        output.data([*found, *({**entry, "level": "warning"} for entry in odd)])
+        output.data([*found, *({**entry, "level": "warning"} for entry in notes)])
     else:
-        for entry in [*found, *odd]:
+        for entry in [*found, *notes]:
             _print_difference(entry)
         count = len({entry["server"] for entry in left})
         verdict = f"{pluralize(count, 'server')} {'differs' if count == 1 else 'differ'}"

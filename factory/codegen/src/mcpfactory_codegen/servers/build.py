@@ -13,7 +13,6 @@ from typing import Any, Final
 from mcpfactory_codegen.cases.files import test_files
 from mcpfactory_codegen.describe.curate import check_names, curate, rename
 from mcpfactory_codegen.describe.suggest import Group, suggest
-from mcpfactory_codegen.describe.suspicion import without_suspicious_texts
 from mcpfactory_codegen.describe.tools import ApiTool, describe_all
 from mcpfactory_codegen.describe.workflows import Workflow, checked
 from mcpfactory_codegen.emit import Options, emit
@@ -143,13 +142,12 @@ def generate(
     named = name_api(api, server=config.name, pinned=pinned, prefix=prefix)
     renamed = rename(named, config.tools)
     described = describe_all(api, renamed.names, config.responses)
-    api, visible, suspicious = without_suspicious_texts(api, described.tools)
-    curated = curate(visible, renamed)
+    curated = curate(described.tools, renamed)
     profiles = resolve(api, curated.tools, config)
     workflows, unmade = checked(config.workflows, curated.tools)
     skipped = (*api.skipped, *described.skipped, *_hidden(api, curated.hidden))
     of_choice = (*check_names(named, config.names), *renamed.problems, *curated.problems, *profiles.problems, *unmade)
-    problems = located_in(documents, (*api.problems, *described.problems, *suspicious, *of_choice))
+    problems = located_in(documents, (*api.problems, *described.problems, *of_choice))
     notify(f"writing the code of {len(curated.tools)} tools")
     tests = test_files(api, renamed.names, curated.tools, config.package, dialect="dialect" in profiles.offer)
     machine = emit(api, renamed.names, curated.tools, _options(config, version, profiles.offer, workflows)) | tests

@@ -1,6 +1,6 @@
 """What a change of a server's tools means for those who call them: pure, on two manifests.
 
-breaking   a call that worked may fail, or mean something else; or a text gives orders to the model, which a person has to read
+breaking   a call that worked may fail, or mean something else
 additive   everything that worked works, and more does
 cosmetic   only texts and hints changed
 
@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.describe.suspicion import orders_in
 from mcpfactory_codegen.ir import definition
 from mcpfactory_codegen.text import compact
 
@@ -48,7 +47,6 @@ CHANGES: Final[dict[str, Kind]] = {
     "hints-weakened": "breaking",
     "hints-changed": "cosmetic",
     "text-changed": "cosmetic",
-    "text-orders": "breaking",
     "origin-changed": "breaking",
 }
 """Every code that `diff` gives, and that of `origins`, and what it means for callers."""
@@ -87,12 +85,10 @@ def diff(
             continue
         if target != name:
             found.append(_change("tool-renamed", name, "", f"{name} is now called {target}"))
-        changes, orders = list(_tool(target, tool, after[target])), list(_orders(target, tool, after[target]))
-        found += [change for change in changes if not orders or change.code != "text-changed"] + orders
+        found += _tool(target, tool, after[target])
     known = {*before, *same.values()} - {name for name in same if name not in same.values()}
     for name in (name for name in after if name not in known):
         found.append(_change("tool-added", name, "", f"{name} is new"))
-        found += _orders(name, {}, after[name])
     order = {"breaking": 0, "additive": 1, "cosmetic": 2}
     return tuple(sorted(found, key=lambda change: (order[change.kind], change.tool)))
 
@@ -120,17 +116,6 @@ def _tool(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator
     yield from _hints(name, old.get("annotations") or {}, new.get("annotations") or {})
     yield from _arguments(name, old.get("inputSchema") or {}, new.get("inputSchema") or {})
     yield from _output(name, old.get("outputSchema"), new.get("outputSchema"))
-
-
-def _orders(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield what a tool's texts order the model to do that they did not before, quoted."""
-    if old == new:
-        return
-    before = orders_in(old)
-    if said := [words for words in orders_in(new) if words not in before]:
-        quoted = "; ".join(repr(words[:_QUOTED]) for words in said[:_SHOWN])
-        word = "its texts changed and give" if old else "it is new and gives"
-        yield _change("text-orders", name, "", f"{name}: {word} orders to a model: {quoted}")
 
 
 def _output(name: str, old: Any, new: Any) -> Iterator[Change]:
@@ -232,7 +217,6 @@ _OTHER: Final = (
     *("patternProperties", "dependentSchemas", "dependentRequired", "unevaluatedItems", "unevaluatedProperties"),
 )
 _SHOWN: Final = 6
-_QUOTED: Final = 120  # characters of an order that are shown
 
 
 def schema_changes(old: Any, new: Any, definitions: _Defs) -> Iterator[_Found]:

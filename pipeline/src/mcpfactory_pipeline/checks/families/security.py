@@ -1,17 +1,14 @@
-"""Rules over what a server might do to its readers: hidden text, orders to the model, leaked secrets."""
+"""Rules over what a server might do to its readers: hidden text, leaked secrets, bait that is taken."""
 
 from __future__ import annotations
 
 import json
 import unicodedata
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 
-from mcpfactory_codegen.describe.suspicion import joined_order, order_in
-from mcpfactory_pipeline.base.text import HIDDEN, LONGEST_TEXT, strings_in
+from mcpfactory_pipeline.base.text import HIDDEN, strings_in
 from mcpfactory_pipeline.checks.evidence import Evidence
-from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.families.legacy import era_or_reason
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 
@@ -24,7 +21,7 @@ _SHOWN: Final = {"prompts/get": ("name", "messages"), "resources/read": ("uri", 
 
 
 def _texts(evidence: Evidence) -> list[tuple[str, str]]:
-    """(where, text) of everything that a model is shown of this server by its lists, also when they are asked for again after calls.
+    """(where, text) of everything that a model is shown of this server by its lists.
 
     Beside them the messages of the prompts and the contents of the resources that were asked for.
     """
@@ -34,17 +31,11 @@ def _texts(evidence: Evidence) -> list[tuple[str, str]]:
         if isinstance(instructions, str):
             found.append(("instructions", instructions))
             break
-    found += [(where, text) for where, item in _items(evidence) for text in strings_in(item)]
-    return list(dict.fromkeys([*found, *_contents(evidence)]))
-
-
-def _items(evidence: Evidence) -> Iterator[tuple[str, Any]]:
-    """Yield (where, item) of everything that is listed."""
-    again = [("tools/list", evidence.relisted)] if evidence.relisted else []
-    for method, listing in [*evidence.lists.items(), *again]:
+    for method, listing in evidence.lists.items():
         for index, item in enumerate(listing.items):
             name = item.get("name") if isinstance(item, dict) else None
-            yield str(name or f"{method}/{index}"), item
+            found += [(str(name or f"{method}/{index}"), text) for text in strings_in(item)]
+    return list(dict.fromkeys([*found, *_contents(evidence)]))
 
 
 def _contents(evidence: Evidence) -> Iterator[tuple[str, str]]:
@@ -59,7 +50,10 @@ def _contents(evidence: Evidence) -> Iterator[tuple[str, str]]:
 
 
 def _hidden(evidence: Evidence) -> RuleOutcome:
-    return _over_texts(evidence, _hidden_in)
+    texts = _texts(evidence)
+    return era_or_reason(evidence) or rule_outcome(
+        len({where for where, _ in texts}), (fault for where, text in texts for fault in _hidden_in(where, text))
+    )
 
 
 def _hidden_in(where: str, text: str) -> Iterator[Fault]:
@@ -67,38 +61,6 @@ def _hidden_in(where: str, text: str) -> Iterator[Fault]:
     if found:
         names = ", ".join(f"U+{ord(char):04X} {unicodedata.name(char, 'unnamed')}" for char in found[:5])
         yield Fault(f"hidden characters: {names}", where, proof={"text": text.encode("unicode_escape").decode()})
-
-
-def _orders(evidence: Evidence) -> RuleOutcome:
-    texts = _texts(evidence)
-    return era_or_reason(evidence) or rule_outcome(len({where for where, _ in texts}), _order_faults(evidence, texts))
-
-
-def _order_faults(evidence: Evidence, texts: Sequence[tuple[str, str]]) -> Iterator[Fault]:
-    """Yield what each text says, and what those of one item say together where none does alone."""
-    told = set()
-    for where, text in texts:
-        for fault in _orders_in(where, text):
-            told.add(where)
-            yield fault
-    for where, item in _items(evidence):
-        if where not in told and (words := joined_order(item)):
-            told.add(where)
-            yield Fault(f"its texts read like an order to the model, one after the other: {words[:120]!r}", where)
-
-
-def _orders_in(where: str, text: str) -> Iterator[Fault]:
-    if words := order_in(text):
-        yield Fault(f"the text reads like an order to the model: {words[:120]!r}", where, proof={"text": text})
-    elif len(text) >= LONGEST_TEXT and not text.startswith("data:"):
-        yield Fault(f"the text is longer than the {LONGEST_TEXT:,} characters that are searched for orders", where)
-
-
-def _over_texts(evidence: Evidence, find_faults: Any) -> RuleOutcome:
-    texts = _texts(evidence)
-    return era_or_reason(evidence) or rule_outcome(
-        len({where for where, _ in texts}), (fault for where, text in texts for fault in find_faults(where, text))
-    )
 
 
 def _canary(evidence: Evidence) -> RuleOutcome:
@@ -127,39 +89,6 @@ def _leaks(evidence: Evidence) -> Iterator[Fault]:
 def _named(evidence: Evidence, text: str) -> str:
     """Return the name of the secret whose value is in `text`, or ""."""
     return next((name for name, value in evidence.secrets.items() if value in text), "")
-
-
-def _swapped(evidence: Evidence) -> RuleOutcome:
-    """Whether tools are another time what they were when they were first listed, and nobody was told."""
-    listing = evidence.lists.get("tools/list")
-    again = evidence.probes.get("list-again")
-    later = [*([again] if again else []), *(evidence.relisted.exchanges if evidence.relisted else ())]
-    if "tools" not in evidence.capabilities:
-        return era_or_reason(evidence) or not_applicable("the server declares no tools")
-    if listing is None or not later:
-        return era_or_reason(evidence) or not_checked(evidence.why_missing("list-again"))
-    if any(one.method == "notifications/tools/list_changed" for one in evidence.unasked):
-        return not_applicable("the server told that its tools changed")
-    declared = evidence.capabilities["tools"]
-    if "legacy" not in evidence.eras and isinstance(declared, Mapping) and declared.get("listChanged"):
-        return not_applicable("the server tells changes on streams, and none was open while its tools were called")
-    counts = Counter(name for name, _ in evidence.named_tools)
-    first = {name: tool for name, tool in evidence.named_tools if counts[name] == 1}
-    return rule_outcome(len(first), _swaps(first, later))
-
-
-def _swaps(first: Mapping[str, Any], later: Sequence[WireExchange]) -> Iterator[Fault]:
-    told = set()
-    for exchange in later:
-        page = (exchange.result or {}).get("tools")
-        for tool in page if isinstance(page, list) else ():
-            name = tool.get("name") if isinstance(tool, dict) else None
-            if isinstance(name, str) and name in first and tool != first[name] and name not in told:
-                told.add(name)
-                parts = sorted(key for key in {*tool, *first[name]} if tool.get(key) != first[name].get(key))
-                yield Fault(
-                    f"{', '.join(parts)} of the tool changed after it was listed, and nothing told so", name, exchange
-                )
 
 
 def _drifted(evidence: Evidence) -> RuleOutcome:
@@ -207,22 +136,10 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="remove the characters; look where the text came from",
     ),
     Rule(
-        id="security.orders", family="security", severity=5, gate=True, check=_orders,
-        statement="Descriptions describe; they do not give the model orders about other tools, secrets or the user. Known wordings are recognised, in English above all: that none is found proves nothing, and a person has to read the texts.",
-        source="tool poisoning: descriptions are untrusted text in the model's context",
-        hint="rewrite the text, and look where it came from; what is recognised: docs/how-to/adopt-a-server.md#texts-that-give-orders",
-    ),
-    Rule(
         id="security.canary", family="security", severity=5, gate=True, check=_canary,
         statement="A secret placed in the environment appears in no answer, error or log.",
         source="MCP basic/security best practices; secrets reach upstream and nothing else",
         hint="log names of settings, not values; keep request headers out of error texts",
-    ),
-    Rule(
-        id="security.swap", family="security", severity=5, gate=True, check=_swapped,
-        statement="A tool stays what it was when it was listed, unless the client is told that the list changed.",
-        source="tool poisoning: people approve a tool, and the model gets another one; MCP server/tools, List Changed Notification",
-        hint="send notifications/tools/list_changed (and declare listChanged), or keep names, descriptions and schemas as they are",
     ),
     Rule(
         id="security.drift", family="security", severity=5, gate=True, check=_drifted,

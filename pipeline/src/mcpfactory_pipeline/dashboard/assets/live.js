@@ -38,7 +38,7 @@ function loadAgain() {
 function refresh() {
   const form = document.querySelector("form.filter");
   if (form) form.dispatchEvent(new Event("refresh"));
-  else if (document.querySelector("[data-live=now], [data-live=onlookers]")) reread();
+  else if (document.querySelector("[data-live=now], [data-live=question]")) reread();
   else loadAgain(); // a page without a list: nothing waits, or there is no server yet
 }
 

@@ -15,7 +15,7 @@ __all__ = ["ChildHealth", "health_json", "health_page", "make_page"]
 class ChildHealth:
     """One server: how it is and since when, and how many tools, starts, calls, calls in flight and errors it has.
 
-    `left_out` says which of its texts were cleaned or left out: hidden characters, and orders to the model.
+    `left_out` says which of its texts were cleaned or left out: hidden characters.
     """
 
     server: str

@@ -1,8 +1,7 @@
-"""What a model is shown of servers behind a gateway: without text that a person does not see, or that gives the model orders. Pure.
+"""What a model is shown of servers behind a gateway: without text that a person does not see. Pure.
 
-The rules are those of `validate` (`security.hidden-text`, `security.orders`). What is for readers is cleaned; what a caller has to
-repeat (names, values) cannot be changed, so that what has hidden characters or orders there is not offered. Answers, errors, log messages,
-progress and questions lose hidden characters only: whether a value reads like an order is for the client's person to see.
+The rule is that of `validate` (`security.hidden-text`). Texts for readers, answers, errors, log messages, progress and questions are cleaned.
+Names and values that a caller has to repeat cannot be changed, so that items with hidden characters there are not offered.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from mcpfactory_codegen.describe.suspicion import joined_order, order_in
 from mcpfactory_pipeline.base.text import UNSEEN
 from mcpfactory_pipeline.serve.gateway.listing import ServerListing
 from mcpfactory_runtime.protocol.jsonrpc import encode
@@ -21,8 +19,7 @@ from mcpfactory_runtime.protocol.jsonrpc import encode
 __all__ = ["is_plain_json", "plain_answer", "plain_listing", "plain_text"]
 
 _LONGEST: Final = 20_000  # characters of one text that is shown to models before any call
-_LOST: Final = f"hidden characters, orders to the model, or what is beyond {_LONGEST:,} characters left out"
-_LEFT_OUT: Final = "(Left out by the gateway: the text reads like an order to the model.)"
+_LOST: Final = f"hidden characters, or what is beyond {_LONGEST:,} characters left out"
 _NAMED: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _EXAMPLES: Final = frozenset({"default", "example", "examples"})  # values that nobody has to repeat
 _VALUES: Final = frozenset({"const", "enum", "required", "dependentRequired"})
@@ -38,8 +35,6 @@ def plain_listing(listing: ServerListing) -> tuple[ServerListing, tuple[str, ...
     """Return what is offered of a server, and what was changed or left out of it, one sentence each."""
     notes: list[str] = []
     instructions = plain_text(listing.instructions)[:_LONGEST]
-    if order_in(instructions):
-        instructions = ""
     if instructions != listing.instructions:
         notes.append(f"instructions: {_LOST}")
     found = replace(
@@ -85,8 +80,8 @@ def _plain_items(items: Iterable[Mapping[str, Any]], key: str, notes: list[str])
     for item in items:
         plain = _plain(item)
         name = plain_text(str(item[key]))
-        if _is_foul(plain) or joined_order(plain):
-            notes.append(f"{name}: not offered, for it has hidden characters or orders to the model in names or values")
+        if _is_foul(plain):
+            notes.append(f"{name}: not offered, for it has hidden characters in names or values")
             continue
         if plain != item:
             notes.append(f"{name}: {_LOST}")
@@ -103,16 +98,13 @@ def _plain(value: Any, key: str = "") -> Any:
         return [_plain(one, key) for one in value]
     if not isinstance(value, str) or key in _WORDS:
         return value
-    text = plain_text(value)[:_LONGEST]
-    return _LEFT_OUT if order_in(text) else text
+    return plain_text(value)[:_LONGEST]
 
 
 def _is_foul(value: Any) -> bool:
-    """Whether a value has hidden characters, or an order to the model, anywhere in it."""
+    """Return True if a value has hidden characters anywhere in it."""
     if isinstance(value, Mapping):
         return any(_is_foul(one) for pair in value.items() for one in pair)
     if isinstance(value, list):
         return any(map(_is_foul, value))
-    if not isinstance(value, str):
-        return False
-    return UNSEEN.search(value) is not None or (value != _LEFT_OUT and bool(order_in(value[:_LONGEST])))
+    return isinstance(value, str) and UNSEEN.search(value) is not None
