@@ -223,9 +223,10 @@ def test_there_are_more_than_forty() -> None:
 
 @rows("mistake", MISTAKES, name=lambda one: one.id)
 def test_a_mistake_is_told_with_what_to_do(mistake: Mistake, template: Path, tmp_path: Path) -> None:
-    root = tmp_path / "ws"
-    shutil.copytree(template, root)
+    root = template
     if mistake.change is not None:
+        root = tmp_path / "ws"
+        shutil.copytree(template, root)
         mistake.change(root)
     words = shlex.split(mistake.typed)
     done = Inside(root / mistake.place, {"HOME": str(tmp_path), "PYTHONPATH": ""})(*words)

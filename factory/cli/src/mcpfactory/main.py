@@ -5,6 +5,7 @@ Each command is one module of `commands/`; it imports what it runs when it runs,
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import tempfile
@@ -113,13 +114,20 @@ def _options(
         raise typer.Exit(Exit.USAGE)
 
 
+@functools.cache
+def _build_command() -> Any:
+    """Return the tree of all commands; typer would build it again for each use, which takes 0.1 s."""
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """Run the command line and end the process with a documented exit code; errors are words, never tracebacks."""
     sys.argv[1:], notes = present_spelling(sys.argv[1:], _options_with_value)
     for text in notes:
         output.note(f"note: {text}")
     try:
-        code = app(prog_name="mcpfactory", standalone_mode=False, terminal_width=None if output.width() else _UNBROKEN)
+        width = None if output.width() else _UNBROKEN
+        code = _build_command()(prog_name="mcpfactory", standalone_mode=False, terminal_width=width)
         if code == Exit.INTERRUPTED:  # newer versions of typer make that of Ctrl-C themselves, without a word
             output.note("interrupted")
         sys.exit(code)
@@ -135,7 +143,7 @@ def main() -> None:
 
 def _options_with_value(words: Sequence[str]) -> set[str]:
     """Return the options that take a value, of the command that a command line names."""
-    command: Any = typer.main.get_command(app)
+    command = _build_command()
     for word in words:
         if (below := getattr(command, "commands", {}).get(word)) is None:
             break
@@ -147,7 +155,7 @@ def _meant_command(message: str, words: Sequence[str]) -> str:
     """Return the command that has the name in question in the other place: at the top, or below `pipeline`; "" where neither has."""
     if not message.startswith("No such command"):
         return ""
-    top: Any = typer.main.get_command(app)
+    top = _build_command()
     below = top.commands["pipeline"].commands
     if words[:1] == ["pipeline"]:
         name = next(iter(words[1:2]), "")
