@@ -55,12 +55,24 @@ def offered(bench: Bench, server: str, version: str) -> str:
     return candidate
 
 
-@pytest.fixture
-def acting(library: Bench) -> Iterator[str]:
-    config = library.root / "mcpfactory.toml"
+@pytest.fixture(scope="session")
+def offering_bench(filled_bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """What `library` is copied from here: the same with a policy, and with candidates of `bookshop` in staging."""
+    bench = filled_bench.copy(tmp_path_factory.mktemp("offering") / "library")
+    config = bench.root / "mcpfactory.toml"
     config.write_text(config.read_text() + POLICY)
     for version in ("1.3.0", "1.4.0"):
-        offered(library, "bookshop", version)
+        offered(bench, "bookshop", version)
+    return bench
+
+
+@pytest.fixture
+def library(offering_bench: Bench, tmp_path: Path) -> Bench:
+    return offering_bench.copy(tmp_path / "library")
+
+
+@pytest.fixture
+def acting(library: Bench) -> Iterator[str]:
     with serving(library.root, PEOPLE) as address:
         yield address
 
