@@ -48,7 +48,7 @@ from mcpfactory.commands import (
 from mcpfactory.exits import Exit, exit_of, of_machine
 from mcpfactory.spellings import present_spelling
 
-__all__ = ["app", "main"]
+__all__ = ["app", "build_command", "main"]
 
 _UNBROKEN: Final = 10_000  # columns of help in a pipe: whoever searches it gets whole lines
 
@@ -115,7 +115,7 @@ def _options(
 
 
 @functools.cache
-def _build_command() -> Any:
+def build_command() -> Any:
     """Return the tree of all commands; typer would build it again for each use, which takes 0.1 s."""
     return typer.main.get_command(app)
 
@@ -127,7 +127,7 @@ def main() -> None:
         output.note(f"note: {text}")
     try:
         width = None if output.width() else _UNBROKEN
-        code = _build_command()(prog_name="mcpfactory", standalone_mode=False, terminal_width=width)
+        code = build_command()(prog_name="mcpfactory", standalone_mode=False, terminal_width=width)
         if code == Exit.INTERRUPTED:  # newer versions of typer make that of Ctrl-C themselves, without a word
             output.note("interrupted")
         sys.exit(code)
@@ -143,7 +143,7 @@ def main() -> None:
 
 def _options_with_value(words: Sequence[str]) -> set[str]:
     """Return the options that take a value, of the command that a command line names."""
-    command = _build_command()
+    command = build_command()
     for word in words:
         if (below := getattr(command, "commands", {}).get(word)) is None:
             break
@@ -155,7 +155,7 @@ def _meant_command(message: str, words: Sequence[str]) -> str:
     """Return the command that has the name in question in the other place: at the top, or below `pipeline`; "" where neither has."""
     if not message.startswith("No such command"):
         return ""
-    top = _build_command()
+    top = build_command()
     below = top.commands["pipeline"].commands
     if words[:1] == ["pipeline"]:
         name = next(iter(words[1:2]), "")
