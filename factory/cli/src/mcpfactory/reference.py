@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-import typer
-
 from mcpfactory.main import build_command
 
 __all__ = ["NO_JSON", "cli_reference", "commands"]
