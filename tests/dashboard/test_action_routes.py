@@ -19,6 +19,7 @@ from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import new_id
+from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, TooManyAttemptsError, read_people
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
 from mcpfactory_pipeline.dashboard.app import create_app
@@ -63,6 +64,7 @@ def offering_bench(filled_bench: Bench, tmp_path_factory: pytest.TempPathFactory
     config.write_text(config.read_text() + POLICY)
     for version in ("1.3.0", "1.4.0"):
         offered(bench, "bookshop", version)
+    runtime_wheel(bench.workspace.artifacts)  # Each promotion would build it, which takes a second.
     return bench
 
 
