@@ -22,6 +22,8 @@ from tests.tiers import assign_tier, is_left_out
 # Thousands of processes are started: each would compile all that it imports, where a machine forbids to keep what was compiled.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# No file of a test must survive a power failure, and on a busy disk each call would wait for milliseconds.
+os.fsync = lambda _: None
 
 BUSY = [HealthCheck.too_slow]  # says more about the machine than about the test
 settings.register_profile("suite", derandomize=True, deadline=None, suppress_health_check=BUSY)

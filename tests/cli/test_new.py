@@ -11,9 +11,8 @@ from tests.patience import PATIENCE
 
 
 @pytest.fixture
-def workspace(inside):
-    assert inside("init", "ws", "--no-git", "--factory", "index").code == 0
-    return inside.at(inside.folder / "ws")
+def workspace(inside, prepared):
+    return inside.at(prepared.copy(inside.folder / "ws", ("--no-git", "--factory", "index")))
 
 
 def test_new_prints_one_json_object_with_the_promised_keys(workspace, document):

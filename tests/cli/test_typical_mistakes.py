@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import BOOKSHOP, Inside
-from tests.cli.workshop import finish, make, stage
+from tests.cli.workshop import contents, finish, make, stage
 from tests.rows import rows
 
 DOCUMENT = str(BOOKSHOP / "openapi.yaml")
@@ -205,8 +205,11 @@ MISTAKES = (
 
 
 @pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`shop` from a document, `notes` from a template, `books` in staging, `fresh` with a failed stage."""
+def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """`shop` from a document, `notes` from a template, `books` in staging, `fresh` with a failed stage.
+
+    A refused command changes nothing, so that all rows without a change of their own share the workspace.
+    """
     root = tmp_path_factory.mktemp("mistakes") / "ws"
     space = make(root, "books", "fresh")
     stage(space, "books", "one")
@@ -214,7 +217,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     inside = Inside(root)
     assert inside("new", "--from-openapi", DOCUMENT, "--name", "shop", "-q").code == 0
     assert inside("new", "notes", "--template", "minimal", "-q").code == 0
-    return root
+    before = contents(root)
+    yield root
+    assert {path: data for path, data in contents(root).items() if "__pycache__" not in path.parts} == before
 
 
 def test_there_are_more_than_forty() -> None:
@@ -223,9 +228,10 @@ def test_there_are_more_than_forty() -> None:
 
 @rows("mistake", MISTAKES, name=lambda one: one.id)
 def test_a_mistake_is_told_with_what_to_do(mistake: Mistake, template: Path, tmp_path: Path) -> None:
-    root = tmp_path / "ws"
-    shutil.copytree(template, root)
+    root = template
     if mistake.change is not None:
+        root = tmp_path / "ws"
+        shutil.copytree(template, root)
         mistake.change(root)
     words = shlex.split(mistake.typed)
     done = Inside(root / mistake.place, {"HOME": str(tmp_path), "PYTHONPATH": ""})(*words)

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from mcpfactory_runtime.revisions import LATEST_LEGACY
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Inside
 from tests.patience import PATIENCE
 
 
@@ -122,7 +122,7 @@ def test_the_dashboard_is_exported_as_pages_that_stand_alone(shop, tmp_path):
 
 
 def test_a_workspace_may_be_named_from_anywhere(shop, tmp_path):
-    elsewhere = Shell(tmp_path, shop.environ)
+    elsewhere = Inside(tmp_path, shop.environ)
     assert elsewhere("inspect", "bookshop", "--workspace", str(shop.folder)).code == 0
     below = str(shop.folder / "servers/bookshop")
     found = elsewhere("call", "bookshop", "get_book", "--arg", "isbn=9780141439518", "--workspace", below)

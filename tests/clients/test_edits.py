@@ -113,7 +113,7 @@ def test_what_was_installed_and_taken_out_was_never_there(kind, data):
     assert edits.entries(edits.read(back, place), form, place) == others
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(VALUES.filter(lambda value: value is not None).flatmap(lambda value: st.tuples(st.just(value), written(value))))
 def test_json_with_comments_is_read_as_it_is_meant(pair):
     value, text = pair

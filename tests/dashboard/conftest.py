@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import threading
 from collections.abc import Iterator
@@ -41,11 +42,16 @@ TOOLS: list[dict[str, Any]] = [
 class Bench:
     """A workspace under construction: servers are put into it in the state that a test wants, through the real store."""
 
-    def __init__(self, root: Path) -> None:
-        self.workspace: Workspace = init_workspace(root, "library", git=False)
+    def __init__(self, root: Path, run: str = "") -> None:
+        made = (root / "mcpfactory.toml").is_file()
+        self.workspace = Workspace.find(root) if made else init_workspace(root, "library", git=False)
         self.root = root
         self.store = Store(self.workspace)
-        self.run = new_id()
+        self.run = run or new_id()
+
+    def copy(self, root: Path) -> Bench:
+        """Return the same workspace in another folder."""
+        return Bench(Path(shutil.copytree(self.root, root, symlinks=True)), self.run)
 
     def add(self, name: str, *, source: str = "api/openapi.yaml", tools: list[dict[str, Any]] | None = None) -> None:
         folder = self.root / "servers" / name
@@ -120,14 +126,21 @@ def own_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
         monkeypatch.setenv(name, folder)
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path / "library")
+@pytest.fixture(scope="session")
+def empty_bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """A workspace without servers, to be copied."""
+    return Bench(tmp_path_factory.mktemp("empty") / "library")
 
 
 @pytest.fixture
-def library(bench: Bench) -> Bench:
-    """Four servers: one all well, one whose validation failed, one stale, one that was never run."""
+def bench(empty_bench: Bench, tmp_path: Path) -> Bench:
+    return empty_bench.copy(tmp_path / "library")
+
+
+@pytest.fixture(scope="session")
+def filled_bench(empty_bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """What `library` is copied from."""
+    bench = empty_bench.copy(tmp_path_factory.mktemp("filled") / "library")
     bench.add("bookshop")
     bench.passed("bookshop", "generate", message="2 tools")
     candidate = bench.built("bookshop", "1.2.0")
@@ -150,6 +163,12 @@ def library(bench: Bench) -> Bench:
 
     bench.add("zebra", tools=[])
     return bench
+
+
+@pytest.fixture
+def library(filled_bench: Bench, tmp_path: Path) -> Bench:
+    """Four servers: one all well, one whose validation failed, one stale, one that was never run."""
+    return filled_bench.copy(tmp_path / "library")
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import new_id
+from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, read_people
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
 from mcpfactory_pipeline.dashboard.app import create_app
@@ -55,12 +56,25 @@ def offered(bench: Bench, server: str, version: str) -> str:
     return candidate
 
 
-@pytest.fixture
-def acting(library: Bench) -> Iterator[str]:
-    config = library.root / "mcpfactory.toml"
+@pytest.fixture(scope="session")
+def offering_bench(filled_bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """What `library` is copied from here: the same with a policy, and with candidates of `bookshop` in staging."""
+    bench = filled_bench.copy(tmp_path_factory.mktemp("offering") / "library")
+    config = bench.root / "mcpfactory.toml"
     config.write_text(config.read_text() + POLICY)
     for version in ("1.3.0", "1.4.0"):
-        offered(library, "bookshop", version)
+        offered(bench, "bookshop", version)
+    runtime_wheel(bench.workspace.artifacts)  # Each promotion would build it, which takes a second.
+    return bench
+
+
+@pytest.fixture
+def library(offering_bench: Bench, tmp_path: Path) -> Bench:
+    return offering_bench.copy(tmp_path / "library")
+
+
+@pytest.fixture
+def acting(library: Bench) -> Iterator[str]:
     with serving(library.root, PEOPLE) as address:
         yield address
 

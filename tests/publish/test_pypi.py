@@ -9,6 +9,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PublishError, StateError, TargetError
 from mcpfactory_pipeline.publish.publish import publish
+from tests.cli.conftest import Inside
 from tests.patience import PATIENCE
 from tests.publish.package_index import LOGIN, REQUEST_TOKEN
 from tests.publish.shelf import README
@@ -136,8 +137,7 @@ def test_an_index_that_is_away_ends_in_another_code_than_one_that_refuses(shelf,
     shelf.put()
 
     def command(*words: str) -> int:
-        begin = [sys.executable, "-m", "mcpfactory", "publish", "books", "--target", "pypi", *words]
-        return subprocess.run(begin, cwd=shelf.workspace.root, capture_output=True, check=False).returncode
+        return Inside(shelf.workspace.root)("publish", "books", "--target", "pypi", *words).code
 
     assert command("--set", "pypi.index=http://127.0.0.1:9/simple/", "--dry-run") == 5
     index.files["books_mcp-1.0.0.tar.gz"] = b"other bytes"

@@ -12,7 +12,7 @@ import pytest
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.serve.listen import HttpAddress, authorization
 from mcpfactory_runtime.client import HttpError, connect_http, connect_stdio
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Inside
 from tests.cli.workshop import make
 from tests.patience import PATIENCE
 from tests.rows import rows
@@ -27,10 +27,13 @@ reads = ["source"]
 """
 
 
-@pytest.fixture
-def shell(tmp_path) -> Shell:
-    make(tmp_path, "notes")
-    return Shell(tmp_path, {"TOKEN": SECRET, "SHORT": "1234"})
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory) -> Inside:
+    folder = tmp_path_factory.mktemp("listen") / "ws"
+    make(folder, "notes")
+    config = folder / "mcpfactory.toml"
+    config.write_text(config.read_text() + LEAK.format(python=sys.executable))
+    return Inside(folder, {"TOKEN": SECRET, "SHORT": "1234"})
 
 
 @rows(
@@ -76,7 +79,7 @@ def test_a_list_without_a_name_is_not_taken_for_all_servers(shell):
     assert "--server names none" in done.err
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def guarded(shell) -> Iterator[str]:
     """The URL of the factory's server behind a token."""
     command = [sys.executable, "-m", "mcpfactory", "serve", "--http", "--port", "0", "--token", "env:TOKEN"]
@@ -100,9 +103,7 @@ async def test_over_http_only_who_knows_the_token_is_served(guarded):
 
 
 @pytest.mark.anyio
-async def test_no_process_that_a_caller_starts_sees_the_token(shell, guarded):
-    config = shell.folder / "mcpfactory.toml"
-    config.write_text(config.read_text() + LEAK.format(python=sys.executable))
+async def test_no_process_that_a_caller_starts_sees_the_token(guarded):
     async with connect_http(guarded, {"Authorization": f"Bearer {SECRET}"}) as client:
         await client.call_tool("run", {"servers": ["notes"], "until": "leak"}, timeout=PATIENCE)
         log = await client.call_tool("log", {"server": "notes", "stage": "leak"})

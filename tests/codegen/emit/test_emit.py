@@ -222,10 +222,25 @@ def hostile_api(text: str) -> Api:
     return replace(poisoned, operations=(replace(poisoned.operations[0], method="GET"), poisoned.operations[1]))
 
 
+@pytest.fixture(scope="module")
+def hostile() -> dict[str, dict[str, str]]:
+    """The files of each hostile API, formatted in one run."""
+    found = formatted(
+        {
+            f"{number}/{path}": content
+            for number, text in enumerate(HOSTILE)
+            for path, content in files_of(hostile_api(text)).items()
+        }
+    )
+    return {
+        text: {path.removeprefix(start): content for path, content in found.items() if path.startswith(start)}
+        for text, start in ((text, f"{number}/") for number, text in enumerate(HOSTILE))
+    }
+
+
 @rows("text", HOSTILE)
-def test_a_hostile_document_becomes_data_and_nothing_else(text: str, tmp_path: Path) -> None:
-    files = formatted(files_of(hostile_api(text)))
-    for path, content in files.items():
+def test_a_hostile_document_becomes_data_and_nothing_else(text: str, hostile: dict[str, dict[str, str]]) -> None:
+    for path, content in hostile[text].items():
         content.encode("utf-8")
         if path.startswith("src/") and path.endswith(".py"):
             tree = ast.parse(content)
@@ -235,20 +250,34 @@ def test_a_hostile_document_becomes_data_and_nothing_else(text: str, tmp_path: P
             assert not set(content) & set("\u202e\u2066\u200b\ufeff\x00\x1b")
         elif path.endswith(".json"):
             json.loads(content)
-        place = tmp_path / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(content, "utf-8")
-    (tmp_path / "src/bookshop_mcp/__init__.py").write_text('"""A package."""\n', "utf-8")
-    modules = [f"bookshop_mcp._generated.tools.{path.stem}" for path in (tmp_path / "src").rglob("tools/*.py")]
-    program = "import importlib, sys\nfor name in sys.argv[1:]: importlib.import_module(name)\nprint('imported')"
-    ran = subprocess.run(
-        [sys.executable, "-c", program, "bookshop_mcp._generated.api", *modules],
-        env={"PYTHONPATH": str(tmp_path / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ran.returncode, ran.stdout) == (0, "imported\n"), ran.stderr
+
+
+IMPORT_ALL = """
+import importlib, pathlib, sys
+for root in sorted(pathlib.Path.cwd().iterdir()):
+    sys.path.insert(0, str(root / "src"))
+    for file in root.rglob("_generated/**/*.py"):
+        if file.is_relative_to(root / "src"):
+            importlib.import_module(".".join(file.relative_to(root / "src").with_suffix("").parts))
+    for name in [name for name in sys.modules if name.split(".")[0] == "bookshop_mcp"]:
+        del sys.modules[name]
+    sys.path.pop(0)
+    print(root.name)
+"""
+
+
+def test_the_modules_of_a_hostile_document_can_be_imported_and_do_nothing(
+    hostile: dict[str, dict[str, str]], tmp_path: Path
+) -> None:
+    for number, files in enumerate(hostile.values()):
+        for path, content in {**files, "src/bookshop_mcp/__init__.py": '"""A package."""\n'}.items():
+            place = tmp_path / str(number) / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(content, "utf-8")
+    command = [sys.executable, "-c", IMPORT_ALL]
+    ran = subprocess.run(command, cwd=tmp_path, env={}, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert sorted(ran.stdout.split()) == sorted(map(str, range(len(HOSTILE)))), ran.stdout
 
 
 @rows("text", [text for text in HOSTILE if "\x00" not in text and "\ud800" not in text])

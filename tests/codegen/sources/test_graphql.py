@@ -7,6 +7,7 @@ import importlib
 import json
 import sys
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -25,15 +26,20 @@ from tests.rows import rows
 pytestmark = pytest.mark.xdist_group("graphql")
 
 
-@pytest.fixture(params=["text", "introspection", "data"])
-def api(request: pytest.FixtureRequest, reader: SourceReader) -> Api:
+@pytest.fixture(params=["text", "introspection", "data"], scope="module")
+def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Api:
     """The same API, from each form in which its schema is passed on."""
     found = {"text": lambda: SDL, "introspection": _introspection, "data": lambda: {"data": _introspection()}}
-    return reader.api(found[request.param]())
+    return SourceReader(tmp_path_factory.mktemp("api")).api(found[request.param]())
+
+
+@cache
+def _introspection_text() -> str:
+    return json.dumps(introspection_from_schema(schema()))
 
 
 def _introspection() -> dict[str, Any]:
-    return dict(introspection_from_schema(schema()))
+    return dict(json.loads(_introspection_text()))
 
 
 def _document(api: Api, name: str) -> str:
@@ -220,7 +226,7 @@ def test_a_schema_with_gaps_is_read_as_far_as_it_goes(
     ),
 )
 def test_no_value_in_an_introspection_ends_the_reading(reader: SourceReader, key: str, wrong: Any) -> None:
-    changed = json.loads(json.dumps(_introspection()))
+    changed = _introspection()
     for one in changed["__schema"]["types"]:
         one[key] = wrong
     reader.api(changed)
@@ -228,7 +234,7 @@ def test_no_value_in_an_introspection_ends_the_reading(reader: SourceReader, key
 
 def test_a_kind_of_type_that_is_no_text_is_none(reader: SourceReader) -> None:
     """Found by mutated introspections: it ended the reading."""
-    changed = json.loads(json.dumps(_introspection()))
+    changed = _introspection()
     for one in changed["__schema"]["types"]:
         for field in one["fields"] or ():
             field["type"]["kind"] = []

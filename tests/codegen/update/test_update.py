@@ -234,86 +234,78 @@ def test_an_error_leaves_everything_as_it_was(code: str, fault: Any, server: Pat
 # --- the template ---
 
 
-@pytest.fixture
-def template(tmp_path: Path) -> Path:
-    """A template of the user's own."""
-    folder = tmp_path / "template"
-    (folder / "template").mkdir(parents=True)
-    (folder / "copier.yml").write_text("_subdirectory: template\nname:\n  type: str\n  default: x\n", "utf-8")
-    (folder / "template/one.txt.jinja").write_text("a\nb {{ name }}\nc\nd\ne\n", "utf-8")
-    (folder / "template/two.txt").write_text("two\n", "utf-8")
+# A template of the user's own is rendered in a process that takes half a second, so that one update shows several cases.
+
+
+@pytest.fixture(scope="module")
+def thing_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A template of the user's own, and a server made from it, to be copied."""
+    folder = tmp_path_factory.mktemp("thing") / "kept"
+    (folder / "template/template").mkdir(parents=True)
+    (folder / "template/copier.yml").write_text("_subdirectory: template\nname:\n  type: str\n  default: x\n", "utf-8")
+    (folder / "template/template/one.txt.jinja").write_text("a\nb {{ name }}\nc\nd\ne\n", "utf-8")
+    for name in ("two", "left", "edited"):
+        (folder / f"template/template/{name}.txt").write_text(f"{name}\n", "utf-8")
+    create_server(folder, name="thing", template=str(folder / "template"))
     return folder
 
 
-def test_a_changed_template_is_merged_with_what_the_person_made_of_it(template: Path, tmp_path: Path) -> None:
-    server = create_server(tmp_path, name="thing", template=str(template)).path
-    (server / "one.txt").write_text("a\nb thing\nc\nd\nmine\n", "utf-8")
-    (template / "template/one.txt.jinja").write_text("new\nb {{ name }}\nc\nd\ne\n", "utf-8")
-    (template / "template/three.txt").write_text("three\n", "utf-8")
-    assert actions(update_server(server)) == {"one.txt": "merge", "three.txt": "create"}
-    assert (server / "one.txt").read_text("utf-8") == "new\nb thing\nc\nd\nmine\n"
-    assert (server / "three.txt").read_text("utf-8") == "three\n"
+@pytest.fixture
+def thing(thing_made: Path, tmp_path: Path) -> Path:
+    """The server; its template is the folder `template` beside it."""
+    return Path(shutil.copytree(thing_made, tmp_path / "kept")) / "thing"
 
 
-def test_the_lock_says_which_template_the_persons_files_have_until_an_update_took_all_of_it(
-    template: Path, tmp_path: Path
-) -> None:
-    server = create_server(tmp_path, name="thing", template=str(template)).path
-    first = template_version(str(template), server)
+def test_a_changed_template_is_merged_with_what_the_person_made_of_it(thing: Path) -> None:
+    template = thing.parent / "template/template"
+    (template / "one.txt.jinja").write_text("new\nb {{ name }}\nc\nd\ne\n", "utf-8")
+    for name in ("added", "taken", "two"):
+        (template / f"{name}.txt").write_text(f"new {name}\n", "utf-8")
+    for name in ("left", "edited"):
+        (template / f"{name}.txt").unlink()
+    (thing / "one.txt").write_text("a\nb thing\nc\nd\nmine\n", "utf-8")
+    for name in ("taken", "edited"):
+        (thing / f"{name}.txt").write_text("mine\n", "utf-8")
+    two = (thing / "two.txt").read_bytes()
+    (thing / "two.txt").unlink()
+    assert actions(update_server(thing)) == {
+        "one.txt": "merge",
+        "added.txt": "create",
+        "taken.txt": "collision",
+        "left.txt": "remove",
+        "edited.txt": "keep",
+        "two.txt": "deleted",
+    }
+    assert (thing / "one.txt").read_text("utf-8") == "new\nb thing\nc\nd\nmine\n"
+    assert (thing / "added.txt").read_text("utf-8") == "new added\n"
+    assert [name for name in ("left", "two") if (thing / f"{name}.txt").exists()] == []
+    (thing / "two.txt").write_bytes(two)
+    expected = {"taken.txt": "collision", "two.txt": "rewrite"}
+    assert {path: action for path, action in actions(update_server(thing)).items() if path != "one.txt"} == expected
+    assert [(thing / f"{name}.txt").read_text("utf-8") for name in ("taken", "edited")] == ["mine\n"] * 2
+
+
+def test_the_lock_says_which_template_the_persons_files_have_until_an_update_took_all_of_it(thing: Path) -> None:
+    template, source = thing.parent / "template/template", "../template"
+    first = template_version(source, thing)
     assert first.startswith("sha256:")
-    assert Lock.read(server).template == first
-    (template / "template/two.txt").write_text("zwei\n", "utf-8")
-    (server / "two.txt").write_text("deux\n", "utf-8")
-    assert template_version(str(template), server) != first
-    update_server(server, dry_run=True)
-    assert Lock.read(server).template == first
-    assert update_server(server).conflicts == ("two.txt",)
-    second = Lock.read(server).template
-    assert second == template_version(str(template), server), "what is new is in the file, between marks"
-    (template / "template/two.txt").write_text("dos\n", "utf-8")
-    assert update_server(server).conflicts == ("two.txt",)
-    assert Lock.read(server).template == second, "the file was left alone"
+    assert Lock.read(thing).template == first
+    (template / "two.txt").write_text("zwei\n", "utf-8")
+    (thing / "two.txt").write_text("deux\n", "utf-8")
+    assert template_version(source, thing) != first
+    update_server(thing, dry_run=True)
+    assert Lock.read(thing).template == first
+    assert update_server(thing).conflicts == ("two.txt",)
+    second = Lock.read(thing).template
+    assert second == template_version(source, thing), "what is new is in the file, between marks"
+    (template / "two.txt").write_text("dos\n", "utf-8")
+    assert update_server(thing).conflicts == ("two.txt",)
+    assert Lock.read(thing).template == second, "the file was left alone"
 
 
-@pytest.mark.parametrize(("edited", "action"), [(False, "remove"), (True, "keep")])
-def test_what_a_template_no_longer_makes_goes_unless_it_was_edited(
-    template: Path, tmp_path: Path, edited: bool, action: str
-) -> None:
-    server = create_server(tmp_path, name="thing", template=str(template)).path
-    if edited:
-        (server / "two.txt").write_text("mine\n", "utf-8")
-    (template / "template/two.txt").unlink()
-    assert actions(update_server(server)) == {"two.txt": action}
-    assert (server / "two.txt").exists() == edited
-    assert actions(update_server(server)) == {}
-
-
-def test_a_file_of_the_persons_in_the_way_is_reported_and_never_overwritten(template: Path, tmp_path: Path) -> None:
-    server = create_server(tmp_path, name="thing", template=str(template)).path
-    (server / "three.txt").write_text("mine\n", "utf-8")
-    (template / "template/three.txt").write_text("three\n", "utf-8")
-    for _ in range(2):
-        assert actions(update_server(server)) == {"three.txt": "collision"}
-        assert (server / "three.txt").read_text("utf-8") == "mine\n"
-
-
-def test_a_file_that_the_person_removed_and_brings_back_is_merged_from_where_it_was(
-    template: Path, tmp_path: Path
-) -> None:
-    server = create_server(tmp_path, name="thing", template=str(template)).path
-    old = (server / "two.txt").read_bytes()
-    (server / "two.txt").unlink()
-    (template / "template/two.txt").write_text("zwei\n", "utf-8")
-    assert actions(update_server(server)) == {"two.txt": "deleted"}
-    assert not (server / "two.txt").exists()
-    (server / "two.txt").write_bytes(old)
-    assert actions(update_server(server)) == {"two.txt": "rewrite"}
-
-
-def test_a_server_without_document_takes_none(template: Path, tmp_path: Path) -> None:
-    server = create_server(tmp_path, name="thing", template=str(template)).path
+def test_a_server_without_document_takes_none(thing: Path, tmp_path: Path) -> None:
     with pytest.raises(CreateError) as caught:
-        update_server(server, source=written(tmp_path, document()))
+        update_server(thing, source=written(tmp_path, document()))
     assert caught.value.code == "source"
 
 

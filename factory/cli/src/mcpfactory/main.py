@@ -5,6 +5,7 @@ Each command is one module of `commands/`; it imports what it runs when it runs,
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import tempfile
@@ -44,7 +45,7 @@ from mcpfactory.commands import (
 )
 from mcpfactory.exits import Exit, exit_of, of_machine
 
-__all__ = ["app", "main"]
+__all__ = ["app", "build_command", "main"]
 
 _UNBROKEN: Final = 10_000  # columns of help in a pipe: whoever searches it gets whole lines
 
@@ -108,10 +109,17 @@ def _options(
         raise typer.Exit(Exit.USAGE)
 
 
+@functools.cache
+def build_command() -> Any:
+    """Return the tree of all commands; typer would build it again for each use, which takes 0.1 s."""
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """Run the command line and end the process with a documented exit code; errors are words, never tracebacks."""
     try:
-        code = app(prog_name="mcpfactory", standalone_mode=False, terminal_width=None if output.width() else _UNBROKEN)
+        width = None if output.width() else _UNBROKEN
+        code = build_command()(prog_name="mcpfactory", standalone_mode=False, terminal_width=width)
         if code == Exit.INTERRUPTED:  # newer versions of typer make that of Ctrl-C themselves, without a word
             output.note("interrupted")
         sys.exit(code)
@@ -129,7 +137,7 @@ def _meant_command(message: str, words: Sequence[str]) -> str:
     """Return the command that has the name in question in the other place: at the top, or below `pipeline`; "" where neither has."""
     if not message.startswith("No such command"):
         return ""
-    top: Any = typer.main.get_command(app)
+    top = build_command()
     below = top.commands["pipeline"].commands
     if words[:1] == ["pipeline"]:
         name = next(iter(words[1:2]), "")

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-import typer
-
-from mcpfactory.main import app
+from mcpfactory.main import build_command
 
 __all__ = ["NO_JSON", "cli_reference", "commands"]
 
@@ -38,7 +36,7 @@ def cli_reference() -> str:
 
 def commands() -> Iterator[tuple[str, Any]]:
     """Every command as it is typed, and what the parser knows of it; heads of others only where they act themselves."""
-    yield from _below("mcpfactory", typer.main.get_command(app))
+    yield from _below("mcpfactory", build_command())
 
 
 def _below(path: str, command: Any) -> Iterator[tuple[str, Any]]:

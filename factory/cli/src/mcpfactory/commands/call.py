@@ -38,13 +38,14 @@ def call(
 
     if mode not in _MODES:
         output.fail(f"there is no mode {mode!r}", "--mode full or --mode search", Exit.USAGE)
+    typed = _parse_arguments(arg or [], args)
     space = workspace_in(workspace)
     server = space.server(name)
     refuse_among_many(space, server, os.environ)
     _warn_of_drift(space, server)
     offer = {"MCPFACTORY_MODE": mode, "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
     offer |= {"MCPFACTORY_DEMO": "1"} if demo else {}
-    result = asyncio.run(_call(server, offer, tool, _TypedArguments(arg or [], args), timeout))
+    result = asyncio.run(_call(server, offer, tool, typed, timeout))
     if as_json:
         output.data(result)
     else:
@@ -55,10 +56,24 @@ def call(
 
 
 class _TypedArguments(NamedTuple):
-    """Arguments as they were typed: NAME=VALUE pairs, and a JSON object."""
+    """Arguments as they were typed: the JSON object, and pairs of name and text."""
 
-    pairs: list[str]
-    whole: str
+    whole: dict[str, Any]
+    pairs: list[tuple[str, str]]
+
+
+def _parse_arguments(pairs: list[str], whole: str) -> _TypedArguments:
+    """Return the typed arguments; end the command if they are invalid, before the server is started."""
+    try:
+        arguments = json.loads(whole) if whole else {}
+    except json.JSONDecodeError as error:
+        output.fail(f"--args is not JSON: {error}", """--args '{"name": "value"}'""")
+    if not isinstance(arguments, dict):
+        output.fail("--args must be a JSON object", """--args '{"name": "value"}'""")
+    for pair in pairs:
+        if "=" not in pair:
+            output.fail(f"--arg {pair!r} has no value", "--arg NAME=VALUE", Exit.USAGE)
+    return _TypedArguments(arguments, [(pair.partition("=")[0], pair.partition("=")[2]) for pair in pairs])
 
 
 def _warn_of_drift(space: Any, server: Any) -> None:
@@ -96,7 +111,7 @@ async def _call(
             )
         schema = tools[tool]["inputSchema"]
         try:
-            result: dict[str, Any] = await client.call_tool(tool, _arguments(schema, *typed))
+            result: dict[str, Any] = await client.call_tool(tool, _arguments(schema, typed))
         except McpError as error:
             output.fail(f"{server.name} answered with error {error.code}: {error}", code=Exit.NO)
     for line in client.stderr.splitlines():
@@ -116,20 +131,10 @@ def _describe_arguments(schema: dict[str, Any]) -> str:
     return ", ".join(names) or "no arguments"
 
 
-def _arguments(schema: dict[str, Any], pairs: list[str], whole: str) -> dict[str, Any]:
+def _arguments(schema: dict[str, Any], typed: _TypedArguments) -> dict[str, Any]:
     """Return the tool's arguments from what was typed: text stays text where the schema takes text, else it is read as JSON."""
-    try:
-        arguments = json.loads(whole) if whole else {}
-    except json.JSONDecodeError as error:
-        output.fail(f"--args is not JSON: {error}", """--args '{"name": "value"}'""")
-    if not isinstance(arguments, dict):
-        output.fail("--args must be a JSON object", """--args '{"name": "value"}'""")
-    for pair in pairs:
-        key, equals, text = pair.partition("=")
-        if not equals:
-            output.fail(f"--arg {pair!r} has no value", "--arg NAME=VALUE", Exit.USAGE)
-        arguments[key] = _value(schema.get("properties", {}).get(key, {}), text)
-    return arguments
+    properties = schema.get("properties", {})
+    return typed.whole | {name: _value(properties.get(name, {}), text) for name, text in typed.pairs}
 
 
 def _value(schema: Any, text: str) -> Any:
