@@ -121,25 +121,14 @@ def test_an_event_that_cannot_be_read_is_never_dropped(store, workspace):
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize("schema", [1, 2])
-def test_files_of_every_schema_until_now_are_read_and_brought_to_the_present_one(workspace, schema):
+def test_files_of_the_present_schema_are_read(workspace):
     store = Store(workspace)
-    shutil.copy(SCHEMAS / f"{schema}.json", store.state_file("books"))
-    shutil.copy(SCHEMAS / f"{schema}.jsonl", store.history_file("books"))
-    assert json.loads(store.state_file("books").read_text())["state"] == schema
+    shutil.copy(SCHEMAS / f"{SCHEMA}.json", store.state_file("books"))
+    shutil.copy(SCHEMAS / f"{SCHEMA}.jsonl", store.history_file("books"))
     by_history = fold("books", store.history("books"))
     assert store.state("books") == by_history
     assert by_history.channels["production"].candidate in by_history.candidates
-    assert [entry["server"] for entry in verify(workspace)] == ([] if schema == SCHEMA else ["books"])
-    mend(workspace)
-    assert store.state_file("books").read_text() == to_text(by_history)
     assert verify(workspace) == []
-
-
-def test_every_schema_until_now_has_its_files():
-    assert sorted(file.name for file in SCHEMAS.iterdir()) == sorted(
-        f"{schema}.{kind}" for schema in range(1, SCHEMA + 1) for kind in ("json", "jsonl")
-    )
 
 
 def forge(store: Store, kind: str, **members) -> None:
