@@ -13,6 +13,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import BUILD, SHIP, add_server
 from tests.pipeline.conftest import Recorder
+from tests.pipeline.here import Here
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_its_exit_code_judges_and_its_output_and_reports_are_kept(small):
     log = (space.artifacts / "books" / "logs" / "size.log").read_text()
     assert f"books {state.candidate} {space.root}" in log
     (folder / "source.txt").write_text("too long")
-    assert run_pipeline(space, stages=stages).servers == {"books": "failed"}
+    assert run_pipeline(space, stages=stages, executor=Here()).servers == {"books": "failed"}
 
 
 def test_a_change_of_its_script_makes_it_stale(small):
@@ -88,7 +89,8 @@ def test_a_program_that_is_not_there_is_broken_machinery(workspace):
     add_server(space.root, "books")
     own = next(stage for stage in workspace_stages(space) if stage.name == "size")
     recorder = Recorder()
-    assert run_pipeline(space, stages=(BUILD, own), reporter=recorder).servers == {"books": "errored"}
+    ended = run_pipeline(space, stages=(BUILD, own), executor=Here(), reporter=recorder)
+    assert ended.servers == {"books": "errored"}
     assert "no-such-program cannot be started" in Store(space).state("books").stages["size"].message
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from tests.pipeline.cheap import STAGES, add_server
-from tests.pipeline.conftest import ROOT
+from tests.pipeline.here import Here
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +30,7 @@ def finished(tmp_path_factory):
     add_server(space.root, "books")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MCPFACTORY_ACTOR", "tester")
-        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
-        assert run_pipeline(space, stages=STAGES).servers == {"books": "passed"}
+        assert run_pipeline(space, stages=STAGES, executor=Here()).servers == {"books": "passed"}
     return space
 
 

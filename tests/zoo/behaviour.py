@@ -6,11 +6,14 @@ import json
 import os
 import sys
 import time
-import urllib.error
-import urllib.request
-from http.client import HTTPException, HTTPResponse
+from typing import TYPE_CHECKING
 
 from tests.zoo.base import Animal, Json, text
+
+if TYPE_CHECKING:
+    from http.client import HTTPResponse
+    from urllib.error import HTTPError
+    from urllib.request import OpenerDirector, Request
 
 
 class NotImplementedZoo(Animal):
@@ -187,11 +190,16 @@ class HealthyMessenger(Animal):
 
     def send(self, method: str, path: str, body: Json | None = None) -> Json:
         data = None if body is None else json.dumps(body).encode()
+        # Most processes of an animal call no API, and importing urllib takes longer than all else that one does.
+        import urllib.error
+        import urllib.request
+        from http.client import HTTPException
+
         headers = {"X-Api-Key": os.environ["ZOO_API_KEY"], "Content-Type": "application/json"}
         request = urllib.request.Request(os.environ["MCPFACTORY_BASE_URL"] + path, data, headers, method=method)
         limit = float(os.environ.get("MCPFACTORY_TIMEOUT", "5"))
         try:
-            with OPENER.open(request, timeout=limit) as response:
+            with opener().open(request, timeout=limit) as response:
                 return self.answered(self.take(response, time.monotonic() + limit))
         except urllib.error.HTTPError as error:
             with error:
@@ -212,18 +220,19 @@ class HealthyMessenger(Animal):
     def answered(self, content: str) -> Json:
         return text(content)
 
-    def refused(self, error: urllib.error.HTTPError, request: urllib.request.Request) -> Json:
+    def refused(self, error: HTTPError, request: Request) -> Json:
         return text(f"the API answered {error.code}", isError=True)
 
 
-class NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Leaves a redirect as it came."""
+def opener() -> OpenerDirector:
+    """Return an opener that returns a redirect unchanged."""
+    from urllib.request import HTTPRedirectHandler, build_opener
 
-    def redirect_request(self, *_: object) -> None:
-        return None
+    class NoRedirects(HTTPRedirectHandler):
+        def redirect_request(self, *_: object) -> None:
+            return None
 
-
-OPENER = urllib.request.build_opener(NoRedirects)
+    return build_opener(NoRedirects)
 
 
 class Misdirected(HealthyMessenger):

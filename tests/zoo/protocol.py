@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-import threading
 
 from tests.zoo.base import VERSION, Animal, Json, RpcError, text
 
@@ -138,7 +137,7 @@ class Sleeper(Animal):
 
     def end(self) -> None:
         if self.spoken == self.handshakes[0]:
-            threading.Event().wait()
+            signal.pause()
 
 
 class Deathless(Animal):

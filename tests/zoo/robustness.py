@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-import urllib.error
-import urllib.request
-from http.client import HTTPResponse
+from typing import TYPE_CHECKING
 
 from tests.zoo.base import Json, text
-from tests.zoo.behaviour import OPENER, HealthyMessenger
+from tests.zoo.behaviour import HealthyMessenger, opener
+
+if TYPE_CHECKING:
+    from http.client import HTTPResponse
+    from urllib.error import HTTPError
+    from urllib.request import Request
 
 
 class Patient(HealthyMessenger):
@@ -32,7 +35,7 @@ class Sulky(HealthyMessenger):
             return text("the API answered 503 a while ago", isError=True)
         return super().send(method, path, body)
 
-    def refused(self, error: urllib.error.HTTPError, request: urllib.request.Request) -> Json:
+    def refused(self, error: HTTPError, request: Request) -> Json:
         self.sulks = 4 if error.code == 503 else 0
         return super().refused(error, request)
 
@@ -42,7 +45,7 @@ class Optimist(HealthyMessenger):
 
     rule = "robustness.errors"
 
-    def refused(self, error: urllib.error.HTTPError, request: urllib.request.Request) -> Json:
+    def refused(self, error: HTTPError, request: Request) -> Json:
         return text(f"the API answered {error.code}")
 
 
@@ -51,7 +54,7 @@ class Vague(HealthyMessenger):
 
     rule = "robustness.told"
 
-    def refused(self, error: urllib.error.HTTPError, request: urllib.request.Request) -> Json:
+    def refused(self, error: HTTPError, request: Request) -> Json:
         return text("something went wrong", isError=True)
 
 
@@ -70,9 +73,9 @@ class Wanderer(HealthyMessenger):
 
     rule = "robustness.redirect"
 
-    def refused(self, error: urllib.error.HTTPError, request: urllib.request.Request) -> Json:
+    def refused(self, error: HTTPError, request: Request) -> Json:
         if error.code == 302:
-            OPENER.open(urllib.request.Request(error.headers["Location"], headers=dict(request.headers))).close()
+            opener().open(type(request)(error.headers["Location"], headers=dict(request.headers))).close()
         return super().refused(error, request)
 
 

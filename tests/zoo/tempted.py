@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import tempfile
-import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import ClassVar
 
@@ -63,12 +59,14 @@ class HealthyScratchpad(Reading):
     """Reads files below the folder of temporary files only, for which it is there."""
 
     sample = "."
-    root = Path(tempfile.gettempdir()).resolve()
 
     def show(self, value: str) -> Json:
+        import tempfile
+
+        root = Path(tempfile.gettempdir()).resolve()
         try:
-            file = (self.root / value).resolve()
-            inside = file.is_relative_to(self.root)
+            file = (root / value).resolve()
+            inside = file.is_relative_to(root)
             return text(file.read_text()[:200] if inside and file.is_file() else f"{inside}: no page, no folder")
         except (OSError, ValueError):
             return text("there is no such page", isError=True)
@@ -83,6 +81,8 @@ class Shelled(Reading):
     sample = "Ada"
 
     def show(self, value: str) -> Json:
+        import subprocess
+
         done = subprocess.run(f"echo Hello {value}", shell=True, capture_output=True, text=True, check=False)
         return text(done.stdout + done.stderr)
 
@@ -93,6 +93,8 @@ class HealthyGreeter(Shelled):
     rule = ""
 
     def show(self, value: str) -> Json:
+        import subprocess
+
         return text(subprocess.run(["echo", "Hello", value], capture_output=True, text=True, check=False).stdout)
 
 
@@ -108,6 +110,8 @@ class HealthyTerminal(Shelled):
     sample = "echo hello"
 
     def show(self, value: str) -> Json:
+        import subprocess
+
         return text(subprocess.run(value, shell=True, capture_output=True, text=True, check=False).stdout or "nothing")
 
 
@@ -120,10 +124,12 @@ class Messenger(Reading):
     sample = "https://zoo.invalid/"
 
     def show(self, value: str) -> Json:
+        from urllib.request import ProxyHandler, build_opener
+
         try:
-            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(value, timeout=2) as response:
+            with build_opener(ProxyHandler({})).open(value, timeout=2) as response:
                 return text(response.read(200).decode())
-        except (OSError, ValueError, urllib.error.URLError):
+        except (OSError, ValueError):
             return text("a page of which nothing is known")
 
 
