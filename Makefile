@@ -58,16 +58,16 @@ test: $(READY) ## style, types and import layers, beside the fast tier of the te
 	@$(MAKE) --no-print-directory --keep-going --jobs 3 types style fast
 
 fast: $(READY)
-	@$(BIN)/python -m pytest -n 3 --dist loadgroup -q --ignore tests/house --tier fast
+	@$(BIN)/python -m pytest -n 4 --dist loadgroup -q --ignore tests/house --tier fast
 
 test-all: lint ## the same with every test, or those of TESTS="tests/…"; installs Redis on Debian if it may
 	@$(BIN)/python -m benchmarks.trials.redis_server
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q --ignore tests/house $(TESTS)
+	@$(BIN)/python -m pytest -n 4 --dist loadgroup -q --ignore tests/house $(TESTS)
 
 test-lowest: $(READY) ## the fast tier with the lowest versions of the dependencies that pyproject.toml allows
 	@$(PYTHON) -m venv --clear build/lowest || $(NO_VENV)
 	@VIRTUAL_ENV=$(CURDIR)/build/lowest $(BIN)/uv pip install --quiet --resolution lowest-direct -r requirements.in --group dev
-	@build/lowest/bin/python -m pytest -n 3 --dist loadgroup -q --ignore tests/house --tier fast
+	@build/lowest/bin/python -m pytest -n 4 --dist loadgroup -q --ignore tests/house --tier fast
 
 browser: $(READY) ## the dashboard in Chromium, which must be installed; python -m tests.browser --install gets it on Debian
 	@$(BIN)/python -m pytest -q -m browser tests/dashboard
