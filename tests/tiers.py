@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import cache
+from pathlib import PurePosixPath
 from typing import Final
 
 import pytest
@@ -201,7 +203,13 @@ def full(reason: str) -> pytest.MarkDecorator:
 
 def is_left_out(path: str) -> bool:
     """Return True if the fast tier need not even import what is at a path, from the root of the repository."""
-    return any(path == one or path.startswith(f"{one}/") for one in FILES)
+    return any(place in FILES for place in _places(path))
+
+
+@cache
+def _places(path: str) -> tuple[str, ...]:
+    """Return a path and the folders above it."""
+    return (path, *(folder.as_posix() for folder in PurePosixPath(path).parents))
 
 
 def assign_tier(item: pytest.Item) -> str:
@@ -215,9 +223,9 @@ def assign_tier(item: pytest.Item) -> str:
 
 def _reason(item: pytest.Item) -> str:
     node = item.nodeid.partition("[")[0]
-    for place, reason in FILES.items():
-        if node == place or node.startswith((f"{place}/", f"{place}::")):
-            return reason
+    for place in (node, *_places(node.partition("::")[0])):
+        if place in FILES:
+            return FILES[place]
     for name in getattr(item, "fixturenames", ()):
         if name in FIXTURES:
             return FIXTURES[name]
