@@ -193,7 +193,7 @@ FIXTURES: Final[Mapping[str, str]] = {"drive": "drives the pipeline in a process
 """Name of a fixture → why tests that use it are in the second tier."""
 
 MATRIX: Final = ("tests/runtime/interaction", "tests/runtime/wire", "tests/runtime/client", "tests/runtime/transports")
-"""Folders whose tests run in every revision; over pipes and sockets the fast tier takes the oldest and the newest."""
+"""Folders whose tests run in every revision; the fast tier takes the oldest and the newest over sockets, the newest over pipes."""
 
 
 def full(reason: str) -> pytest.MarkDecorator:
@@ -229,18 +229,19 @@ def _reason(item: pytest.Item) -> str:
     for name in getattr(item, "fixturenames", ()):
         if name in FIXTURES:
             return FIXTURES[name]
-    return _middle_revision(item) if node.startswith(MATRIX) else ""
+    return _other_revision(item) if node.startswith(MATRIX) else ""
 
 
-def _middle_revision(item: pytest.Item) -> str:
+def _other_revision(item: pytest.Item) -> str:
     from mcpfactory_runtime.revisions import REVISIONS
 
     given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     transport = given.get("transport", given.get("connect", "memory"))
     oldest, *_, newest = REVISIONS
-    if transport == "memory" or "revision" not in given or str(given["revision"]) in (oldest, newest):
+    chosen = (newest,) if transport == "stdio" else (oldest, newest)
+    if transport == "memory" or "revision" not in given or str(given["revision"]) in chosen:
         return ""
-    return "a revision between the oldest and the newest, which the fast tier tries in memory"
+    return "a revision that the fast tier tries in memory"
 
 
 class _Printer:
