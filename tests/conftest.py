@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -28,6 +29,7 @@ os.fsync = lambda _: None
 BUSY = [HealthCheck.too_slow]  # says more about the machine than about the test
 settings.register_profile("suite", derandomize=True, deadline=None, suppress_health_check=BUSY)
 settings.register_profile("search", deadline=None, max_examples=examples(100), suppress_health_check=BUSY)
+settings.register_profile("fast", settings.get_profile("suite"), max_examples=50)
 settings.load_profile("search" if SEARCHING else "suite")
 
 
@@ -38,6 +40,12 @@ QUIET = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Choose the tier: `make test` runs the fast one."""
     parser.addoption("--tier", choices=["fast", "all"], default="all", help="tests to run, see tests/tiers.py [all]")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try properties with fewer examples in the fast tier."""
+    if config.getoption("tier") == "fast" and not SEARCHING:
+        settings.load_profile("fast")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -53,6 +61,17 @@ def pytest_report_header(config: pytest.Config) -> str:
     return (
         f"tier: {config.getoption('tier')}; properties: {how}, {settings().max_examples} unless a test says otherwise"
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Pause the garbage collector, and exclude what was imported from it: it would walk millions of objects that stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import cache
+from pathlib import PurePosixPath
 from typing import Final
 
 import pytest
@@ -183,7 +185,7 @@ FIXTURES: Final[Mapping[str, str]] = {"drive": "drives the pipeline in a process
 """Name of a fixture → why tests that use it are in the second tier."""
 
 MATRIX: Final = ("tests/runtime/interaction", "tests/runtime/wire", "tests/runtime/client", "tests/runtime/transports")
-"""Folders whose tests run in every revision; over pipes and sockets the fast tier takes the oldest and the newest."""
+"""Folders whose tests run in every revision; the fast tier takes the oldest and the newest over sockets, the newest over pipes."""
 
 
 def full(reason: str) -> pytest.MarkDecorator:
@@ -193,7 +195,13 @@ def full(reason: str) -> pytest.MarkDecorator:
 
 def is_left_out(path: str) -> bool:
     """Return True if the fast tier need not even import what is at a path, from the root of the repository."""
-    return any(path == one or path.startswith(f"{one}/") for one in FILES)
+    return any(place in FILES for place in _places(path))
+
+
+@cache
+def _places(path: str) -> tuple[str, ...]:
+    """Return a path and the folders above it."""
+    return (path, *(folder.as_posix() for folder in PurePosixPath(path).parents))
 
 
 def assign_tier(item: pytest.Item) -> str:
@@ -207,24 +215,25 @@ def assign_tier(item: pytest.Item) -> str:
 
 def _reason(item: pytest.Item) -> str:
     node = item.nodeid.partition("[")[0]
-    for place, reason in FILES.items():
-        if node == place or node.startswith((f"{place}/", f"{place}::")):
-            return reason
+    for place in (node, *_places(node.partition("::")[0])):
+        if place in FILES:
+            return FILES[place]
     for name in getattr(item, "fixturenames", ()):
         if name in FIXTURES:
             return FIXTURES[name]
-    return _middle_revision(item) if node.startswith(MATRIX) else ""
+    return _other_revision(item) if node.startswith(MATRIX) else ""
 
 
-def _middle_revision(item: pytest.Item) -> str:
+def _other_revision(item: pytest.Item) -> str:
     from mcpfactory_runtime.revisions import REVISIONS
 
     given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     transport = given.get("transport", given.get("connect", "memory"))
     oldest, *_, newest = REVISIONS
-    if transport == "memory" or "revision" not in given or str(given["revision"]) in (oldest, newest):
+    chosen = (newest,) if transport == "stdio" else (oldest, newest)
+    if transport == "memory" or "revision" not in given or str(given["revision"]) in chosen:
         return ""
-    return "a revision between the oldest and the newest, which the fast tier tries in memory"
+    return "a revision that the fast tier tries in memory"
 
 
 class _Printer:

@@ -27,7 +27,10 @@ def marked(folder: Path = RUNTIME) -> list[Marked]:
 
 
 def _marked_in(file: Path) -> Iterator[Marked]:
-    tree = ast.parse(file.read_text("utf-8"))
+    text = file.read_text("utf-8")
+    if not any(f"{mark}(" in text for mark in MARKS):
+        return
+    tree = ast.parse(text)
     tables = {
         target.id: node.value
         for node in tree.body

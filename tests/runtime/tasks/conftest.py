@@ -20,6 +20,7 @@ from mcpfactory_runtime.testing import connect as connect_memory
 from tests.patience import PATIENCE
 from tests.patience import until as until_true
 from tests.runtime.tasks import sample
+from tests.tiers import full
 
 Json = dict[str, Any]
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
@@ -48,7 +49,10 @@ def sample_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert process.wait(PATIENCE) == 0
 
 
-@pytest.fixture(params=["memory", "stdio", "http"])
+OVER_PIPES = full("starts a process for each test; test_restart.py has tasks over pipes in the fast tier")
+
+
+@pytest.fixture(params=["memory", pytest.param("stdio", marks=OVER_PIPES), "http"])
 def transport(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name

@@ -13,6 +13,7 @@ from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, METHOD_NOT_FOUND
 from mcpfactory_runtime.protocol.peer import META_SERVER, META_VERSION
 from mcpfactory_runtime.revisions import R2025_03_26
 from tests.patience import PATIENCE
+from tests.rows import rows
 from tests.runtime.requirements import requirement
 from tests.runtime.transports.conftest import SAMPLE, Process, hello, modern, request
 
@@ -40,8 +41,8 @@ def test_both_lifecycles_share_a_process_in_any_order(process: Process) -> None:
 @requirement(
     "stdio.wrong-line", "message.not-json", "message.not-rpc", "message.utf-8", "message.id-null", "initialize.first"
 )
-@pytest.mark.parametrize(
-    ("line", "code", "echoed"),
+@rows(
+    "line, code, echoed",
     [
         (b"nonsense\n", PARSE_ERROR, None),
         (b'{"jsonrpc":"2.0","id":1,"method":"ping"\n', PARSE_ERROR, None),
