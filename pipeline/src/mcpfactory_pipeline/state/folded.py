@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 from mcpfactory_pipeline.state.order import StagesUnderWay
@@ -66,7 +67,17 @@ def _still_asked(events: Sequence[Event], state: ServerState) -> tuple[Event, ..
     every = (events[-1:], _newest_of_each(events), _failing(events), _decided(events, state))
     for part in (*every, *_moving(events, state)):
         kept |= {str(event["id"]): event for event in part}
+    kept = {str(event["id"]): event for event in _ends(events, kept)} | kept
     return tuple(kept[name] for name in sorted(kept))
+
+
+def _ends(events: Sequence[Event], kept: Mapping[str, Event]) -> Iterator[Event]:
+    """Yield, without its candidate, each move that ends the time of a kept one: a forgotten candidate may become known again."""
+    for channel in {str(event["channel"]) for event in events if "channel" in event}:
+        for one, following in pairwise(event for event in events if _moves(event, channel)):
+            candidate = one.get("candidate")
+            if str(one["id"]) in kept and candidate and following.get("candidate") != candidate:
+                yield {name: value for name, value in following.items() if name != "candidate"}
 
 
 def _newest_of_each(events: Iterable[Event]) -> Iterable[Event]:
