@@ -7,7 +7,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcpfactory_pipeline.base.ids import format_time
@@ -41,7 +41,19 @@ def histories(draw):
     return found
 
 
+X = "0000000000000000"
+ENDED = {"run": "", "outcome": "passed", "message": "", "seconds": 0.0, "inputs": {}, "fingerprint": "sha256:a"}
+OFFERED = {"event": "stage.finished", "stage": "staging", "candidate": X, "channel": "staging", "version": "", **ENDED}
+RETIRED = {"event": "retired", "reason": ""}
+BUILT = {"event": "stage.finished", "stage": "build", "candidate": X, **ENDED, "built": {"version": "", "files": {}}}
+FORGOTTEN = [
+    {**event, "actor": "", "at": format_time(START + timedelta(seconds=at)), "id": f"01M8M71GBZZG69MT0WTBJVBR{n:02}"}
+    for n, (at, event) in enumerate([(0, OFFERED), (0, RETIRED), (1, RETIRED), (1, BUILT)])
+]
+
+
 @settings(max_examples=150, deadline=None)
+@example(FORGOTTEN, [3])
 @given(histories(), st.lists(st.integers(0, 40), max_size=4))
 def test_what_is_kept_of_a_history_answers_as_all_of_it(events, cuts):
     folded, before = begin("s"), 0

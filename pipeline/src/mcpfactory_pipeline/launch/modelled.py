@@ -66,9 +66,16 @@ async def run_model(command: Sequence[str], *, cwd: Path, environ: Mapping[str, 
     Raises:
         ConfigError: as `modelled_api`.
     """
-    process = await asyncio.create_subprocess_exec(
-        *command, stdin=PIPE, stdout=PIPE, cwd=cwd, env=environ, start_new_session=True
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, cwd=cwd, env=environ, start_new_session=True)
     )
+    try:
+        process = await asyncio.shield(starting)
+    except asyncio.CancelledError:  # asyncio forgets a process whose start is cancelled, so the start is waited for
+        process = await starting
+        process.kill()
+        await process.wait()
+        raise
     assert process.stdin is not None
     assert process.stdout is not None
     try:
