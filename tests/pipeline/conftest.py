@@ -53,12 +53,18 @@ def wheelhouse(tmp_path_factory) -> Path:
     return artifacts / ".wheelhouse"
 
 
-@pytest.fixture
-def workspace(tmp_path, wheelhouse) -> Workspace:
-    """A workspace without servers, in which a second attempt does not wait."""
-    space = configured(init_workspace(tmp_path / "space", git=False))
+@pytest.fixture(scope="session")
+def empty_workspace(tmp_path_factory, wheelhouse) -> Path:
+    """A workspace without servers, in which a second attempt does not wait; not to be changed."""
+    space = configured(init_workspace(tmp_path_factory.mktemp("empty") / "space", git=False))
     shutil.copytree(wheelhouse, space.artifacts / ".wheelhouse")
-    return space
+    return space.root
+
+
+@pytest.fixture
+def workspace(tmp_path, empty_workspace) -> Workspace:
+    """A copy of the workspace without servers."""
+    return Workspace.find(shutil.copytree(empty_workspace, tmp_path / "space"))
 
 
 @pytest.fixture
@@ -91,8 +97,21 @@ def drive(workspace) -> Callable[..., subprocess.Popen]:
     return start
 
 
+@pytest.fixture(scope="session")
+def workspace_of_books(tmp_path_factory, empty_workspace) -> Path:
+    """A workspace with one server that went to staging; not to be changed."""
+    space = Workspace.find(shutil.copytree(empty_workspace, tmp_path_factory.mktemp("books") / "space"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MCPFACTORY_ACTOR", "tester")
+        Space(space, lambda *names: run_pipeline(space, names, stages=STAGES, executor=Here(), jobs=1))
+    return space.root
+
+
 @pytest.fixture
-def books(workspace, run) -> Space:
+def books(workspace, workspace_of_books, run) -> Space:
+    """The workspace of the test with the server in it."""
+    for name in ("servers", "pipeline"):
+        shutil.copytree(workspace_of_books / name, workspace.root / name, dirs_exist_ok=True)
     return Space(workspace, run)
 
 

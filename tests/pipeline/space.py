@@ -55,8 +55,10 @@ class Space:
 
     def __init__(self, workspace, run) -> None:
         self.workspace, self._run, self.clock = workspace, run, Clock()
-        self.folder = add_server(workspace.root, "books")
-        self.run("books")
+        self.folder = workspace.root / "servers" / "books"
+        if not self.folder.exists():
+            add_server(workspace.root, "books")
+            self.run("books")
 
     def run(self, *names: str, **options):
         """Run stages, and date what they recorded a year back, to the time of the clock."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+import zlib
 from contextlib import suppress
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from mcpfactory_pipeline.checks.failing_api import FAILURES, ApiFailure, FailingApi
 from tests.patience import PATIENCE
+from tests.tiers import full
 
 pytestmark = pytest.mark.anyio
 
@@ -88,3 +90,20 @@ async def test_answer_to_head_breaks_off_inside_its_head(failure: ApiFailure) ->
         assert received.startswith(b"HTTP/1.1 200") or failure.id == "reset"
         assert b"\r\n\r\n" not in received
         writer.transport.abort()
+
+
+@full("unpacks two gigabytes")
+@pytest.mark.parametrize(("failure", "bits"), [("gzip-bomb", 31), ("deflate-bomb", 15)])
+async def test_a_bomb_unpacks_to_the_end(failure: str, bits: int) -> None:
+    async with FailingApi({"status": 200}) as api:
+        await api.begin(next(one for one in FAILURES if one.id == failure))
+        reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
+        writer.write(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+        unpacker, size = zlib.decompressobj(bits), 0
+        while data := await reader.read(65536):
+            while data:
+                size += len(unpacker.decompress(data, 2**24))
+                data = unpacker.unconsumed_tail
+        writer.transport.abort()
+    assert (size, unpacker.eof) == (2**30, True)

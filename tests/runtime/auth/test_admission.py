@@ -130,19 +130,19 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 @requirement("auth.invalid-token", "auth.audience", "auth.issuer", "auth.expiry", "auth.signature")
-@pytest.mark.parametrize("wrong", WRONG)
-async def test_a_bad_token_is_refused_with_its_reason(wrong: str) -> None:
-    make, reason = WRONG[wrong]
+async def test_a_bad_token_is_refused_with_its_reason(subtests: pytest.Subtests) -> None:
     async with protected() as at:
-        assert (await at.call("whoami", at.issuer.signed())).status_code == 200
-        response = await at.call("whoami", make(at.issuer))
-        told = challenge(response)
-        assert (response.status_code, told["error"], told["error_description"]) == (
-            401,
-            "invalid_token",
-            REASONS[reason],
-        )
-        assert told["resource_metadata"].endswith("/.well-known/oauth-protected-resource/mcp")
+        for wrong, (make, reason) in WRONG.items():
+            with subtests.test(wrong):
+                assert (await at.call("whoami", at.issuer.signed())).status_code == 200
+                response = await at.call("whoami", make(at.issuer))
+                told = challenge(response)
+                assert (response.status_code, told["error"], told["error_description"]) == (
+                    401,
+                    "invalid_token",
+                    REASONS[reason],
+                )
+                assert told["resource_metadata"].endswith("/.well-known/oauth-protected-resource/mcp")
 
 
 async def test_an_expiry_of_infinity_is_no_number() -> None:

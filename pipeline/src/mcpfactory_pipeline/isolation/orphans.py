@@ -131,7 +131,8 @@ def _processes() -> dict[int, _Process]:
     with contextlib.suppress(OSError):
         for name in os.listdir(_PROC):  # noqa: PTH208 - read often
             with contextlib.suppress(OSError, ValueError):
-                state, parent, group = (_PROC / str(int(name)) / "stat").read_bytes().rpartition(b")")[2].split()[:3]
+                with open(f"{_PROC}/{int(name)}/stat", "rb", buffering=0) as file:  # noqa: PTH123 - read often
+                    state, parent, group = file.read().rpartition(b")")[2].split()[:3]
                 found[int(name)] = _Process(int(parent), int(group), state in _ENDED)
     return found
 
