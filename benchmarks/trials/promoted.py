@@ -23,7 +23,7 @@ from mcpfactory_runtime.client import Client
 
 __all__ = ["SERVERS", "plain", "promoted", "tools"]
 
-SERVERS = ("bookshop", "prose", "everything")
+SERVERS = ("bookshop", "everything")
 _LITTER = shutil.ignore_patterns(".venv", "__pycache__", ".*_cache")
 
 
