@@ -16,27 +16,21 @@ import argparse
 import http.client
 import json
 import os
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
-import uvicorn
-
 from benchmarks import report
-from benchmarks.followers import follow
 from benchmarks.workspace import prepared
-from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.export import export
 
-__all__ = ["Answer", "ask", "served"]
+__all__ = ["Answer", "ask", "main"]
 
 _SERVERS = 1000
 _TIMES = 7
@@ -73,24 +67,6 @@ def ask(port: int, path: str) -> Answer:
     return Answer(first * 1000, whole * 1000, size)
 
 
-@contextmanager
-def served(folder: Path, *, age: float, ahead: bool = True) -> Iterator[int]:
-    """A dashboard on a free port, which it gives; without `ahead` nothing is read before the first request."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    config = uvicorn.Config(
-        create_app(folder, age=age), log_level="warning", ws="none", lifespan="on" if ahead else "off"
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    try:
-        yield listener.getsockname()[1]
-    finally:
-        server.should_exit = True
-        thread.join()
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -104,9 +80,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows = [*starts, *rows, *(_export(place) if asked.export or asked.page else ())]
         if asked.page:
             _fill(_servers(place), rows)
-    print("live:")
-    for browsers in (1, 50):
-        print(follow(browsers).row())
     return int(worst >= _LIMIT)
 
 

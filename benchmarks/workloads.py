@@ -25,8 +25,7 @@ DIRECT, BETWEEN = "directly", "directly, between two `cat`"
 BARE, ECHO, POOL = "bare starlette", "cat (no protocol)", "bare httpx client"
 COMPUTING = Path(__file__).resolve().parent / "peers/servers/computing.py"
 SIZES = (10, 100, 1000, 10000)
-SERVERS, SMALL = 1000, 100
-EXECUTORS = ("local", "dask")
+SERVERS = 1000
 
 
 @dataclass(frozen=True)
@@ -140,15 +139,6 @@ QUANTITIES = {
     "space-changed": Quantity(
         "the same: servers that are planned when one was changed", "", "counted in `plan --json`"
     ),
-    **{
-        f"stages-{executor}": Quantity(
-            f"{SMALL} small servers through all stages, executor `{executor}`, two at a time",
-            "s",
-            "`mcpfactory pipeline run --all` on servers of the template `minimal`: generated, built, tested, judged, staged; all pass",
-        )
-        for executor in EXECUTORS
-    },
-    **{f"pace-{executor}": Quantity(f"the same, executor `{executor}`", "servers/min", "") for executor in EXECUTORS},
     **{f"make-{n}": Quantity(f"a server from {n:,} operations", "s", "`mcpfactory new`, cold") for n in SIZES},
 }
 
@@ -164,13 +154,11 @@ class Part:
         run: does it once for one peer.
         peers: whose servers it is done with.
         repeats: how often in one round; peers alternate within each.
-        once: done in the first round only: it takes minutes.
     """
 
     run: Callable[[Note, str, list[str]], None]
     peers: tuple[str, ...]
     repeats: int = 1
-    once: bool = False
 
 
 def _startup(note: Note, name: str, command: list[str]) -> None:
@@ -271,13 +259,6 @@ def _processes(note: Note, name: str, _command: list[str]) -> None:
                 note(f"processes-{count}-{number}", name, found[how])
 
 
-def _executors(note: Note, name: str, _command: list[str]) -> None:
-    for executor in EXECUTORS:
-        seconds = workspace.through_all_stages(SMALL, executor)
-        note(f"stages-{executor}", name, seconds)
-        note(f"pace-{executor}", name, 60 * SMALL / seconds)
-
-
 ALL: Sequence[str] = (OURS, PYTHON, FASTMCP, TYPESCRIPT)
 PARTS = {
     "startup": Part(_startup, (*ALL,), repeats=4),
@@ -291,5 +272,4 @@ PARTS = {
     "pipeline": Part(_pipeline, (OURS,)),
     "gateway": Part(_gateway, (OURS,)),
     "processes": Part(_processes, (OURS,)),  # no peer has sessions that more than one process knows
-    "executors": Part(_executors, (OURS,), once=True),
 }

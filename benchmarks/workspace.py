@@ -31,7 +31,7 @@ from mcpfactory_pipeline.state.state import ServerState, apply
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-__all__ = ["COMMANDS", "cost", "make", "only_the_changed", "prepared", "through_all_stages"]
+__all__ = ["COMMANDS", "cost", "make", "only_the_changed", "prepared"]
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs/examples/bookshop/openapi.yaml"
 CANDIDATES = 4
@@ -127,18 +127,6 @@ class _Past:
         event = {"id": new_id(last), "at": format_time(utc_now()), "actor": "bench", "event": kind, **facts}
         self.events.append(event)
         self.state = apply(self.state, event)
-
-
-def through_all_stages(servers: int, executor: str) -> float:
-    """Seconds in which so many small servers of the template `minimal` go through all stages, two at a time.
-
-    Raises when one of them does not pass.
-    """
-    with tempfile.TemporaryDirectory(prefix="mcpfactory-bench-") as folder:
-        space = init_workspace(Path(folder, "space"), git=False)
-        for number in range(servers):
-            create_server(space.root / "servers", name=f"small-{number:03}", template="minimal")
-        return cost(space.root, "pipeline", "run", "--all", "--jobs", "2", "--executor", executor)[0]
 
 
 @contextmanager

