@@ -5,8 +5,8 @@
   python -m benchmarks --rounds 3          fewer rounds
   python -m benchmarks --page              and puts the tables into docs/explanation/performance.md; rows of parts that were left out stay
   python -m benchmarks house               the source tree in figures (see benchmarks/house)
-  python -m benchmarks state               what status and inbox cost after 100,000 events, and with 1,000 servers (see benchmarks/state.py)
-  python -m benchmarks dashboard           how soon each page of the dashboard comes with 1,000 servers (see benchmarks/dashboard.py)
+  python -m benchmarks state               what status and inbox cost after 100,000 events, and with 1,000 servers (see benchmarks/bench/state.py)
+  python -m benchmarks dashboard           how soon each page of the dashboard comes with 1,000 servers (see benchmarks/bench/dashboard.py)
 Everything measured is saved in benchmarks/results/.
 """
 
@@ -19,10 +19,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Final
 
-from benchmarks import dashboard, report, state
+from benchmarks.bench import dashboard, report, state
+from benchmarks.bench.peers import PEERS, prepare
+from benchmarks.bench.workloads import ECHO, OURS, PARTS
 from benchmarks.house import __main__ as house
-from benchmarks.peers import PEERS, prepare
-from benchmarks.workloads import ECHO, OURS, PARTS
 
 Samples = dict[str, dict[str, list[float]]]
 

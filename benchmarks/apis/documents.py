@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.apis.packages import PackageError, files
 from benchmarks.apis.parts import digest, parts_of
 from benchmarks.apis.table import DOCUMENTS, Document
-from benchmarks.peers import home
+from benchmarks.bench.peers import home
 
 __all__ = ["Document", "DocumentError", "path", "select"]
 

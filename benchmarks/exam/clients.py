@@ -6,11 +6,11 @@ import json
 import subprocess
 from collections.abc import Iterable
 
+from benchmarks.bench.peers import prepare
+from benchmarks.bench.peers.outsiders import CLIENTS, PYTHON_V1, environment
+from benchmarks.bench.peers.wishes import WISHES, faults, told, wishes
 from benchmarks.exam.outcome import Outcome, judged
 from benchmarks.exam.places import ROOT, STDIO, everything
-from benchmarks.peers import prepare
-from benchmarks.peers.outsiders import CLIENTS, PYTHON_V1, environment
-from benchmarks.peers.wishes import WISHES, faults, told, wishes
 
 __all__ = ["python1", "python2", "typescript"]
 

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchmarks.workloads import (
+from benchmarks.bench.workloads import (
     BARE,
     DIRECT,
     FASTMCP,
@@ -18,7 +18,7 @@ from benchmarks.workloads import (
     PYTHON_PLAIN,
     TYPESCRIPT,
 )
-from benchmarks.workspace import COMMANDS
+from benchmarks.bench.workspace import COMMANDS
 
 __all__ = ["TARGETS", "Samples", "Target", "median"]
 

@@ -1,6 +1,6 @@
 """A workspace of many servers whose state says that all is done, and what the everyday commands take in it.
 
-    python -m benchmarks.workspace FOLDER [--servers 1000]    makes one, to look at
+    python -m benchmarks.bench.workspace FOLDER [--servers 1000]    makes one, to look at
 
 The first server is made from the bookshop's document by the real code; the others are copies of it under names of their
 own. Each has a past of four candidates, of which the last is in staging and production: what the state holds after a while.
@@ -33,7 +33,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["COMMANDS", "cost", "make", "only_the_changed", "prepared"]
 
-DOCUMENT = Path(__file__).resolve().parents[1] / "docs/examples/bookshop/openapi.yaml"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs/examples/bookshop/openapi.yaml"
 CANDIDATES = 4
 COMMANDS = {
     "help": ("--help",),

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import http, stdio
-from benchmarks.wire import Pipe, call
+from benchmarks.bench import http, stdio
+from benchmarks.bench.wire import Pipe, call
 from mcpfactory_codegen.servers.create import create_server
 
 __all__ = ["document", "making", "peer_loading", "startups_with_tools", "upstream_calls", "upstream_floor"]

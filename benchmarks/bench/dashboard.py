@@ -1,4 +1,4 @@
-"""How soon the dashboard answers about 1,000 servers: `python -m benchmarks dashboard`, or with a folder of `benchmarks.workspace`.
+"""How soon the dashboard answers about 1,000 servers: `python -m benchmarks dashboard`, or with a folder of `benchmarks.bench.workspace`.
 
 Ends in exit code 1 when a page is over 100 kB.
 
@@ -26,8 +26,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import report
-from benchmarks.workspace import prepared
+from benchmarks.bench import report
+from benchmarks.bench.workspace import prepared
 from mcpfactory_pipeline.dashboard.export import export
 
 __all__ = ["Answer", "ask", "main"]

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks import stdio
-from benchmarks.wire import Pipe, call
+from benchmarks.bench import stdio
+from benchmarks.bench.wire import Pipe, call
 from mcpfactory_pipeline.init import init_workspace
 
 __all__ = ["COUNT", "measure"]

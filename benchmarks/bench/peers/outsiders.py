@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from uv import find_uv_bin
 
-from benchmarks.peers import home
+from benchmarks.bench.peers import home
 
 __all__ = ["CLIENTS", "PYTHON_V1", "Node", "environment", "node", "npm_package"]
 

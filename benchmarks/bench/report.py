@@ -10,13 +10,13 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from benchmarks.targets import TARGETS, Samples
-from benchmarks.workloads import OURS, QUANTITIES
+from benchmarks.bench.targets import TARGETS, Samples
+from benchmarks.bench.workloads import OURS, QUANTITIES
 
 __all__ = ["as_text", "facts", "fill", "merged", "save"]
 
-RESULTS = Path(__file__).resolve().parent / "results"
-PAGE = Path(__file__).resolve().parents[1] / "docs/explanation/performance.md"
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+PAGE = Path(__file__).resolve().parents[2] / "docs/explanation/performance.md"
 
 
 def facts() -> dict[str, Any]:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import apis, gateway, generated, http, stdio, workspace
+from benchmarks import apis
+from benchmarks.bench import gateway, generated, http, stdio, workspace
 from benchmarks.trials.redis_server import HINT, install_redis
 from benchmarks.trials.two_processes import figures
 

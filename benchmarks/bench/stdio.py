@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
-from benchmarks.wire import Pipe, call
+from benchmarks.bench.wire import Pipe, call
 
 __all__ = ["ADD", "echo", "flood", "growth", "in_bursts", "in_flight", "one_at_a_time", "startup"]
 
