@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.bench.wire import call, initialize, modern_meta
 
-__all__ = ["Served", "calls_per_second", "serving", "wrk"]
+__all__ = ["Served", "calls_per_second", "serving"]
 
 REQUEST = """
 wrk.method = "POST"
@@ -65,21 +65,10 @@ def serving(command: Sequence[str]) -> Iterator[Served]:
 
 
 def calls_per_second(url: str, connections: int, *, modern: bool, seconds: int = 3, tool: str = "add") -> float:
-    """Tool calls a second with so many connections; 0 when the server does not speak this lifecycle."""
-    printed = wrk(url, connections, seconds, DONE, modern=modern, tool=tool)
-    if not printed:
-        return 0.0
-    errors = int(re.findall(r"ERRORS (\d+)", printed)[0])
-    if errors:
-        raise RuntimeError(f"{errors} calls failed: {printed}")
-    return float(re.findall(r"RATE ([\d.]+)", printed)[0])
+    """Return tool calls per second with so many connections; 0 if the server does not speak this lifecycle.
 
-
-def wrk(url: str, connections: int, seconds: float, script: str, *, modern: bool, tool: str = "add") -> str:
-    """What wrk prints after calling a tool for so long; "" when the server does not speak this lifecycle.
-
-    wrk looks at the status only, as reading bodies would cost it more than the answer costs the server; that the answer is
-    right is looked at before and after.
+    wrk checks the status only, as reading bodies would cost it more than the answer costs the server; one answer is checked
+    before and one after.
     """
     headers, message = dict(JSON_HEADERS), call(1, tool, {"a": 1, "b": 2}, modern=modern)
     if modern:
@@ -88,16 +77,18 @@ def wrk(url: str, connections: int, seconds: float, script: str, *, modern: bool
     elif session := _session(url):
         headers["Mcp-Session-Id"] = session
     if not _works(url, message, headers):
-        return ""
+        return 0.0
     with tempfile.TemporaryDirectory() as folder:
         lines = "\n".join(f'wrk.headers["{name}"] = "{value}"' for name, value in headers.items())
         path = Path(folder, "call.lua")
-        path.write_text(REQUEST.format(body=json.dumps(message), headers=lines, more=script))
-        command = [_wrk(), "-t1", f"-c{connections}", f"-d{round(seconds)}s", "-s", str(path), url]
+        path.write_text(REQUEST.format(body=json.dumps(message), headers=lines, more=DONE))
+        command = [_wrk(), "-t1", f"-c{connections}", f"-d{seconds}s", "-s", str(path), url]
         printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     if not _works(url, message, headers):
         raise RuntimeError("the server no longer answers rightly")
-    return printed
+    if errors := int(re.findall(r"ERRORS (\d+)", printed)[0]):
+        raise RuntimeError(f"{errors} calls failed: {printed}")
+    return float(re.findall(r"RATE ([\d.]+)", printed)[0])
 
 
 def _post(url: str, message: object, headers: dict[str, str]) -> tuple[dict[str, str], bytes]:

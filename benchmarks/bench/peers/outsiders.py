@@ -63,7 +63,7 @@ def node() -> Node:
     return Node(program, [program, str(wheel / "lib/node_modules/npm/bin/npm-cli.js")])
 
 
-def npm_package(node: str, name: str, package: str, version: str, *, scripts: bool = True) -> Path:
+def npm_package(node: str, name: str, package: str, version: str) -> Path:
     """The folder of a package of npm in a folder of its own; installed at first use.
 
     Args:
@@ -71,7 +71,6 @@ def npm_package(node: str, name: str, package: str, version: str, *, scripts: bo
         name: of the folder.
         package: its name in the registry.
         version: its version; another one than last time is installed anew.
-        scripts: whether it and what it depends on may run their installation scripts.
 
     Raises:
         CalledProcessError: it cannot be installed.
@@ -86,6 +85,5 @@ def npm_package(node: str, name: str, package: str, version: str, *, scripts: bo
         npm = Path(node).parents[1] / "lib/node_modules/npm/bin/npm-cli.js"
         environment = {**os.environ, "PATH": f"{Path(node).parent}{os.pathsep}{os.environ['PATH']}"}
         command = [node, str(npm), "install", "--silent", "--no-audit", "--no-fund"]
-        command += [] if scripts else ["--ignore-scripts"]
         subprocess.run(command, cwd=folder, env=environment, check=True)
     return found
