@@ -4,17 +4,9 @@
   python -m benchmarks startup stdio       some parts
   python -m benchmarks --rounds 3          fewer rounds
   python -m benchmarks --page              and puts the tables into docs/explanation/performance.md; rows of parts that were left out stay
-  python -m benchmarks soak --minutes 10   ten minutes at 80 % of the measured maximum (see benchmarks/soak.py)
-  python -m benchmarks instructions        instructions per call, counted by callgrind (see benchmarks/instructions.py)
   python -m benchmarks house               the source tree in figures (see benchmarks/house)
-  python -m benchmarks effects             how often tools are rightly called read-only (see benchmarks/effects)
-  python -m benchmarks names               what names of tools keep of what documents say (see benchmarks/names.py)
-  python -m benchmarks agreement           whether servers take what their listed schemas say (see benchmarks/agreement.py)
-  python -m benchmarks state               what status and inbox cost after 100,000 events, and with 1,000 servers (see benchmarks/state.py)
-  python -m benchmarks dashboard           how soon each page of the dashboard comes with 1,000 servers (see benchmarks/dashboard.py)
-  python -m benchmarks staging             which API documents arrive in staging (see benchmarks/staging)
-  python -m benchmarks libraries           what libraries would cost a server's start and calls (see benchmarks/libraries.py)
-  python -m benchmarks search              how well search mode finds (see benchmarks/search.py)
+  python -m benchmarks state               what status and inbox cost after 100,000 events, and with 1,000 servers (see benchmarks/bench/state.py)
+  python -m benchmarks dashboard           how soon each page of the dashboard comes with 1,000 servers (see benchmarks/bench/dashboard.py)
 Everything measured is saved in benchmarks/results/.
 """
 
@@ -27,24 +19,16 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Final
 
-from benchmarks import agreement, dashboard, instructions, libraries, names, report, search, soak, state
-from benchmarks.effects import __main__ as effects
+from benchmarks.bench import dashboard, report, state
+from benchmarks.bench.peers import PEERS, prepare
+from benchmarks.bench.workloads import ECHO, OURS, PARTS
 from benchmarks.house import __main__ as house
-from benchmarks.peers import PEERS, prepare
-from benchmarks.staging import __main__ as staging
-from benchmarks.workloads import ECHO, OURS, PARTS
 
 Samples = dict[str, dict[str, list[float]]]
 
 _COMMANDS: Final[dict[str, Callable[[list[str]], int | None]]] = {
-    "agreement": agreement.main,
     "dashboard": dashboard.main,
-    "effects": effects.main,
     "house": house.main,
-    "libraries": libraries.main,
-    "names": names.main,
-    "search": search.main,
-    "staging": staging.main,
     "state": state.main,
 }
 
@@ -55,27 +39,20 @@ def main() -> None:
     if command is not None:
         sys.exit(command(sys.argv[2:]))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; or soak; or instructions")
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--minutes", type=float, default=10, help="how long the soak lasts")
     parser.add_argument("--page", action="store_true", help="write docs/explanation/performance.md")
     wish = parser.parse_args()
-    if unknown := set(wish.parts) - {*PARTS, "soak", "instructions"}:
+    if unknown := set(wish.parts) - set(PARTS):
         parser.error(f"unknown part: {', '.join(unknown)}")
-    strangers = not wish.parts or any(set(PARTS[name].peers) - {OURS} for name in wish.parts if name in PARTS)
+    strangers = not wish.parts or any(set(PARTS[name].peers) - {OURS} for name in wish.parts)
     places = prepare() if strangers else dict.fromkeys(("python", "ours", "node", "home"), sys.executable)
     commands = {peer.name: [word.format(**places) for word in peer.command] for peer in PEERS} | {ECHO: []}
-    if "soak" in wish.parts:
-        soak.run(wish.minutes)
-    if "instructions" in wish.parts:
-        instructions.run()
-    parts = [part for part in wish.parts or PARTS if part in PARTS]
-    if parts:
-        samples = _measure(parts, wish.rounds, commands)
-        print(report.as_text(samples))
-        print(f"\n{json.dumps(report.facts())}; saved in {report.save(samples).relative_to(report.PAGE.parents[2])}")
-        if wish.page:
-            report.fill(samples)
+    samples = _measure(wish.parts or list(PARTS), wish.rounds, commands)
+    print(report.as_text(samples))
+    print(f"\n{json.dumps(report.facts())}; saved in {report.save(samples).relative_to(report.PAGE.parents[2])}")
+    if wish.page:
+        report.fill(samples)
 
 
 def _measure(parts: list[str], rounds: int, commands: dict[str, list[str]]) -> Samples:
@@ -84,8 +61,6 @@ def _measure(parts: list[str], rounds: int, commands: dict[str, list[str]]) -> S
     for number in range(rounds):
         for name in parts:
             part = PARTS[name]
-            if part.once and number:
-                continue
             for _ in range(part.repeats):
                 for peer in part.peers:
                     print(f"round {number + 1} of {rounds}: {name}: {peer}", file=sys.stderr, flush=True)

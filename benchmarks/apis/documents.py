@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.apis.packages import PackageError, files
-from benchmarks.apis.parts import described, digest, parts_of
+from benchmarks.apis.parts import digest, parts_of
 from benchmarks.apis.table import DOCUMENTS, Document
-from benchmarks.peers import home
+from benchmarks.bench.peers import home
 
-__all__ = ["Document", "DocumentError", "path", "row", "select"]
+__all__ = ["Document", "DocumentError", "path", "select"]
 
 
 class DocumentError(Exception):
@@ -81,17 +80,3 @@ def _keep(one: Document, parts: dict[str, bytes], folder: Path) -> None:
             file.write_bytes(content)
         if not (folder / one.kept_as).exists():  # another process may have been quicker
             Path(aside, one.kept_as).rename(folder / one.kept_as)
-
-
-def row(source: Document) -> Document:
-    """A document for the list, of which name, package, version, path and folder are known: the rest is read from the package.
-
-    Raises:
-        DocumentError: it cannot be fetched.
-    """
-    try:
-        parts = parts_of(source, files(*_source(source), {source.wanted}))
-    except PackageError as error:
-        raise DocumentError(f"document {source.name}: {error}") from None
-    openapi, operations = described(source.main, parts)
-    return replace(source, sha256=digest(parts), openapi=openapi, operations=operations)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.peers.outsiders import node
+from benchmarks.bench.peers.outsiders import node
 
 __all__ = ["CLIENTS", "PackageError", "files"]
 

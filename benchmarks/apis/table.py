@@ -1,9 +1,9 @@
-"""The list of documents: `documents.tsv`, which `python -m benchmarks.apis --row` makes rows of."""
+"""The list of documents, read from `documents.tsv`."""
 
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -23,8 +23,6 @@ class Document:
         sha256: of the document.
         openapi: the version of OpenAPI or Swagger that it says.
         operations: how many it has.
-        kind: what it is an example of.
-        set: `tuning` for those that may be looked at while something is mended, `apart` for those that judge it.
         folder: of a document in several files the folder in the package that holds them all; "" for one in one file.
     """
 
@@ -36,8 +34,6 @@ class Document:
     sha256: str
     openapi: str
     operations: int
-    kind: str = "rest"
-    set: Literal["tuning", "apart"] = "tuning"
     folder: str = ""
 
     @property
@@ -59,11 +55,6 @@ class Document:
     def file(self) -> str:
         """The place of its main file in the cache."""
         return f"{self.kept_as}/{self.main}" if self.folder else self.kept_as
-
-    @property
-    def row(self) -> str:
-        """Its line in the list."""
-        return "\t".join(str(getattr(self, field.name)) for field in fields(self)).rstrip("\t")
 
 
 def _read() -> dict[str, Document]:

@@ -6,13 +6,13 @@ import json
 import subprocess
 from collections.abc import Iterable
 
+from benchmarks.bench.peers import prepare
+from benchmarks.bench.peers.outsiders import CLIENTS, PYTHON_V1, environment
+from benchmarks.bench.peers.wishes import WISHES, faults, told, wishes
 from benchmarks.exam.outcome import Outcome, judged
 from benchmarks.exam.places import ROOT, STDIO, everything
-from benchmarks.peers import prepare
-from benchmarks.peers.outsiders import CLIENTS, PYTHON_V1, environment, inspect
-from benchmarks.peers.wishes import WISHES, faults, told, wishes
 
-__all__ = ["inspector", "python1", "python2", "typescript"]
+__all__ = ["python1", "python2", "typescript"]
 
 PATIENCE = 120  # seconds for one client with all its wishes
 Run = tuple[str, str, list[str]]  # transport, lifecycle, program
@@ -65,23 +65,3 @@ def _one(command: list[str], era: str) -> list[str]:
     wrong = faults(line, era) + ([f"the client ended with {done.returncode}"] if done.returncode else [])
     print(told(line, era, wrong), flush=True)
     return wrong
-
-
-def inspector() -> Outcome:
-    """The MCP Inspector's command-line mode."""
-    node = prepare()["node"]
-    good = total = 0
-    with everything() as url:
-        sse = [url.removesuffix("/mcp") + "/sse"]
-        for name, target, era in (
-            ("stdio", STDIO, "legacy"),
-            ("stdio", STDIO, "modern"),
-            ("http", [url], "legacy"),
-            ("http", [url], "modern"),
-            ("sse", sse, "legacy"),
-        ):
-            found = inspect(node, target, era)
-            good += sum(answer == "ok" for answer in found.values())
-            total += len(found)
-            print(json.dumps({"transport": name, "era": era, **found}), flush=True)
-    return judged(f"{good} of {total} questions right over 5 connections", good=good == total)

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.bench.peers.outsiders import node, npm_package
 from benchmarks.exam.places import ROOT
-from benchmarks.peers.outsiders import node, npm_package
 
 __all__ = ["Check", "Suite"]
 

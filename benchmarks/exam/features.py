@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from benchmarks.bench.peers.outsiders import environment
 from benchmarks.exam.outcome import Outcome, judged, unavailable
 from benchmarks.features.model import PEERS, FeaturePeer
 from benchmarks.features.table import FEATURES
-from benchmarks.peers.outsiders import environment
 
 __all__ = ["features"]
 

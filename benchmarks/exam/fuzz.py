@@ -14,11 +14,11 @@ import subprocess
 import sysconfig
 from collections.abc import Iterable
 
+from benchmarks.bench.peers import home
+from benchmarks.bench.peers.outsiders import environment
 from benchmarks.exam.outcome import Outcome, judged, unavailable
 from benchmarks.exam.places import ROOT
 from benchmarks.fuzz import TARGETS
-from benchmarks.peers import home
-from benchmarks.peers.outsiders import environment
 
 __all__ = ["RUNS", "fuzz"]
 

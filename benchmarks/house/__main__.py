@@ -3,7 +3,7 @@
 python -m benchmarks house                       modules, lines, circles, repeated names, files of recipes and ways
 python -m benchmarks house --against v0.1.0      the same beside those of a commit
 python -m benchmarks house --names               and which names, modules and circles they are
-python -m benchmarks house --markdown, --json    for a page, for a program
+python -m benchmarks house --json                everything, for a program
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--against", metavar="COMMIT", help="measure this commit as well")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--names", action="store_true", help="list the names behind the figures")
-    form.add_argument("--markdown", action="store_true", help="print the table in Markdown")
     form.add_argument("--json", action="store_true", help="print everything as JSON")
     options = parser.parse_args(arguments)
     trees = []
@@ -36,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.json:
         print(json.dumps(table.as_json(trees), indent=1))
     else:
-        print(table.as_markdown(trees) if options.markdown else table.as_text(trees))
+        print(table.as_text(trees))
     if options.names:
         print(table.as_names(trees[-1]))
 

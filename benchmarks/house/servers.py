@@ -21,7 +21,7 @@ from mcpfactory_runtime.client import Client
 __all__ = ["EXAMPLES", "ServerFigures", "figures", "server_names", "table_rows"]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-EXAMPLES: Final = frozenset({"bookshop", "everything", "prose"})  # named below the table
+EXAMPLES: Final = frozenset({"bookshop", "everything"})  # named below the table
 _READ_ONLY: Final = "read-only"  # a profile of every server, and no cell of the table
 _FULL: Final = re.compile(r"^\| full \| (\d+) \| (\d+) \| \S+ \| \S+ \| (\d+)/(\d+) \|", re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""What was measured, as rows: a table for a terminal, a table in Markdown, and JSON. Pure."""
+"""Figures of a source tree as rows: a table for a terminal, and JSON. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from benchmarks.house.measure import Measured
 
-__all__ = ["as_json", "as_markdown", "as_names", "as_text", "rows"]
+__all__ = ["as_json", "as_names", "as_text", "rows"]
 
 _UNKNOWN: Final = "–"
 _FIGURES: Final[tuple[tuple[str, Callable[[Measured], float]], ...]] = (
@@ -51,12 +51,6 @@ def as_text(trees: Sequence[Measured]) -> str:
         )
         for row in table
     )
-
-
-def as_markdown(trees: Sequence[Measured]) -> str:
-    """Return the table in Markdown."""
-    head = [("", *(tree.name for tree in trees)), ("---", *("---:" for _ in trees))]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (*head, *rows(trees)))
 
 
 def as_json(trees: Sequence[Measured]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.drift import find_drift
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["CHEAP", "deadly", "environment", "kept_promises", "ledger", "make", "sound"]
+__all__ = ["CHEAP", "environment", "kept_promises", "ledger", "make", "sound"]
 
 ROOT = Path(__file__).resolve().parents[2]
 _CONFIG = """\
@@ -33,7 +32,6 @@ _CONFIG = """\
 name = "trials"
 [pipeline]
 backoff = 0
-executor = "{executor}"
 [[pipeline.channels]]
 name = "staging"
 [[pipeline.channels]]
@@ -43,18 +41,8 @@ approvals = {approvals}
 """
 
 
-def deadly(root: Path, stage: str) -> Path:
-    """The file that makes a stage (`<server>-<stage>`) kill the process that started it, once."""
-    return root / f"deadly-{stage}"
-
-
 def _note(inputs: StageInputs) -> str:
-    """Notes that a stage came to its end; gives the token that its record must have. A deadly one takes its worker along."""
-    mark = deadly(inputs.root, f"{inputs.server}-{inputs.work.name.rpartition('-')[2]}")
-    if mark.exists():
-        mark.unlink()
-        os.kill(os.getppid(), signal.SIGKILL)
-        signal.pause()
+    """Note that a stage came to its end, and return the token that its record must have."""
     token = f"{inputs.server}:{inputs.work.name}"  # the folder's name has run and stage in it
     descriptor = os.open(inputs.root / "ledger.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.write(descriptor, f"{token}\n".encode())
@@ -101,10 +89,10 @@ def environment() -> dict[str, str]:
     return {"PYTHONPATH": path, "MCPFACTORY_ACTOR": os.environ.get("MCPFACTORY_ACTOR", "trial")}
 
 
-def make(root: Path, *servers: str, approvals: int = 0, executor: str = "local") -> Workspace:
-    """A workspace with servers that were never run, so many approvals that production asks for, and where stages run."""
+def make(root: Path, *servers: str, approvals: int = 0) -> Workspace:
+    """Make a workspace with servers that were never run, and so many approvals that production needs."""
     space = init_workspace(root, git=False)
-    (root / "mcpfactory.toml").write_text(_CONFIG.format(approvals=approvals, executor=executor))
+    (root / "mcpfactory.toml").write_text(_CONFIG.format(approvals=approvals))
     (root / ".gitignore").write_text((root / ".gitignore").read_text() + "ledger.txt\n")
     for name in servers:
         folder = root / "servers" / name

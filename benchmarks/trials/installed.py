@@ -2,16 +2,14 @@
 
 The sources are a clone of the commit that is checked out here. Every installation goes the way of the tutorial: doctor, init,
 new, inspect, call, pipeline, status; its server answers `uvx` from the staging channel, as a bundle that the official CLI
-unpacked, from a package index on loopback, and as an image that a registry gave back. The bytes of the wheels, bundles and
+unpacked, and from a package index on loopback. The bytes of the wheels, bundles and
 channels must be the same whichever way the factory was installed. What was typed and what was printed is shown.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -22,10 +20,8 @@ from pathlib import Path
 import uv
 
 from benchmarks.exam.outcome import Outcome, judged, unavailable
-from benchmarks.trials import mcpb, oci
+from benchmarks.trials import services as outside
 from benchmarks.trials.ground import ROOT
-from benchmarks.trials.promoted import plain, tools
-from benchmarks.trials.publish import PASSWORD, USER, install_index, package_index
 from mcpfactory_pipeline.base.hashing import hash_file
 
 __all__ = ["WAYS", "run"]
@@ -91,7 +87,7 @@ class Ground:
 
     def words(self, *command: str) -> list[str]:
         """A command as this person starts it: nothing of our environment but where packages come from."""
-        return [*plain(self.home, *self.programs, SHELL="/bin/bash", **self.environ), *command]
+        return [*outside.plain(self.home, *self.programs, SHELL="/bin/bash", **self.environ), *command]
 
     def type(self, *command: str, cwd: Path | None = None, code: int = 0) -> str:
         """Runs a command, shows both what was typed and what was printed, and gives stdout. Raises `_Stop` for another exit code."""
@@ -114,11 +110,10 @@ class _Stop(Exception):  # noqa: N818 - the end of one way, which is a finding
 
 @dataclass(frozen=True)
 class _Services:
-    """What stands outside: the API, a package index, a registry of images, and the official CLI; None where it cannot be had."""
+    """The API, a package index and the official CLI; None if one is not available."""
 
     api: str
     index: str | None
-    images: str | None
     cli: Path | None
 
 
@@ -200,13 +195,18 @@ def _tutorial(at: Ground, api: str) -> Iterator[tuple[str, str]]:
 
 
 def _used(at: Ground, services: _Services) -> Iterator[tuple[str, str]]:
-    """The server as others start it: from the channel, from an index, as a bundle, as an image."""
+    """The server as others start it: from the channel, from an index, as a bundle."""
     space = at.folder / "my-servers"
     simple = f"file://{space}/pipeline/channels/staging/simple"
     yield "uvx", _answers(at, "uvx", "--index", simple, "bookshop-mcp")
     if services.index:
-        at.environ["PYPI_TOKEN"] = PASSWORD
-        where = {"url": f"{services.index}/", "index": f"{services.index}/simple/", "user": USER, "runtime": "publish"}
+        at.environ["PYPI_TOKEN"] = outside.PASSWORD
+        where = {
+            "url": f"{services.index}/",
+            "index": f"{services.index}/simple/",
+            "user": outside.USER,
+            "runtime": "publish",
+        }
         options = [word for name, value in where.items() for word in ("--set", f"pypi.{name}={value}")]
         at.type("mcpfactory", "publish", "bookshop", "--target", "pypi", "--channel", "staging", *options, cwd=space)
         yield "pypi", _answers(at, "uvx", "--index-url", f"{services.index}/simple/", "bookshop-mcp")
@@ -218,37 +218,14 @@ def _used(at: Ground, services: _Services) -> Iterator[tuple[str, str]]:
     yield "bundle", hash_file(bundle).removeprefix("sha256:")[:8]
     if services.cli:
         place = at.folder / "unpacked"
-        right = mcpb.official(services.cli, "unpack", str(bundle), str(place))
-        yield "mcpb", "yes" if right and len(mcpb.start(at.folder, services.cli, place)) == TOOLS else "FAULT"
-    if services.images:
-        image = f"oci.image={services.images}/{at.folder.name}/bookshop"
-        sent = json.loads(
-            at.type(
-                "mcpfactory",
-                "publish",
-                "bookshop",
-                "--target",
-                "oci",
-                "--channel",
-                "staging",
-                "--set",
-                image,
-                "--json",
-                cwd=space,
-            )
-        )[0]
-        pulled, layout = oci.pull(at.folder / "pulled", sent["evidence"]["image"])
-        root = at.folder / "root"
-        oci.unpack(layout, pulled, root)
-        found = tools([*oci.as_user(root, pulled), *pulled.config["config"]["Entrypoint"]])
-        shutil.rmtree(root)
-        yield "image", "yes" if len(found) == TOOLS else "FAULT"
+        right = outside.unpack_bundle(services.cli, bundle, place)
+        yield "mcpb", "yes" if right and len(outside.start_bundle(at.folder, services.cli, place)) == TOOLS else "FAULT"
 
 
 def _answers(at: Ground, *command: str) -> str:
     print(f"$ {shlex.join(command)}", flush=True)
     try:
-        found = tools(at.words(*command), cwd=at.folder)
+        found = outside.list_tools(at.words(*command), cwd=at.folder)
     except Exception as error:
         raise _Stop(f"{shlex.join(command)[:60]} does not answer: {error}") from error
     print(f"{len(found)} tools: {', '.join(found)}", flush=True)
@@ -263,8 +240,6 @@ def _services(folder: Path) -> Iterator[_Services]:
         stack.callback(api.terminate)
         assert api.stdout is not None
         url = api.stdout.readline().strip()
-        program = install_index(folder / "index-program")
-        index = stack.enter_context(package_index(program, folder / "index")) if program else None
-        can = os.geteuid() == 0 and shutil.which("ldd") and oci.installed("docker-registry", "docker-registry")
-        images = stack.enter_context(oci.serving(folder / "registry")) if can else None
-        yield _Services(url, index, images, mcpb.install_cli(folder / "npm"))
+        program = outside.install_index(folder / "index-program")
+        index = stack.enter_context(outside.package_index(program, folder / "index")) if program else None
+        yield _Services(url, index, outside.install_cli(folder / "npm"))

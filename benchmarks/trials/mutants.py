@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -82,26 +82,9 @@ def _unsynced(module: str) -> Callable[[], None]:
     return apply
 
 
-def _hold_ignored() -> None:
-    real = _real("promotion.decision.find_blockers")
-    _patch(
-        "promotion.decision.find_blockers",
-        lambda *given, **options: [one for one in real(*given, **options) if one.kind != "hold"],
-    )
-
-
 def _hash_not_compared() -> None:
     for place in ("promotion.promote.verify_files", "channels.candidate.verify_files"):
         _patch(place, lambda _artifact: None)
-
-
-def _conflict_overwritten() -> None:
-    store = _real("state.store.Store")
-    store._bring_up_to_date = lambda self, server, folded: self.write_state(server, folded.state)  # noqa: SLF001 - a mutant
-
-
-def _half_release_forgotten() -> None:
-    _patch("releases.apply._roll_back", lambda *_given: None)
 
 
 def _no_run_lock() -> None:
@@ -110,47 +93,6 @@ def _no_run_lock() -> None:
         yield lambda _stage: None
 
     _patch("run.runner.run_lock", unlocked)
-
-
-def _time_of_the_build() -> None:
-    """Jobs run in the process that has the patch, and archives have the caller's time."""
-    run_job = _real("run.job.run_job")
-    outputs = _real("plan.stage.StageOutputs")
-
-    def run(_executor: object, job: Mapping[str, Any], *, log: Path) -> Any:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("w", encoding="utf-8") as stream, redirect_stdout(stream):
-            return outputs.from_json(run_job(job))
-
-    _real("executors.local.LocalExecutor").run = run
-    _patch("build.frontend.EPOCH", os.environ.get("SOURCE_DATE_EPOCH", "1700000000"))
-
-
-def _other_bytes_offered() -> None:
-    real = _real("channels.channel.replace_file")
-
-    def write(file: Path, data: bytes) -> None:
-        real(file, data + b"\0" if file.suffix == ".whl" else data)
-
-    _patch("channels.channel.replace_file", write)
-
-
-def _index_believed() -> None:
-    """Whatever bytes an index has are those that were promoted."""
-
-    class Same(str):
-        __slots__ = ()
-        __hash__ = str.__hash__
-
-        def __eq__(self, _other: object) -> bool:
-            return True
-
-        def __ne__(self, _other: object) -> bool:
-            return False
-
-    index = _real("publish.pypi._Index")
-    real = index.digest
-    index.digest = lambda *given: Same(real(*given))
 
 
 def _runtime(place: str, value: object) -> None:
@@ -200,18 +142,12 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "state not synced": Mutant("kills", "a state is on disk before it is moved", _unsynced("base.files"), 1),
     "state lock removed": Mutant("crowd", "one writer at a time", _no_state_lock, 10),
     "run lock removed": Mutant("crowd", "one run of a server at a time", _no_run_lock, 10),
-    "conflict overwritten": Mutant("merges", "nothing is built on a conflict", _conflict_overwritten, 1),
-    "hold ignored": Mutant("rollbacks", "automation leaves a held channel alone", _hold_ignored, 6),
     "hash not compared": Mutant("faults", "what is promoted is what was checked", _hash_not_compared, 1),
-    "half a release forgotten": Mutant("releases", "all of a release, or none", _half_release_forgotten, 15),
-    "time of the build": Mutant("builds", "the same sources, the same bytes", _time_of_the_build, 2),
-    "other bytes offered": Mutant("installs", "installed is what was validated", _other_bytes_offered, 1),
     "store of its own": Mutant("two-processes", "every process knows every session", _store_of_its_own, 8),
     "the dead live on": Mutant("two-processes", "what a killed process had goes on", _dead_never_found, 15),
     "events not recorded": Mutant("two-processes", "streams are resumed", _events_not_recorded, 15),
     "requests sent twice": Mutant("two-processes", "a call is carried out once", _sent_twice, 8),
     "tasks in memory": Mutant("two-processes", "every process knows every task", _tasks_in_memory, 8),
-    "index believed": Mutant("publish", "other bytes of a version are refused", _index_believed, 1),
 }
 
 

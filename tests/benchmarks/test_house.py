@@ -91,11 +91,6 @@ def test_a_figure_that_one_tree_lacks_is_a_dash():
         ("files on the way of one call", "9", "7"),
     ]
     assert table.as_text(trees).splitlines()[-1].split("  ")[-1].strip() == "7"
-    assert table.as_markdown(trees).splitlines()[:3] == [
-        "|  | before | here |",
-        "| --- | ---: | ---: |",
-        "| modules | 7 | 7 |",
-    ]
 
 
 def test_the_command_measures_this_tree(capsys):

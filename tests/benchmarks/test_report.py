@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.report import merged
+from benchmarks.bench.report import merged
 
 OLD = """| what | who | median |
 |---|---|---|

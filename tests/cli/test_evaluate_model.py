@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.trials.model_endpoint import KEY, serve_model
-from benchmarks.trials.scripted_model import Step
 from tests.cli.test_evaluate import CASES, MODEL, ROOT
 from tests.machine import needs
 from tests.patience import PATIENCE, until
+from tests.pipeline.evaluation.model_endpoint import KEY, serve_model
+from tests.pipeline.evaluation.scripted_model import Step
 
 CRIME = "Show me crime novels for less than ten euros, cheapest first."
 SCRIPT = {

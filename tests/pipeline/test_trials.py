@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from benchmarks.trials import builds, crowd, faults, kills, merges, rollbacks
+from benchmarks.trials import crowd, faults, kills
 from benchmarks.trials.__main__ import PARTS
 from benchmarks.trials.ground import environment
 from benchmarks.trials.mutants import MUTANTS
@@ -40,21 +40,6 @@ def test_each_mutant_of_a_trial_breaks_what_is_there():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert {one.trial for one in MUTANTS.values()} <= set(PARTS)
-
-
-def test_clones_merge_without_conflict_and_conflict_readably(tmp_path, capsys):
-    outcome = merges.run(tmp_path, 1, seed=7)
-    assert outcome.verdict == "ok", capsys.readouterr().out
-
-
-def test_the_same_sources_give_the_same_bytes_wherever_and_whenever_they_are_built(tmp_path, capsys):
-    outcome = builds.run(tmp_path, 2, seed=8)
-    assert outcome.verdict == "ok", capsys.readouterr().out
-
-
-def test_a_rollback_is_not_undone_by_what_runs_by_itself_until_its_hold_is_released(tmp_path, capsys):
-    outcome = rollbacks.run(tmp_path, 1, seed=7)
-    assert outcome.verdict == "ok", capsys.readouterr().out
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks.trials.mcp_registry import GITHUB_TOKEN, Registry
-from benchmarks.trials.mcp_registry import serving as serving_registry
+from tests.publish.mcp_registry import GITHUB_TOKEN, Registry
+from tests.publish.mcp_registry import serving as serving_registry
 from tests.publish.package_index import TOKEN, Index, serving
 from tests.publish.shelf import Shelf
 

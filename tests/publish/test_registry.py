@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from benchmarks.trials.mcp_registry import IDENTITY, REQUEST_TOKEN
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
 from mcpfactory_pipeline.publish.publish import publish
 from mcpfactory_pipeline.publish.server_rules import PUBLISHER, SCHEMA
+from tests.publish.mcp_registry import IDENTITY, REQUEST_TOKEN
 from tests.publish.shelf import CONFIG, NAME
 
 

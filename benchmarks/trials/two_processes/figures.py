@@ -7,8 +7,6 @@ process has, and in one that the next process has. Clients, processes and Redis 
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -99,17 +97,3 @@ def measured(count: int, seconds: float) -> dict[str, float]:
     """Return calls a second by so many processes and a Redis of their own: way (of `WAYS`) → figure."""
     with redis_server() as address:
         return asyncio.run(_measure(address, count, seconds))
-
-
-def main() -> None:
-    """Measure, and print a table."""
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 5.0
-    print(f"{os.cpu_count()} cores\n| processes | {' | '.join(WAYS)} |\n|---|---|---|---|")
-    for count in COUNTS:
-        figures = measured(count, seconds)
-        cells = [f"{figures[how]:,.0f}" if how in figures else "–" for how in WAYS]
-        print(f"| {count} | {' | '.join(cells)} |", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from benchmarks.workspace import make as make_many
+from benchmarks.bench.workspace import make as make_many
 from tests.browser.shop import ROOT, command, run, set_version
 
 __all__ = ["MANY", "TORN_TEST", "Shop"]

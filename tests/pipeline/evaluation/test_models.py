@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.trials.model_endpoint import KEY, serve_model
-from benchmarks.trials.scripted_model import Step
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.evaluation import bounded
 from mcpfactory_pipeline.evaluation.ask_anthropic import AnthropicEndpoint
@@ -26,6 +24,8 @@ from mcpfactory_runtime import Server
 from mcpfactory_runtime.errors import McpfactoryError
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.testing import connect
+from tests.pipeline.evaluation.model_endpoint import KEY, serve_model
+from tests.pipeline.evaluation.scripted_model import Step
 from tests.rows import rows
 
 pytestmark = pytest.mark.anyio

@@ -64,7 +64,7 @@ _COMMON: Final = 0.2  # a word that more tools than this part have says nothing
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What counts how much. The numbers were found with the questions of benchmarks/questions/ that are for tuning.
+    """What counts how much. The numbers were tuned with questions about ten APIs; docs/how-to/large-apis.md has the results.
 
     Attributes:
         saturation: k1 of BM25.

@@ -1,0 +1,1 @@
+"""Timings beside peers, and of large workspaces."""

@@ -1,0 +1,132 @@
+"""What was measured, as text for a terminal, as JSON, and as the tables of docs/explanation/performance.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import statistics
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bench.targets import TARGETS, Samples
+from benchmarks.bench.workloads import OURS, QUANTITIES
+
+__all__ = ["as_text", "facts", "fill", "merged", "save"]
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+PAGE = Path(__file__).resolve().parents[2] / "docs/explanation/performance.md"
+
+
+def facts() -> dict[str, Any]:
+    """What machine this is, as far as figures depend on it."""
+    model = (
+        re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text()) if Path("/proc/cpuinfo").exists() else None
+    )
+    return {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "processor": model[1] if model else platform.processor(),
+    }
+
+
+def as_text(samples: Samples) -> str:
+    """Medians with their spread and ratio, then the targets."""
+    lines = []
+    for key, by_peer in samples.items():
+        quantity = QUANTITIES[key]
+        lines += ["", f"{quantity.title}{', ' if quantity.unit else ''}{quantity.unit}"]
+        ours = statistics.median(by_peer[OURS])
+        for name, values in by_peer.items():
+            ratio = f"   ours / this = {ours / statistics.median(values):.2f}" if name != OURS else ""
+            lines.append(f"  {name:18} {_number(statistics.median(values)):>10}   {_spread(values)}{ratio}")
+    lines += ["", "Targets"]
+    for text, bound, figure, verdict in _targets(samples):
+        lines.append(f"  {verdict:8} {figure:>8}  (target {bound})  {text}")
+    return "\n".join(lines)
+
+
+def save(samples: Samples) -> Path:
+    """Writes everything that was measured to benchmarks/results/latest.json."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / "latest.json"
+    path.write_text(json.dumps({"machine": facts(), "samples": samples}, indent=1))
+    return path
+
+
+def fill(samples: Samples) -> None:
+    """Puts the tables between the marks of docs/explanation/performance.md; rows of what was not measured now stay."""
+    page = PAGE.read_text()
+    for name, table in (("targets", _target_table(samples)), ("medians", _median_table(samples))):
+        before, begin, rest = page.partition(f"<!-- {name} -->\n")
+        old, end, after = rest.partition(f"<!-- /{name} -->")
+        page = f"{before}{begin}{merged(old, table, _KEYS[name])}\n{end}{after}"
+    PAGE.write_text(page)
+
+
+_KEYS = {"targets": 1, "medians": 2}  # the first columns of a table, which say what its row is of
+
+
+def merged(old: str, new: str, columns: int) -> str:
+    """Return a table of Markdown with the rows of a newer one in place of its own; those that only the newer one has come last."""
+    fresh = {_row_key(line, columns): line for line in new.splitlines() if line.startswith("|")}
+    kept = [line for line in old.splitlines() if line.startswith("|")]
+    lines = [fresh.pop(_row_key(line, columns), line) for line in kept]
+    rest = [line for line in new.splitlines() if not line.startswith("|")]
+    return "\n".join([*lines, *fresh.values(), *rest])
+
+
+def _row_key(line: str, columns: int) -> tuple[str, ...]:
+    return tuple(cell.strip() for cell in line.split("|")[1 : columns + 1])
+
+
+def _targets(samples: Samples) -> list[tuple[str, str, str, str]]:
+    rows = []
+    for target in TARGETS:
+        figure = target.figure(samples)
+        if figure is not None:
+            rows.append((target.text, target.bound, f"{figure:.2f}", "met" if target.met(figure) else "NOT MET"))
+    return rows
+
+
+def _target_table(samples: Samples) -> str:
+    head = ["| target | bound | measured | |", "|---|---|---|---|"]
+    return "\n".join(
+        head + [f"| {text} | {bound} | {figure} | {met} |" for text, bound, figure, met in _targets(samples)]
+    )
+
+
+def _median_table(samples: Samples) -> str:
+    lines = ["| what | who | median | spread | ours / this |", "|---|---|---|---|---|"]
+    for key, by_peer in samples.items():
+        quantity = QUANTITIES[key]
+        ours = statistics.median(by_peer[OURS])
+        for name, values in by_peer.items():
+            middle = statistics.median(values)
+            ratio = "" if name == OURS else f"{ours / middle:.2f}"
+            lines.append(
+                f"| {quantity.title} | {name} | {_number(middle)} {quantity.unit} | {_spread(values)} | {ratio} |"
+            )
+    return "\n".join([*lines, "", _machine()])
+
+
+def _machine() -> str:
+    found = facts()
+    return (
+        f"Machine: {found['cores']} cores of {found['processor']}, {found['system']}, Python {found['python']}. Spread is "
+        "the distance between the quartiles, as a share of the median."
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def _spread(values: list[float]) -> str:
+    """How far the quartiles are apart: one disturbed round does not move it."""
+    if len(values) < 2:
+        return "one value"
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return f"± {(high - low) / 2 / middle:.0%}"

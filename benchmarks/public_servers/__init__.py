@@ -1,1 +1,0 @@
-"""Public MCP servers, unmodified, examined by `mcpfactory validate --command`."""

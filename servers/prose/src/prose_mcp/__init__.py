@@ -1,3 +1,0 @@
-"""MCP server prose."""
-
-__version__ = "0.1.0"
