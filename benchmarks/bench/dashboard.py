@@ -6,7 +6,7 @@ The real command in a process of its own, over a real socket, by the clock of th
 first time that a page is asked for once the process has read the workspace; warm at once after that, when nothing is looked at again for a
 second; quiet when nobody asked for longer than that; changed when a file of one server has changed meanwhile. A key press takes what its
 answer takes, and 80 ms besides in which the page waits for the next one. How long the first page takes from the start of the command is measured
-where nothing is kept of the servers (a first start), and where an earlier dashboard kept what it found. Last, with `--export`, all of it as files,
+without and with snapshots of the histories. Last, with `--export`, all of it as files,
 and the same again after one server changed. `--page` writes the table into docs/explanation/performance.md.
 """
 
@@ -39,7 +39,6 @@ _QUIET = 1.5  # seconds in which nobody asks: longer than what was looked at is 
 _SELDOM = 3  # times that each page is asked for after a pause
 _LIMIT = 100_000  # bytes of a page
 _AHEAD = 4.0  # seconds in which a dashboard reads ahead
-_PATIENCE = 60.0  # seconds after which nothing more is waited for
 
 _Row = tuple[str, ...]
 
@@ -103,30 +102,18 @@ def _servers(folder: Path) -> list[str]:
 
 
 def _starts(folder: Path) -> Iterator[_Row]:
-    """Yield how long the first page takes after a first start, and after a start where an earlier dashboard kept what it found."""
-    locks = folder / "pipeline" / "locks"
+    """Yield how long the first page takes after a start without snapshots of the histories, and after a start with them."""
     print(f"{len(_servers(folder))} servers; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    for what in ("a first start", "a start with what an earlier one kept"):
-        if what == "a first start":
-            for kept in (*locks.glob("*.snapshot"), locks / "dashboard.cache"):
-                kept.unlink(missing_ok=True)
+    for snapshot in (folder / "pipeline" / "locks").glob("*.snapshot"):
+        snapshot.unlink()
+    for what in ("a first start", "a later start"):
         started = time.perf_counter()
         with _command(folder) as port:
             announced = time.perf_counter() - started
             ask(port, "/board/")
             shown = time.perf_counter() - started
-            print(f"  {what}: address after {announced:.1f} s, the first page after {shown:.1f} s")
-            yield f"the first page after {what}", f"{shown:.1f} s", "", "", ""
-            time.sleep(_AHEAD)  # what it reads ahead is read, and kept
-            _seen(folder, port)
-
-
-def _seen(folder: Path, port: int) -> None:
-    """Wait until the dashboard has kept what it found."""
-    until = time.perf_counter() + _PATIENCE
-    while not (folder / "pipeline/locks/dashboard.cache").exists() and time.perf_counter() < until:
-        time.sleep(_QUIET)
-        ask(port, "/rules/")
+        print(f"  {what}: address after {announced:.1f} s, the first page after {shown:.1f} s")
+        yield f"the first page after {what}", f"{shown:.1f} s", "", "", ""
 
 
 def _measure(folder: Path) -> tuple[int, list[_Row]]:

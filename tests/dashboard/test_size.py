@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,31 @@ def change(file: Path) -> None:
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
 
 
+def edit_quietly(file: Path) -> None:
+    """Another content of the same size in the same file, with the time of the last write put back."""
+    before = file.stat()
+    file.write_bytes(file.read_bytes().replace(b"weather", b"weathor"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert file.stat().st_size == before.st_size
+
+
+def replace(file: Path) -> None:
+    """Another file takes its place, as many editors save."""
+    add(file.with_name("new"))
+    file.with_name("new").rename(file)
+
+
+def swap(folder: Path) -> None:
+    """Another folder takes its place."""
+    shutil.copytree(folder, folder.with_name(".other"))
+    folder.rename(folder.with_name(".old"))
+    folder.with_name(".other").rename(folder)
+
+
+def wheel(bench: Bench) -> Path:
+    return next((bench.workspace.artifacts / "bookshop").rglob("*.whl"))
+
+
 CHANGES: dict[str, Callable[[Bench], None]] = {
     "a new file": lambda bench: add(bench.root / "servers/weather/extra.py"),
     "a new file far below": lambda bench: add(bench.root / "servers/weather/src/weather_mcp/tools/extra.py"),
@@ -99,17 +125,45 @@ CHANGES: dict[str, Callable[[Bench], None]] = {
     "a file of the same size": lambda bench: change(bench.root / "servers/weather/.mcpfactory/report.json"),
     "what a stage found": lambda bench: bench.passed("weather", "generate"),
     "a run that is under way": lambda bench: add(bench.root / "pipeline/locks/weather.running"),
+    "saved by an editor": lambda bench: replace(bench.root / "servers/weather/.mcpfactory/report.json"),
+    "another folder": lambda bench: swap(bench.root / "servers/weather"),
+    "folders in a new one": lambda bench: add(bench.root / "servers/weather/one/two/three/file.py"),
+    "edited in place, its time put back": lambda bench: edit_quietly(bench.root / "servers/weather/mcpfactory.toml"),
+    "the file of a candidate is gone": lambda bench: wheel(bench).unlink(),
+    "the folder of a candidate is gone": lambda bench: shutil.rmtree(wheel(bench).parent),
+    "a channel's page": lambda bench: add(bench.workspace.pipeline / "channels/staging/simple/bookshop-mcp/index.html"),
 }
+OF_BOOKSHOP = {"the file of a candidate is gone", "the folder of a candidate is gone", "a channel's page"}
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_a_look_notices_what_changed_and_reads_nothing_else_again(library: Bench, what: str) -> None:
-    looks = WorkspaceReader(library.root)
-    before = {server.name: server for server in looks.workspace().servers}
-    assert all(server is before[server.name] for server in looks.workspace().servers)
+def test_reader_reads_only_the_server_that_changed(library: Bench, what: str) -> None:
+    reader = WorkspaceReader(library.root)
+    before = {server.name: server for server in reader.workspace().servers}
+    assert all(server is before[server.name] for server in reader.workspace().servers)
     CHANGES[what](library)
-    after = {server.name: server for server in looks.workspace().servers}
-    assert [name for name in before if after[name] is not before[name]] == ["weather"]
+    after = {server.name: server for server in reader.workspace().servers}
+    assert [name for name in before if after[name] is not before[name]] == [
+        "bookshop" if what in OF_BOOKSHOP else "weather"
+    ]
+
+
+def test_reader_notices_that_the_folder_of_all_servers_was_replaced(library: Bench) -> None:
+    reader = WorkspaceReader(library.root)
+    before = {server.name: server.tools for server in reader.workspace().servers}
+    assert before["weather"] is not None
+    shutil.copytree(library.root / "servers", library.root / "others")
+    (library.root / "others/weather/.mcpfactory/report.json").unlink()
+    (library.root / "servers").rename(library.root / "old")
+    (library.root / "others").rename(library.root / "servers")
+    assert {server.name: server.tools for server in reader.workspace().servers} == {**before, "weather": None}
+
+
+def test_digest_changes_with_a_state_whose_time_was_put_back(library: Bench) -> None:
+    reader = WorkspaceReader(library.root)
+    before = reader.digest()
+    edit_quietly(library.store.state_file("weather"))
+    assert reader.digest() != before
 
 
 def test_owners_are_read_once_for_all_servers_and_again_when_their_file_changes(library: Bench) -> None:

@@ -38,17 +38,26 @@ RIGHT: dict[str, Any] = {
 
 # Rule → (path, value) that break it; the value `...` takes the field away.
 WRONG: dict[str, list[tuple[str, Any]]] = {
-    "kind": [("version", 1), ("packages", {}), ("packages.0.transport", "stdio"), ("remotes", ["x"]), ("icons.0.sizes", [1])],
-    "needed": [("name", ...), ("description", ""), ("packages.0.identifier", ...), ("$schema", ...)],
-    "unknown": [("packages.0.postInstallInstructions", []), ("homepage", "x")],
+    "shape": [
+        ("version", 1), ("packages", {}), ("packages.0.transport", "stdio"), ("remotes", ["x"]), ("icons.0.sizes", [1]),
+        ("name", ...), ("description", ""), ("packages.0.identifier", ...), ("$schema", ...),
+        ("packages.0.postInstallInstructions", []), ("homepage", "x"),
+        ("name", f"io.github.acme/{'b' * 200}"),
+        ("description", "x" * 101),
+        ("version", "1" * 256), ("title", "x" * 101), ("title", ""), ("icons.0.src", f"https://x/{'i' * 255}"),
+        ("icons.0.mimeType", "image/gif"), ("icons.0.theme", "blue"), ("icons.0.sizes", ["48"]),
+        ("packages.0.registryType", "gem"),
+        ("packages.0.identifier", "books mcp"),
+        ("packages.2.fileSha256", "A" * 64), ("packages.2.fileSha256", "a" * 63),
+        ("packages.0.transport.type", "websocket"), ("remotes.0.type", "stdio"),
+        ("packages.0.environmentVariables.0.format", "path"), ("remotes.0.variables.tenant.format", "url"),
+        ("packages.0.packageArguments.0.type", "flag"),
+    ],
     "schema": [("$schema", SCHEMA.replace("2025-12-11", "2025-10-17"))],
     "name": [("name", "books"), ("name", "io.github.acme/a/b"), ("name", "io.github.acme/-books"), ("name", "io acme/books")],
-    "name-length": [("name", f"io.github.acme/{'b' * 200}")],
-    "description": [("description", "x" * 101)],
-    "title": [("title", "  "), ("title", "x" * 101), ("title", "")],
+    "title": [("title", "  ")],
     "version": [("version", "latest"), ("version", "^1.2.3"), ("version", "1.x"), ("version", "1.2 - 2.0"),
                 ("version", "1.2 || 1.3"), ("packages.0.version", ">=1.0")],
-    "version-length": [("version", "1" * 256)],
     "website": [("websiteUrl", "http://books.example"), ("websiteUrl", "/books"), ("websiteUrl", "https://[x")],
     "start": [("packages+remotes", [])],
     "meta-size": [(f"_meta#{PUBLISHER}", {"x": "y" * 4096})],
@@ -56,28 +65,21 @@ WRONG: dict[str, list[tuple[str, Any]]] = {
     "repository": [("repository.source", "bitbucket"), ("repository.url", "https://github.com/acme"),
                    ("repository.url", "https://gitlab.com/acme/servers")],
     "subfolder": [("repository.subfolder", "/servers"), ("repository.subfolder", "a/../b"), ("repository.subfolder", "a/")],
-    "icon-source": [("icons.0.src", "https://[x"), ("icons.0.src", "http://x.example/i.png"), ("icons.0.src", "data:x"), ("icons.0.src", f"https://x/{'i' * 255}")],
-    "icon-fields": [("icons.0.mimeType", "image/gif"), ("icons.0.theme", "blue"), ("icons.0.sizes", ["48"])],
-    "package-type": [("packages.0.registryType", "gem")],
-    "identifier": [("packages.0.identifier", "books mcp")],
+    "icon-source": [("icons.0.src", "https://[x"), ("icons.0.src", "http://x.example/i.png"), ("icons.0.src", "data:x")],
     "package-version": [("packages.0.version", ...)],
     "package-source": [("packages.0.registryBaseUrl", "https://index.example")],
     "image": [("packages.1.version", "1.0.0"), ("packages.1.identifier", "quay.io/acme/books:1"),
               ("packages.1.identifier", "ghcr.io/acme/books"), ("packages.1.identifier", "ghcr.io/acme/books:latest")],
     "bundle": [("packages.2.identifier", "https://[github.com/mcp"), ("packages.2.identifier", "https://books.example/books-mcp.mcpb"), ("packages.2.fileSha256", ...), ("packages.2.fileSha256", ""),
                ("packages.2.identifier", "https://github.com/acme/s/releases/download/v1/books.zip")],
-    "hash": [("packages.2.fileSha256", "A" * 64), ("packages.2.fileSha256", "a" * 63)],
     "runtime-hint": [("packages.0.runtimeHint", ...)],
-    "transport": [("packages.0.transport.type", "websocket"), ("remotes.0.type", "stdio")],
     "transport-url": [("packages.1.transport.url", "http://x.example"), ("packages.0.transport.url", "mcp")],
     "remote-url": [("remotes.0.url", "http://books.example/mcp"), ("remotes.0.url", "https://localhost/mcp"),
                    ("remotes.0.url", "https://127.0.0.1:8000/mcp")],
     "url-variables": [("remotes.0.url", "https://{who}.example/mcp"), ("packages.0.transport.url", "http://x.example/{who}")],
-    "argument": [("packages.0.packageArguments.0.name", ...), ("packages.0.runtimeArguments.0.value", ...),
-                 ("packages.0.packageArguments.0.type", "flag")],
+    "argument": [("packages.0.packageArguments.0.name", ...), ("packages.0.runtimeArguments.0.value", ...)],
     "argument-name": [("packages.0.packageArguments.0.name", "--port <number>")],
     "argument-value": [("packages.0.packageArguments.0.value", "--port 8000"), ("packages.0.packageArguments.0.default", "--port=1")],
-    "format": [("packages.0.environmentVariables.0.format", "path"), ("remotes.0.variables.tenant.format", "url")],
     "secret": [("packages.0.environmentVariables.0.value", "hunter2"), ("remotes.0.headers.0.default", "hunter2")],
     "choices": [("packages.0.packageArguments.0.variables.port.default", "9000")],
 }  # fmt: skip
@@ -109,8 +111,7 @@ def test_what_breaks_a_rule_is_refused_by_its_id(rule, path, value):
 
 
 def test_every_rule_has_an_example_that_breaks_it():
-    assert {rule.id.removeprefix("server-json/") for rule in RULES} == WRONG.keys()
-    assert len(WRONG) >= 20
+    assert {"shape", *(rule.id.removeprefix("server-json/") for rule in RULES)} == WRONG.keys()
 
 
 @rows("document", [

@@ -121,8 +121,6 @@ async def _lifespan(
     yield
     if acting:
         await run_in_threadpool(acting.runs.close)
-    with suppress(PipelineError):
-        await run_in_threadpool(reader.keep)
 
 
 def _read_ahead(reader: WorkspaceReader, answered: Event) -> None:
@@ -133,8 +131,6 @@ def _read_ahead(reader: WorkspaceReader, answered: Event) -> None:
             prepare(page)
             if "{" not in page.path:
                 render(page, page.view(reader, {}, {}), Links(page.path))
-        reader.listen()
-        reader.keep()
 
 
 def _endpoint(

@@ -1,40 +1,33 @@
 """A workspace as the dashboard reads it: every answer is of now, and only what changed since the last is read again.
 
-A server is looked at again when one of the files that its row is made of has another time or size, or is gone; when the
-factory's own parts change, they are another process. Where a channel asks for soak time, the clock changes what waits, too.
+A server is read again when a file that its row depends on has another time, size or inode, or is gone; the files of all servers
+are checked for each answer. Where a channel asks for soak time, the clock changes what waits, too.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
-from mcpfactory_pipeline.base.git import git_text
-from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
-from mcpfactory_pipeline.base.ids import Clock, actor, utc_now
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import active_runs, stages_at_work, steps_at_work, waits_of
-from mcpfactory_pipeline.base.versions import part_version
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.contract import stored_contract
-from mcpfactory_pipeline.dashboard.cache import CachedServer, read_cache, write_cache
-from mcpfactory_pipeline.dashboard.cache_key import cache_key
 from mcpfactory_pipeline.dashboard.compare import StoredCandidate
 from mcpfactory_pipeline.dashboard.deciders import approvers_of
 from mcpfactory_pipeline.dashboard.facts import LogFacts, RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.files import open_log, read_json, read_log, read_validation, wheel_manifest
 from mcpfactory_pipeline.dashboard.runs import by_run
 from mcpfactory_pipeline.dashboard.stamps import Stamps, channel_pages, files_below, stamps_of, workspace_digest
-from mcpfactory_pipeline.dashboard.watching import FileWatch
 from mcpfactory_pipeline.plan.order import needed_stages
 from mcpfactory_pipeline.plan.policy import read_channels
-from mcpfactory_pipeline.promotion.signatures import SIGNERS
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
@@ -53,8 +46,6 @@ __all__ = ["WorkspaceReader"]
 T = TypeVar("T")
 Steps = frozenset[tuple[str, str, str]]  # of runs: run, server, stage
 
-_MANY: Final = 50  # servers from which on changes are heard of: fewer are looked at as soon
-_LOOK_AGAIN: Final = 60.0  # seconds after which all files are looked at although nothing was heard of them
 _SOAK_STEP: Final = 60  # seconds after which soak time is looked at again
 # Fields of events that the pages about many servers do not show.
 _WRONG: Final = frozenset({"failed", "errored"})  # outcomes whose logs say why
@@ -63,20 +54,25 @@ _STEP_EVENTS: Final = frozenset({"stage.started", "stage.finished", "stage.inter
 _LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})
 
 
+class _KnownServer(NamedTuple):
+    """Facts of a server, and the stamps that the files had when they were read."""
+
+    paths: tuple[str, ...]
+    stamps: Stamps
+    facts: ServerFacts
+
+
 class WorkspaceReader:
     """The workspace around `root`. Raises `WorkspaceError` where there is none, at every question.
 
     What was looked at less than `age` seconds ago is not looked at again for a page about many servers. Without `live`
-    no answer says how long something has waited: then equal workspaces give equal answers; and nothing is looked at twice. From `many` servers on the files of
-    one are looked at again when the kernel has told of a change, and for safety now and then.
+    no answer says how long something has waited: then equal workspaces give equal answers; and nothing is looked at twice.
     """
 
-    def __init__(
-        self, root: Path, *, age: float = 0.0, live: bool = True, clock: Clock = utc_now, many: int = _MANY
-    ) -> None:
+    def __init__(self, root: Path, *, age: float = 0.0, live: bool = True, clock: Clock = utc_now) -> None:
         self._root, self._age, self._live, self._clock = root, age, live, clock
         self._last: tuple[float, WorkspaceFacts] | None = None
-        self._entries: dict[str, CachedServer] = {}
+        self._entries: dict[str, _KnownServer] = {}
         self._histories: dict[str, tuple[Stamps, list[Event]]] = {}
         self._made: dict[str, tuple[object, object]] = {}
         self._sizes: dict[tuple[str, str], Mapping[str, int]] = {}
@@ -84,12 +80,8 @@ class WorkspaceReader:
         self._opened: tuple[Workspace, InboxReader] | None = None
         self._detail: ServerDetail | None = None
         self._run: tuple[tuple[str, str], RunFacts] | None = None
-        self._of = ""
-        self._kept: dict[str, CachedServer] = {}
-        self._unheard: set[str] = set()
         self._gone: tuple[object, tuple[InboxItem, ...]] = ((), ())
         self._owners: Owners = lambda _server: ()
-        self._many, self._watch, self._checked = many, FileWatch(root), time.monotonic()
         self._guard = threading.Lock()  # requests come from several threads
         self.seen = ""  # the `digest` that the last answer about many servers is not older than
 
@@ -105,7 +97,6 @@ class WorkspaceReader:
         workspace, inbox = self._open()
         names = workspace.names()
         with self._guard:
-            self._watch.hear()
             servers = tuple(self._server(workspace, inbox, name) for name in names)
             self._entries = {name: self._entries[name] for name in names if name in self._entries}
         facts = WorkspaceFacts(
@@ -117,9 +108,6 @@ class WorkspaceReader:
             inbox.stages,
         )
         self._last, self.seen = (time.monotonic(), facts), seen
-        if time.monotonic() - self._checked > _LOOK_AGAIN:
-            self._checked = time.monotonic()
-            threading.Thread(target=self.look_again, daemon=True).start()
         return facts
 
     def _gone_items(self, workspace: Workspace, names: Sequence[str], seen: str) -> tuple[InboxItem, ...]:
@@ -145,7 +133,6 @@ class WorkspaceReader:
         if name not in self._entries:  # it comes from an address: no folder is looked through that is no server's
             _refuse_unknown(workspace, name)
         with self._guard:
-            self._watch.hear()
             facts = self._server(workspace, inbox, name)
         if facts.row.get("problem"):
             return ServerDetail(facts, inbox.channels)
@@ -283,35 +270,6 @@ class WorkspaceReader:
         """Another text whenever a state, a history or who is at work has changed. Cheap: names, times and sizes of files."""
         return workspace_digest(self._workspace().pipeline)
 
-    def keep(self) -> None:
-        """Keep what was found for the next process, where something else was found than is kept."""
-        workspace, _ = self._open()
-        with self._guard:
-            entries = dict(self._entries)
-        known = self._kept
-        if known.keys() == entries.keys() and all(known[name] is one for name, one in entries.items()):
-            return
-        if self._what_counts(workspace) == self._of:  # else some of it was found when things were otherwise
-            self._kept = entries
-            write_cache(_cache_file(workspace), workspace.root, self._of, entries, cache_key(workspace.root))
-
-    def listen(self) -> None:
-        """Hear of changes of all servers from now on, so that their files need not be looked at for every page."""
-        workspace, _ = self._open()
-        for name in list(self._entries):
-            with self._guard:  # for one at a time, so that nobody waits for all
-                known = self._entries.get(name)
-                if known is not None and not self._is_as_it_was(workspace, name, known):
-                    del self._entries[name]
-
-    def look_again(self) -> None:
-        """Look at the files of all servers that are known, whatever was heard of them: what has changed is read the next time."""
-        for name in list(self._entries):
-            with self._guard:  # for one at a time, so that nobody waits for all
-                known = self._entries.get(name)
-                if known is not None and known.stamps != stamps_of(known.paths):
-                    del self._entries[name]
-
     def forget(self) -> None:
         """Make the next answer about many servers one of that moment, whatever `age` says."""
         self._last = None
@@ -362,30 +320,14 @@ class WorkspaceReader:
         settings = (repr(workspace.config), inbox.now.date(), moment, owners)  # waivers end with a day
         with self._guard:
             if settings != self._settings:
-                first = not self._settings
                 self._entries, self._settings, self._owners = {}, settings, owners_of(workspace)
-                if first:  # a later change of settings changes what is kept, too
-                    self._of = self._what_counts(workspace)
-                    secret = cache_key(workspace.root)
-                    self._entries = read_cache(_cache_file(workspace), workspace.root, self._of, secret)
-                    self._unheard, self._kept = set(self._entries), dict(self._entries)
         return workspace, inbox
-
-    def _what_counts(self, workspace: Workspace) -> str:
-        """Return a short text for all besides a server's files that decides what is found of it: settings, the factory, the commit, who asks."""
-        parts = [part_version(name) for name in ("mcpfactory-pipeline", "mcpfactory-codegen", "mcpfactory-runtime")]
-        head = git_text(workspace.root, "rev-parse", "--quiet", "--verify", "HEAD")
-        signers = stamps_of([str(workspace.root / SIGNERS)])
-        return hash_record(
-            {"all": repr((self._settings, parts, sys.version, head, signers, actor(), str(workspace.root)))}
-        )
 
     def _server(self, workspace: Workspace, inbox: InboxReader, name: str) -> ServerFacts:
         known = self._entries.get(name)
-        if known is not None and self._is_as_it_was(workspace, name, known):
+        if known is not None and known.stamps == stamps_of(known.paths):
             return known.facts
         # What was read is not older than its stamp: a file that changed meanwhile is read again the next time.
-        read_at = time.time_ns()
         places = tuple(_own_files(workspace, inbox.store, name))
         before = stamps_of(places)
         try:
@@ -410,30 +352,8 @@ class WorkspaceReader:
         )
         if not row["at_work"]:  # else the process may end without a word
             watched = tuple(map(str, _watched(workspace, server, state)))
-            # What rests on files elsewhere is not kept for another process: a template of the workspace, the sources of an adopted server.
-            own = (
-                server.adopted is None and (not server.template or is_name(server.template)) and not row.get("problem")
-            )
-            self._entries[name] = CachedServer(
-                (*places, *watched), (*before, *stamps_of(watched)), facts, read_at if own else 0
-            )
+            self._entries[name] = _KnownServer((*places, *watched), (*before, *stamps_of(watched)), facts)
         return facts
-
-    def _is_as_it_was(self, workspace: Workspace, name: str, known: CachedServer) -> bool:
-        if self._watch.unchanged(name, known):
-            return True
-        if name in self._unheard:  # listening takes longer than looking: that is for when the first page was seen
-            self._unheard.discard(name)
-            return known.stamps == stamps_of(known.paths)
-        # Listen first: what changes after the look is heard.
-        heard = len(self._entries) >= self._many and self._watch.cover(
-            name, known.paths, f"{workspace.root}/servers/{name}"
-        )
-        if known.stamps != stamps_of(known.paths):
-            return False
-        if heard:
-            self._watch.settle(name, known)
-        return True
 
     def _history(self, store: Store, name: str) -> list[Event]:
         known = self._histories.get(name)
@@ -452,10 +372,6 @@ def _needs(workspace: Workspace) -> dict[str, Set[str]]:
     """Return the stages that are run, in their order, each with all that it needs."""
     stages = workspace_stages(workspace)
     return {stage.name: needed_stages(stages, stage.name) for stage in stages if not stage.approval}
-
-
-def _cache_file(workspace: Workspace) -> Path:
-    return workspace.pipeline / "locks" / "dashboard.cache"
 
 
 def log_file(workspace: Workspace, server: str, stage: str) -> Path:

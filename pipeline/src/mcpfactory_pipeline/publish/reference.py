@@ -20,14 +20,15 @@ In the order in which they are published to. Options stand in `[publish.<target>
 An option whose name ends in `_variable` names the environment variable that holds a secret.
 """
 
-_RULES: Final = f"""
+_RULES: Final = """
 ## Rules of `server.json`
 
 Schema 2025-12-11. `schema`: what the schema says. `registry`: what the official registry refuses besides. `mcpfactory`: what we refuse
-because it would be dropped, or nobody could use it. {len(RULES)} rules, all judged without a network.
+because it would be dropped, or nobody could use it. All are judged without a network.
 
 | rule | asked by | says |
 |---|---|---|
+| `server-json/shape` | schema, mcpfactory | All fields are known and have the type, length and form that the schema gives. |
 """
 
 

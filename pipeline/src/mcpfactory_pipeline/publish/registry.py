@@ -164,9 +164,8 @@ TARGET: Final = PublishTarget(
 
 
 _HINTS: Final = {
-    "server-json/description": '[publish] description = "…", 100 characters at most',
+    "server-json/shape": "set the field in [publish]; its type and length are in the schema that `$schema` names",
     "server-json/repository": '[publish] repository = "https://github.com/OWNER/NAME"',
-    "server-json/needed": "what is named is missing; {bundle} is known once `mcpfactory publish NAME --target mcpb` made it",
     "server-json/bundle": "{bundle} is known once `mcpfactory publish NAME --target mcpb` made it",
     "server-json/start": '[publish] targets = ["pypi", "registry"], or [[publish.packages]] or [[publish.remotes]]',
 }
