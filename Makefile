@@ -6,6 +6,7 @@ UV := VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv
 MEMBERS := factory/runtime factory/codegen pipeline factory/cli
 SOURCES := factory pipeline/src servers tests docs benchmarks
 READY := .venv/.ready
+PYTEST := -m pytest -n 4 --dist loadgroup -q --ignore tests/house
 INSTALLER := build/installer/bin/uv
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $$($(PYTHON) --version) is too old; hint: make $(MAKECMDGOALS) PYTHON=python3.11 (or newer)"; exit 2; }
 NO_VENV = { echo "error: no virtual environment could be made; hint: install your system's package python3-venv"; exit 2; }
@@ -58,16 +59,16 @@ test: $(READY) ## style, types and import layers, beside the fast tier of the te
 	@$(MAKE) --no-print-directory --keep-going --jobs 3 types style fast
 
 fast: $(READY)
-	@$(BIN)/python -m pytest -n 4 --dist loadgroup -q --ignore tests/house --tier fast
+	@$(BIN)/python $(PYTEST) --tier fast
 
 test-all: lint ## the same with every test, or those of TESTS="tests/…"; installs Redis on Debian if it may
 	@$(BIN)/python -m benchmarks.trials.redis_server
-	@$(BIN)/python -m pytest -n 4 --dist loadgroup -q --ignore tests/house $(TESTS)
+	@$(BIN)/python $(PYTEST) $(TESTS)
 
 test-lowest: $(READY) ## the fast tier with the lowest versions of the dependencies that pyproject.toml allows
 	@$(PYTHON) -m venv --clear build/lowest || $(NO_VENV)
 	@VIRTUAL_ENV=$(CURDIR)/build/lowest $(BIN)/uv pip install --quiet --resolution lowest-direct -r requirements.in --group dev
-	@build/lowest/bin/python -m pytest -n 4 --dist loadgroup -q --ignore tests/house --tier fast
+	@build/lowest/bin/python $(PYTEST) --tier fast
 
 browser: $(READY) ## the dashboard in Chromium, which must be installed; python -m tests.browser --install gets it on Debian
 	@$(BIN)/python -m pytest -q -m browser tests/dashboard

@@ -183,7 +183,7 @@ FIXTURES: Final[Mapping[str, str]] = {"drive": "drives the pipeline in a process
 """Name of a fixture → why tests that use it are in the second tier."""
 
 MATRIX: Final = ("tests/runtime/interaction", "tests/runtime/wire", "tests/runtime/client", "tests/runtime/transports")
-"""Folders whose tests run in every revision; the fast tier takes the oldest and the newest over sockets, the newest over pipes."""
+"""Folders whose tests run in every revision; over pipes and sockets the fast tier takes the oldest and the newest."""
 
 
 def full(reason: str) -> pytest.MarkDecorator:
@@ -219,17 +219,16 @@ def _reason(item: pytest.Item) -> str:
     for name in getattr(item, "fixturenames", ()):
         if name in FIXTURES:
             return FIXTURES[name]
-    return _other_revision(item) if node.startswith(MATRIX) else ""
+    return _middle_revision(item) if node.startswith(MATRIX) else ""
 
 
-def _other_revision(item: pytest.Item) -> str:
+def _middle_revision(item: pytest.Item) -> str:
     from mcpfactory_runtime.revisions import REVISIONS
 
     given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     transport = given.get("transport", given.get("connect", "memory"))
     oldest, *_, newest = REVISIONS
-    chosen = (newest,) if transport == "stdio" else (oldest, newest)
-    if transport == "memory" or "revision" not in given or str(given["revision"]) in chosen:
+    if transport == "memory" or "revision" not in given or str(given["revision"]) in (oldest, newest):
         return ""
     return "a revision that the fast tier tries in memory"
 

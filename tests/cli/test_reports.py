@@ -78,7 +78,7 @@ def test_limits_that_nobody_knows_are_refused_before_anything_runs(empty):
 def test_a_waiver_needs_a_rule_that_exists_a_reason_and_a_day_to_come(shop):
     good = {"--server": "bookshop", "--reason": "why", "--expires": NEXT_MONTH}
     for rule, changes, code, words in (
-        ("descriptions.argument", {}, 3, "perhaps descriptions.arguments"),
+        ("descriptions.argument", {}, 3, "descriptions.arguments"),
         ("descriptions.tool", {"--reason": " "}, 2, "reason"),
         ("descriptions.tool", {"--expires": "2001-01-31"}, 2, "is over"),
         ("descriptions.tool", {"--expires": IN_TWO_YEARS}, 1, "365 are allowed"),

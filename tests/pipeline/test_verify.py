@@ -1,7 +1,4 @@
-"""`pipeline verify --repair`: what differs is shown, then written anew from history; what needs a person is left and named.
-
-`schemas/` has files as versions before wrote them: `1` of the commit before decisions, `2` of the one that brought them.
-"""
+"""`pipeline verify --repair`: what differs is shown, then written anew from history; what needs a person is left and named."""
 
 from __future__ import annotations
 

@@ -433,13 +433,12 @@ class Evidence:
     @property
     def called(self) -> tuple[Json, ...]:
         """Every `tools/call` that was sent, once for each set of arguments; `tool` is "" where the request named none."""
-        people = (call for one in self.persons for call in (one.unasked, one.agreed, one.declined))
-        calls = (*(one.call for one in self.evaluated), *people)
-        failures = (exchange for one in self.failures for exchange in (one.exchange, one.again))
-        exchanges = (*self.traffic, *(call.exchange for call in calls), *failures)
-        messages = [*(one.sent for one in exchanges), *(one.sent for one in self.http.values())]
-        named = map(_named_call, messages)
-        return tuple({json.dumps(call): call for call in named if call}.values())
+        sent: list[WireExchange | ProbeAnswer] = [*self.traffic, *self.http.values()]
+        sent += [one.call.exchange for one in self.evaluated]
+        sent += [call.exchange for one in self.persons for call in (one.unasked, one.agreed, one.declined)]
+        sent += [exchange for one in self.failures for exchange in (one.exchange, one.again)]
+        calls = (_named_call(one.sent) for one in sent)
+        return tuple({json.dumps(call): call for call in calls if call}.values())
 
     @property
     def untried(self) -> dict[str, str]:

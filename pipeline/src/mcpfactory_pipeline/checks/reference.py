@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from itertools import groupby
 from typing import Final
 
+from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.checks.report import RULES_VERSION
 from mcpfactory_pipeline.checks.rule import Rule
 from mcpfactory_pipeline.checks.rules import RULES
 
-__all__ = ["FAMILIES", "explain_rule", "rule_to_json", "rules_reference"]
+__all__ = ["FAMILIES", "explain_rule", "find_rule", "rule_to_json", "rules_reference"]
 
 FAMILIES: Final = {
     "startup": "Startup: the process, before and after the conversation",
@@ -61,6 +63,20 @@ def rule_to_json(rule: Rule) -> dict[str, object]:
         "source": rule.source,
         "hint": rule.hint,
     }
+
+
+def find_rule(name: str) -> Rule:
+    """Return the rule with this id.
+
+    Raises:
+        NotFoundError: there is none; the hint names similar ones.
+    """
+    known = {rule.id: rule for rule in RULES}
+    if name not in known:
+        near = get_close_matches(name, known, 3, 0.4)
+        hint = f"did you mean {', '.join(near)}?" if near else "reports of `mcpfactory validate` name the rules"
+        raise NotFoundError(f"there is no rule {name!r}", hint=hint)
+    return known[name]
 
 
 def explain_rule(rule: Rule) -> str:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, RefusedE
 from mcpfactory_pipeline.base.ids import Clock, actor, utc_now
 from mcpfactory_pipeline.base.reason import checked_reason
 from mcpfactory_pipeline.channels.contract import stored_contract
-from mcpfactory_pipeline.checks.rules import RULES
+from mcpfactory_pipeline.checks.reference import find_rule
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.coverage import inspection_report
 from mcpfactory_pipeline.workspace.known_drift import DRIFT_RULE, KnownDrift, offered_now, read_known_drift
@@ -65,7 +64,7 @@ def waive(
     """
     known = workspace.server(server)
     folder = known.folder
-    waiver = Waiver(_known_rule(rule, server), person or actor(), _reason(reason), _until_day(until, clock), tool)
+    waiver = Waiver(find_rule(rule).id, person or actor(), _reason(reason), _until_day(until, clock), tool)
     known_drift = _drift_to_cover(known, rule, tool)
     waiver = replace(waiver, offer=offered_now(known_drift), seen=max((one.seen for one in known_drift), default=""))
     if tool:
@@ -137,15 +136,6 @@ def _in_sources(folder: Path, tool: str) -> bool:
     return any(
         word.search(file.read_text("utf-8", errors="replace")) for file in folder.rglob("*.py") if file.is_file()
     )
-
-
-def _known_rule(rule: str, server: str) -> str:
-    known = [one.id for one in RULES]
-    if rule not in known:
-        near = get_close_matches(rule, known, 3)
-        names = f"perhaps {', '.join(near)}" if near else f"reports show the ids: mcpfactory validate {server}"
-        raise NotFoundError(f"there is no rule {rule!r}", hint=names)
-    return rule
 
 
 def _reason(text: str) -> str:

@@ -73,7 +73,7 @@ def _parse_arguments(pairs: list[str], whole: str) -> _TypedArguments:
     for pair in pairs:
         if "=" not in pair:
             output.fail(f"--arg {pair!r} has no value", "--arg NAME=VALUE", Exit.USAGE)
-    return _TypedArguments(arguments, [(pair.partition("=")[0], pair.partition("=")[2]) for pair in pairs])
+    return _TypedArguments(arguments, [(name, text) for name, _, text in (pair.partition("=") for pair in pairs)])
 
 
 def _warn_of_drift(space: Any, server: Any) -> None:

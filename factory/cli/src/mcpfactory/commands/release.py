@@ -66,11 +66,11 @@ def apply(
                 output.line(f"  {file}")
         else:
             output.line(f"{one.server} {one.version}: {one.outcome}".replace(" :", ":"))
-    if not any(one.outcome in {"released", "continued"} for one in made):
+    released = [one.server for one in made if one.outcome in {"released", "continued"}]
+    if not released:
         output.note("nothing is due")
     elif not dry_run:
-        released = " ".join(one.server for one in made if one.outcome in {"released", "continued"})
-        output.note(f"next: mcpfactory pipeline run {released}, then git push --follow-tags")
+        output.note(f"next: mcpfactory pipeline run {' '.join(released)}, then git push --follow-tags")
 
 
 @app.command()

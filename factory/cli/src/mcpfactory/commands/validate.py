@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import os
 import shlex
 from collections.abc import Sequence
@@ -172,20 +171,14 @@ def _variables(words: Sequence[str], url: str) -> dict[str, str]:
     return found
 
 
-def _explain(rule: str, *, as_json: bool) -> None:
-    """Print what a rule demands; end the command with the nearest names if the rule is unknown."""
-    from mcpfactory_pipeline.checks import RULES
-    from mcpfactory_pipeline.checks.reference import explain_rule, rule_to_json
+def _explain(name: str, *, as_json: bool) -> None:
+    from mcpfactory_pipeline.checks.reference import explain_rule, find_rule, rule_to_json
 
-    known = {one.id: one for one in RULES}
-    if rule not in known:
-        near = difflib.get_close_matches(rule, known, 3, 0.4) or [one for one in known if rule in one][:3]
-        hint = f"did you mean {', '.join(near or list(known)[:3])}?"
-        output.fail(f"there is no rule {rule!r}", hint, Exit.NOT_FOUND)
+    rule = find_rule(name)
     if as_json:
-        output.data(rule_to_json(known[rule]))
+        output.data(rule_to_json(rule))
     else:
-        output.raw(explain_rule(known[rule]))
+        output.raw(explain_rule(rule))
 
 
 def _report_start_failure(report: Report) -> None:

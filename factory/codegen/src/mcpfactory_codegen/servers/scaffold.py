@@ -16,7 +16,7 @@ import stat
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -48,7 +48,6 @@ ScaffoldError = TemplateSourceError
 _SHIPPED: Final = Path(__file__).parents[1] / "_templates"
 _SETTINGS: Final = "copier.yml"
 _MOST_BYTES: Final = 1 << 25  # of all files of a template
-_KEPT: Final = 64  # renderings of shipped templates, each of a few kilobytes
 _ELSEWHERE: Final = "folder:"  # before the name of a template whose place is not kept
 _LITTER: Final = re.compile(r"\.git|\.venv|__pycache__|\.\w+_cache|\.DS_Store|.*\.py[co]")
 
@@ -183,16 +182,6 @@ def render(template: str | ServerTemplate, data: Mapping[str, Any]) -> dict[str,
         ScaffoldError: there is no such template, it is broken, or it wants to run something.
     """
     found = find_template(template) if isinstance(template, str) else template
-    return dict(_render_shipped(found, json.dumps(dict(data)))) if found.shipped else _render(found, data)
-
-
-@lru_cache(_KEPT)
-def _render_shipped(found: ServerTemplate, data: str) -> Mapping[str, str]:
-    """Render a template of this package, whose files stay the same as long as its code does; `data` is JSON."""
-    return _render(found, json.loads(data))
-
-
-def _render(found: ServerTemplate, data: Mapping[str, Any]) -> dict[str, str]:
     with TemporaryDirectory(prefix="mcpfactory-template-") as folder:
         place = Path(folder, "rendered")
         place.mkdir()
