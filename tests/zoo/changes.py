@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tests.zoo.base import VERSION, Animal, Json, RpcError, text
 
-GIF = base64.b64encode(b"GIF89a\x01\x00\x01\x00\x00\x00\x00;").decode()
+GIF = "R0lGODlhAQABAAAAADs="
 Answer = Json | RpcError | Callable[[Json], Json]
 
 

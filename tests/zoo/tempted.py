@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tests.zoo.base import Animal, Json, RpcError, text
 
-HERE = Path(__file__).parent
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def here() -> Path:
+    """Return the folder of the zoo; imports late, as all that only some servers need."""
+    from pathlib import Path
+
+    return Path(__file__).parent
 
 
 class Reading(Animal):
@@ -37,7 +44,7 @@ class Climber(Reading):
 
     def show(self, value: str) -> Json:
         try:
-            return text((HERE / value).read_text()[:200])
+            return text((here() / value).read_text()[:200])
         except (OSError, ValueError):
             return text("there is no such page", isError=True)
 
@@ -47,8 +54,8 @@ class HealthyGuide(Reading):
 
     def show(self, value: str) -> Json:
         try:
-            file = (HERE / value).resolve()
-            if not file.is_relative_to(HERE):
+            file = (here() / value).resolve()
+            if not file.is_relative_to(here()):
                 return text("there is no such page", isError=True)
             return text(file.read_text()[:200])
         except (OSError, ValueError):
@@ -62,6 +69,7 @@ class HealthyScratchpad(Reading):
 
     def show(self, value: str) -> Json:
         import tempfile
+        from pathlib import Path
 
         root = Path(tempfile.gettempdir()).resolve()
         try:
@@ -150,7 +158,7 @@ class Templated(Animal):
             from urllib.parse import unquote
 
             try:
-                file = HERE / unquote(uri.removeprefix("zoo://pages/"))
+                file = here() / unquote(uri.removeprefix("zoo://pages/"))
                 return {"contents": [{"uri": uri, "text": file.read_text()[:200]}]}
             except (OSError, ValueError):
                 raise RpcError(-32602 if modern else -32002, "no such resource", {"uri": uri}) from None
