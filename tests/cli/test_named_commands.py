@@ -181,7 +181,7 @@ REFUSED = (
     ("pipeline unhold waiting", "is not held", "mcpfactory inbox"),
     ("pipeline retire retired -m x", "is retired", "pipeline revive retired"),
     ("pipeline revive waiting", "is not retired", "mcpfactory pipeline status"),
-    ("waive x.y --server waiting -m x --expires 2999-01-01", "no rule 'x.y'", "mcpfactory validate waiting"),
+    ("waive x.y --server waiting -m x --expires 2999-01-01", "no rule 'x.y'", "mcpfactory validate --explain descriptions.tool"),
     ("waive descriptions.arguments --server waiting -m x --expires 2999-01-01", "not allowed", "max_days"),
 )  # fmt: skip
 

@@ -67,6 +67,8 @@ def test_a_template_serves_its_example_only_with_demo(workspace):
     assert "FILES_ROOT is not set" in without["content"][0]["text"]
     assert not demo.get("isError")
     assert [workspace("call", "files", "list_folder", *options).code for options in ([], ["--demo"])] == [1, 0]
+    workspace.environ["MCPFACTORY_DEMO"] = "1"
+    assert workspace("call", "files", "list_folder").code == 0
 
 
 def test_a_taken_name_is_refused_and_nothing_is_lost(workspace, document):

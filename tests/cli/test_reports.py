@@ -206,7 +206,7 @@ def test_validate_lists_every_call_that_the_server_received(empty):
     params = [message["params"] for message in sent if message.get("method") == "tools/call"]
     received = [(one["name"], one["arguments"]) if isinstance(one, dict) else ("", one) for one in params]
     listed = [(call["tool"], call["arguments"]) for call in report["called"]]
-    assert {json.dumps(one) for one in listed} == {json.dumps(one) for one in received}
+    assert sorted(map(json.dumps, listed)) == sorted(map(json.dumps, received))
 
 
 def message_of(line: str) -> dict:
@@ -216,6 +216,29 @@ def message_of(line: str) -> dict:
     except ValueError:
         return {}
     return message if isinstance(message, dict) else {}
+
+
+def test_validate_calls_no_name_that_a_tool_which_may_write_has_too(empty):
+    listed = """[{"name": "work", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": hint}} for hint in (True, False)]"""
+    (empty.folder / "twins.py").write_text(TWINS.format(listed=listed))
+    report = empty("validate", "--command", f"{sys.executable} twins.py", "--json").data
+    assert "work" not in {call["tool"] for call in report["called"]}
+    assert "work" in report["not_called"]
+
+
+TWINS = """
+import json, sys
+
+for line in sys.stdin:
+    try:
+        asked = json.loads(line)
+    except ValueError:
+        continue
+    result = {{"protocolVersion": "2025-06-18", "capabilities": {{"tools": {{}}}}, "serverInfo": {{"name": "t", "version": "1"}}}}
+    if isinstance(asked, dict) and "id" in asked:
+        result = {{"tools": {listed}}} if asked.get("method") == "tools/list" else result
+        print(json.dumps({{"jsonrpc": "2.0", "id": asked["id"], "result": result}}), flush=True)
+"""
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,8 @@ def test_other_bytes_get_a_local_version_which_staging_offers_and_production_ref
     assert restore_candidate(workspace, "books", state.candidate).outcome == "rebuilt"
     assert release("one") == "1.0", "its own bytes keep the version"
     assert release("two", "1.1") == "1.1"
+    assert release("three", "1.1.0").startswith("1.1.0+dev"), "1.1.0 is 1.1 to installers"
+    assert release("two", "1.1") == "1.1"
     to_production(workspace)
     assert rollback(workspace, "books", "production", reason="bad", stages=REAL)["candidate"] == first
 

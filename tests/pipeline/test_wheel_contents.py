@@ -27,6 +27,7 @@ def build_of(workspace, run):
 POINTS = f"{INFO}/entry_points.txt"
 FOREIGN = [
     "evil.pth",
+    "odd[1].pth",
     "sitecustomize.py",
     "mcpfactory_runtime/evil.py",
     "books_mcp/../evil.pth",
@@ -50,9 +51,9 @@ def test_build_refuses_every_entry_that_is_not_the_servers_own(build_of):
     record = build_of(holding(FOREIGN))
     assert record.outcome == "failed"
     named = record.message.partition("not its own: ")[2].partition(";")[0]
-    versionless = [entry.replace("books-1.0.data/", "books-*.data/") for entry in FOREIGN]
-    assert sorted(named.split(", ")) == sorted(versionless)
-    proposed = json.loads(record.message.partition("[build] allow = ")[2])
+    assert sorted(named.split(", ")) == sorted(FOREIGN)
+    proposed = json.loads(record.message.partition(" allow = ")[2])
+    assert "books-*.data/scripts/x" in proposed
     assert build_of(holding(FOREIGN), proposed).outcome == "passed"
 
 

@@ -14,6 +14,7 @@ from mcpfactory_pipeline.checks import Report, ValidationTarget, evaluated, vali
 from mcpfactory_pipeline.checks.evaluated import Evaluations
 from mcpfactory_pipeline.launch.modelled import run_model
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
+from tests.machine import needs
 from tests.rows import rows
 
 SERVER = '''\
@@ -175,3 +176,29 @@ def test_a_tool_asks_a_person_where_its_case_says_so_and_does_what_they_answer(t
     messages = found(report, "behaviour.evaluated")
     assert [message in one for one in messages] == ([True] if message else []), report.to_text()
     assert report.passed is (message is None)
+
+
+STAYS = """
+import json, os, signal
+print(json.dumps({"environment": {"PID": str(os.getpid())}}), flush=True)
+signal.pause()
+"""
+
+
+@needs("linux")
+def test_no_process_of_a_model_is_left_when_the_wait_for_its_end_is_cancelled(tmp_path):
+    async def cancel() -> None:
+        ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+        async def use() -> None:
+            async with run_model([sys.executable, "-c", STAYS], cwd=tmp_path, environ={}) as api:
+                ready.set_result(api.environment["PID"])
+
+        using = asyncio.create_task(use())
+        pid = await ready  # from here on it waits for the end of the process, which does not come
+        using.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await using
+        assert not Path("/proc", pid).exists()  # noqa: ASYNC240 - at this moment, not later
+
+    asyncio.run(cancel())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterable, Mapping
+from glob import escape
 from importlib.metadata import PathDistribution
 from pathlib import Path
 
@@ -12,7 +13,15 @@ from packaging.utils import canonicalize_name
 
 from mcpfactory_pipeline.build.frontend import build_in_sandbox
 
-__all__ = ["backend_of", "build_packages", "build_wheel", "foreign_entries", "wheel_name", "wheel_version"]
+__all__ = [
+    "backend_of",
+    "build_packages",
+    "build_wheel",
+    "entry_pattern",
+    "foreign_entries",
+    "wheel_name",
+    "wheel_version",
+]
 
 
 def build_wheel(source: Path, files: Iterable[str], work: Path, *, log: bool = True) -> Path:
@@ -61,18 +70,22 @@ def backend_of(wheel: Path) -> str:
 def foreign_entries(wheel: Path, package: str, server: str) -> list[str]:
     """Return what a wheel installs besides its package, its metadata, and scripts named after the server or the distribution.
 
-    An entry is a path, or an entry point written as `group:name`. In paths of the wheel's data (`NAME-VERSION.data/`) a
-    `*` stands for the version, so that an entry has the same name in every version.
+    An entry is a path, or an entry point written as `group:name`.
     """
-    name, version = wheel.name.split("-")[:2]
-    info, data = f"{name}-{version}.dist-info", f"{name}-{version}.data/"
+    info = "-".join(wheel.name.split("-")[:2]) + ".dist-info"
     with zipfile.ZipFile(wheel) as archive:
         paths = [path for path in archive.namelist() if not path.endswith("/")]
         points = PathDistribution(zipfile.Path(archive, f"{info}/")).entry_points
     found = [path for path in paths if not _is_below(path, (package.split("."), [info]))]
-    found = [f"{name}-*.data/{path.removeprefix(data)}" if path.startswith(data) else path for path in found]
     found += [f"{one.group}:{one.name}" for one in points if not _is_own_script(one.group, one.name, wheel, server)]
     return sorted(found)
+
+
+def entry_pattern(entry: str, wheel: str) -> str:
+    """Return the pattern (`fnmatch`) that an entry of a wheel has in every version of it: its data is in NAME-VERSION.data."""
+    name, version = wheel.split("-")[:2]
+    data = f"{name}-{version}.data/"
+    return f"{name}-*.data/{escape(entry.removeprefix(data))}" if entry.startswith(data) else escape(entry)
 
 
 def _is_below(path: str, folders: Iterable[list[str]]) -> bool:

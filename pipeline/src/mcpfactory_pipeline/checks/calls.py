@@ -84,11 +84,13 @@ def plan_calls(
         of_tools.setdefault(str(case.get("tool")), []).append(case)
     for name, tool in tools:
         if cases is None:
-            chosen = _of_examples(name, examples) or _without_cases(name, tool, len(plan), allow_calls=allow_calls)
+            chosen = _of_examples(name, examples) or _without_cases(
+                name, tool, tools, len(plan), allow_calls=allow_calls
+            )
         elif searched is None:
             chosen = _with_cases(name, of_tools.get(name, ()))
         else:
-            chosen = _by_search(name, tool, searched, of_tools)
+            chosen = _by_search(name, tool, tools, searched, of_tools)
         if isinstance(chosen, str):
             uncalled[name] = chosen
         else:
@@ -97,11 +99,15 @@ def plan_calls(
 
 
 def _by_search(
-    name: str, tool: Json, searched: str, of_tools: Mapping[str, Sequence[Mapping[str, Any]]]
+    name: str,
+    tool: Json,
+    tools: Sequence[tuple[str, Json]],
+    searched: str,
+    of_tools: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> list[PlannedCall] | str:
     """Call in search mode, where the tool `searched` calls those that have cases."""
     if name != searched:
-        return _without_cases(name, tool, 0)
+        return _without_cases(name, tool, tools, 0)
     plan: list[PlannedCall] = []
     for meant, cases in of_tools.items():
         chosen = _with_cases(name, cases)
@@ -134,17 +140,26 @@ def _of_examples(name: str, examples: Sequence[Mapping[str, Any]]) -> list[Plann
     ]
 
 
-def _without_cases(name: str, tool: Json, planned: int, *, allow_calls: bool = False) -> list[PlannedCall] | str:
-    if not may_be_called(tool, allow_calls=allow_calls):
+def _without_cases(
+    name: str, tool: Json, tools: Sequence[tuple[str, Json]], planned: int, *, allow_calls: bool = False
+) -> list[PlannedCall] | str:
+    if not may_be_called(name, tools, allow_calls=allow_calls):
         return "it is marked destructiveHint" if allow_calls else "it is not marked readOnlyHint"
     if planned >= MAX_CALLS:
         return f"only {MAX_CALLS} tools are called"
     return [PlannedCall(name, *sample_arguments(tool.get("inputSchema")))]
 
 
-def may_be_called(tool: Json, *, allow_calls: bool) -> bool:
-    """Return True if a tool may be called with arguments that nobody gave: it is read-only, or `allow_calls` covers it."""
-    return hint(tool, "readOnlyHint") is True or (allow_calls and hint(tool, "destructiveHint") is not True)
+def may_be_called(name: str, tools: Sequence[tuple[str, Json]], *, allow_calls: bool) -> bool:
+    """Return True if a name may be called with arguments that nobody gave.
+
+    Each tool with this name has to be read-only, or `allow_calls` covers it: of two nobody knows which answers.
+    """
+    return all(
+        hint(tool, "readOnlyHint") is True or (allow_calls and hint(tool, "destructiveHint") is not True)
+        for other, tool in tools
+        if other == name
+    )
 
 
 def plan_others(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:

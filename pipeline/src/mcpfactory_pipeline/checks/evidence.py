@@ -432,13 +432,12 @@ class Evidence:
 
     @property
     def called(self) -> tuple[Json, ...]:
-        """Every `tools/call` that was sent, once for each set of arguments; `tool` is "" where the request named none."""
+        """Every `tools/call` that was sent; `tool` is "" where the request named none."""
         sent: list[WireExchange | ProbeAnswer] = [*self.traffic, *self.http.values()]
         sent += [one.call.exchange for one in self.evaluated]
         sent += [call.exchange for one in self.persons for call in (one.unasked, one.agreed, one.declined)]
         sent += [exchange for one in self.failures for exchange in (one.exchange, one.again)]
-        calls = (_named_call(one.sent) for one in sent)
-        return tuple({json.dumps(call): call for call in calls if call}.values())
+        return tuple(filter(None, (_named_call(one.sent) for one in sent)))
 
     @property
     def untried(self) -> dict[str, str]:

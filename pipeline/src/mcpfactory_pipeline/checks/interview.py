@@ -357,11 +357,9 @@ class Interview:
     async def _tempt(self, bait: Bait, conversation: Conversation, message: Any) -> None:
         """Call tools that answered before, and read resources, with a bait as a value."""
         made = {call.tool: sent_arguments(call) for call in self._calls if not call.failed}
-        tools = [
-            (name, tool)
-            for name, tool in Evidence(lists=self._lists).named_tools
-            if name in made and may_be_called(tool, allow_calls=self._target.allow_calls)
-        ]
+        named = Evidence(lists=self._lists).named_tools
+        allow_calls = self._target.allow_calls
+        tools = [one for one in named if one[0] in made and may_be_called(one[0], named, allow_calls=allow_calls)]
         templates = self._lists.get("resources/templates/list")
         for one in [*tempt(tools, made, bait), *tempt_templates(templates.items if templates else (), bait)]:
             if self._seconds_left() <= 0:

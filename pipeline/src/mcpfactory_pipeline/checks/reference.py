@@ -74,7 +74,11 @@ def find_rule(name: str) -> Rule:
     known = {rule.id: rule for rule in RULES}
     if name not in known:
         near = get_close_matches(name, known, 3, 0.4)
-        hint = f"did you mean {', '.join(near)}?" if near else "use an id from a report, such as descriptions.tool"
+        hint = (
+            f"did you mean {', '.join(near)}?"
+            if near
+            else "take an id from a report, as in mcpfactory validate --explain descriptions.tool"
+        )
         raise NotFoundError(f"there is no rule {name!r}", hint=hint)
     return known[name]
 

@@ -66,16 +66,9 @@ async def run_model(command: Sequence[str], *, cwd: Path, environ: Mapping[str, 
     Raises:
         ConfigError: as `modelled_api`.
     """
-    starting = asyncio.ensure_future(
-        asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, cwd=cwd, env=environ, start_new_session=True)
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=PIPE, stdout=PIPE, cwd=cwd, env=environ, start_new_session=True
     )
-    try:
-        process = await asyncio.shield(starting)
-    except asyncio.CancelledError:  # asyncio forgets a process whose start is cancelled, so the start is waited for
-        process = await starting
-        process.kill()
-        await process.wait()
-        raise
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -86,13 +79,16 @@ async def run_model(command: Sequence[str], *, cwd: Path, environ: Mapping[str, 
         yield _read(line)
     finally:
         process.stdin.close()
-        with contextlib.suppress(TimeoutError):
-            try:
-                await asyncio.wait_for(process.wait(), _ENDING)
-            finally:  # also where nobody waits any longer
-                _kill_group(process.pid)  # it, or what it started and left behind
-        with contextlib.suppress(TimeoutError):  # what left its group may hold its pipes
-            await asyncio.wait_for(process.wait(), _ENDING)
+        try:
+            await _wait(process)
+        finally:  # also if this wait is cancelled: asyncio reports a process that nobody waited for
+            _kill_group(process.pid)  # it, or what it started and left behind
+            await _wait(process)
+
+
+async def _wait(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(TimeoutError):  # what left its group may hold its pipes
+        await asyncio.wait_for(process.wait(), _ENDING)
 
 
 def _kill_group(leader: int) -> None:

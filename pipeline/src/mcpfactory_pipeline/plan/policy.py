@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from packaging.utils import canonicalize_version
+
 from mcpfactory_codegen.text import listed, unknown_field
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.base.text import format_duration, on_one_line, pluralize
@@ -300,7 +302,7 @@ def version_fault(channel: ChannelPolicy, known: Candidate, candidate: str, even
         return ""
     if channel.source and "+" in known.version:
         return f"{known.version} is a development build, and {channel.name} takes released versions only"
-    others = offered_versions(events, channel.name).get(known.version, set())
+    others = offered_versions(events, channel.name).get(canonicalize_version(known.version), set())
     if others and candidate not in others:
         return f"{channel.name} offered {known.version} with other bytes before ({', '.join(sorted(others))})"
     return ""

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Literal
 
+from packaging.utils import canonicalize_version
+
 from mcpfactory_codegen.servers.diff import Change
 from mcpfactory_pipeline.base.errors import NotFoundError, ReleaseError
 from mcpfactory_pipeline.base.semver import STEPS, Step, Version, next_version, permits
@@ -225,8 +227,7 @@ class _Planner:
     def _unoffered(self, server: WorkspaceServer, version: str) -> str:
         """Return the next version that no channel ever offered: a release has other bytes than whatever was offered before it."""
         known = offered_versions(Store(self.workspace).history(server.name))
-        offered = {Version.read(one) for one in known if "+" not in one}
-        while Version.read(version) in offered:
+        while canonicalize_version(version) in known:
             version = next_version(version, "patch")
         return version
 

@@ -6,11 +6,13 @@ import json
 from fnmatch import fnmatchcase
 from typing import Final
 
+from packaging.utils import canonicalize_version
+
 from mcpfactory_codegen.servers.values import ServerConfigError, table_of, texts_of
 from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
-from mcpfactory_pipeline.build.wheels import foreign_entries, wheel_version
+from mcpfactory_pipeline.build.wheels import entry_pattern, foreign_entries, wheel_version
 from mcpfactory_pipeline.channels.candidate import BuiltCandidate, build_candidate, store_candidate
 from mcpfactory_pipeline.isolation.levels import AUTO, find_level
 from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
@@ -42,7 +44,8 @@ def run(inputs: StageInputs) -> StageOutputs:
         return StageOutputs(
             "failed",
             f"{wheel} installs entries that can change how other packages run and are not its own: {', '.join(refused)}; "
-            f"hint: leave them out of the wheel, or allow them in {CONFIG}: [build] allow = {json.dumps(refused)}",
+            f"hint: leave them out of the wheel, or allow them below [build] in {CONFIG}: "
+            f"allow = {json.dumps([*allowed, *(entry_pattern(entry, wheel) for entry in refused)])}",
         )
     store_candidate(candidate, inputs.artifacts / inputs.server / candidate.id)
     size = sum((candidate.folder / name).stat().st_size for name in candidate.files)
@@ -68,7 +71,9 @@ def _build(inputs: StageInputs) -> tuple[BuiltCandidate, str]:
     """
     candidate = build_candidate(inputs.folder, inputs.work, settings=inputs.settings)
     stated = wheel_version(_wheel(candidate))
-    others = offered_versions(Store(Workspace.find(inputs.root)).history(inputs.server)).get(stated, set())
+    others = offered_versions(Store(Workspace.find(inputs.root)).history(inputs.server)).get(
+        canonicalize_version(stated), set()
+    )
     if not others or candidate.id in others:
         return candidate, ""
     local = f"{stated}{'.' if '+' in stated else '+'}dev{candidate.id[:8]}"

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
+from packaging.utils import canonicalize_version
+
 from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.state.state import Event, StageRecord, finished_record
 
@@ -94,12 +96,15 @@ def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> d
 
 
 def offered_versions(events: Iterable[Event], channel: str = "") -> dict[str, set[str]]:
-    """Return every version that a channel, or any channel, ever offered, with the candidates that had it."""
+    """Return every version that a channel, or any channel, ever offered, with the candidates that had it.
+
+    The versions are canonical, as `packaging.utils.canonicalize_version` writes them: to installers 0.1 and 0.1.0 are one.
+    """
     found = dict[str, set[str]]()
     for event in events:
         moved = event["event"] in _MOVES or event["event"] == "stage.finished"
         if moved and event.get("version") and channel in {"", event.get("channel")}:
-            found.setdefault(str(event["version"]), set()).add(str(event["candidate"]))
+            found.setdefault(canonicalize_version(str(event["version"])), set()).add(str(event["candidate"]))
     return found
 
 
