@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import jsonschema
 
 from mcpfactory_codegen.describe.schemas import Library
-from mcpfactory_codegen.describe.tools import describe
-from mcpfactory_codegen.ir import Api, ApiOperation
-from mcpfactory_codegen.naming import name_api
-from mcpfactory_codegen.openapi import read_api
-from mcpfactory_codegen.read.document import load
 from tests.rows import rows
 
 TEXT = {"type": "string"}
@@ -88,33 +81,3 @@ def test_of_a_choice_that_is_too_large_what_must_be_given_stays() -> None:
     assert not validator.is_valid({"method": {"type": "another", "detail": {}}})
     assert not validator.is_valid({"method": {"type": "method8"}})
     assert f"{cut[0]}: what else it has" in str(closed)
-
-
-@rows(
-    "operation_id, summary, title",
-    [
-        ("getBook", "Return one book", "Return one book"),
-        ("getBook", "Get a book.", None),
-        ("get_books", "Get the book", None),
-        ("getBook", "", None),
-        ("getBook", "本を取得", "本を取得"),
-    ],
-)
-def test_a_title_says_what_the_name_does_not_or_there_is_none(
-    operation_id: str, summary: str, title: str | None
-) -> None:
-    operation = ApiOperation("GET", "/books/{id}", "", operation_id=operation_id, summary=summary)
-    api = Api("Shop", operations=(operation,))
-    (tool,) = describe(api, name_api(api))
-    assert tool.listed().get("title") == title
-
-
-def test_meanings_of_a_document_reach_the_tool(tmp_path: Path) -> None:
-    state = {"type": "integer", "enum": [1, 2], "x-enum-descriptions": ["open", "closed"], "x-other": 1}
-    get = {"parameters": [{"name": "state", "in": "query", "schema": state}], "responses": {}}
-    document = {"openapi": "3.0.3", "info": {"title": "t", "version": "1"}, "paths": {"/states": {"get": get}}}
-    (tmp_path / "api.json").write_text(json.dumps(document))
-    api = read_api(load(str(tmp_path / "api.json")))
-    (tool,) = describe(api, name_api(api))
-    assert tool.input_schema["properties"]["state"]["description"] == "1: open; 2: closed"
-    assert "x-other" not in str(api.operations)
