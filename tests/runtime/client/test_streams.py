@@ -9,7 +9,6 @@ import pytest
 
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.revisions import LATEST
-from tests.patience import PATIENCE
 from tests.runtime.client.peer import NOTHING, Asked, Json, event, handshake, peer, result
 
 pytestmark = pytest.mark.anyio
@@ -54,21 +53,6 @@ async def test_the_server_may_ask_on_the_stream_of_a_request() -> None:
         cancel: Json = {"action": "cancel"}
         async with Client.connect_http(server.url, mode="legacy", elicitation=lambda _params: cancel) as client:
             assert await client.call_tool("t") == {"content": ["cancel"]}
-
-
-async def test_what_the_server_says_on_its_own_arrives() -> None:
-    heard: asyncio.Queue[str] = asyncio.Queue()
-
-    async def answer(asked: Asked, send: Any) -> Any:
-        if asked.method == "GET":
-            await send(event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
-            await asyncio.Event().wait()
-        return handshake(asked)
-
-    async with peer(answer) as server:
-        notified = lambda method, _params: heard.put_nowait(method)  # noqa: E731 - reads best where it is used
-        async with Client.connect_http(server.url, mode="legacy", notified=notified):
-            assert await asyncio.wait_for(heard.get(), PATIENCE) == "notifications/tools/list_changed"
 
 
 async def test_closing_the_stream_cancels_a_modern_request() -> None:
