@@ -11,31 +11,6 @@ URL = "http://api.test/v1/books"
 
 
 @rows(
-    "method, status, location, meant, keeps",
-    [
-        ("GET", 301, "/v1/books/", "GET http://api.test/v1/books/", True),
-        ("GET", 302, "../v2/books?a=1#top", "GET http://api.test/v2/books?a=1", True),
-        ("GET", 303, "?page=1", "GET http://api.test/v1/books?page=1", True),
-        ("HEAD", 303, "/x", "HEAD http://api.test/x", True),
-        ("OPTIONS", 308, "//api.test/x", "OPTIONS http://api.test/x", True),
-        ("POST", 303, "/v1/books/7", "GET http://api.test/v1/books/7", False),
-        ("DELETE", 303, "/v1", "GET http://api.test/v1", False),
-        ("POST", 307, "/v1/books/", "POST http://api.test/v1/books/", True),
-        ("PATCH", 308, "http://API.test:80/x", "PATCH http://API.test:80/x", True),
-        ("GET", 302, "https://api.test/v1/books", "GET https://api.test/v1/books", True),
-        ("GET", 302, "http://user:pw@api.test/x", "GET http://api.test/x", True),
-        ("GET", 302, "/a b/ü\\x", "GET http://api.test/a%20b/%C3%BC%5Cx", True),
-    ],
-)
-def test_a_redirect_within_the_origin_is_followed(
-    method: str, status: int, location: str, meant: str, keeps: bool
-) -> None:
-    found = redirect_of(method, URL, status, location)
-    assert found is not None
-    assert (f"{found.method} {found.url}", found.keeps_body, found.refusal) == (meant, keeps, "")
-
-
-@rows(
     "url, status, location, refusal",
     [
         (URL, 301, "http://other.test/v1/books", "origin"),

@@ -34,30 +34,6 @@ def test_what_values_mean_stays_where_it_is_short(schema: dict[str, Any], descri
     assert cleaned.get("description") == described
 
 
-@rows(
-    "schema, depth, examples",
-    [
-        ({**TEXT, "example": "de-DE"}, 0, ["de-DE"]),
-        ({**TEXT, "examples": ["AB-1", "AB-2"]}, 1, ["AB-1"]),
-        ({"type": ["string", "null"], "example": "de"}, 0, ["de"]),
-        ({**TEXT, "example": "de"}, 2, None),
-        ({**TEXT, "example": "string"}, 0, None),
-        ({**TEXT, "example": "x" * 40}, 0, None),
-        ({**TEXT, "example": "a\u202eb"}, 0, None),
-        ({**TEXT, "example": "de", "description": "Such as de."}, 0, None),
-        ({**TEXT, "example": "2020-01-01", "format": "date"}, 0, None),
-        ({**TEXT, "example": "de", "enum": ["de"]}, 0, None),
-        ({"type": "integer", "example": 3}, 0, None),
-    ],
-)
-def test_a_short_example_stays_where_nothing_else_says_the_form(
-    schema: dict[str, Any], depth: int, examples: list[str] | None
-) -> None:
-    cleaned = Library({}).clean(schema, depth)
-    assert isinstance(cleaned, dict)
-    assert cleaned.get("examples") == examples
-
-
 def test_of_a_choice_that_is_too_large_what_must_be_given_stays() -> None:
     names = [f"Method{number}" for number in range(9)]
     branches: dict[str, Any] = {

@@ -15,27 +15,6 @@ def body(**content: Any) -> dict[str, Any]:
     return {"requestBody": {"content": {name.replace("_", "/"): value for name, value in content.items()}}}
 
 
-@rows(
-    "offered, chosen",
-    [
-        (["application/xml", "application/json"], "application/json"),
-        (["multipart/form-data", "application/vnd.a+json"], "application/vnd.a+json"),
-        (["application/vnd.a+json", "application/json; charset=utf-8"], "application/json; charset=utf-8"),
-        (
-            ["text/plain", "multipart/form-data", "application/x-www-form-urlencoded"],
-            "application/x-www-form-urlencoded",
-        ),
-        (["text/csv", "multipart/form-data"], "multipart/form-data"),
-        (["application/xml", "text/csv", "text/plain"], "text/plain"),
-        (["image/png", "image/jpeg"], "image/png"),
-    ],
-)
-def test_json_is_chosen_first_then_what_says_how_fields_travel(reader: Reader, offered: list[str], chosen: str) -> None:
-    found = reader.operation(requestBody={"content": {name: {"schema": {"title": name}} for name in offered}}).body
-    assert found is not None
-    assert (found.content_type, found.schema) == (chosen, {"title": chosen})
-
-
 @pytest.mark.parametrize(
     ("written", "schema", "sent"),
     [

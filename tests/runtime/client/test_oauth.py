@@ -108,20 +108,6 @@ async def test_the_client_proves_itself_as_the_authorization_server_wants(
         assert form == sent
 
 
-async def test_a_client_registered_beforehand_comes_before_a_document_and_that_before_a_new_registration() -> None:
-    document = "https://client.example/me.json"
-    takes = {"client_id_metadata_document_supported": True}
-    async with authority(metadata=takes) as at:
-        async with client(at, oauth=oauth(at, document=document, client_id="mine", client_secret="s", issuer=at.base)):
-            assert at.visits[-1]["client_id"] == "mine"
-        async with client(at, oauth=oauth(at, document=document)):
-            assert at.visits[-1]["client_id"] == document
-        assert at.registrations == []
-        at.metadata = {}
-        async with client(at, oauth=oauth(at, document=document)):
-            assert at.visits[-1]["client_id"] == "client-1"
-
-
 async def test_without_a_browser_the_client_acts_on_its_own_behalf() -> None:
     async with authority(resource={"scopes_supported": ["read"]}) as at:
         login = OAuth(client_id="robot", client_secret="s", issuer=at.base)

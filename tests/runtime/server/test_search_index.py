@@ -109,11 +109,6 @@ def test_values_names_and_descriptions_of_arguments_are_found(question: str, sch
     assert found(question, entries) == ["act"]
 
 
-@rows("schema", [None, True, {}, {"properties": {"a": True}, "anyOf": [False]}, {"enum": None}])
-def test_any_schema_can_be_indexed(schema: Any) -> None:
-    assert found("act", [IndexedTool.from_wire({"name": "act", "inputSchema": schema})]) == ["act"]
-
-
 def test_what_is_indexed_of_one_tool_is_bounded() -> None:
     schema: Any = {
         "properties": {

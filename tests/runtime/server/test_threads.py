@@ -103,11 +103,3 @@ async def test_an_inline_tool_runs_on_the_event_loop_and_another_one_does_not() 
     async with connect(server) as client:
         assert (await client.call_tool("here"))["structuredContent"]["result"] is True
         assert (await client.call_tool("there"))["structuredContent"]["result"] is False
-
-
-def test_inline_is_refused_for_an_async_function() -> None:
-    server = Server("threads", version="1")
-    with pytest.raises(TypeError, match="hint: `async def` runs on the event loop anyway"):
-
-        @server.tool(inline=True)
-        async def wrong() -> None: ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 
 import pytest
 
@@ -44,25 +43,6 @@ async def test_a_tool_that_takes_too_long_is_cancelled_and_the_model_is_told() -
         assert (await asyncio.wait_for(call, PATIENCE))["content"][0]["text"] == OVER
         assert ended.is_set()
         assert (await client.call_tool("quick"))["structuredContent"] == {"result": "done"}
-
-
-async def test_a_function_in_a_thread_goes_on_alone() -> None:
-    server, began, go_on, ended = Server("timed"), threading.Event(), threading.Event(), threading.Event()
-
-    @server.tool(timeout=30)
-    def slow() -> None:
-        began.set()
-        go_on.wait(PATIENCE)
-        ended.set()
-
-    async with connect(server, timeout=None) as client:
-        call = asyncio.create_task(client.call_tool("slow"))
-        await asyncio.to_thread(began.wait, PATIENCE)
-        await advance(31)
-        assert (await asyncio.wait_for(call, PATIENCE))["content"][0]["text"] == OVER
-        assert not ended.is_set()
-        go_on.set()
-        assert await asyncio.to_thread(ended.wait, PATIENCE)
 
 
 async def nothing() -> None: ...

@@ -11,8 +11,7 @@ from mcpfactory_runtime import McpError, Server
 from mcpfactory_runtime.server.middleware import RateLimit
 from mcpfactory_runtime.server.rates import Rates
 from mcpfactory_runtime.server.shared_rates import SharedRates
-from mcpfactory_runtime.store.address import create_store
-from mcpfactory_runtime.store.base import SharedStore, StoreError
+from mcpfactory_runtime.store.base import SharedStore
 from mcpfactory_runtime.testing import connect
 
 pytestmark = pytest.mark.anyio
@@ -44,17 +43,6 @@ async def test_two_servers_count_together_and_tokens_come_back(store: SharedStor
         assert sorted(together) == ["2"] * 3 + [refused] * 5
         now += 20
         assert sorted([await said(one), await said(two)]) == ["2", refused]
-
-
-async def test_where_the_store_fails_each_counts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = create_store("memory:")
-
-    async def fail(*_: Any) -> None:
-        raise StoreError("gone")
-
-    monkeypatch.setattr(store, "get", fail)
-    async with connect(limited(store, lambda: 7.0)) as client:
-        assert [(await said(client)) == "2" for _ in range(4)] == [True, True, True, False]
 
 
 async def admitted(rates: SharedRates, method: str = "tools/call", client: str = "ada") -> bool:

@@ -1,4 +1,4 @@
-"""Tasks as the last handshake revision has them in its core, over every transport."""
+"""Tasks as the last handshake revision has them in its core, in memory and over HTTP."""
 
 from __future__ import annotations
 

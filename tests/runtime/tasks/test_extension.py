@@ -1,4 +1,4 @@
-"""The extension `io.modelcontextprotocol/tasks` of the newest revision, over every transport."""
+"""The extension `io.modelcontextprotocol/tasks` of the newest revision, in memory and over HTTP."""
 
 from __future__ import annotations
 
