@@ -95,7 +95,6 @@ exam: $(READY) ## the examinations from outside, and a table of what each found
 
 fuzz: $(READY) ## searches new inputs that break a promise, and says how many were tried
 	@MCPFACTORY_FUZZ=$${MCPFACTORY_FUZZ:-5} $(BIN)/python -m pytest -n 2 -q -m hypothesis
-	@$(BIN)/python -m benchmarks.exam fuzz
 
 audit: $(READY) ## advisories of all locked packages, where the network allows
 	@$(BIN)/python -m benchmarks.audit

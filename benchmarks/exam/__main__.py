@@ -1,13 +1,12 @@
 """`make exam`: the examinations from outside, run against this checkout.
 
   python -m benchmarks.exam                    all that can be run here
-  python -m benchmarks.exam conformance fuzz   some of: conformance, client, typescript, python1, python2, fuzz, documents,
+  python -m benchmarks.exam conformance        some of: conformance, client, typescript, python1, python2, documents,
                                                templates, features
   python -m benchmarks.exam documents --only github,stripe
-  python -m benchmarks.exam fuzz --runs 1000000 --only framing,schema
   python -m benchmarks.exam templates --page   and write the table of docs/reference/templates.md
 
-The conformance suite, the official TypeScript and Python clients, atheris, the API documents (`python -m benchmarks.apis` lists
+The conformance suite, the official TypeScript and Python clients, the API documents (`python -m benchmarks.apis` lists
 them) and the peers of docs/reference/features.md come from registries (npm, a Python index) at first use, and are cached.
 The last lines are a table: what each examination found. Exit code 1: an examination found a fault; 3: one could not be run.
 """
@@ -21,7 +20,6 @@ from collections.abc import Callable
 from benchmarks.exam.clients import python1, python2, typescript
 from benchmarks.exam.documents import documents
 from benchmarks.exam.features import features
-from benchmarks.exam.fuzz import RUNS, fuzz
 from benchmarks.exam.outcome import Outcome, exit_code, table
 from benchmarks.exam.suite import client, conformance
 from benchmarks.exam.templates import templates
@@ -32,7 +30,6 @@ PARTS: dict[str, Callable[[argparse.Namespace], Outcome]] = {
     "typescript": lambda _wish: typescript(),
     "python1": lambda _wish: python1(),
     "python2": lambda _wish: python2(),
-    "fuzz": lambda wish: fuzz(wish.runs, wish.only),
     "documents": lambda wish: documents(wish.only),
     "templates": lambda wish: templates(wish.only, page=wish.page),
     "features": lambda _wish: features(),
@@ -43,12 +40,7 @@ def main() -> None:
     """Runs the examinations, prints the table and ends with the worst of their verdicts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}")
-    parser.add_argument(
-        "--only",
-        default="",
-        help="documents, templates or targets of fuzz, separated by commas",
-    )
-    parser.add_argument("--runs", type=int, default=RUNS, help=f"of each target of fuzz ({RUNS})")
+    parser.add_argument("--only", default="", help="documents or templates, separated by commas")
     parser.add_argument("--page", action="store_true", help="templates: write the table of docs/reference/templates.md")
     wish = parser.parse_args()
     if unknown := set(wish.parts) - set(PARTS):

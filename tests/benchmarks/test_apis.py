@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.apis import DOCUMENTS, Document, DocumentError, path, select
+from benchmarks.apis import DOCUMENTS, Document, DocumentError, path
 from benchmarks.apis.parts import digest
 
 API = json.dumps({"openapi": "3.1.0", "paths": {"/a": {"get": {}, "post": {}, "parameters": []}, "/b": {"put": {}}}})
@@ -59,12 +59,6 @@ def test_every_row_names_one_file_of_one_version() -> None:
     assert len({one.file for one in DOCUMENTS.values()}) == len(DOCUMENTS)
 
 
-def test_an_unknown_name_is_refused() -> None:
-    assert [one.name for one in select("github,stripe")] == ["github", "stripe"]
-    with pytest.raises(DocumentError, match="no document is called nope\nhint: there are "):
-        select("github,nope")
-
-
 def test_a_document_is_fetched_once_and_kept(
     offered: Document, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -87,13 +81,6 @@ def test_a_document_in_several_files_is_one_row_with_one_hash(offered: Document)
     assert kept == {"spec/api.yaml", "paths/a.yaml", "paths/all.json"}
     with pytest.raises(DocumentError, match=r"tinyapi 1\.0 has no tinyapi/none/"):
         path(replace(made, sha256="1" * 64, path="tinyapi/none/api.yaml", folder="tinyapi/none"))
-
-
-def test_any_file_of_a_document_changes_its_hash() -> None:
-    parts = {"api.yaml": b"a", "paths/a.yaml": b"b"}
-    others = ({"api.yaml": b"a", "paths/a.yaml": b"c"}, {"api.yaml": b"a", "paths/b.yaml": b"b"}, {"api.yaml": b"a"})
-    assert len({digest(parts), *(digest(one) for one in others)}) == 4
-    assert digest(dict(reversed(parts.items()))) == digest(parts)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from benchmarks.features import probe
-from benchmarks.features.model import PEERS, Feature
 from benchmarks.features.table import FEATURES
 from tests.features.shown import ROOT, section
 from tests.house.pages import Page
@@ -16,10 +15,6 @@ from tests.rows import rows
 
 OURS = [row for row in FEATURES if row.ours.level != "no"]
 HERE = "tests/features/test_documented.py"
-
-
-def by_key(row: Feature) -> str:
-    return row.key
 
 
 @cache
@@ -39,10 +34,6 @@ def named_tests(file: str) -> dict[str, str]:
     }
 
 
-def test_every_row_is_told_apart():
-    assert len({row.key for row in FEATURES}) == len(FEATURES) > 80
-
-
 @rows("row", OURS)
 def test_what_we_have_is_documented_and_tested_as_documented(row):
     text = section(row.ours.docs)
@@ -55,12 +46,6 @@ def test_what_we_have_is_documented_and_tested_as_documented(row):
         assert repr(row.ours.docs) in named_tests(file)[test], f"{row.key}: {test} does not run docs/{row.ours.docs}"
     else:
         assert row.ours.used in (ROOT / file).read_text("utf-8"), f"{row.key}: {file} does not use {row.ours.used!r}"
-
-
-def test_what_we_do_not_have_names_nothing():
-    for row in FEATURES:
-        if row.ours.level == "no":
-            assert row.ours.docs + row.ours.test == "", row.key
 
 
 def test_every_test_of_the_documentation_has_a_row():
@@ -86,17 +71,6 @@ def test_every_test_of_the_documentation_has_a_row():
 )
 def test_a_probe_sees_what_is_there_and_what_is_not(asked, holds):
     assert probe.holds("tests.house.pages", asked) is holds
-
-
-def test_every_claim_about_a_peer_has_a_probe_that_asks_for_it():
-    for row in FEATURES:
-        for peer, claim in zip(PEERS, row.peers, strict=True):
-            assert claim.probe, f"{row.key}, {peer.name}"
-            absent = all(part.startswith("~") for part in claim.probe.split())
-            if claim.level == "yes":
-                assert not absent, f"{row.key}, {peer.name}: a yes needs something that is there"
-            if claim.level == "no":
-                assert absent, f"{row.key}, {peer.name}: a no needs a name that is nowhere"
 
 
 def test_pages_of_the_site_lead_to_the_table():

@@ -19,7 +19,7 @@ from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixt
 from tests.runtime.requirements import requirement
 from tests.runtime.transports.conftest import Process, hello, modern, process, request  # noqa: F401 - a fixture among them
 
-REQUESTS = 10_000
+REQUESTS = 2_000
 CONNECTIONS = 8
 STREAMED = [revision for revision in LEGACY.values() if revision.name >= R2025_03_26.name]
 
@@ -49,7 +49,7 @@ def check(number: int, answer: dict[str, Any], revision: Revision) -> None:
 
 
 @requirement("version.no-cross-talk", "version.handshake-beside", "stdio.interleave", "message.response-id")
-def test_ten_thousand_requests_of_both_lifecycles_on_one_process(process: Process) -> None:  # noqa: F811 - the fixture
+def test_two_thousand_requests_of_both_lifecycles_on_one_process(process: Process) -> None:  # noqa: F811 - the fixture
     dice = random.Random(1)
     spoken = {number: dice.random() < 0.5 for number in range(1, REQUESTS + 1)}
     process.ask(hello(R2025_03_26.name))
@@ -105,7 +105,7 @@ async def shuffled(port: int, numbers: range, revision: Revision) -> None:
 
 
 @requirement("version.no-cross-talk", "version.same-endpoint", "version.per-request")
-def test_ten_thousand_requests_of_both_lifecycles_on_one_endpoint(sample_url: str) -> None:  # noqa: F811 - the fixture
+def test_two_thousand_requests_of_both_lifecycles_on_one_endpoint(sample_url: str) -> None:  # noqa: F811 - the fixture
     port = urlsplit(sample_url).port
     assert port is not None
     share = REQUESTS // CONNECTIONS

@@ -142,12 +142,12 @@ async def test_calls_leave_nothing_behind(counted: Counted) -> None:
         for number in range(100):
             await counted.call(number, {})
         before = allocated()
-        for number in range(500):
+        for number in range(250):
             await counted.call(number, {})
         grown = allocated() - before
     finally:
         tracemalloc.stop()
-    assert grown < 5_000  # bytes; one empty dict kept for each call would be 32,000
+    assert grown < 5_000  # bytes; one empty dict kept for each call would be 16,000
 
 
 def allocated() -> int:

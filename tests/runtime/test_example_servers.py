@@ -117,9 +117,3 @@ async def test_the_shop(tmp_path: Path, mode: Literal["auto", "legacy"]) -> None
             assert await said(client, "sell", item="tea", number=2) == {"result": 10}
             assert await said(client, "count", item="tea") == {"result": 10}
         assert await fetch(f"{url}/stock/tea") == (200, '{"tea":10}')
-
-
-def test_the_page_shows_them_as_they_are() -> None:
-    page = (DOCS / "how-to/write-a-server.md").read_text("utf-8")
-    shown = re.findall(r"\n## .*?\n\n.*?\[`(\w+\.py)`\].*?```python\n(.*?)```", page, re.DOTALL)
-    assert dict(shown) == {file.name: file.read_text("utf-8") for file in EXAMPLES.glob("*.py")}

@@ -203,12 +203,6 @@ def test_a_misspelt_argument_is_recognised() -> None:
         compile_schema(schema).validate({"zzz": 1})
 
 
-def test_long_values_are_not_repeated_and_no_link_is_shown() -> None:
-    told = problem_with({"enum": ["x" * 500]}, "y" * 5000)
-    assert len(told) < 200
-    assert "http" not in told
-
-
 def test_null_for_an_optional_argument_that_may_not_be_null_is_left_out() -> None:
     schema = {
         "properties": {
@@ -223,12 +217,6 @@ def test_null_for_an_optional_argument_that_may_not_be_null_is_left_out() -> Non
     given_ = dict.fromkeys(["plain", "nullable", "open", "reference", "choice", "unknown"])
     assert compile_schema(schema).validate(given_) == dict.fromkeys(["nullable", "open", "choice", "unknown"])
     assert given_.keys() == {"plain", "nullable", "open", "reference", "choice", "unknown"}
-
-
-@pytest.mark.parametrize("count", [10**19, 10**400, 1e300])
-def test_counts_beyond_any_value_are_counts(count: float) -> None:
-    assert value_for({"type": "string", "maxLength": count}, "x") == "x"
-    assert "a must" in problem_with({"type": "string", "minLength": count}, "x")
 
 
 def test_pointers_reach_any_part_of_the_schema() -> None:
@@ -326,18 +314,6 @@ def test_items_are_compared_in_linear_time_and_to_any_depth() -> None:
         deep = [deep]
     told = problem_with({"type": "array", "uniqueItems": True}, [deep])
     assert told == "they are nested too deeply."
-
-
-@pytest.mark.parametrize(
-    "part", [{"oneOf": [{"type": [{"x": 1}]}, {}]}, {"not": {"type": [[]]}}, {"type": [None], "enum": [1]}]
-)
-def test_a_type_that_is_no_name_keeps_no_server_from_starting(part: Any) -> None:
-    assert value_for(part, 1) == 1
-
-
-def test_what_no_form_inside_a_form_fits_is_told_with_its_place() -> None:
-    part = {"not": {"type": "null"}, "if": True, "then": {"oneOf": [CAT, {"type": "integer"}]}}
-    assert problem_with(part, {"kind": "cat", "lives": "many"}) == 'a.lives must be an integer, not "many".'
 
 
 SCALARS = st.sampled_from([None, True, False, 0, 1, -3, 2.5, "", "a", "abc", "5", "true"])
@@ -444,10 +420,3 @@ def test_it_refuses_nothing_that_json_schema_accepts_even_beside_slips(part: Any
     schema = schema_of(part, **{"$defs": RECURSIVE})
     if jsonschema.Draft202012Validator(schema).is_valid({"a": value}):
         assert same(compile_schema(schema).validate({"a": value})["a"], value)
-
-
-def test_a_multiple_of_a_fraction_may_be_too_large_for_a_float() -> None:
-    schema = {"properties": {"a": {"type": "number", "multipleOf": 2.5}}}
-    compile_schema(schema).validate({"a": 10**400})
-    with pytest.raises(ArgumentError):
-        compile_schema(schema).validate({"a": 10**400 + 1})

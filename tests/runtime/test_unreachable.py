@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import socket
-import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterator
@@ -13,8 +11,6 @@ from contextlib import contextmanager
 import pytest
 
 from mcpfactory_runtime.client import ConnectionLostError, connect_http
-from mcpfactory_runtime.unreachable import system_error, why_unreachable
-from tests.rows import rows
 
 
 def reset(taken: socket.socket) -> None:
@@ -88,27 +84,3 @@ async def test_a_client_is_told_what_happened_to_its_connection(
 )
 async def test_a_client_is_told_why_there_is_no_connection(url: str, why: str) -> None:
     assert await told(url) == f"no connection to {why}"
-
-
-def wrapped(error: BaseException) -> RuntimeError:
-    """An error of a library, without words, that the error led to."""
-    outer = RuntimeError()
-    outer.__cause__ = error
-    return outer
-
-
-@rows("error, why", [
-        (wrapped(ConnectionResetError(errno.ECONNRESET, "gone")), "connection reset by peer"),
-        (wrapped(wrapped(OSError(errno.EMFILE, "too many"))), "too many open files"),
-        (wrapped(ExceptionGroup("all", [OSError(errno.ECONNREFUSED, "no"), OSError(errno.ENETUNREACH, "no")])), "connection refused"),
-        (wrapped(ssl.SSLEOFError(8, "eof")), "the TLS handshake failed"),
-        (wrapped(ValueError("told")), "RuntimeError"),
-        (ValueError("no such header"), "no such header"),
-        (TimeoutError(), "TimeoutError"),
-    ])  # fmt: skip
-def test_the_system_says_why_else_the_error_does_else_its_name(error: BaseException, why: str) -> None:
-    assert why_unreachable(error) == why
-
-
-def test_an_error_that_no_system_made_has_none_behind_it() -> None:
-    assert system_error(wrapped(ValueError("told"))) is None

@@ -30,17 +30,6 @@ class Receipting(Animal):
         return super().batch(messages)
 
 
-class Unreceptive(Animal):
-    """Refuses an array of responses."""
-
-    rule = "legacy.batch-silence"
-
-    def batch(self, messages: list[Json]) -> list[Json] | Json | None:
-        if any("result" in message for message in messages):
-            return {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "requests only"}}
-        return super().batch(messages)
-
-
 class Hollow(Animal):
     """Takes an empty array for one that wants no answer."""
 

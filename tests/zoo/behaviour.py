@@ -135,23 +135,6 @@ class Tracer(Animal):
         return text(trace, isError=True) if name == "moon_phase" else super().call(name, arguments)
 
 
-class Questioner(Animal):
-    """Asks back, and not as an error."""
-
-    rule = "behaviour.validates"
-    tolerated = True
-    answer = "Which number shall be added?"
-
-    def accept(self, name: str, arguments: Json) -> Json | None:
-        return text(self.answer) if super().accept(name, arguments) else None
-
-
-class Unmoved(Questioner):
-    """Says the same to whatever is wrong: whether it looked at it, nobody knows."""
-
-    answer = "Very well."
-
-
 # --- behaviour towards an API, seen by the stub upstream ---
 
 
@@ -243,16 +226,6 @@ class Misdirected(HealthyMessenger):
 
     def send(self, method: str, path: str, body: Json | None = None) -> Json:
         return super().send(method, path.replace("/cages/", "/cage/") if method == "GET" else path, body)
-
-
-class Truncated(HealthyMessenger):
-    """Forgets the query."""
-
-    rule = "behaviour.requests"
-    follows = frozenset({"behaviour.cases"})
-
-    def send(self, method: str, path: str, body: Json | None = None) -> Json:
-        return super().send(method, path.partition("?")[0], body)
 
 
 class Inventor(HealthyMessenger):
@@ -371,15 +344,6 @@ class Wordless(Animal):
 
     def call(self, name: str, arguments: Json) -> Json:
         return text("")
-
-
-class StillWorking(Animal):
-    """One tool of two answers WIP."""
-
-    rule = "substance.finished"
-
-    def call(self, name: str, arguments: Json) -> Json:
-        return text("WIP") if name == "moon_phase" else super().call(name, arguments)
 
 
 class HealthyRegister(Animal):

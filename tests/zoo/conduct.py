@@ -106,15 +106,6 @@ class Numbered(Talkative):
         self.write({"jsonrpc": "2.0", "id": 7, "method": "notifications/tools/list_changed"})
 
 
-class Fractional(Talkative):
-    """Numbers its requests with fractions."""
-
-    rule = "conduct.shape"
-
-    def speak(self) -> None:
-        self.write({"jsonrpc": "2.0", "id": 1.5, "method": "ping"})
-
-
 class Neologist(Talkative):
     """Sends notifications that nobody knows."""
 
@@ -143,15 +134,6 @@ class Trivial(Talkative):
 
     def speak(self) -> None:
         self.tell("notifications/message", level="trivial", data="fed")
-
-
-class Speechless(Talkative):
-    """Sends log messages without data."""
-
-    rule = "conduct.log-shape"
-
-    def speak(self) -> None:
-        self.tell("notifications/message", level="emergency", message="fed")
 
 
 class Chatty(Talkative):
@@ -220,17 +202,6 @@ class WrongToken(Animal):
         super().report(f"zoo-{token}", done)
 
 
-class Unbidden(Talkative):
-    """Reports progress of what nobody wants to know."""
-
-    rule = "conduct.progress-token"
-    done = 0
-
-    def speak(self) -> None:
-        self.done += 1
-        self.tell("notifications/progress", progressToken="zoo", progress=self.done)
-
-
 class Straggler(Animal):
     """Reports progress after the result."""
 
@@ -263,15 +234,6 @@ class Stagnant(Animal):
 
     def report(self, token: Any, done: float) -> None:
         super().report(token, 1)
-
-
-class Wordy(Animal):
-    """Says in words how far it is."""
-
-    rule = "conduct.progress-grows"
-
-    def report(self, token: Any, done: float) -> None:
-        self.tell("notifications/progress", progressToken=token, progress=f"{done} of 2")
 
 
 # --- what wants no answer, and what wants one ---

@@ -38,15 +38,6 @@ class Tagless(Animal):
         self.tell(method, **params)
 
 
-class Stringent(Animal):
-    """Makes a text of the id of a stream."""
-
-    rule = "modern.listen-tagged"
-
-    def on_stream(self, about: Any, method: str, **params: Any) -> None:
-        super().on_stream(str(about), method, **params)
-
-
 class Overeager(Animal):
     """Honours more than it was asked for."""
 
@@ -54,16 +45,6 @@ class Overeager(Animal):
 
     def acknowledge(self, about: Any, honoured: Json) -> None:
         super().acknowledge(about, {"toolsListChanged": True, "promptsListChanged": True})
-
-
-class Newsagent(Animal):
-    """Sends news that nobody asked for."""
-
-    rule = "modern.listen-wanted"
-
-    def acknowledge(self, about: Any, honoured: Json) -> None:
-        super().acknowledge(about, honoured)
-        self.on_stream(about, "notifications/resources/updated", uri="zoo://secret-plan")
 
 
 class Monogamist(Animal):

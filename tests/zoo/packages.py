@@ -95,13 +95,6 @@ class Fabulist(Packaged):
     change = ("README.md", "`moon_phase`", "`sun_phase`")
 
 
-class Impostor(Packaged):
-    """Its README starts a program of another name."""
-
-    rule = "packaging.readme"
-    change = ("README.md", '"command": "zoo"', '"command": "zoo-server"')
-
-
 class Outlaw(Packaged):
     """Says nothing of a licence."""
 

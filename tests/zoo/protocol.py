@@ -211,15 +211,6 @@ class Improviser(Animal):
             raise RpcError(-32603, "oops") if error.body["code"] == -32601 else error from None
 
 
-class HardOfHearing(Animal):
-    """Ignores what is no JSON."""
-
-    rule = "legacy.malformed"
-
-    def malformed(self) -> Json | None:
-        return None
-
-
 class Fragile(Animal):
     """Ends at the first line that is no JSON."""
 

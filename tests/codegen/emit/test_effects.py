@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mcpfactory_codegen.describe.tools import describe_all
-from mcpfactory_codegen.effects import annotations_of, effect_of, is_idempotent, is_question, sounds_like_change
-from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter
+from mcpfactory_codegen.effects import annotations_of, effect_of, is_idempotent, sounds_like_change
+from mcpfactory_codegen.ir import Api, ApiOperation
 from mcpfactory_codegen.naming import name_api
 from tests.rows import rows
 
@@ -165,14 +165,6 @@ def test_what_an_operation_does_follows_from_its_method_and_its_words() -> None:
     assert found == [(kind, operation.key, operation.operation_id) for kind, operation in _operations()]
 
 
-def test_what_is_not_read_only_says_whether_it_destroys_and_may_be_repeated() -> None:
-    for kind, operation in _operations():
-        hints = annotations_of(effect_of(operation), operation.method)
-        assert hints["readOnlyHint"] is (kind == "reads")
-        assert (hints.get("destructiveHint") is True) is (kind == "destroys")
-        assert hints.get("idempotentHint") is (None if kind == "reads" else operation.method in {"PUT", "DELETE"})
-
-
 @rows(
     "destructive, row",
     [
@@ -233,11 +225,6 @@ def test_words_of_doing_it_once_more_overrule_the_method(idempotent: bool, row: 
     assert is_idempotent(effect_of(operation), method) is idempotent
 
 
-def test_an_action_in_a_parameter_is_what_a_get_does() -> None:
-    action = ApiParameter("query", "Action", {"type": "string", "enum": ["DeleteVolume"]})
-    assert effect_of(ApiOperation("GET", "/", "", parameters=(action,))).kind == "destroys"
-
-
 def test_a_reading_method_that_changes_something_is_reported_unless_its_path_names_the_action() -> None:
     said = {
         "/books/{id}/remove": ApiOperation("GET", "/books/{id}/remove", "/paths/a", "removeBook"),
@@ -248,21 +235,6 @@ def test_a_reading_method_that_changes_something_is_reported_unless_its_path_nam
     described = describe_all(api, name_api(api, server="books"))
     assert [one.pointer for one in described.problems if one.code == "hints-doubtful"] == ["/paths/a"]
     assert [tool.annotations["readOnlyHint"] for tool in described.tools] == [False, False, True]
-
-
-@rows(
-    "expected, request_line",
-    [
-        (True, "GET /books"),
-        (True, "POST /v1/databases/abc/query"),
-        (True, "POST /books/search"),
-        (False, "POST /books"),
-        (False, "POST /books/7/cancel"),
-        (False, "PUT /books/search"),
-    ],
-)
-def test_a_request_may_ask_by_its_path(expected: bool, request_line: str) -> None:
-    assert is_question(*request_line.split()) is expected
 
 
 @rows(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.describe.tools import describe
-from mcpfactory_codegen.emit.python import docstring, literal
+from mcpfactory_codegen.emit.python import literal
 from mcpfactory_codegen.ir import (
     Api,
     ApiBody,
@@ -297,24 +297,6 @@ def test_only_plain_values_are_written_as_literals() -> None:
     for value in (Sly("a"), [Sly("a")], {Sly("a"): 1}, object()):
         with pytest.raises(TypeError):
             literal(value)
-
-
-@rows("text", HOSTILE)
-def test_a_docstring_is_one_string(text: str) -> None:
-    for paragraphs in ([text], [text, text], [f"{text}\n    {text}"]):
-        tree = ast.parse(docstring(paragraphs))
-        (statement,) = tree.body or [ast.Expr(ast.Constant(""))]
-        assert isinstance(statement, ast.Expr)
-        assert isinstance(statement.value, ast.Constant)
-
-
-def test_what_every_call_sends_stands_in_the_function() -> None:
-    action = ApiParameter("query", "Action", {"type": "string", "enum": ["RunInstances"]}, required=True)
-    count = ApiParameter("query", "MaxCount", {"type": "integer"})
-    files = files_of(Api("EC2", operations=(ApiOperation("POST", "/", "", parameters=(action, count)),)))
-    written = "".join(text for name, text in files.items() if "/tools/" in name)
-    assert "/, *, MaxCount: int | Unset = UNSET) -> ToolResult" in written
-    assert "{'MaxCount': MaxCount, 'Action': 'RunInstances'}" in written
 
 
 @pytest.mark.parametrize(("kinds", "said"), [(("text/xml",), True), (("text/xml", "application/json"), False)])

@@ -104,20 +104,3 @@ def test_a_tree_ends_where_it_no_longer_fits(mode: OutputMode) -> None:
 def test_what_does_not_fit_at_all_is_left_out_with_its_reason() -> None:
     made = output(obj(**{f"member_{n}": TEXT for n in range(100)}), tokens=100)
     assert (made.schema, made.reason) == (None, "its first level alone is more than 100 tokens")
-
-
-@pytest.mark.parametrize(
-    ("schema", "kind"), [(TEXT, "text/plain"), ({}, "application/json"), (True, "application/json")]
-)
-def test_answers_of_which_nothing_is_known_have_no_schema(schema: Any, kind: str) -> None:
-    assert output(schema, kind=kind) == Output()
-
-
-def test_answers_that_have_a_structure_and_are_no_json_say_why_there_is_no_schema() -> None:
-    assert output(obj(a=TEXT), kind="application/xml") == Output(reason="its answer is application/xml")
-    assert output(obj(a=TEXT), kind="text/plain") == output(obj(a=TEXT))
-
-
-def test_a_schema_that_doubles_at_every_level_takes_no_time() -> None:
-    shared = {f"S{n}": obj(**{m: {"$ref": f"#/$defs/S{n + 1}"} for m in "abcdefgh"}) for n in range(40)}
-    assert output({"$ref": "#/$defs/S0"}, tokens=2000, **shared).schema is not None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from mcpfactory_codegen.describe.tools import Description, describe_all
 from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter, Response
 from mcpfactory_codegen.naming import name_api
@@ -94,18 +92,6 @@ ROWS: list[tuple[str, dict[str, Any], Any, Paging | None]] = [
 def test_paging_is_recognised(parameters: dict[str, Any], answer: Any, paging: Paging | None) -> None:
     (tool,) = described(parameters, answer).tools
     assert tool.paging == paging
-
-
-@pytest.mark.parametrize(
-    ("parameters", "answer", "method"),
-    [
-        ({"start": TEXT}, obj(count=WHOLE), "GET"),  # a time
-        ({"pageToken": TEXT}, obj(id=TEXT), "PUT"),
-        ({"cursor": TEXT}, {}, "GET"),  # nothing is known of the answer
-    ],
-)
-def test_what_is_no_cursor_for_sure_is_not_reported(parameters: dict[str, Any], answer: Any, method: str) -> None:
-    assert described(parameters, answer, method=method).problems == ()
 
 
 def test_a_cursor_without_a_next_one_is_reported_unless_a_link_header_has_it() -> None:

@@ -26,15 +26,6 @@ def test_markdown_and_html_become_plain_text(text: str, expected: str) -> None:
     assert plain(text) == expected
 
 
-def test_constraints_are_kept_before_other_sentences_and_pointers_go_first() -> None:
-    text = "Lists things. " + "Nothing much here. " * 10 + "For more information, see there. It must be at most 9."
-    assert fit(text, 60) == "Lists things. Nothing much here. It must be at most 9. …"
-
-
-def test_one_endless_sentence_is_cut_at_a_word() -> None:
-    assert fit("word " * 100, 22) == "word word word word…"
-
-
 @given(st.text(), st.integers(10, 300))
 def test_what_is_fitted_is_never_longer_and_hides_nothing(text: str, limit: int) -> None:
     assert len(fit(text, limit)) <= limit

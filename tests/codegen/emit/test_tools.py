@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from jsonschema import Draft202012Validator
 
 from mcpfactory_codegen.describe.schemas import BUDGET
 from mcpfactory_codegen.describe.tools import ApiTool, describe, describe_all
-from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding
+from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter, Encoding
 from mcpfactory_codegen.naming import name_api
-from mcpfactory_codegen.text import compact, count_tokens
+from mcpfactory_codegen.text import compact
 from tests.codegen.emit.apis import BOOKSHOP, one, with_body
 from tests.rows import rows
 
@@ -96,15 +95,6 @@ def test_a_form_is_bound_as_form_and_its_file_is_text_or_an_object() -> None:
     assert not validator.is_valid({"file": 3})
 
 
-def test_a_definition_that_is_used_once_is_put_in_its_place() -> None:
-    tool = with_body(
-        {"type": "object", "properties": {"author": {"$ref": "#/$defs/Author"}}},
-        schemas={"Author": {"type": "object", "properties": {"name": {"type": "string"}}}},
-    )
-    assert "$defs" not in tool.input_schema
-    assert tool.input_schema["properties"]["author"]["properties"]["name"] == {"type": "string"}
-
-
 def test_a_definition_that_is_used_twice_or_in_a_cycle_stays_one() -> None:
     node = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#/$defs/Node"}}}}
     unused = {"type": "string"}
@@ -131,27 +121,6 @@ def test_definitions_beyond_the_budget_are_left_open_and_reported() -> None:
     Draft202012Validator.check_schema(described.tools[0].input_schema)
 
 
-def test_a_dangling_reference_leaves_the_value_open() -> None:
-    tool = with_body({"type": "object", "properties": {"a": {"$ref": "#/$defs/Gone"}}})
-    assert Draft202012Validator(tool.input_schema).is_valid({"a": 1})
-
-
-def test_schemas_nested_beyond_reason_cost_detail_and_not_the_run() -> None:
-    schema: dict[str, Any] = {"type": "string"}
-    for _ in range(300):
-        schema = {"type": "array", "items": schema}
-    assert with_body({"type": "object", "properties": {"a": schema}}).name
-
-
-def test_an_operation_that_occurs_twice_costs_the_second() -> None:
-    operation = ApiOperation("GET", "/a", "/first")
-    api = Api("Shop", operations=(operation, ApiOperation("GET", "/a", "/second")))
-    described = describe_all(api, name_api(api))
-    assert len(described.tools) == 1
-    assert [skipped.pointer for skipped in described.skipped] == ["/second"]
-    assert [problem.code for problem in described.problems] == ["operation-no-tool"]
-
-
 def test_documentation_keywords_go_and_data_stays() -> None:
     tool = with_body(
         {
@@ -168,27 +137,6 @@ def test_documentation_keywords_go_and_data_stays() -> None:
         "title": {"type": "string", "default": "d", "minLength": 0},
         "kind": {"enum": ["title", "x-a", {"title": "kept"}]},
     }
-
-
-@rows(
-    "method, read_only, destructive, idempotent",
-    [
-        ("GET", True, None, None),
-        ("HEAD", True, None, None),
-        ("POST", False, None, False),
-        ("PUT", False, None, True),
-        ("PATCH", False, None, False),
-        ("DELETE", False, True, True),
-    ],
-)
-def test_annotations_follow_from_the_method(
-    method: str, read_only: bool, destructive: bool | None, idempotent: bool | None
-) -> None:
-    hints = one(ApiOperation(method, "/a", "")).annotations
-    assert hints["openWorldHint"] is True
-    assert hints["readOnlyHint"] is read_only
-    assert hints.get("destructiveHint") is destructive
-    assert hints.get("idempotentHint") is idempotent
 
 
 def test_the_description_is_plain_short_and_keeps_constraints() -> None:
@@ -210,22 +158,10 @@ def test_the_description_is_plain_short_and_keeps_constraints() -> None:
     assert tool.description.endswith("Deprecated.")
 
 
-def test_a_description_is_never_empty_and_a_summary_is_not_said_twice() -> None:
-    assert one(ApiOperation("GET", "/a/b", "")).description == "GET /a/b"
-    tool = one(ApiOperation("GET", "/a", "", summary="List things", description="List things of all kinds."))
-    assert tool.description == "List things of all kinds."
-
-
 def test_hidden_characters_do_not_reach_the_model() -> None:
     tool = one(ApiOperation("GET", "/a", "", summary="a\u202eb\u200bc\x00d"))
     assert tool.title == "abcd"
     assert tool.description == "abcd."
-
-
-def test_tokens_are_a_quarter_of_the_bytes() -> None:
-    assert count_tokens({"a": "é"}) == 3
-    tool = one(ApiOperation("GET", "/a", ""))
-    assert tool.tokens == -(-len(compact(tool.listed()).encode()) // 4)
 
 
 ONE = {"type": "string", "enum": ["DescribeInstances"]}
@@ -268,42 +204,3 @@ def test_a_required_parameter_of_one_value_is_sent_and_not_asked_for(schema: Any
 )
 def test_where_there_is_a_choice_or_a_consent_the_caller_is_asked(schema: Any, required: bool) -> None:
     assert fixed_and_shown(ApiParameter("query", "flag", schema, required=required)) == ({}, ["flag"])
-
-
-@pytest.mark.parametrize(("body_required", "fixed"), [(True, {"kind": "dog"}), (False, {})])
-def test_what_tells_bodies_apart_is_sent_with_a_body_that_every_call_has(body_required: bool, fixed: Any) -> None:
-    schema = {
-        "type": "object",
-        "required": ["kind", "name"],
-        "properties": {"kind": {"const": "dog"}, "name": {"type": "string"}},
-    }
-    tool = with_body(schema, required=body_required)
-    assert tool.fixed == fixed
-    assert ("kind" in tool.input_schema["properties"]) is not body_required
-    assert "name" in tool.input_schema["properties"]
-
-
-def test_one_value_of_several_of_which_one_is_needed_stays_an_argument() -> None:
-    schema = {
-        "type": "object",
-        "required": ["a"],
-        "properties": {"a": {"const": "x"}, "b": {}},
-        "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
-    }
-    assert with_body(schema).fixed == {}
-
-
-def test_an_argument_that_the_document_does_not_name_has_a_description() -> None:
-    numbers = {"type": "array", "items": {"type": "integer"}}
-    tool = one(ApiOperation("POST", "/a", "", body=ApiBody("application/json", numbers)))
-    assert tool.input_schema["properties"]["body"]["description"] == "The whole body of the request."
-    told = one(ApiOperation("POST", "/a", "", body=ApiBody("application/json", numbers, description="Ratings.")))
-    assert told.input_schema["properties"]["body"]["description"] == "Ratings."
-    own = one(ApiOperation("POST", "/a", "", body=ApiBody("application/json", {**numbers, "description": "Marks."})))
-    assert own.input_schema["properties"]["body"]["description"] == "Marks."
-    shared = {"Marks": numbers, "Told": {**numbers, "description": "Marks."}}
-    for name, description in (("Marks", "The whole body of the request."), ("Told", "Marks.")):
-        tool = one(
-            ApiOperation("POST", "/a", "", body=ApiBody("application/json", {"$ref": f"#/$defs/{name}"})), shared
-        )
-        assert tool.input_schema["properties"]["body"]["description"] == description

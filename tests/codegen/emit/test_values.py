@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import jsonschema
 
 from mcpfactory_codegen.describe.schemas import Library
-from mcpfactory_codegen.describe.tools import describe
-from mcpfactory_codegen.ir import Api, ApiOperation
-from mcpfactory_codegen.naming import name_api
-from mcpfactory_codegen.openapi import read_api
-from mcpfactory_codegen.read.document import load
 from tests.rows import rows
 
 TEXT = {"type": "string"}
@@ -41,30 +34,6 @@ def test_what_values_mean_stays_where_it_is_short(schema: dict[str, Any], descri
     assert cleaned.get("description") == described
 
 
-@rows(
-    "schema, depth, examples",
-    [
-        ({**TEXT, "example": "de-DE"}, 0, ["de-DE"]),
-        ({**TEXT, "examples": ["AB-1", "AB-2"]}, 1, ["AB-1"]),
-        ({"type": ["string", "null"], "example": "de"}, 0, ["de"]),
-        ({**TEXT, "example": "de"}, 2, None),
-        ({**TEXT, "example": "string"}, 0, None),
-        ({**TEXT, "example": "x" * 40}, 0, None),
-        ({**TEXT, "example": "a\u202eb"}, 0, None),
-        ({**TEXT, "example": "de", "description": "Such as de."}, 0, None),
-        ({**TEXT, "example": "2020-01-01", "format": "date"}, 0, None),
-        ({**TEXT, "example": "de", "enum": ["de"]}, 0, None),
-        ({"type": "integer", "example": 3}, 0, None),
-    ],
-)
-def test_a_short_example_stays_where_nothing_else_says_the_form(
-    schema: dict[str, Any], depth: int, examples: list[str] | None
-) -> None:
-    cleaned = Library({}).clean(schema, depth)
-    assert isinstance(cleaned, dict)
-    assert cleaned.get("examples") == examples
-
-
 def test_of_a_choice_that_is_too_large_what_must_be_given_stays() -> None:
     names = [f"Method{number}" for number in range(9)]
     branches: dict[str, Any] = {
@@ -88,33 +57,3 @@ def test_of_a_choice_that_is_too_large_what_must_be_given_stays() -> None:
     assert not validator.is_valid({"method": {"type": "another", "detail": {}}})
     assert not validator.is_valid({"method": {"type": "method8"}})
     assert f"{cut[0]}: what else it has" in str(closed)
-
-
-@rows(
-    "operation_id, summary, title",
-    [
-        ("getBook", "Return one book", "Return one book"),
-        ("getBook", "Get a book.", None),
-        ("get_books", "Get the book", None),
-        ("getBook", "", None),
-        ("getBook", "本を取得", "本を取得"),
-    ],
-)
-def test_a_title_says_what_the_name_does_not_or_there_is_none(
-    operation_id: str, summary: str, title: str | None
-) -> None:
-    operation = ApiOperation("GET", "/books/{id}", "", operation_id=operation_id, summary=summary)
-    api = Api("Shop", operations=(operation,))
-    (tool,) = describe(api, name_api(api))
-    assert tool.listed().get("title") == title
-
-
-def test_meanings_of_a_document_reach_the_tool(tmp_path: Path) -> None:
-    state = {"type": "integer", "enum": [1, 2], "x-enum-descriptions": ["open", "closed"], "x-other": 1}
-    get = {"parameters": [{"name": "state", "in": "query", "schema": state}], "responses": {}}
-    document = {"openapi": "3.0.3", "info": {"title": "t", "version": "1"}, "paths": {"/states": {"get": get}}}
-    (tmp_path / "api.json").write_text(json.dumps(document))
-    api = read_api(load(str(tmp_path / "api.json")))
-    (tool,) = describe(api, name_api(api))
-    assert tool.input_schema["properties"]["state"]["description"] == "1: open; 2: closed"
-    assert "x-other" not in str(api.operations)

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mcpfactory_codegen.servers.create import CreateError, create_server, regenerate
+from mcpfactory_codegen.servers.create import create_server, regenerate
 from mcpfactory_runtime.client import connect_stdio
 from mcpfactory_runtime.upstream import StubUpstream
 
@@ -167,21 +167,3 @@ def test_a_model_reads_a_list_to_its_end_with_what_it_is_told(things: Path) -> N
         return read
 
     assert asyncio.run(run()) == [1, 2, 3, 4]
-
-
-def test_selection_and_bounds_are_the_persons_choice(tmp_path: Path) -> None:
-    server = served(tmp_path, "select = true\nmax_text = 1000")
-    body = {"things": [{"id": n, "at": "x" * 50} for n in range(100)]}
-    tool, result = ask(server, body, "list_things", select="things[?id > `97`].id")
-    assert "select" in tool["inputSchema"]["properties"]
-    assert "outputSchema" not in tool
-    assert json.loads(result["content"][0]["text"]) == [98, 99]
-    _, result = ask(server, body, "list_things")
-    assert len(json.loads(result["content"][0]["text"])["things"]) < 20
-    assert "ask for fewer at a time with `limit`" in result["content"][1]["text"]
-    assert "select what is needed with `select` (JMESPath)" in result["content"][1]["text"]
-
-
-def test_a_table_that_says_something_else_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CreateError, match=r"responses\.output: Input should be 'declared', 'loose' or 'none'"):
-        served(tmp_path, 'output = "strict"')

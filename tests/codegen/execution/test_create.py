@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.servers.create import CreateError, create_server, regenerate
 from tests.codegen.execution.documents import BOOKSHOP, document, written
 
@@ -45,32 +43,6 @@ def test_a_document_becomes_a_folder_of_the_documented_layout(tmp_path: Path) ->
     }
     assert (created.path / "api/openapi.json").read_bytes() == (tmp_path / "given.json").read_bytes()
     assert sorted(path.name for path in (tmp_path / "servers").iterdir()) == ["bookshop"]
-
-
-def test_the_report_says_what_inspect_prints(tmp_path: Path) -> None:
-    created = create_server(tmp_path, source=written(tmp_path), selection=Selection(include_tags=("Books",)))
-    report = json.loads((created.path / ".mcpfactory/report.json").read_bytes())
-    by_name = {tool["name"]: tool for tool in report["tools"]}
-    assert by_name["add_book"]["operation"] == {"method": "POST", "path": "/books", "operationId": "addBook"}
-    assert by_name["add_book"]["arguments"] == {
-        "limit": {"in": "query", "name": "limit"},
-        "title": {"in": "body", "name": "title"},
-        "body_limit": {"in": "body", "name": "limit"},
-    }
-    assert by_name["add_book"]["tokens"] > 20
-    assert [(one["method"], one["path"]) for one in report["skipped"]] == [("DELETE", "/orders")]
-    assert report["skipped"][0]["reason"]
-    (variable,) = report["environment"]
-    assert (variable["name"], variable["required"], variable["secret"]) == ("MCPF_BOOKSHOP_API_KEY", True, True)
-    assert (created.tools, created.operations) == (3, 4)
-
-
-def test_the_same_document_gives_the_same_bytes(tmp_path: Path) -> None:
-    source = written(tmp_path)
-    first = create_server(tmp_path / "a", source=source)
-    second = create_server(tmp_path / "b", source=source)
-    assert files(first.path) == files(second.path)
-    assert str(tmp_path).encode() not in b"".join(files(first.path).values())
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
@@ -119,20 +91,6 @@ def test_a_bad_operation_costs_that_operation(tmp_path: Path) -> None:
     assert any(problem.pointer.startswith("/paths/~1broken") for problem in created.problems)
 
 
-def test_the_configuration_records_what_was_chosen(tmp_path: Path) -> None:
-    selection = Selection(include_operations=("getBook", "GET /books"))
-    created = create_server(tmp_path, name="shop", source=written(tmp_path), selection=selection)
-    assert tomllib.loads((created.path / "mcpfactory.toml").read_text("utf-8")) == {
-        "server": {"name": "shop", "package": "shop_mcp", "template": "openapi"},
-        "api": {
-            "document": "api/openapi.json",
-            "include_tags": [],
-            "include_paths": [],
-            "include_operations": ["getBook", "GET /books"],
-        },
-    }
-
-
 def test_regenerating_without_a_change_changes_no_byte(tmp_path: Path) -> None:
     created = create_server(tmp_path, source=written(tmp_path))
     before = files(created.path)
@@ -171,23 +129,6 @@ def test_a_tool_keeps_its_name_when_another_operation_would_claim_it(tmp_path: P
     assert named["/magazines"] == "get_book_magazine"
 
 
-def test_a_name_can_be_chosen_in_the_configuration(tmp_path: Path) -> None:
-    created = create_server(tmp_path, source=written(tmp_path))
-    with (created.path / "mcpfactory.toml").open("a") as config:
-        config.write('\n[names]\n"GET /books/{bookId}" = "look_up"\n')
-    regenerate(created.path)
-    manifest = json.loads((created.path / "src/bookshop_mcp/_generated/manifest.json").read_bytes())
-    assert {"look_up", "list_books"} <= {tool["name"] for tool in manifest["tools"]}
-
-
-def test_the_version_in_the_manifest_is_that_of_the_package(tmp_path: Path) -> None:
-    created = create_server(tmp_path, source=written(tmp_path))
-    (created.path / "src/bookshop_mcp/__init__.py").write_text('__version__ = "2.3.4"\n')
-    regenerate(created.path)
-    manifest = json.loads((created.path / "src/bookshop_mcp/_generated/manifest.json").read_bytes())
-    assert manifest["server"]["version"] == "2.3.4"
-
-
 @pytest.mark.parametrize(
     "content", [None, "[server", '[server]\nname = "a"\npackage = "a"\n[api]\ndocument = "gone.json"']
 )
@@ -200,15 +141,6 @@ def test_a_folder_that_cannot_be_regenerated_is_named(tmp_path: Path, content: s
     assert str(tmp_path) in str(raised.value)
     assert raised.value.hint
     assert files(tmp_path) == before
-
-
-def test_a_document_outside_the_servers_folder_is_refused(tmp_path: Path) -> None:
-    created = create_server(tmp_path / "servers", source=written(tmp_path))
-    config = created.path / "mcpfactory.toml"
-    config.write_text(config.read_text().replace("api/openapi.json", "../../given.json"))
-    with pytest.raises(CreateError) as raised:
-        regenerate(created.path)
-    assert raised.value.code == "config"
 
 
 def test_a_document_in_several_files_is_copied_with_them(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.select import EXTENSIONS, NOT_SELECTED, Selection, marked, select
+from mcpfactory_codegen.select import NOT_SELECTED, Selection, marked, select
 from tests.codegen.reading.support import Reader
 from tests.rows import rows
 
@@ -36,11 +36,6 @@ from tests.rows import rows
 )
 def test_every_makers_mark_is_read(extensions: Any, mark: bool | None) -> None:
     assert marked(extensions) is mark
-
-
-def test_the_table_and_the_page_name_the_same_extensions() -> None:
-    page = (Path(__file__).parents[3] / "docs/how-to/large-apis.md").read_text("utf-8")
-    assert [name for name in EXTENSIONS if f"`{name}`" not in page] == []
 
 
 def one(name: str, **fields: Any) -> dict[str, Any]:

@@ -111,11 +111,6 @@ def test_what_cannot_be_done_is_told_with_its_place_and_changes_nothing(
     assert document.data == changed(["info", "version"], "2")
 
 
-def test_an_unknown_version_is_told_and_read_all_the_same(tmp_path: Path) -> None:
-    document = overlaid(tmp_path, {"target": "$.info.title", "update": "x"}, overlay="9.9.9")
-    assert (codes(document), document.data["info"]["title"]) == ([("overlay-invalid", "mine.yaml#/overlay")], "x")
-
-
 @rows("content", [None, "[]", "{", '{"overlay": "1.0.0"}', "\0"])
 def test_what_is_no_overlay_is_refused_with_its_name(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "mine.yaml"
@@ -124,14 +119,6 @@ def test_what_is_no_overlay_is_refused_with_its_name(tmp_path: Path, content: st
     with pytest.raises(DocumentError, match=r"mine\.yaml") as refused:
         load_overlay(path)
     assert refused.value.hint
-
-
-def test_values_that_yaml_shares_change_one_by_one(tmp_path: Path) -> None:
-    shared = "openapi: 3.1.0\ninfo: {title: a, version: '1'}\npaths:\n  /a: &item {get: {responses: {}}}\n  /b: *item\n"
-    (tmp_path / "api.yaml").write_text(shared)
-    overlaid(tmp_path, {"target": "$.paths['/a'].get", "update": {"summary": "only a"}})
-    document = apply_overlays(load(tmp_path / "api.yaml"), [load_overlay(tmp_path / "mine.yaml")])
-    assert "summary" not in document.data["paths"]["/b"]["get"]
 
 
 def test_what_an_overlay_says_about_reading_and_writing_counts(tmp_path: Path) -> None:

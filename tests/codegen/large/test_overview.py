@@ -108,17 +108,6 @@ def test_what_is_worth_deciding_comes_with_what_to_type(changes: dict[str, Any],
     assert (first.code, first.type) == (code, line)
 
 
-def test_a_report_of_an_older_version_or_of_a_running_server_has_an_overview() -> None:
-    bare: dict[str, Any] = {
-        "tools": [{"name": "echo", "operation": None, "arguments": {}, "tokens": 20}],
-        "skipped": [],
-        "environment": [],
-    }
-    view = overview("shop", bare)
-    assert (view.operations, view.tools, view.effects, view.hard, view.decisions) == (0, 1, {}, (), ())
-    assert overview_lines(view)[0].split() == ["tools", "1"]
-
-
 def test_what_is_hard_is_measured_of_the_document(tmp_path: Path) -> None:
     inner = {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}
     outer = {"type": "object", "required": ["address"], "properties": {"address": inner}}
@@ -145,26 +134,3 @@ def test_what_is_hard_is_measured_of_the_document(tmp_path: Path) -> None:
     view = create_server(tmp_path, source=written(tmp_path, document(paths=paths)), name="shop", dry_run=True).overview
     assert view is not None
     assert {one.code: one.tools for one in view.hard} == {"nested": 1, "free-form": 1, "undescribed": 1}
-
-
-@rows(
-    "name, path, arguments, told",
-    [
-        ("login", "/login", {"user": "body", "password": "body"}, "1 tool, login takes password"),
-        ("log_in", "/session", {"customerPin": "query"}, "1 tool, log_in takes customerPin"),
-        ("confirm_transfer", "/transfers/{id}", {"otp": "body"}, "1 tool, confirm_transfer takes otp"),
-        ("create_token", "/token", {"client_secret": "body"}, "1 tool, create_token takes client_secret"),
-        ("get_pin", "/accounts/{pin}", {"pin": "path"}, ""),
-        ("add_message", "/messages", {"pin": "body"}, ""),
-        ("login", "/login", {"password_hint": "body"}, ""),
-    ],
-)
-def test_arguments_that_a_person_types_to_log_in_are_worth_a_decision(
-    name: str, path: str, arguments: dict[str, str], told: str
-) -> None:
-    operation = {"method": "POST", "path": path, "operationId": name}
-    bound = {key: {"in": place, "name": key} for key, place in arguments.items()}
-    made = overview("hub", {**SMALL, "tools": [tool(name, operation=operation, arguments=bound)]})
-    found = [(one.message, one.type) for one in made.decisions if one.code == "secrets"]
-    said = f"whether a model is told secrets of people: {told}"
-    assert found == ([(said, f"[tools.{name}] hide = true")] if told else [])

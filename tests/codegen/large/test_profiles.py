@@ -10,17 +10,15 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.describe.suggest import BOUND
-from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.servers.apis import ApiConfig
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, ServerConfigError, read_config, render_config
-from mcpfactory_codegen.servers.create import Created, CreateError, create_server, regenerate
+from mcpfactory_codegen.servers.create import Created, create_server, regenerate
 from mcpfactory_codegen.servers.update import update_server
 from tests.codegen.execution.documents import document, written
 from tests.codegen.execution.test_generated import call
 from tests.codegen.judges import run
 from tests.rows import rows
 
-SEARCH = Selection(include_methods=("GET",))
 REMOVE = {"overlay": "1.0.0", "info": {}, "actions": [{"target": "$.paths['/orders']", "remove": True}]}
 
 
@@ -73,17 +71,6 @@ def test_a_profile_that_cannot_be_used_says_what_to_change(tmp_path: Path, text:
     assert raised.value.hint
 
 
-def test_a_dialect_is_in_the_manifest_and_the_tests_of_the_server_know_of_it(shop: Path) -> None:
-    before = (shop / "tests/_generated/test_tools.py").read_text("utf-8")
-    assert "dialect" not in manifest(shop)
-    append(shop, 'dialect = "flat"', 'package = "bookshop_mcp"')
-    assert regenerate(shop).problems == ()
-    assert manifest(shop)["dialect"] == "flat"
-    after = (shop / "tests/_generated/test_tools.py").read_text("utf-8")
-    assert after == before.replace('profile="full")', 'profile="full", dialect="standard")')
-    assert after != before
-
-
 def test_profiles_are_in_the_manifest_by_names_and_in_the_report_by_numbers(shop: Path) -> None:
     assert "profiles" not in manifest(shop)
     append(shop, '[profiles.support]\ninclude_tags = ["Books"]\ninclude_methods = ["GET"]\n[profiles.curated]\ninclude_operations = ["addBook"]')  # fmt: skip
@@ -97,18 +84,6 @@ def test_profiles_are_in_the_manifest_by_names_and_in_the_report_by_numbers(shop
         "full": 4, "read-only": 2, "support": 2, "curated": 1,
     }  # fmt: skip
     assert told["profiles"]["support"]["tokens"] < told["profiles"]["full"]["tokens"]
-
-
-def test_a_profile_of_nothing_and_one_that_is_not_there_are_told(shop: Path) -> None:
-    append(shop, '[profiles.support]\ninclude_tags = ["Bokos"]')
-    append(shop, 'profile = "sales"', 'package = "bookshop_mcp"')
-    problems = {problem.code: problem.pointer for problem in regenerate(shop).problems}
-    assert problems == {
-        "selection-unmatched": "profiles.support: include-tag=Bokos",
-        "profile-empty": "profiles.support",
-        "profile-unknown": "server.profile",
-    }
-    assert "profile" not in manifest(shop)
 
 
 def test_without_a_decision_the_curated_profile_is_what_the_document_marks(tmp_path: Path) -> None:
@@ -145,20 +120,6 @@ def test_an_overlay_is_kept_beside_the_document_and_applied_each_time(tmp_path: 
     assert json.loads((made.path / "api/openapi.json").read_bytes()) == json.loads(source.read_bytes())
 
 
-@pytest.mark.parametrize("name", ["../mine.yaml", "api/nowhere.yaml"])
-def test_an_overlay_that_cannot_be_had_is_told(shop: Path, name: str) -> None:
-    append(shop, f'overlays = ["{name}"]', "[api]")
-    with pytest.raises(CreateError, match="overlay") as refused:
-        regenerate(shop)
-    assert refused.value.hint
-
-
-def test_methods_are_selected_when_the_server_is_made(tmp_path: Path) -> None:
-    made = create_server(tmp_path, source=written(tmp_path), name="bookshop", selection=SEARCH)
-    assert made.tools == 2
-    assert read_config(made.path).apis[0].include_methods == ("GET",)
-
-
 def large(tmp_path: Path, paths: dict[str, Any]) -> Created:
     wordy = {"name": "q", "in": "query", "schema": {"type": "string"}, "description": "word " * 70}
     many = [{**wordy, "name": f"q{number}"} for number in range(10)]
@@ -179,16 +140,3 @@ def test_a_document_that_is_too_large_gets_groups_by_tag_with_what_to_type(tmp_p
         ("big one", 15, "--include-tag 'big one'"), ("small", 10, "--include-tag small"),
     ]  # fmt: skip
     assert sum(group.tokens for group in made.groups) == made.tokens
-
-
-def test_without_tags_the_groups_are_the_beginnings_of_paths(tmp_path: Path) -> None:
-    made = large(tmp_path, operations(15, "/api/v2/shops/") | operations(10, "/api/v2/{region}/users/"))
-    assert (made.groups[0].name, made.groups[0].flag) == (
-        "/api/v2/shops",
-        "--include-path '/api/v2/shops/**'",
-    )
-
-
-def test_what_is_small_or_cannot_be_divided_gets_no_groups(tmp_path: Path, shop: Path) -> None:
-    assert report(shop)["groups"] == []
-    assert large(tmp_path, operations(25, "/x/")).groups == ()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from mcpfactory_codegen.inputs import Input, Place
 from mcpfactory_codegen.ir import ApiOperation, ApiSecurityScheme
-from mcpfactory_codegen.naming import MOST_OPERATIONS, name_arguments, name_modules, name_variables, variable_prefix
+from mcpfactory_codegen.naming import name_arguments, name_modules, name_variables
 from tests.rows import rows
 
 
@@ -30,18 +30,6 @@ def test_the_apis_own_spelling_is_kept_where_python_allows_it(wire: str, expecte
     assert arguments(("query", wire)) == [expected]
 
 
-def test_one_name_in_two_places_says_the_place_of_the_second() -> None:
-    assert arguments(("body", "limit"), ("query", "limit")) == ["body_limit", "limit"]
-    assert arguments(("path", "id"), ("query", "id"), ("header", "id")) == ["id", "query_id", "header_id"]
-    assert arguments(("query", "body"), ("body", "")) == ["body", "body_body"]
-
-
-def test_of_two_names_that_become_one_the_exact_spelling_keeps_it() -> None:
-    first, second = arguments(("query", "a_b"), ("query", "a-b"))
-    assert first == "a_b"
-    assert second == "query_a_b"
-
-
 def operation(path: str, *tags: str, method: str = "GET") -> ApiOperation:
     return ApiOperation(method, path, "", tags=tags)
 
@@ -57,23 +45,9 @@ def test_a_large_group_is_divided_by_the_words_of_its_paths() -> None:
     assert set(name_modules(operations).values()) == {"shop_books", "shop_games"}
 
 
-def test_a_large_group_without_telling_paths_is_divided_by_digests() -> None:
-    operations = [operation(f"/{{p{number}}}", "shop") for number in range(500)]
-    modules = name_modules(operations)
-    sizes = [list(modules.values()).count(module) for module in set(modules.values())]
-    assert max(sizes) <= MOST_OPERATIONS
-    grown = name_modules([*operations, operation("/new", "other")])
-    assert {key: grown[key] for key in modules} == modules
-
-
 def variables(server: str, *schemes: tuple[str, str]) -> list[tuple[str, ...]]:
     records = [ApiSecurityScheme(name, kind) for name, kind in schemes]  # type: ignore[arg-type]  # kinds as plain texts
     return list(name_variables(records, server).values())
-
-
-def test_no_server_has_the_variables_of_all_for_its_own() -> None:
-    assert variable_prefix("book-shop") == "MCPF_BOOK_SHOP"
-    assert variable_prefix("2go") == "MCPF_2GO"
 
 
 def test_variables_are_short_where_one_scheme_needs_no_name() -> None:
@@ -83,12 +57,4 @@ def test_variables_are_short_where_one_scheme_needs_no_name() -> None:
     assert variables("petstore", ("petstore_auth", "bearer"), ("api_key", "apiKey")) == [
         ("MCPF_PETSTORE_TOKEN",),
         ("MCPF_PETSTORE_API_KEY",),
-    ]
-
-
-def test_variables_take_the_schemes_name_where_it_tells_more_or_two_would_share_one() -> None:
-    assert variables("shop", ("adminToken", "bearer")) == [("MCPF_SHOP_ADMIN_TOKEN",)]
-    assert variables("shop", ("bearerAuth", "bearer"), ("oauth2", "bearer")) == [
-        ("MCPF_SHOP_BEARER_AUTH_TOKEN",),
-        ("MCPF_SHOP_OAUTH2_TOKEN",),
     ]

@@ -6,7 +6,6 @@ import keyword
 import random
 import re
 from collections import defaultdict
-from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,16 +54,6 @@ def test_the_order_of_the_document_changes_no_name(operations: list[ApiOperation
     assert {**before.operations} == {**after.operations}
 
 
-@given(APIS, st.integers(0, 1000))
-def test_an_operation_with_words_of_its_own_changes_no_other_name(operations: list[ApiOperation], place: int) -> None:
-    added = ApiOperation("GET", "/zebras/{zebra}", "", operation_id="findZebra", tags=("zebras",))
-    before = name_api(api(operations)).operations
-    grown = operations[:]
-    grown.insert(place % (len(grown) + 1), added)
-    after = name_api(api(grown)).operations
-    assert {key: after[key] for key in before} == {**before}
-
-
 @given(APIS, OPERATIONS)
 def test_with_the_published_names_pinned_no_addition_changes_any_of_them(
     operations: list[ApiOperation], added: ApiOperation
@@ -72,20 +61,6 @@ def test_with_the_published_names_pinned_no_addition_changes_any_of_them(
     before = name_tools(operations, {})
     after = name_tools([added, *(one for one in operations if one.key != added.key)], before)
     assert {key: after[key] for key in before} == before
-
-
-@given(APIS, st.integers(0, 1000), st.text(max_size=10))
-def test_renaming_a_tag_changes_no_tool_and_no_other_module(
-    operations: list[ApiOperation], index: int, tag: str
-) -> None:
-    if not operations:
-        return
-    renamed = operations[index % len(operations)]
-    changed = [replace(one, tags=(tag,)) if one is renamed else one for one in operations]
-    before, after = name_api(api(operations)).operations, name_api(api(changed)).operations
-    assert {key: one.tool for key, one in before.items()} == {key: one.tool for key, one in after.items()}
-    others = [one.key for one in operations if one is not renamed]
-    assert [before[key].module for key in others] == [after[key].module for key in others]
 
 
 @given(INPUTS)
@@ -97,13 +72,6 @@ def test_arguments_are_identifiers_and_unique(items: list[Input]) -> None:
         assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", name), name
         assert not keyword.iskeyword(name)
         assert name not in {"api", "LIMIT"}
-
-
-@given(INPUTS, st.randoms(use_true_random=False))
-def test_the_order_of_parameters_changes_no_argument(items: list[Input], shuffler: random.Random) -> None:
-    shuffled = items[:]
-    shuffler.shuffle(shuffled)
-    assert name_arguments(items) == name_arguments(shuffled)
 
 
 @settings(max_examples=50)

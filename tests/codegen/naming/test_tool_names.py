@@ -149,21 +149,6 @@ def test_where_words_end_a_digest_of_method_and_path_goes_on() -> None:
     assert first.startswith("get_root_")
 
 
-def test_a_method_in_front_of_a_verb_goes_to_the_end_where_it_tells_two_apart() -> None:
-    ids = ("GET_DeletePolicy", "POST_DeletePolicy")
-    assert names("GET /#Action=DeletePolicy", "POST /#Action=DeletePolicy", ids=ids) == [
-        "delete_policy_via_get",
-        "delete_policy_via_post",
-    ]
-
-
-def test_who_says_just_that_keeps_a_name_and_so_does_the_plainest_path() -> None:
-    assert names("GET /books", "GET /volumes", ids=("", "list_books")) == ["list_books_via_get", "list_books"]
-    assert names("GET /kit", "GET /kit/{id}") == ["get_kit", "get_kit_by_id"]
-    assert names("GET /word/{w}/x", "GET /words/{w}/x") == ["get_word_x", "get_word_x_by_w"]
-    assert names("GET /v1/a", "GET /v2/a") == ["get_a_v1", "get_a_v2"]
-
-
 GOOGLE = "aiplatform.projects.locations."
 SETS = "groups.sites.termStore.sets.parentGroup.sets."
 
@@ -216,14 +201,6 @@ def test_a_long_name_gets_a_digest_when_there_is_no_other_way() -> None:
     assert name("GET", "/x", "a" * 90) == "a" * 55 + "_541a2d0d"
 
 
-def test_an_operation_id_of_hundreds_of_words_gets_a_name_at_once() -> None:
-    written = [f"{one}{two}{three}" for one in "bcdfg" for two in "aeiou" for three in "bcdfghjklmnp"]
-    ids = ("_".join(written), "_".join([*written, "again"]))
-    first, second = names("POST /a", "POST /b", ids=ids)
-    assert first != second
-    assert max(len(first), len(second)) <= 64
-
-
 def test_a_pinned_name_stays_and_the_other_gives_way() -> None:
     operations = [
         ApiOperation("GET", "/a/x", "", operation_id="findIt"),
@@ -231,7 +208,3 @@ def test_a_pinned_name_stays_and_the_other_gives_way() -> None:
     ]
     named = name_tools(operations, {"GET /b/x": "find_it"})
     assert named == {"GET /b/x": "find_it", "GET /a/x": "find_it_a_x"}
-
-
-def test_a_pin_that_no_tool_may_have_is_ignored() -> None:
-    assert name_tools([ApiOperation("GET", "/books", "")], {"GET /books": "no spaces"}) == {"GET /books": "list_books"}

@@ -23,16 +23,6 @@ def uses(schema: Any) -> dict[str, Any]:
     return {"/a": {"get": {"parameters": [{"name": "p", "in": "query", "schema": schema}]}}}
 
 
-def test_references_that_double_at_every_step_are_not_expanded(reader: Reader) -> None:
-    schemas: dict[str, Any] = {
-        f"S{n}": {"properties": {side: {"$ref": f"#/components/schemas/S{n + 1}"} for side in ("a", "b")}}
-        for n in range(500)
-    }
-    schemas["S500"] = {"type": "string"}
-    api = reader.parts(paths=uses({"$ref": "#/components/schemas/S0"}), components={"schemas": schemas})
-    assert len(api.schemas) == 501
-
-
 def test_references_into_each_other_are_cut_off_at_a_budget(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of many references names another level of one deep schema, so that the deepest parts are reached by all."""
     monkeypatch.setattr("mcpfactory_codegen.openapi.translate._BUDGET", 3_000)
@@ -43,23 +33,6 @@ def test_references_into_each_other_are_cut_off_at_a_budget(reader: Reader, monk
     written = {"properties": {str(n): {"$ref": pointer} for n, pointer in enumerate(pointers)}}
     api = reader.parts(paths=uses(written), components={"schemas": {"Deep": deep}})
     assert codes(api) == ["schema-budget"]
-
-
-@pytest.mark.parametrize("combined", ["allOf", "oneOf"])
-def test_a_body_in_xml_of_schemas_that_all_combine_each_other_is_looked_through_once(
-    reader: Reader, combined: str
-) -> None:
-    names = [f"S{n}" for n in range(30)]
-    schemas: dict[str, Any] = {
-        name: {combined: [{"$ref": f"#/components/schemas/{other}"} for other in names]} for name in names
-    }
-    schemas["Root"] = {**schemas["S0"], **({"type": "object"} if combined == "allOf" else {})}
-    schema = {"$ref": "#/components/schemas/Root"}
-    body = {"post": {"requestBody": {"content": {"application/xml": {"schema": schema}}}}}
-    api = reader.parts(paths={"/a": body}, components={"schemas": schemas})
-    (operation,) = api.operations
-    assert operation.body is not None
-    assert (operation.body.xml is not None) == (combined == "allOf")
 
 
 def test_a_long_chain_of_references_is_followed_and_an_endless_one_refused(reader: Reader) -> None:
@@ -87,14 +60,6 @@ def test_references_that_pass_through_themselves_end(reader: Reader, reference: 
     assert codes(api)[0] in {"reference-cycle", "reference-dangling"}
 
 
-def test_references_through_references_through_references_end(reader: Reader) -> None:
-    schemas: dict[str, Any] = {
-        f"S{n}": {"$ref": f"#/components/schemas/S{n + 1}/properties/x"} for n in range(2000)
-    } | {"S2000": {"type": "string"}}
-    api = reader.parts(paths=uses({"$ref": "#/components/schemas/S0"}), components={"schemas": schemas})
-    assert api.operations[0].parameters[0].schema == {}
-
-
 def test_a_schema_written_too_deep_is_cut_off(reader: Reader) -> None:
     deep: dict[str, Any] = {"type": "string"}
     for _ in range(150):
@@ -102,34 +67,11 @@ def test_a_schema_written_too_deep_is_cut_off(reader: Reader) -> None:
     assert codes(reader.parts(paths=uses(deep))) == ["schema-deep"]
 
 
-def test_many_references_to_nothing_are_counted_not_listed(reader: Reader) -> None:
-    written = {"properties": {str(n): {"$ref": f"#/components/schemas/N{n}"} for n in range(3_000)}}
-    api = reader.parts(paths=uses(written))
-    assert len(api.problems) == 1001
-    assert "2000 more" in api.problems[-1].message
-
-
-def test_paths_that_share_one_item_share_its_schemas(reader: Reader) -> None:
-    """A small document can have many operations by reference; each costs little."""
-    content = {"content": {"application/json": {"schema": {"title": "x" * 1000}}}}
-    item = {"post": {"requestBody": content, "responses": {"200": {"description": "", **content}}}}
-    paths = {f"/{n}": {"$ref": "#/components/pathItems/Item"} for n in range(1000)}
-    api = reader.parts(paths=paths, components={"pathItems": {"Item": item}})
-    assert len(api.operations) == 1000
-    assert len({id(operation.responses[0].schema) for operation in api.operations}) == 1
-    assert len({id(operation.body.schema) for operation in api.operations if operation.body is not None}) == 1
-
-
 def test_a_document_without_end_of_operations_is_cut_off(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mcpfactory_codegen.openapi.MAX_OPERATIONS", 10)
     api = reader.parts(paths={f"/{n}": {"get": {}} for n in range(20)})
     assert len(api.operations) == 10
     assert codes(api) == ["too-many-operations"]
-
-
-def test_patterns_that_are_hard_to_match_are_only_read(reader: Reader) -> None:
-    hard = ["(a+)+$", "(" * 90 + "a" + ")" * 90, "a{1,65535}" * 50, "[" * 3000, "x" * 6000, "(?:a{0,65535}){0,65535}"]
-    reader.parts(paths=uses({"properties": {str(n): {"pattern": text} for n, text in enumerate(hard)}}))
 
 
 CASES = Path(__file__).parent / "cases"
@@ -151,7 +93,7 @@ def spots(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(spot for key, value in children for spot in spots(value, (*path, key)))]
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_no_document_makes_reading_fail(data: st.DataObject) -> None:
     """Any value in any place of a document: problems, yes; exceptions, invalid schemas or lost references, no."""

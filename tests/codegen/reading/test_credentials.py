@@ -124,11 +124,6 @@ def test_what_nearly_every_operation_has_needs_no_words(
     assert (api.operations[0].parameters == ()) is is_credential
 
 
-def test_what_one_of_many_operations_has_beside_its_security_is_what_it_is_about(reader: Reader) -> None:
-    api = bound(reader, parameter("query", "apiKey", "The shop's API Key"), security=[{"basic": []}], others=9)
-    assert [one.name for one in api.operations[0].parameters] == ["apiKey"]
-
-
 @rows("given, security, expected", [
         ([parameter("query", "api_key", required=True)], None, (("api_key",),)),
         ([parameter("query", "api_key")], None, (("api_key",), ())),
@@ -202,12 +197,3 @@ def test_schemes_of_google_accept_the_key_of_a_service_account(reader: Reader) -
     assert bind_credentials(bound).security_schemes == bound.security_schemes
     parts = ("TOKEN", "CLIENT_ID", "CLIENT_SECRET", "REFRESH_TOKEN", "SERVICE_ACCOUNT")
     assert name_api(bound, server="cal").variables == {"Oauth2": tuple(f"MCPF_CAL_{part}" for part in parts)}
-
-
-def test_a_scheme_whose_own_name_is_the_variable_has_it(reader: Reader) -> None:
-    schemes = {name: {"type": "apiKey", "in": "query", "name": name} for name in ("api_token", "api_key")}
-    api = reader.parts(components={"securitySchemes": schemes})
-    assert name_api(api, server="board").variables == {
-        "api_token": ("MCPF_BOARD_API_TOKEN",),
-        "api_key": ("MCPF_BOARD_API_KEY",),
-    }

@@ -54,11 +54,6 @@ def test_no_schema_is_applied_to_its_own_value_without_end(schemas: dict[str, An
         assert name not in reached
 
 
-def test_what_nests_stays() -> None:
-    schemas = {"tree": {"properties": {"left": {"$ref": "#/$defs/tree"}}, "items": {"$ref": "#/$defs/tree"}}}
-    assert broken(schemas) == (schemas, [])
-
-
 def test_inheritance_that_is_written_twice_gets_a_base() -> None:
     pet = {"type": "object", "oneOf": [{"$ref": "#/$defs/cat"}]}
     done, reported = broken({"pet": pet, "cat": {"allOf": [{"$ref": "#/$defs/pet"}]}})
@@ -68,9 +63,3 @@ def test_inheritance_that_is_written_twice_gets_a_base() -> None:
         "pet_base": {"type": "object"},
     }
     assert reported == []
-
-
-def test_a_schema_that_is_itself_loses_the_reference_and_is_named() -> None:
-    done, reported = broken({"one": {"allOf": [{"$ref": "#/$defs/two"}]}, "two": {"$ref": "#/$defs/one", "title": "2"}})
-    assert done == {"one": {"allOf": [{"$ref": "#/$defs/two"}]}, "two": {"title": "2"}}
-    assert reported == ["two"]

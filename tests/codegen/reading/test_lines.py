@@ -64,7 +64,3 @@ def test_a_text_that_was_mended_when_it_was_read_has_lines_too(text: str) -> Non
     data, form = parse(text.encode(), Problems())
     repaired = Part(data, text.encode(), form)
     assert lines_of(repaired, ["/a", "/a/0", "/b"]) == {"/a": 2, "/a/0": 3, "/b": 5}
-
-
-def test_what_is_not_there_has_the_line_of_what_encloses_it() -> None:
-    assert lines_of(part('{\n"a": {\n"b": 1}}'), ["/a/c/d", "/a/b"]) == {"/a/c/d": 2, "/a/b": 3}

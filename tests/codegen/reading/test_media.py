@@ -46,13 +46,6 @@ def test_the_media_type_that_fits_is_sent(reader: Reader, content: dict[str, Any
     assert found.content_type == chosen
 
 
-def test_the_patch_that_fits_is_sent_in_swagger_2(reader: Reader) -> None:
-    body = {"in": "body", "name": "body", "schema": THING}
-    found = reader.operation("2.0", consumes=[PATCH, MERGE, STRATEGIC], parameters=[body]).body
-    assert found is not None
-    assert found.content_type == MERGE
-
-
 @rows(
     "label, schema, is_json",
     [

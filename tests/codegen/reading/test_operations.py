@@ -15,27 +15,6 @@ def body(**content: Any) -> dict[str, Any]:
     return {"requestBody": {"content": {name.replace("_", "/"): value for name, value in content.items()}}}
 
 
-@rows(
-    "offered, chosen",
-    [
-        (["application/xml", "application/json"], "application/json"),
-        (["multipart/form-data", "application/vnd.a+json"], "application/vnd.a+json"),
-        (["application/vnd.a+json", "application/json; charset=utf-8"], "application/json; charset=utf-8"),
-        (
-            ["text/plain", "multipart/form-data", "application/x-www-form-urlencoded"],
-            "application/x-www-form-urlencoded",
-        ),
-        (["text/csv", "multipart/form-data"], "multipart/form-data"),
-        (["application/xml", "text/csv", "text/plain"], "text/plain"),
-        (["image/png", "image/jpeg"], "image/png"),
-    ],
-)
-def test_json_is_chosen_first_then_what_says_how_fields_travel(reader: Reader, offered: list[str], chosen: str) -> None:
-    found = reader.operation(requestBody={"content": {name: {"schema": {"title": name}} for name in offered}}).body
-    assert found is not None
-    assert (found.content_type, found.schema) == (chosen, {"title": chosen})
-
-
 @pytest.mark.parametrize(
     ("written", "schema", "sent"),
     [
@@ -169,15 +148,6 @@ def test_templates_of_rfc_6570_are_read_as_their_parameters(reader: Reader) -> N
     assert [(one.name, one.style, one.explode) for one in found.parameters] == [("id", "label", True)]
 
 
-def test_headers_that_http_itself_needs_are_no_parameters(reader: Reader) -> None:
-    names = ["Accept", "content-type", "Authorization", "X-Own"]
-    found = reader.operation(parameters=[{"name": name, "in": "header", "schema": {}} for name in names])
-    assert [one.name for one in found.parameters] == [
-        "Authorization",
-        "X-Own",
-    ]  # `credentials` makes a scheme of the former
-
-
 def test_responses_of_success_come_first(reader: Reader) -> None:
     written = {"default": {"description": ""}, "404": {"description": ""}, "2XX": {"description": ""}, "201": {"description": ""}, "200": {"description": ""}, "5xx": {"description": ""}}  # fmt: skip
     assert [one.status for one in reader.operation(responses=written).responses] == [
@@ -250,11 +220,6 @@ def test_schemes_that_nothing_asks_for_are_sent_when_they_are_configured(reader:
     assert (opened.operations[0].security, codes(opened)) == ((), [])
 
 
-def test_an_undefined_scheme_is_named_where_it_is_asked_for(reader: Reader) -> None:
-    api = reader.parts(paths={"/a": {"get": {"security": [{"ghost": []}]}}})
-    assert problem(api, "security-undefined").pointer == "/paths/~1a/get/security/0"
-
-
 @rows(
     "servers, meant",
     [
@@ -296,11 +261,6 @@ def test_the_address_of_swagger_2_is_put_together(reader: Reader, fields: Any, m
     )
 
 
-def test_extensions_for_tools_are_kept_and_others_left(reader: Reader) -> None:
-    item = {"x-mcp": {"a": 1}, "get": {"x-mcp-name": "b", "x-code-samples": ["long"]}}
-    assert reader.parts(paths={"/a": item}).operations[0].extensions == {"x-mcp": {"a": 1}, "x-mcp-name": "b"}
-
-
 def test_a_method_of_a_later_version_is_read_and_said(reader: Reader) -> None:
     api = reader.parts("3.0", paths={"/a": {"query": {}, "GET": {}}})
     assert {one.method for one in api.operations} == {"QUERY", "GET"}
@@ -320,17 +280,6 @@ def test_a_broken_operation_costs_itself_and_says_why(reader: Reader) -> None:
     )
     assert skipped.reason
     assert problem(api, "reference-dangling").level == "error"
-
-
-def test_the_same_operation_twice_is_read_once(reader: Reader) -> None:
-    api = reader.parts(paths={"/a": {"get": {"operationId": "first"}}, "a": {"get": {"operationId": "second"}}})
-    assert [one.operation_id for one in api.operations] == ["first"]
-    assert [one.operation_id for one in api.skipped] == ["second"]
-
-
-def test_requests_that_the_api_sends_are_mentioned(reader: Reader) -> None:
-    api = reader.parts(paths={"/a": {"get": {"callbacks": {"b": {}}}}}, webhooks={"c": {}})
-    assert codes(api) == ["callbacks-ignored", "webhooks-ignored"]
 
 
 def test_an_unknown_version_is_a_problem_and_no_crash(reader: Reader) -> None:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import mcpfactory_codegen
-from mcpfactory_codegen.ir import CODES, Problems
+from mcpfactory_codegen.ir import CODES
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "reference" / "problems.md"
@@ -30,20 +30,6 @@ def test_every_code_is_explained_and_nothing_else_is() -> None:
     assert len(set(reported()) - set(CODES)) >= 2, "the codes of other modules were not found"
 
 
-def test_every_explanation_begins_with_the_level_and_says_something() -> None:
-    for code, level in reported().items():
-        text = sections()[code].strip()
-        assert text.startswith(f"{level.capitalize()}. "), code
-        assert len(text) > 40, code
-
-
 def test_every_code_is_reported_somewhere() -> None:
     mentioned = "\n".join(source.read_text("utf-8") for source in SOURCES if source.name != "problems.py")
     assert [code for code in CODES if f'"{code}"' not in mentioned] == []
-
-
-def test_a_problem_is_listed_once_per_place_and_errors_first() -> None:
-    problems = Problems()
-    for code, pointer in [("path-slash", "/a"), ("path-slash", "/a"), ("path-invalid", "/b")]:
-        problems.add(code, pointer, "text")
-    assert [(one.level, one.code) for one in problems.all()] == [("error", "path-invalid"), ("warning", "path-slash")]

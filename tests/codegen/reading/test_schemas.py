@@ -123,19 +123,6 @@ def test_an_object_closed_beside_its_parts_has_values(
     assert codes(api).count("schema-closed") == told
 
 
-def test_a_closed_object_that_demands_what_it_lacks_is_opened(reader: Reader) -> None:
-    shut = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}
-    assert "additionalProperties" not in reader.schema({**shut, "required": ["a", "b"]})
-    assert reader.schema({**shut, "required": ["a"]})["additionalProperties"] is False
-
-
-def test_an_object_closed_beside_a_reference_has_values(reader: Reader) -> None:
-    written = {**_A, **_SHUT, **_TO_B}
-    assert reader.schema(written, schemas={"B": _B}) == {**_A, "→": _B}
-    in_30 = reader.schema(written, "3.0", schemas={"B": _B})
-    assert in_30 == _B  # what stands beside a reference does not count there
-
-
 @pytest.mark.parametrize(
     "kept",
     [
@@ -162,16 +149,6 @@ def test_read_only_properties_are_not_asked_for_and_write_only_ones_not_promised
     assert reader.schema(nested, schemas={"Item": item})["items"]["required"] == ["name", "secret"]
     assert list(reader.schema(nested, schemas={"Item": item})["items"]["properties"]) == ["name", "secret"]
     assert list(reader.schema(nested, schemas={"Item": item}, response=True)["items"]["properties"]) == ["id", "name"]
-
-
-def test_read_only_is_seen_through_references_and_allof(reader: Reader) -> None:
-    schemas = {
-        "Id": {"type": "integer", "readOnly": True},
-        "Base": {"type": "object", "properties": {"id": {"$ref": "#/components/schemas/Id"}, "a": {}}},
-        "Made": {"allOf": [{"$ref": "#/components/schemas/Base"}, {"required": ["id", "a"], "properties": {"at": {"allOf": [{"readOnly": True}]}}}]},
-    }  # fmt: skip
-    made = reader.schema({"$ref": "#/components/schemas/Made"}, schemas=schemas)
-    assert made == {"allOf": [{"type": "object", "properties": {"a": {}}}, {"required": ["a"], "properties": {}}]}
 
 
 def test_a_shared_schema_has_two_forms_only_where_they_differ(reader: Reader) -> None:
@@ -215,13 +192,6 @@ def test_constraints_beside_a_reference_count_from_3_1_on(reader: Reader) -> Non
     old = reader.parts("3.0", paths=paths, components=components)
     assert old.operations[0].parameters[0].schema == {"$ref": "#/$defs/A"}
     assert codes(old) == ["reference-siblings"]
-
-
-def test_nullable_beside_a_reference_is_understood(reader: Reader) -> None:
-    written = {"$ref": "#/components/schemas/A", "nullable": True}
-    assert reader.schema(written, "3.0", schemas={"A": {"type": "string"}}) == {
-        "anyOf": [{"type": "string"}, {"type": "null"}]
-    }
 
 
 def test_branches_of_a_choice_say_their_discriminator(reader: Reader) -> None:
@@ -279,12 +249,6 @@ def test_a_schema_that_is_only_itself_accepts_anything(reader: Reader) -> None:
     assert codes(api) == ["schema-cycle"]
 
 
-def test_recursion_through_properties_is_kept(reader: Reader) -> None:
-    tree = {"type": "object", "properties": {"left": {"$ref": "#/components/schemas/Tree"}}}
-    found = reader.schema({"$ref": "#/components/schemas/Tree"}, schemas={"Tree": tree})
-    assert found["properties"]["left"]["properties"]["left"]["type"] == "object"
-
-
 def test_a_hash_alone_means_the_schema_it_stands_in(reader: Reader) -> None:
     tree = {"type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$recursiveRef": "#"}}}
     found = reader.schema({"$ref": "#/components/schemas/Tree"}, schemas={"Tree": tree})
@@ -309,16 +273,6 @@ def test_anchors_and_identifiers_lead_to_their_schemas(reader: Reader) -> None:
     }
     found = reader.schema(written, schemas=schemas)["properties"]
     assert [found[name]["type"] for name in "abc"] == ["string", "integer", "boolean"]
-
-
-def test_names_of_definitions_are_plain_and_unique(reader: Reader) -> None:
-    schemas = {"a b": {"title": "1"}, "a/b": {"title": "2"}, "a_b": {"title": "3"}, "☕": {"title": "4"}}
-    pointers = ["a%20b", "a~1b", "a_b", "☕"]
-    written = {
-        "properties": {str(index): {"$ref": f"#/components/schemas/{name}"} for index, name in enumerate(pointers)}
-    }
-    found = reader.schema(written, schemas=schemas)["properties"]
-    assert [one["title"] for one in found.values()] == ["1", "2", "3", "4"]
 
 
 def test_names_do_not_change_when_operations_change_places(reader: Reader) -> None:

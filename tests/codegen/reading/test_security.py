@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcpfactory_codegen.ir import ApiOAuthFlow
-from mcpfactory_codegen.openapi.security import read_flows, read_scopes
+from mcpfactory_codegen.openapi.security import read_flows
 from tests.codegen.reading.support import Reader
 from tests.rows import rows
 
@@ -41,11 +41,6 @@ def test_the_ways_to_a_token_are_those_that_a_server_can_go(
     assert read_flows(scheme) == flows
 
 
-def test_what_cannot_be_a_scope_is_none() -> None:
-    assert read_scopes(["read:a", "a b", 'q"', "back\\slash", "", 7, "read:a", "é", "x" * 201]) == ("read:a",)
-    assert read_scopes("read") == ()
-
-
 def test_an_operation_keeps_the_scopes_that_it_asks_for(reader: Reader) -> None:
     schemes = {
         "login": oauth(authorizationCode={"tokenUrl": T, "authorizationUrl": A}),
@@ -62,15 +57,6 @@ def test_an_operation_keeps_the_scopes_that_it_asks_for(reader: Reader) -> None:
         "POST": (("login", ("read",)),),
         "PUT": (),
     }
-
-
-def test_addresses_in_the_description_are_where_a_person_gets_the_credential(reader: Reader) -> None:
-    text = (
-        "Get a key at https://a.test/keys. Or see <https://a.test/help>, [here](https://b.test/x) javascript:alert(1)"
-    )
-    scheme = {"type": "apiKey", "in": "query", "name": "k", "description": text}
-    api = reader.parts(components={"securitySchemes": {"k": scheme}})
-    assert api.security_schemes[0].links == ("https://a.test/keys", "https://a.test/help", "https://b.test/x")
 
 
 def test_swagger_2_flows_are_read_under_their_new_names(reader: Reader) -> None:
@@ -129,13 +115,3 @@ def test_schemes_of_many_headers_make_no_endless_list_of_choices(reader: Reader)
     paths = {"/a": {"get": {"security": [{name: [] for name in schemes}], "responses": {}}}}
     api = reader.parts(paths=paths, components={"securitySchemes": schemes})
     assert api.operations[0].security == (tuple(f"s{i}" for i in range(0, 24, 2)),)
-
-
-def test_the_scopes_of_schemes_that_are_one_are_asked_for(reader: Reader) -> None:
-    security = [{"o": ["read"], "c": ["read"]}]
-    api = reader.parts(
-        paths={"/a": {"get": {"security": security, "responses": {}}}},
-        components={"securitySchemes": {"o": IMPLICIT, "c": CODE}},
-    )
-    assert api.operations[0].scopes == (("o", ("read",)),)
-    assert [flow.grant for flow in api.security_schemes[0].flows] == ["authorizationCode"]

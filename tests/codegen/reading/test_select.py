@@ -8,7 +8,7 @@ import pytest
 
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.select import NOT_SELECTED, Selection, select
-from tests.codegen.reading.support import Reader, checked, codes
+from tests.codegen.reading.support import Reader, checked
 
 
 def using(name: str, **fields: Any) -> dict[str, Any]:
@@ -93,9 +93,3 @@ def test_a_wish_that_matches_nothing_is_reported(api: Api) -> None:
         "include-operation=getBok",
         "include-method=PUT",
     ]
-
-
-def test_everything_selected_changes_nothing_but_unused_definitions(api: Api) -> None:
-    found = select(api, Selection())
-    assert found.operations == api.operations
-    assert codes(found) == codes(api)

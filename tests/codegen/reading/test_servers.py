@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.ir import Api, ApiOperation, ApiServer
-from mcpfactory_codegen.naming.variables import is_same_server, keep_server_names, name_servers
+from mcpfactory_codegen.naming.variables import keep_server_names, name_servers
 from tests.codegen.reading.support import FRONT, Reader
 from tests.rows import rows
 
@@ -103,12 +103,6 @@ def test_names_are_unique_and_parts_of_variables_for_any_number_of_servers() -> 
     named = name_servers(urls, "https://api.test")
     assert len({one.name for one in named}) == len(urls)
     assert all(one.name.replace("_", "").isalnum() and one.name.isascii() for one in named)
-
-
-@rows("url", ["https://api.test/v1", "http://api.test:8080", "https://[::1", "", "https://api.test:x"])
-def test_another_address_is_not_the_root(url: str) -> None:
-    assert not is_same_server(url, ROOT)
-    assert not is_same_server(url, "")
 
 
 def api_with_servers(names: dict[str, str]) -> Api:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
 
 from mcpfactory_codegen.combine import combine, labelled
 from mcpfactory_codegen.ir import Api, references
-from mcpfactory_codegen.naming import TOOL_LIMIT, name_api
+from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import Document
 from mcpfactory_codegen.select import Selection, select
@@ -34,11 +33,6 @@ def urls(found: Api) -> dict[str, str]:
     """Where each operation is called, by key."""
     servers = {"": found.base_url, **{one.name: one.url for one in found.own_servers}}
     return {one.key: servers[one.server] for one in found.operations}
-
-
-def test_one_document_without_a_label_is_as_it_was() -> None:
-    alone = api(document("Orders", ORDERS, LIST))
-    assert combine({"": labelled(alone, "")}) is alone
 
 
 def test_operations_of_the_same_method_and_path_stay_apart() -> None:
@@ -67,23 +61,6 @@ def test_the_document_without_a_label_keeps_its_keys_its_address_and_its_credent
     assert {key: one.tool for key, one in names.operations.items()} == {
         "GET /items": "list_items", "stock: GET /items": "stock_list_items",
     }  # fmt: skip
-
-
-def test_servers_of_operations_are_kept_apart_too() -> None:
-    uploads = "https://uploads.acme.test"
-    documents = {name: document(name, url, LIST) for name, url in (("orders", ORDERS), ("stock", STOCK))}
-    for one in documents.values():
-        one["paths"]["/files"] = {"put": {"operationId": "upload", "servers": [{"url": uploads}], "responses": {}}}
-    found = combined(**documents)
-    assert urls(found)["orders: PUT /files"] == urls(found)["stock: PUT /files"] == uploads
-    assert urls(found)["stock: GET /items"] == STOCK
-    assert len({one.name for one in found.own_servers}) == len(found.own_servers) == 4
-
-
-def test_a_document_that_names_no_address_has_a_variable_for_it_all_the_same() -> None:
-    found = combined(orders=document("Orders", ORDERS, LIST), stock=document("Stock", "", LIST))
-    assert urls(found) == {"orders: GET /items": ORDERS, "stock: GET /items": ""}
-    assert [one.name for one in found.own_servers] == ["orders", "stock"]
 
 
 # --- schemas ---
@@ -145,35 +122,6 @@ def test_each_document_has_its_own_credentials_unless_they_go_to_one_host_or_are
     assert {name for one in found.operations for names in one.security for name in names} == expected
 
 
-def test_credentials_of_one_host_among_others_are_called_after_the_first_document_that_has_them() -> None:
-    documents = {"stock": document("Stock", STOCK, LIST), "orders": document("Orders", ORDERS, LIST)}
-    for more in ("alpha", "beta"):  # a document that comes later changes no name
-        documents[more] = document(more, f"https://stock.acme.test/{more}", LIST)
-        names = {one.name for one in combined(**documents).security_schemes}
-        assert names == {"stock.bearerAuth", "orders.bearerAuth"}
-
-
-def test_a_credential_of_some_documents_is_not_called_as_if_it_were_that_of_all() -> None:
-    documents = {one: document(one, f"https://pay.test/{one}", LIST) for one in ("checkout", "payout")}
-    other = documents["stock"] = document("stock", STOCK, LIST)
-    other["components"]["securitySchemes"] = {"apiKey": KEY}
-    other["security"] = [{"apiKey": []}]
-    names = name_api(combined(**documents), server="acme").variables
-    assert names == {"checkout.bearerAuth": ("MCPF_ACME_CHECKOUT_TOKEN",), "stock.apiKey": ("MCPF_ACME_STOCK_API_KEY",)}
-
-
-def test_a_credential_that_is_called_like_another_documents_is_not_that() -> None:
-    first = document("Orders", ORDERS, LIST)
-    first["components"]["securitySchemes"]["stock.bearerAuth"] = KEY
-    first["security"].append({"stock.bearerAuth": []})
-    found = combined(_=first, stock=document("Stock", STOCK, LIST))
-    (own,) = next(one.security for one in found.operations if one.label == "stock")
-    schemes = {one.name: one.kind for one in found.security_schemes}
-    assert schemes["stock.bearerAuth"] == "apiKey"
-    assert own != ("stock.bearerAuth",)
-    assert schemes[own[0]] == "bearer"
-
-
 def test_addresses_of_logins_are_those_of_the_document() -> None:
     found = combined(
         orders=document("Orders", ORDERS, LIST, scheme=LOGIN), stock=document("Stock", STOCK, LIST, scheme=LOGIN)
@@ -204,24 +152,6 @@ def test_the_label_tells_apart_what_two_documents_call_the_same_whatever_their_o
     assert {one.module for one in names.operations.values()} == {"orders_items", "stock_2_items"}
 
 
-def test_a_document_that_comes_later_does_not_get_the_name_that_two_others_gave_up() -> None:
-    documents = {name: document(name, f"https://{name}.test", LIST) for name in ("orders", "stock", "video")}
-    pinned = {"orders: GET /items": "orders_list_items", "stock: GET /items": "stock_list_items"}
-    names = name_api(combined(**documents), server="acme", pinned=pinned)
-    assert {one.tool for one in names.operations.values()} == {*pinned.values(), "video_list_items"}
-
-
-def test_a_label_before_a_long_name_needs_no_digest() -> None:
-    name = "updateMerchantAccountPaymentMethodSettingsTerminalsStores"
-    labels = ("management", "management_v3")
-    documents = {one: document(one, f"https://{one}.test", f"GET /items {name}") for one in labels}
-    tools = {one.tool for one in name_api(combined(**documents), server="acme").operations.values()}
-    assert len(tools) == 2
-    for tool in tools:
-        assert re.fullmatch(r"management_(v3_)?update_[a-z_]+_terminals_stores", tool), tool
-        assert len(tool) <= TOOL_LIMIT
-
-
 def test_a_name_that_was_published_stays_and_the_new_one_gets_the_label() -> None:
     found = combined(orders=document("Orders", ORDERS, LIST), stock=document("Stock", STOCK, LIST))
     names = name_api(found, server="acme", pinned={"orders: GET /items": "list_items"})
@@ -244,11 +174,3 @@ def test_a_label_may_lead_what_a_selection_names(term: str, expected: set[str]) 
     found = combined(orders=document("Orders", ORDERS, LIST), stock=document("Stock", STOCK, LIST))
     chosen = select(found, Selection(include_operations=(term,)))
     assert {one.label for one in chosen.operations} == expected
-
-
-def test_what_is_said_about_all_names_the_family_and_each_member() -> None:
-    found = combined(orders=document("Acme - Orders", ORDERS, LIST), stock=document("Acme - Stock", STOCK, LIST))
-    assert found.title == "Acme"
-    assert found.description.split("\n\n") == ["orders: Acme - Orders", "stock: Acme - Stock"]
-    other = combined(orders=document("Orders", ORDERS, LIST), stock=document("Stock", STOCK, LIST))
-    assert other.title == "Orders, Stock"

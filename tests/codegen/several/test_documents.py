@@ -13,7 +13,7 @@ from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.servers.apis import ApiConfig, with_apis
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfigError, parse_config, read_config
 from mcpfactory_codegen.servers.create import CreateError, create_server, regenerate
-from mcpfactory_codegen.servers.documents import ApiSource, choose_labels, sources_of
+from mcpfactory_codegen.servers.documents import ApiSource, choose_labels
 from mcpfactory_codegen.servers.update import Updated, update_server
 from tests.codegen.several.documents import document, read, written
 from tests.rows import rows
@@ -69,12 +69,6 @@ def test_a_server_of_two_documents_keeps_them_apart(acme: Path) -> None:
     assert read(acme, "api/stock/openapi.json") == STOCK
     cases = read(acme, "tests/_generated/cases.json")
     assert {case["tool"] for case in cases["cases"]} == set(names(acme)), "each tool has a generated test"
-
-
-def test_making_it_anew_changes_nothing(acme: Path) -> None:
-    assert {step.action for step in regenerate(acme).steps} == {"same"}
-    updated = update_server(acme)
-    assert (updated.changes, {file.action for file in updated.files}) == ((), {"same"})
 
 
 def test_one_document_is_replaced_and_the_others_stay(acme: Path, tmp_path: Path) -> None:
@@ -142,14 +136,6 @@ def test_a_document_whose_table_is_gone_goes_with_its_files_and_its_tools(acme: 
     assert names(acme)["orders_list_items"] == "orders: /items", "its name was published"
 
 
-def test_a_document_of_an_edited_file_stays_with_the_person(acme: Path) -> None:
-    config, kept = acme / CONFIG, acme / "api/stock/openapi.json"
-    config.write_text(config.read_text("utf-8").partition('\n[[api]]\nlabel = "stock"')[0], "utf-8")
-    kept.write_text(kept.read_text("utf-8") + "\n", "utf-8")
-    (file,) = (one for one in update_server(acme).files if one.path == "api/stock/openapi.json")
-    assert (file.action, kept.exists()) == ("keep", True)
-
-
 def test_a_server_of_one_document_takes_a_second_and_keeps_what_it_had(tmp_path: Path) -> None:
     paths = written(tmp_path, orders=ORDERS, stock=STOCK)
     shop = create_server(tmp_path / "servers", name="acme", source=paths["orders"]).path
@@ -167,13 +153,6 @@ def test_a_server_of_one_document_takes_a_second_and_keeps_what_it_had(tmp_path:
     assert (text.count("[[api]]"), text.count("\n[api]")) == (2, 0)
     assert [api.label for api in read_config(shop).apis] == ["", "stock"]
     assert {step.action for step in regenerate(shop).steps} == {"same"}
-
-
-def test_variables_that_are_no_longer_read_are_told(acme: Path) -> None:
-    config = acme / CONFIG
-    config.write_text(config.read_text("utf-8").replace("[[api]]\n", '[[api]]\ncredentials = "shared"\n'), "utf-8")
-    told = update_server(acme).moved
-    assert told == "variables that are no longer read: MCPF_ACME_ORDERS_TOKEN, MCPF_ACME_STOCK_TOKEN"
 
 
 @pytest.mark.parametrize(
@@ -263,29 +242,6 @@ def test_a_label_is_what_tells_a_document_from_the_others(
     documents: list[tuple[str, str]], expected: tuple[str, ...]
 ) -> None:
     assert choose_labels([(ApiSource(place), title) for place, title in documents]) == expected
-
-
-def test_a_label_that_was_given_stays() -> None:
-    assert choose_labels([(ApiSource("a.json", "x"), ""), (ApiSource("x.json"), "")]) == ("x", "x-2")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("orders=a.yaml", ApiSource("a.yaml", "orders")),
-        ("orders=https://x.test/a?b=c", ApiSource("https://x.test/a?b=c", "orders")),
-        ("https://x.test/a?b=c", ApiSource("https://x.test/a?b=c")),
-        ("/tmp/a=b.yaml", ApiSource("/tmp/a=b.yaml")),
-        ("Orders=a.yaml", ApiSource("Orders=a.yaml")),
-        ("is=there.yaml", ApiSource("is=there.yaml")),
-    ],
-)
-def test_a_source_has_a_label_when_it_begins_with_one(
-    text: str, expected: ApiSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "is=there.yaml").write_text("{}")
-    assert sources_of(text) == (expected,)
 
 
 SERVER = '[server]\nname = "a"\npackage = "a"\n'

@@ -140,13 +140,6 @@ def test_a_query_parameter_that_says_that_it_is_required_is(reader: SourceReader
     }
 
 
-def test_what_is_written_as_text_has_its_type(reader: SourceReader) -> None:
-    shown = {one.name: one.schema for one in named(reader.api(document()), "shelf.books.get").parameters}
-    assert shown["max"] == {"type": "integer", "minimum": 1, "maximum": 99, "default": 10}
-    assert shown["deep"] == {"type": "boolean", "default": False}
-    assert shown["view"] == {"type": "array", "items": {"type": "string", "enum": ["A", "B"]}}
-
-
 def test_a_body_has_what_its_method_requires_and_nothing_that_only_comes_back(reader: SourceReader) -> None:
     api = reader.api(document())
     body = named(api, "shelf.books.insert").body
@@ -159,13 +152,6 @@ def test_a_body_has_what_its_method_requires_and_nothing_that_only_comes_back(re
     assert "created" not in sent["properties"]
     assert sent["properties"]["any"] == {}
     assert sent["properties"]["pages"]["type"] == "string"
-
-
-def test_an_upload_is_an_operation_of_its_own(reader: SourceReader) -> None:
-    upload = named(reader.api(document()), "shelf.books.insert.upload")
-    assert (upload.method, upload.path) == ("POST", "/upload/v1/books?uploadType=media")
-    assert upload.body is not None
-    assert upload.body.content_type == "application/octet-stream"
 
 
 def test_credentials_are_a_token_for_the_first_scope_or_a_key(reader: SourceReader) -> None:

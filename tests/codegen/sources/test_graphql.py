@@ -88,12 +88,6 @@ def test_what_can_be_of_several_types_says_which_it_is(api: Api) -> None:
     )
 
 
-def test_what_a_mutation_gives_is_looked_into(api: Api) -> None:
-    assert "addBook(input: $input) { book { id title genre rating fails author { name born } } }" in _document(
-        api, "addBook"
-    )
-
-
 def test_a_query_reads_and_a_mutation_does_not(api: Api) -> None:
     kinds = {one.operation_id: effect_of(one).kind for one in api.operations}
     assert kinds.pop("addBook") == "writes"
@@ -173,25 +167,10 @@ def test_a_call_executes_the_document_with_its_variables(called: dict[str, Any])
     assert result["structuredContent"] == {"data": {"book": book}}
 
 
-def test_a_call_without_arguments_sends_the_document_alone(called: dict[str, Any]) -> None:
-    result, (_, sent) = called["count"]
-    assert sent == {"query": "query count { count }"}
-    assert result["structuredContent"] == {"data": {"count": 1}}
-
-
 def test_a_page_says_how_to_go_on(called: dict[str, Any]) -> None:
     result, _ = called["books"]
     assert "after" in result["content"][-1]["text"]
     assert "c1" in result["content"][-1]["text"]
-
-
-def test_objects_of_several_types_come_back(called: dict[str, Any]) -> None:
-    found = called["search"][0]["structuredContent"]["data"]["search"]
-    assert [one["__typename"] for one in found] == ["Book", "Author"]
-
-
-def test_a_mutation_changes_something(called: dict[str, Any]) -> None:
-    assert called["addBook"][0]["structuredContent"]["data"]["addBook"]["book"]["title"] == "Persuasion"
 
 
 def test_errors_in_the_answer_fail_the_call(called: dict[str, Any]) -> None:
@@ -230,43 +209,3 @@ def test_no_value_in_an_introspection_ends_the_reading(reader: SourceReader, key
     for one in changed["__schema"]["types"]:
         one[key] = wrong
     reader.api(changed)
-
-
-def test_a_kind_of_type_that_is_no_text_is_none(reader: SourceReader) -> None:
-    """Found by mutated introspections: it ended the reading."""
-    changed = _introspection()
-    for one in changed["__schema"]["types"]:
-        for field in one["fields"] or ():
-            field["type"]["kind"] = []
-    reader.api(changed)
-
-
-ORDERS = """
-type Query { order(id: ID!): Order me: Me }
-"Who asks."
-type Me { order: Order }
-type Order { id: ID! lines: [Line!]! shop: Shop }
-type Shop { name: String! tags: [Tag!]! owner: Owner near: [Shop!]! }
-type Tag { label: String! }
-type Owner { name: String! }
-type Line { id: ID! book: Book! extras: [Extra!] }
-type Book { title: String! }
-type Extra { code: String! parts: [Part] }
-type Part { id: ID! }
-"""
-
-
-def test_lists_of_objects_are_selected_two_levels_deep_and_after_objects(reader: SourceReader) -> None:
-    api = reader.api(ORDERS)
-    assert _document(api, "order") == (
-        "query order($id: ID!) { order(id: $id) { id lines { id book { title } extras { code } } "
-        "shop { name owner { name } tags { label } } } }"
-    )
-    assert _document(api, "me") == "query me { me { order { id shop { name } lines { id } } } }"
-
-
-def test_a_field_that_says_nothing_has_the_words_of_its_type(reader: SourceReader) -> None:
-    api = reader.api(ORDERS)
-    said = {one.operation_id: one.description for one in api.operations}
-    assert said["me"] == "The query me, which gives Me. Me: Who asks."
-    assert said["order"] == "The query order, which gives Order."

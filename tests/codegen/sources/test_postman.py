@@ -158,16 +158,6 @@ def test_a_body_has_the_shape_of_its_example(
     assert (list(one.body.schema["properties"]) if properties is not None else None) == properties
 
 
-def test_members_of_a_body_have_its_values_as_examples(reader: SourceReader) -> None:
-    raw = '{"title": "Emma", "password": "hunter2", "by": "{{author}}", "pages": 3}'
-    (one,) = reader.api(collection(body(mode="raw", raw=raw))).operations
-    assert one.body is not None
-    assert isinstance(one.body.schema, dict)
-    shown = {name: part.get("examples") or part.get("example") for name, part in one.body.schema["properties"].items()}
-    assert shown["title"] in ("Emma", ["Emma"])
-    assert not any(shown[name] for name in ("password", "by", "pages"))
-
-
 def test_answers_have_the_types_of_the_saved_examples(reader: SourceReader) -> None:
     saved = [
         {"name": "Found", "code": 200, "body": '{"title": "Emma", "pages": 3}'},
@@ -182,13 +172,6 @@ def test_answers_have_the_types_of_the_saved_examples(reader: SourceReader) -> N
     assert first.schema["required"] == ["title"]
     assert first.schema["properties"]["title"] == {"type": ["string", "null"]}
     assert first.schema["properties"]["pages"] == {"type": ["number", "null"]}
-
-
-def test_another_example_of_the_same_request_gives_its_arguments(reader: SourceReader) -> None:
-    api = reader.api(collection(request("{{baseUrl}}/a?x=1"), request("{{baseUrl}}/a?y=1", "Again")))
-    (one,) = api.operations
-    assert list(parameters(one)) == ["x", "y"]
-    assert [left.reason for left in api.skipped] == ["GET /a occurs before"]
 
 
 def test_a_request_without_a_url_is_left_out_and_reported(reader: SourceReader) -> None:

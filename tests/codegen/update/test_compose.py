@@ -10,10 +10,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.servers.create import regenerate
-from mcpfactory_codegen.servers.update import update_server
 from tests.codegen.execution.documents import document
-from tests.codegen.judges import run
-from tests.codegen.update.edits import API
 
 OWN = '''
 from mcpfactory_runtime import Context, ToolCall, ToolError, ToolResult
@@ -82,13 +79,6 @@ def test_a_hook_for_a_tool_that_is_not_there_is_told_at_the_start(server: Path, 
         use()
 
 
-def test_update_keeps_hooks_and_workflows(server: Path, use: Use, tmp_path: Path) -> None:
-    add(server, "src/bookshop_mcp/server.py", OWN)
-    assert update_server(server, source=API["other titles"].write(tmp_path)).conflicts == ()
-    (result,), _, _ = use(("first_book", {"author": "Woolf"}))
-    assert result["structuredContent"] == {"title": "ORLANDO"}
-
-
 # --- arguments ---
 
 
@@ -140,29 +130,6 @@ def test_one_argument_stands_for_several_and_a_fixed_one_is_not_seen(map_server:
     assert requests == ["/books?lat=52.5&lon=13.4&limit=5&org=me&owner=me", "/books?lat=52.5&lon=13.4&limit=5"]
     assert [result.get("isError", False) for result in results] == [False, False, True, True]
     assert "2 are needed" in results[2]["content"][0]["text"]
-
-
-def test_the_tests_made_from_the_document_hold_with_merged_arguments_and_hooks(map_server: Path) -> None:
-    add(map_server, "mcpfactory.toml", MERGED)
-    add(map_server, "src/bookshop_mcp/server.py", OWN)
-    regenerate(map_server)
-    cases = json.loads((map_server / "tests/_generated/cases.json").read_bytes())["cases"]
-    (case,) = [one for one in cases if one["tool"] == "list_books"]
-    assert case["arguments"] == {"place": "1.5,1.5", "account": "value"}
-    assert case["request"]["query"] == [
-        ["lat", "1.5"], ["lon", "1.5"], ["limit", "5"], ["org", "value"], ["owner", "value"]
-    ]  # fmt: skip
-    ran = run(map_server, "pytest", "-q", "-p", "no:cacheprovider", "tests/_generated")
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-
-
-def test_update_keeps_merged_and_fixed_arguments(map_server: Path) -> None:
-    add(map_server, "mcpfactory.toml", MERGED)
-    regenerate(map_server)
-    before = (map_server / "mcpfactory.toml").read_text("utf-8")
-    updated = update_server(map_server)
-    assert (updated.changes, updated.problems, updated.conflicts) == ((), (), ())
-    assert (map_server / "mcpfactory.toml").read_text("utf-8") == before
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,6 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from mcpfactory_codegen.describe.curate import curate, rename
-from mcpfactory_codegen.describe.curation import ToolCuration
-from mcpfactory_codegen.describe.tools import describe
-from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter
-from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.servers.config import ServerConfigError, read_config
 from mcpfactory_codegen.servers.create import create_server, regenerate
 from mcpfactory_codegen.servers.update import update_server
@@ -25,7 +20,6 @@ from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream import StubUpstream
 from tests.codegen.execution.documents import written
 from tests.codegen.update.edits import API
-from tests.rows import rows
 
 DECISIONS = """
 [tools.list_books]
@@ -83,13 +77,6 @@ def test_the_model_sees_what_was_decided(server: Path) -> None:
     }
     assert shown["get_book"]["inputSchema"]["properties"]["bookId"]["default"] == 7
     assert "required" not in shown["get_book"]["inputSchema"]
-
-
-def test_a_hidden_tool_is_listed_as_left_out(server: Path) -> None:
-    decide(server, DECISIONS)
-    assert [(one.operation_id, one.reason) for one in regenerate(server).skipped] == [
-        ("addBook", "hidden in mcpfactory.toml")
-    ]
 
 
 def test_decisions_survive_whatever_is_made_again(server: Path, tmp_path: Path) -> None:
@@ -174,15 +161,6 @@ def test_what_has_no_effect_is_a_problem_and_changes_nothing(server: Path, text:
     assert tools(server) == before
 
 
-def test_two_tools_may_swap_their_names(server: Path) -> None:
-    before = tools(server)
-    decide(server, '[tools.list_books]\nrename = "get_book"\n[tools.get_book]\nrename = "list_books"\n')
-    assert regenerate(server).problems == ()
-    after = tools(server)
-    assert after["get_book"]["handler"] == before["list_books"]["handler"]
-    assert after["list_books"]["handler"] == before["get_book"]["handler"]
-
-
 @pytest.mark.parametrize(
     "text",
     ["[tools.a]\nrenmae = 'x'", "[tools.a]\nhide = 1", "[tools]\na = 1", "[tools.a.arguments.b]\ndefault = 2026-01-01",
@@ -194,24 +172,3 @@ def test_what_cannot_be_a_decision_is_refused(server: Path, text: str) -> None:
         read_config(server)
     assert "tools" in str(caught.value)
     assert caught.value.hint
-
-
-@rows(
-    "decided, codes",
-    [
-        ({"hide": True, "default": "RunInstances"}, []),
-        ({"fix": "RunInstances"}, []),
-        ({"description": "What to do."}, []),
-        ({"fix": "StopInstances"}, ["curation-default"]),
-        ({"default": ["RunInstances"]}, ["curation-default"]),
-    ],
-)
-def test_a_decision_about_what_every_call_sends_changes_nothing(decided: dict[str, Any], codes: list[str]) -> None:
-    action = ApiParameter("query", "Action", {"type": "string", "enum": ["RunInstances"]}, required=True)
-    api = Api("EC2", operations=(ApiOperation("POST", "/", "", operation_id="run", parameters=(action,)),))
-    wanted = {"run": ToolCuration.model_validate({"arguments": {"Action": decided}})}
-    renamed = rename(name_api(api), wanted)
-    done = curate(describe(api, renamed.names), renamed)
-    assert [problem.code for problem in (*renamed.problems, *done.problems)] == codes
-    (tool,) = done.tools
-    assert (tool.fixed, tool.input_schema["properties"]) == ({"Action": "RunInstances"}, {})

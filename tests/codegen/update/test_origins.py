@@ -38,7 +38,3 @@ def test_an_origin_that_was_not_known_is_a_breaking_change(after: dict[str, Any]
     assert [(one.kind, one.code, one.argument) for one in found] == [
         ("breaking", "origin-changed", one) for one in what
     ]
-
-
-def test_a_report_of_an_earlier_mcpfactory_has_nothing_to_compare() -> None:
-    assert origin_changes({}, KNOWN) == ()

@@ -14,8 +14,8 @@ from mcpfactory_codegen.servers.create import CreateError, create_server
 from mcpfactory_codegen.servers.lock import Lock
 from mcpfactory_codegen.servers.scaffold import template_version
 from mcpfactory_codegen.servers.update import Updated, update_server
-from tests.codegen.execution.documents import document, written
-from tests.codegen.update.edits import API, BOOKS, CONFLICTS, PERSON, SERVER, UNSEEN
+from tests.codegen.execution.documents import written
+from tests.codegen.update.edits import API, BOOKS, CONFLICTS, PERSON, UNSEEN
 from tests.rows import rows
 
 MARKS = ("<<<<<<< yours\n", "||||||| as it was made before\n", "=======\n", ">>>>>>> as it is made now\n")
@@ -42,10 +42,6 @@ def server(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path / "bookshop"))
 
 
-def test_there_are_thirty_edits() -> None:
-    assert len(PERSON) + len(API) >= 30
-
-
 @rows("person, api", product(PERSON, API))
 def test_no_edit_is_lost(person: str, api: str, made: Path, tmp_path: Path) -> None:
     server = Path(shutil.copytree(made, tmp_path / "bookshop"))
@@ -69,30 +65,6 @@ def _settled(server: Path, conflicts: tuple[str, ...]) -> None:
     again = update_server(server)
     assert (again.conflicts, again.changes, again.problems) == (conflicts, (), ())
     assert files(server) == before
-
-
-def test_a_file_that_nobody_edited_is_what_a_new_server_would_have(server: Path, tmp_path: Path) -> None:
-    news = API["an operation more"].write(tmp_path)
-    update_server(server, source=news)
-    fresh = create_server(tmp_path / "fresh", source=news, name="bookshop").path
-    assert files(server) == files(fresh)
-
-
-def test_an_edit_of_what_stayed_the_same_is_kept_byte_by_byte(server: Path) -> None:
-    PERSON["much at once"].edit(server)
-    before = files(server)
-    kept = {"pyproject.toml": "keep", SERVER: "keep", "tests/test_server.py": "deleted"}
-    assert actions(update_server(server)) == kept
-    assert files(server) == before
-
-
-def test_a_conflict_shows_both_texts_and_the_one_before(server: Path, tmp_path: Path) -> None:
-    PERSON["an edited row of the table"].edit(server)
-    update_server(server, source=API["other titles"].write(tmp_path))
-    ours, rest = (server / README).read_text("utf-8").split(MARKS[0])[1].split(MARKS[1])
-    base, rest = rest.split(MARKS[2])
-    theirs = rest.split(MARKS[3])[0]
-    assert ("List ALL books" in ours, "List books" in base, "Find books" in theirs) == (True, True, True)
 
 
 def test_a_decided_conflict_is_settled(server: Path, tmp_path: Path) -> None:
@@ -172,12 +144,6 @@ def test_the_recorded_source_is_read_again(server: Path, tmp_path: Path) -> None
     config.write_text(config.read_text("utf-8").replace("include_tags", f"{line}include_tags"), "utf-8")
     assert update_server(server).tools == 5
     assert line in config.read_text("utf-8")
-
-
-def test_a_document_of_another_format_takes_the_place_of_the_first(server: Path, tmp_path: Path) -> None:
-    update_server(server, source=API["another format"].write(tmp_path))
-    assert sorted(path.name for path in (server / "api").iterdir()) == ["openapi.yaml"]
-    assert 'document = "api/openapi.yaml"' in (server / "mcpfactory.toml").read_text("utf-8")
 
 
 # --- errors leave everything as it was ---
@@ -301,34 +267,3 @@ def test_the_lock_says_which_template_the_persons_files_have_until_an_update_too
     (template / "two.txt").write_text("dos\n", "utf-8")
     assert update_server(thing).conflicts == ("two.txt",)
     assert Lock.read(thing).template == second, "the file was left alone"
-
-
-def test_a_server_without_document_takes_none(thing: Path, tmp_path: Path) -> None:
-    with pytest.raises(CreateError) as caught:
-        update_server(thing, source=written(tmp_path, document()))
-    assert caught.value.code == "source"
-
-
-def test_a_script_stays_one_that_may_be_run(server: Path, tmp_path: Path) -> None:
-    (server / SERVER).chmod(0o755)
-    update_server(server, source=API["other titles"].write(tmp_path))
-    assert "Library API" in (server / SERVER).read_text("utf-8")
-    assert (server / SERVER).stat().st_mode & 0o777 == 0o755
-
-
-def test_a_second_host_of_the_same_name_renames_no_variable(tmp_path: Path) -> None:
-    def document(*hosts: str) -> str:
-        paths = {f"/{host}": {"post": {"servers": [{"url": f"https://{host}"}]}} for host in hosts}
-        root = {"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "servers": [{"url": "https://api.test"}]}
-        return json.dumps(root | {"paths": {"/books": {"get": {}}, **paths}})
-
-    source = tmp_path / "shop.json"
-    source.write_text(document("uploads.first.test"), "utf-8")
-    server = create_server(tmp_path, source=str(source), name="shop").path
-    source.write_text(document("uploads.first.test", "uploads.second.test"), "utf-8")
-    update_server(server, source=str(source), accept_origin=True)
-    servers = json.loads(Path(server, ".mcpfactory/report.json").read_bytes())["address"]["servers"]
-    assert {one["url"]: one["variable"] for one in servers} == {
-        "https://uploads.first.test": "MCPF_SHOP_UPLOADS_BASE_URL",
-        "https://uploads.second.test": "MCPF_SHOP_UPLOADS_SECOND_BASE_URL",
-    }

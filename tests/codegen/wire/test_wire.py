@@ -7,7 +7,6 @@ import importlib
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,10 +75,3 @@ def test_the_request_of_a_call_is_as_the_document_says(case: Case, arrived: dict
     at = 0
     for part in case.contains:
         at = text.index(part, at) + len(part)
-
-
-def test_the_cases_have_titles_and_paths_of_their_own() -> None:
-    assert len(CASES) >= 90
-    assert len({case.title for case in CASES}) == len(CASES)
-    assert len({(case.version, case.method, case.where) for case in CASES}) == len(CASES)
-    assert {Path(case.where).anchor for case in CASES} == {"/"}

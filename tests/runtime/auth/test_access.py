@@ -12,7 +12,7 @@ from mcpfactory_runtime.auth import Authorization, AuthorizationError, providers
 from mcpfactory_runtime.oauth_proxy import OAuthProxy
 from mcpfactory_runtime.server.access import SECRETS, forget_secrets, read_access
 from tests.rows import rows
-from tests.runtime.auth.test_configuration import VARIABLES, run
+from tests.runtime.auth.test_configuration import run
 
 PLACE = "https://mcp.example/mcp"
 APPLICATION = {"CLIENT_ID": "app", "CLIENT_SECRET": "a-secret-that-is-long-enough", "ALLOW": "ada @example.com"}
@@ -86,13 +86,6 @@ def test_half_a_provider_opens_nothing(provider: str, given: dict[str, str], wor
         read_access(variables(provider, **given))
     assert "hint:" in str(caught.value)
     assert APPLICATION["CLIENT_SECRET"] not in str(caught.value)
-
-
-def test_without_a_provider_the_issuer_counts() -> None:
-    assert read_access({}) is None
-    found = read_access(VARIABLES)
-    assert isinstance(found, Authorization)
-    assert found.issuer == "https://login.example"
 
 
 def test_what_is_secret_is_not_inherited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_runtime.auth.jwks import COOLDOWN, FAMILIES, LIFETIME, MAX_STALE, RETRY, KeyCache
+from mcpfactory_runtime.auth.jwks import COOLDOWN, FAMILIES, LIFETIME, RETRY, KeyCache
 from tests.rows import rows
 from tests.runtime.auth.conftest import challenge, protected
 from tests.runtime.auth.issuer import make_key
@@ -23,57 +23,6 @@ def jwks(*names: str) -> Json:
 def seen(cache: KeyCache, kid: str | None, now: float) -> tuple[int, bool, bool]:
     found = cache.find(kid, "ES256", now)
     return len(found.keys), found.fetch, found.known
-
-
-def test_an_empty_cache_asks_for_a_fetch_and_knows_nothing() -> None:
-    assert seen(KeyCache(), "one", 0) == (0, True, False)
-
-
-def test_fresh_keys_are_used_without_fetching() -> None:
-    cache = KeyCache()
-    assert cache.store(jwks("one", "two"), 0)
-    assert seen(cache, "one", LIFETIME - 1) == (1, False, True)
-    assert seen(cache, None, 1) == (2, False, True)
-
-
-def test_an_unknown_key_id_causes_one_fetch_and_then_none_for_a_while() -> None:
-    cache = KeyCache()
-    cache.store(jwks("one"), 0)
-    assert seen(cache, "two", COOLDOWN - 1) == (0, False, True)
-    assert seen(cache, "two", COOLDOWN) == (0, True, True)
-    cache.store(jwks("one"), COOLDOWN)
-    assert seen(cache, "three", COOLDOWN + 1) == (0, False, True)
-    assert seen(cache, "one", COOLDOWN + 1) == (1, False, True)
-
-
-def test_stale_keys_are_fetched_again_and_used_while_that_fails() -> None:
-    cache = KeyCache()
-    cache.store(jwks("one"), 0)
-    assert seen(cache, "one", LIFETIME) == (1, True, True)
-    cache.mark_failed(LIFETIME)
-    assert seen(cache, "one", LIFETIME + RETRY - 1) == (1, False, True)
-    assert seen(cache, "one", LIFETIME + RETRY) == (1, True, True)
-    assert seen(cache, "one", MAX_STALE) == (0, True, False)
-
-
-def test_a_failed_first_fetch_is_repeated_after_a_pause() -> None:
-    cache = KeyCache()
-    cache.mark_failed(0)
-    assert seen(cache, "one", RETRY - 1) == (0, False, False)
-    assert seen(cache, "one", RETRY) == (0, True, False)
-
-
-def test_a_key_that_is_no_longer_published_is_forgotten() -> None:
-    cache = KeyCache()
-    cache.store(jwks("one"), 0)
-    cache.store(jwks("two"), LIFETIME)
-    assert seen(cache, "one", LIFETIME + 1) == (0, False, True)
-
-
-def test_a_clock_that_was_set_back_does_not_make_keys_eternal() -> None:
-    cache = KeyCache()
-    cache.store(jwks("one"), MAX_STALE * 9)
-    assert seen(cache, "one", 0) == (0, True, False)
 
 
 @rows("document", [None, [], {}, {"keys": {}}, "keys"])
@@ -166,10 +115,3 @@ async def test_while_keys_cannot_be_had_tokens_are_neither_good_nor_bad(caplog: 
         at.issuer.broken = True
         at.issuer.clock.now += LIFETIME
         assert (await at.call("whoami", at.issuer.signed())).status_code == 200
-
-
-@pytest.mark.anyio
-async def test_a_damaged_key_is_as_good_as_none() -> None:
-    damaged = {**make_key().public(), "x": "!!"}
-    async with protected(jwks={"keys": [damaged]}) as at:
-        assert (await at.call("whoami", at.issuer.signed())).status_code == 401

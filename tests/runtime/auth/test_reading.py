@@ -6,14 +6,11 @@ import json
 from contextlib import suppress
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpfactory_runtime.auth.jwks import FAMILIES
 from mcpfactory_runtime.auth.tokens import (
-    MAX_TOKEN,
-    REASONS,
     BearerChallenge,
     ClaimRules,
     TokenError,
@@ -21,7 +18,6 @@ from mcpfactory_runtime.auth.tokens import (
     read_header,
     read_token,
 )
-from tests.rows import rows
 from tests.runtime.auth.issuer import b64
 
 JSON = st.recursive(
@@ -31,21 +27,6 @@ JSON = st.recursive(
 )
 NAMES = ("iss", "aud", "sub", "exp", "nbf", "scope", "scp", "client_id", "azp", "cnf", "active")
 RULES = ClaimRules(("https://a",), frozenset({"https://b"}))
-
-
-@pytest.mark.parametrize("header", ["Bearer abc", "bearer abc", "BEARER  abc ", "\tBearer abc"])
-def test_the_scheme_is_read_as_http_reads_it(header: str) -> None:
-    assert read_token(header) == "abc"
-
-
-@rows("header, status", [
-        (None, 401), ("", 401), ("Basic YTpi", 401), ("DPoP abc", 401), ("Bearerabc", 401), ("Bearer", 400),
-        ("Bearer a b", 400), ("Bearer a,b", 400), ("Bearer =a", 400), ("Bearer " + "a" * (MAX_TOKEN + 1), 400),
-    ])  # fmt: skip
-def test_no_token_and_a_malformed_one_are_different_things(header: str | None, status: int) -> None:
-    refused = read_token(header, ("x",))
-    assert isinstance(refused, BearerChallenge)
-    assert (refused.status, refused.scopes, refused.error is None) == (status, ("x",), status == 401)
 
 
 @settings(deadline=None, max_examples=300)
@@ -67,7 +48,7 @@ def test_any_token_is_read_or_refused(parts: Any) -> None:
 GOOD = {"iss": "https://a", "aud": "https://b", "sub": "s", "exp": 100}
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=200)
 @given(st.dictionaries(st.sampled_from(NAMES), JSON), st.booleans())
 def test_any_claims_lead_to_a_principal_or_a_reason(changed: dict[str, Any], signed: bool) -> None:
     claims = {**GOOD, **changed}
@@ -79,9 +60,3 @@ def test_any_claims_lead_to_a_principal_or_a_reason(changed: dict[str, Any], sig
         assert principal.issuer == "https://a"
         assert claims["aud"] == "https://b" or "https://b" in claims["aud"]
         assert principal.subject or principal.client
-
-
-def test_no_reason_can_break_the_header_it_travels_in() -> None:
-    for text in REASONS.values():
-        assert text.isascii()
-        assert not set(text) & set('"\\\n,')

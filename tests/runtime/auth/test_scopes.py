@@ -6,28 +6,15 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mcpfactory_runtime import Server
-from mcpfactory_runtime.auth.scopes import expand, missing, read_granted, union
+from mcpfactory_runtime.auth.scopes import read_granted
 from mcpfactory_runtime.revisions import REVISIONS
-from mcpfactory_runtime.testing import connect
 from tests.rows import rows
 from tests.runtime.auth.conftest import Protected, books, challenge, listen, protected, request, serving
 from tests.runtime.requirements import requirement
 
 ROLES = {"librarian": ("books:write", "reader"), "reader": ("books:read",), "admin": ("librarian", "books:burn")}
-
-WORDS = st.frozensets(st.sampled_from("abcdef"), max_size=4)
-
-
-@settings(deadline=None)
-@given(WORDS, st.dictionaries(st.sampled_from("abcdef"), WORDS.map(tuple)))
-def test_what_follows_includes_what_was_granted_and_follows_no_further(granted: Any, implies: Any) -> None:
-    held = expand(granted, implies)
-    assert granted <= held == expand(held, implies)
-    assert all(set(implies.get(word, ())) <= held for word in held)
 
 
 @rows(
@@ -44,11 +31,6 @@ def test_what_follows_includes_what_was_granted_and_follows_no_further(granted: 
 )
 def test_scopes_are_read_as_issuers_write_them(claims: Any, granted: str) -> None:
     assert read_granted(claims) == frozenset(granted)
-
-
-def test_scopes_keep_their_order_and_lose_their_doubles() -> None:
-    assert union(("b", "a"), ("a", "c")) == ("b", "a", "c")
-    assert missing(("b", "a", "c"), frozenset("a")) == ("b", "c")
 
 
 @pytest.mark.parametrize(
@@ -150,12 +132,6 @@ async def test_a_tool_that_another_one_calls_needs_its_scopes_of_whoever_calls()
         assert "written" in allowed.text
         burn = await at.call("pass_on", at.issuer.signed(scope="books:write"), arguments={"tool": "burn"})
         assert "The access token lacks: books:burn" in burn.text
-
-
-@pytest.mark.anyio
-async def test_scopes_of_a_tool_that_another_one_calls_are_not_checked_where_there_is_no_token() -> None:
-    async with connect(books()) as client:
-        assert "written" in str(await client.call_tool("pass_on"))
 
 
 @requirement("auth.every-request")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from mcpfactory_runtime import Server
@@ -12,7 +10,6 @@ from mcpfactory_runtime.client.cache import ResultCache
 from mcpfactory_runtime.testing import connect
 
 pytestmark = pytest.mark.anyio
-LEGACY = "2025-06-18"
 
 
 def notes(ttl_ms: int = 60_000) -> Server:
@@ -43,14 +40,6 @@ async def test_what_the_server_lets_be_kept_is_asked_for_once() -> None:
             assert (await client.read_resource("notes://today"))[0]["text"] == "Buy milk."
             assert [one["name"] for one in await client.list_tools()] == ["first"]
         assert asked(client).count("tools/list") == asked(client).count("resources/read") == 1
-
-
-@pytest.mark.parametrize(("options", "revision"), [({}, ""), ({"cache": True}, LEGACY)])
-async def test_nothing_is_kept_unless_it_is_asked_for_or_where_servers_say_nothing(options: Any, revision: str) -> None:
-    async with connect(notes(), revision, **options) as client:
-        await client.list_tools()
-        await client.list_tools()
-        assert asked(client).count("tools/list") == 2
 
 
 async def test_a_change_that_is_told_is_seen_at_once() -> None:
@@ -86,11 +75,3 @@ def test_a_result_counts_for_its_time_and_by_its_parameters() -> None:
     assert cache.find("tools/list", {"cursor": "a"}) == result
     now = 2.0
     assert cache.find("tools/list", {"cursor": "a"}) is None
-
-
-def test_no_more_than_a_thousand_results_are_kept() -> None:
-    cache = ResultCache(lambda: 0.0)
-    for number in range(1001):
-        cache.keep("resources/read", {"uri": number}, {"resultType": "complete", "ttlMs": 1})
-    found = [cache.find("resources/read", {"uri": number}) is not None for number in (0, 1, 1000)]
-    assert found == [False, True, True]

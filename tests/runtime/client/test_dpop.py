@@ -15,7 +15,6 @@ import pytest
 
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.client.oauth import OAuth, OAuthError
-from mcpfactory_runtime.oauth.dpop import ProofKey, wants_nonce
 from tests.runtime.client.authority import CALLBACK, Authority
 from tests.runtime.client.peer import Asked, peer, reply
 
@@ -106,35 +105,6 @@ async def test_the_nonces_of_both_servers_are_used() -> None:
         assert origin == ["", "of the login", "of the login", "of the server", "of the server", "of the server"]
 
 
-async def test_a_server_that_always_wants_another_nonce_is_refusing() -> None:
-    async with bound(endless=True) as at:
-        with pytest.raises(OAuthError) as caught:
-            await use(at)
-        assert caught.value.code == "refused"
-        assert len(at.proved) < 12
-
-
-async def test_a_kept_token_is_used_with_the_key_that_was_kept() -> None:
-    store: dict[str, Any] = {}
-    async with bound() as at:
-        await use(at, store)
-        await use(at, store)
-        assert (len(at.exchanges), len(at.keys)) == (1, 1)
-
-
-async def test_an_authorization_server_that_gives_plain_tokens_all_the_same_gets_no_proofs_for_them() -> None:
-    class Plain(Bound):
-        def mcp(self, asked: Asked) -> Any:
-            assert "dpop" not in asked.headers
-            return Authority.mcp(self, asked)
-
-    running = Plain()
-    async with peer(running.answer) as server:
-        running.server = server
-        await use(running)
-        assert (running.calls[-1], len(running.proved)) == ("tools/call", 1)
-
-
 async def test_a_bound_token_that_nobody_asked_for_is_refused() -> None:
     class Odd(Authority):
         def exchange(self, asked: Asked) -> Any:
@@ -148,17 +118,3 @@ async def test_a_bound_token_that_nobody_asked_for_is_refused() -> None:
             async with Client.connect_http(server.url, oauth=OAuth(running.browse, redirect_uri=CALLBACK)):
                 pass
         assert caught.value.code == "bad_response"
-
-
-def test_a_proof_names_no_query_and_a_nonce_is_bounded() -> None:
-    key = ProofKey()
-    assert not key.note("https://a.example/x", {"dpop-nonce": "n" * 1001})
-    assert key.note("https://a.example/x", {"dpop-nonce": "n"})
-    assert not key.note("https://a.example/y", {"dpop-nonce": "n"}), "it is known"
-    claims = jwt.decode(key.proof("GET", "https://a.example/p?q=1#f", 1), options={"verify_signature": False})
-    assert (claims["htu"], claims["nonce"]) == ("https://a.example/p", "n")
-    other = jwt.decode(key.proof("GET", "https://b.example/", 1), options={"verify_signature": False})
-    assert "nonce" not in other, "nonces are of the server that gave them"
-    assert ProofKey(key.pem).pem == key.pem
-    assert not wants_nonce(401, 'Bearer error="use_dpop_nonce"')
-    assert not wants_nonce(403, 'DPoP error="use_dpop_nonce"')

@@ -1,11 +1,6 @@
 from __future__ import annotations
 
-from base64 import b64decode
 from typing import Any
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mcpfactory_runtime.client.headers import annotation_fault, encode_value, header_parameters, modern_headers
 from mcpfactory_runtime.revisions import LATEST
@@ -27,15 +22,6 @@ def test_values_that_a_header_would_not_keep_are_encoded(value: Any, expected: s
     assert encode_value(value) == expected
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_every_text_survives_a_header(text: str) -> None:
-    value = encode_value(text)
-    assert value.isascii()
-    assert value.isprintable()
-    encoded = value.startswith("=?base64?") and value.endswith("?=")
-    assert (b64decode(value[9:-2]).decode() if encoded else value) == text
-
-
 def test_annotated_arguments_are_found_through_properties_alone_and_sent_when_given() -> None:
     marked = {"type": "string", "x-mcp-header": "Region"}
     deep = {"type": "object", "properties": {"n": {"type": "integer", "x-mcp-header": "N"}}}
@@ -50,14 +36,6 @@ def test_annotated_arguments_are_found_through_properties_alone_and_sent_when_gi
         "Mcp-Name": "t",
         "Mcp-Param-N": "3",
     }
-
-
-def test_an_integer_that_is_written_with_a_point_goes_without_one() -> None:
-    parameters: dict[str, dict[tuple[str, ...], str]] = {"t": {("n",): "N", ("f",): "F"}}
-    call = {"method": "tools/call", "params": {"name": "t", "arguments": {"n": 42.0, "f": 4.5}}}
-    headers = modern_headers(call, LATEST.name, LATEST, parameters)
-    assert headers["Mcp-Param-N"] == "42"
-    assert "Mcp-Param-F" not in headers
 
 
 MARKED = {"type": "string", "x-mcp-header": "Region"}
@@ -83,16 +61,3 @@ MARKED = {"type": "string", "x-mcp-header": "Region"}
 )
 def test_an_annotation_at_the_wrong_place_or_with_the_wrong_name_is_a_fault(schema: Any, match: str) -> None:
     assert match in annotation_fault({"name": "t", "inputSchema": schema})
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        None,
-        {"properties": {"a": MARKED, "b": {"type": "object", "properties": {"c": {**MARKED, "x-mcp-header": "C"}}}}},
-        {"properties": {"x-mcp-header": {"type": "string"}}},
-        {"properties": {"a": {"type": "object", "default": {"x-mcp-header": ""}, "examples": [MARKED]}}},
-    ],
-)
-def test_what_is_no_annotation_or_a_good_one_is_no_fault(schema: Any) -> None:
-    assert annotation_fault({"name": "t", "inputSchema": schema}) == ""

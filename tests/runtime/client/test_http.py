@@ -6,19 +6,17 @@ import asyncio
 import socket
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcpfactory_runtime.client import Client, ConnectionLostError, HttpError, ProtocolError, accept_defaults
-from mcpfactory_runtime.client.channel import end_tasks
-from mcpfactory_runtime.client.http import HttpChannel, SseChannel
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_03_26, R2025_06_18
 from tests.patience import PATIENCE
-from tests.runtime.client.peer import HELLO, NOTHING, Asked, Json, error, peer, reply, result
+from tests.runtime.client.peer import HELLO, NOTHING, Asked, Json, error, peer, result
 
 pytestmark = pytest.mark.anyio
 
@@ -117,35 +115,6 @@ async def test_a_tool_with_an_invalid_header_annotation_is_left_out_unless_one_w
             assert await client.list_tools() == tools
 
 
-async def test_a_tool_whose_headers_changed_is_looked_up_again_and_called_once_more() -> None:
-    names = ["Old"]
-
-    async def answer(asked: Asked, _send: Any) -> Any:
-        match asked.json["method"]:
-            case "server/discover":
-                return result(asked, {"supportedVersions": [LATEST.name], "capabilities": {}})
-            case "tools/list":
-                schema = {"properties": {"a": {"type": "string", "x-mcp-header": names[-1]}}}
-                return result(asked, {"tools": [{"name": "t", "inputSchema": schema}]})
-            case _ if f"mcp-param-{names[-1].lower()}" not in asked.headers or names[-1] == "Never":
-                return error(asked, HEADER_MISMATCH, 400)
-        return result(asked, {"content": [], "resultType": "complete"})
-
-    async with peer(answer) as server, Client.connect_http(server.url) as client:
-        await client.list_tools()
-        names.append("New")
-        await client.call_tool("t", {"a": "x"})
-        assert len(server.asked) == 5
-        names.append("Never")
-        with pytest.raises(McpError) as caught:
-            await client.call_tool("t", {"a": "x"})
-        assert caught.value.code == HEADER_MISMATCH
-        assert len(server.asked) == 8
-        with pytest.raises(McpError):  # the list says nothing new: no second call
-            await client.call_tool("t", {"a": "x"})
-        assert len(server.asked) == 10
-
-
 def test_defaults_are_accepted_and_a_url_is_not_opened() -> None:
     schema = {"properties": {"name": {"default": "Ann"}, "age": {"type": "integer"}, "yes": {"default": False}}}
     accepted = {"action": "accept", "content": {"name": "Ann", "yes": False}}
@@ -234,24 +203,6 @@ async def test_an_answer_that_is_none_fails_the_request_at_once(bad: Any, failur
             await client.call_tool("t")
 
 
-@pytest.mark.parametrize("status", [307, 308])
-async def test_a_server_behind_a_slash_is_found_with_the_token(status: int) -> None:
-    async def answer(asked: Asked, _send: Any) -> Any:
-        if asked.path == "/mcp":
-            return status, {"Location": "/mcp/"}, b""
-        if asked.json is None:
-            return 405, {}, b""
-        if asked.json["method"] == "server/discover":
-            return result(asked, {"supportedVersions": [LATEST.name], "capabilities": {}})
-        return result(asked, {"content": [], "resultType": "complete"})
-
-    async with peer(answer) as server, Client.connect_http(server.url, {"Authorization": "Bearer s3cret"}) as client:
-        await client.call_tool("t")
-    assert {asked.path for asked in server.asked} == {"/mcp", "/mcp/"}
-    assert {asked.headers["authorization"] for asked in server.asked} == {"Bearer s3cret"}
-    assert [asked.body for asked in server.asked[::2]] == [asked.body for asked in server.asked[1::2]]
-
-
 async def test_no_token_goes_to_another_origin() -> None:
     async def never(asked: Asked, _send: Any) -> Any:
         return NOTHING
@@ -268,30 +219,6 @@ async def test_no_token_goes_to_another_origin() -> None:
         assert other.asked == []
 
 
-async def test_an_error_whose_id_the_server_could_not_tell_belongs_to_its_request() -> None:
-    async def answer(asked: Asked, _send: Any) -> Any:
-        if asked.json["method"] == "server/discover":
-            return result(asked, {"supportedVersions": [LATEST.name], "capabilities": {}})
-        return reply({"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "no"}}, 400)
-
-    async with peer(answer) as server, Client.connect_http(server.url) as client:
-        with pytest.raises(McpError, match="no"):
-            await client.call_tool("t")
-
-
-async def test_why_an_answer_cannot_be_read_is_told() -> None:
-    deep = b'{"jsonrpc": "2.0", "id": 1, "result": ' + b"[" * 5_000 + b"]" * 5_000 + b"}"
-    for body, why in ((deep, "recursion limit exceeded"), (b'{"jsonrpc": ', "EOF while parsing")):
-
-        async def answer(_asked: Asked, _send: Any, body: bytes = body) -> Any:
-            return 200, {"Content-Type": "application/json"}, body
-
-        async with peer(answer) as server:
-            with pytest.raises(HttpError, match=f"HTTP status 200: .*{why}.*jsonrpc"):
-                async with Client.connect_http(server.url):
-                    pass
-
-
 async def test_nobody_there_is_told() -> None:
     for url, match in (
         ("http://127.0.0.1:9/mcp", r"no connection to 127\.0\.0\.1:9"),
@@ -302,18 +229,6 @@ async def test_nobody_there_is_told() -> None:
         with pytest.raises(ConnectionLostError, match=match):
             async with Client.connect_http(url):
                 pass
-
-
-async def test_checks_can_send_any_http_request() -> None:
-    async def answer(asked: Asked, _send: Any) -> Any:
-        if asked.headers.get("origin"):
-            return 403, {"X-Why": "origin"}, b"no"
-        return result(asked, {"supportedVersions": [LATEST.name], "capabilities": {}})
-
-    async with peer(answer) as server, Client.connect_http(server.url) as client:
-        assert isinstance(client.channel, HttpChannel)
-        answered = await client.channel.exchange("POST", b"{}", {"Origin": "http://evil.example"})
-    assert (answered.status, answered.headers["x-why"], answered.content) == (403, "origin", b"no")
 
 
 async def test_a_server_that_takes_no_notification_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,44 +249,3 @@ async def test_a_server_that_takes_no_notification_is_left_in_time(monkeypatch: 
         with pytest.raises(ConnectionLostError, match=r"did not take a message within 0\.05 seconds"):
             async with Client.connect_http(server.url, timeout=PATIENCE):
                 pass
-
-
-@pytest.mark.parametrize(
-    ("path", "headers", "why"), [("a\x01b", {}, "non-printable"), ("mcp", {"X-Name": "\u2603"}, "ascii")]
-)
-async def test_what_cannot_be_sent_is_told_at_once(path: str, headers: dict[str, str], why: str) -> None:
-    async with asyncio.timeout(PATIENCE):
-        with pytest.raises(ConnectionLostError, match=why):
-            async with Client.connect_http(f"http://127.0.0.1:1/{path}", headers, timeout=None):
-                pass
-
-
-@pytest.mark.parametrize("channel", [HttpChannel, SseChannel])
-async def test_a_notification_that_cannot_be_sent_is_told(channel: type[HttpChannel | SseChannel]) -> None:
-    one = channel("http://127.0.0.1:1/", {"X-Name": "\u2603"})
-
-    async def begin() -> None:
-        await one.open(Client(one)._session)
-        await one.send({"jsonrpc": "2.0", "method": "notifications/initialized"}, {})
-
-    with pytest.raises(ConnectionLostError, match="ascii"):
-        await begin()
-    await one.aclose()
-
-
-async def test_closing_waits_for_no_task_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcpfactory_runtime.client.channel._ENDING", 0.05)
-    over = asyncio.Event()
-
-    async def stubborn() -> None:
-        while not over.is_set():
-            with suppress(asyncio.CancelledError):
-                await over.wait()
-
-    task = asyncio.create_task(stubborn())
-    await asyncio.sleep(0)  # it has begun
-    async with asyncio.timeout(PATIENCE):
-        await end_tasks([task])
-    assert not task.done()
-    over.set()
-    await task

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from typing import Any
 
-import httpx
 import pytest
 
-from mcpfactory_runtime.client import Client, HttpError, http
+from mcpfactory_runtime.client import Client, http
 from mcpfactory_runtime.client.oauth import OAuth, OAuthError
-from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer
-from tests.patience import advance
 from tests.runtime.client.authority import CALLBACK, Authority, authority, basic
 
 pytestmark = pytest.mark.anyio
@@ -42,57 +37,11 @@ async def test_a_token_is_got_at_the_first_refusal_and_used_from_then_on() -> No
     assert at.exchanges[0]["client_id"] == "client-1"
 
 
-async def test_one_login_serves_all_who_wait_for_it() -> None:
-    async with authority(needs={"tools/call": "write"}) as at, client(at) as mcp:
-        await asyncio.gather(*(mcp.call_tool("t") for _ in range(5)))
-        assert [visit.get("scope") for visit in at.visits] == [None, "write"]
-
-
-async def test_the_time_of_a_request_stands_still_while_the_person_is_asked() -> None:
-    asked, agreed = asyncio.Event(), asyncio.Event()
-
-    async def slowly(url: str) -> str:
-        asked.set()
-        await agreed.wait()
-        return await at.browse(url)
-
-    async with authority() as at:
-        opening = asyncio.ensure_future(client(at, oauth=oauth(at, visit=slowly), probe_timeout=60).__aenter__())
-        await asked.wait()
-        await advance(3600)
-        assert not opening.done()
-        agreed.set()
-        mcp = await opening
-        assert mcp.modern
-        await mcp.aclose()
-
-
 async def test_a_missing_scope_is_asked_for_together_with_those_asked_for_before() -> None:
     scopes: Json = {"scopes_supported": ["read"]}
     async with authority(resource=scopes, needs={"tools/call": "write"}) as at, client(at) as mcp:
         await mcp.call_tool("t")
     assert [visit.get("scope") for visit in at.visits] == ["read", "read write"]
-
-
-async def test_a_scope_that_is_never_granted_is_asked_for_a_few_times_only() -> None:
-    needs = {"tools/call": "write"}
-    async with authority(needs=needs, grants_scopes=False, token={"scope": "read"}) as at, client(at) as mcp:
-        with pytest.raises(OAuthError) as caught:
-            await mcp.call_tool("t")
-        assert caught.value.code == "refused"
-        assert len(at.visits) == 3
-    async with authority(needs=needs, grants_scopes=False) as at, client(at) as mcp:
-        with pytest.raises(OAuthError, match="has the scopes it asks for"):
-            await mcp.call_tool("t")
-        assert len(at.visits) == 2
-
-
-async def test_offline_access_is_asked_for_where_it_exists_beside_other_scopes() -> None:
-    offers: Json = {"scopes_supported": ["offline_access"]}
-    async with authority(resource={"scopes_supported": ["read"]}, metadata=offers) as at, client(at):
-        assert at.visits[0]["scope"] == "read offline_access"
-    async with authority(metadata=offers) as at, client(at):
-        assert "scope" not in at.visits[0]
 
 
 async def test_a_refresh_token_spares_the_person_and_a_used_up_one_does_not() -> None:
@@ -159,20 +108,6 @@ async def test_the_client_proves_itself_as_the_authorization_server_wants(
         assert form == sent
 
 
-async def test_a_client_registered_beforehand_comes_before_a_document_and_that_before_a_new_registration() -> None:
-    document = "https://client.example/me.json"
-    takes = {"client_id_metadata_document_supported": True}
-    async with authority(metadata=takes) as at:
-        async with client(at, oauth=oauth(at, document=document, client_id="mine", client_secret="s", issuer=at.base)):
-            assert at.visits[-1]["client_id"] == "mine"
-        async with client(at, oauth=oauth(at, document=document)):
-            assert at.visits[-1]["client_id"] == document
-        assert at.registrations == []
-        at.metadata = {}
-        async with client(at, oauth=oauth(at, document=document)):
-            assert at.visits[-1]["client_id"] == "client-1"
-
-
 async def test_without_a_browser_the_client_acts_on_its_own_behalf() -> None:
     async with authority(resource={"scopes_supported": ["read"]}) as at:
         login = OAuth(client_id="robot", client_secret="s", issuer=at.base)
@@ -180,13 +115,6 @@ async def test_without_a_browser_the_client_acts_on_its_own_behalf() -> None:
             await mcp.call_tool("t")
         assert at.exchanges == [{"grant_type": "client_credentials", "scope": "read", "resource": f"{at.base}/mcp"}]
         assert basic(at.proofs[0]) == "robot:s"
-
-
-async def test_a_server_of_the_first_revision_with_authorization_has_its_endpoints_at_its_root() -> None:
-    async with authority(resource=None) as at, client(at):
-        assert "resource" not in at.visits[0]
-    async with authority(resource=None, metadata=None) as at, client(at):
-        assert at.visits[0]["page"] == f"{at.base}/authorize"
 
 
 @pytest.mark.parametrize(
@@ -231,24 +159,6 @@ async def test_what_must_not_be_trusted_ends_the_login(knobs: Json, code: str) -
         assert at.calls == []
 
 
-async def test_without_oauth_a_refusal_is_an_error_as_ever() -> None:
-    async with authority() as at:
-        assert at.server is not None
-        with pytest.raises(HttpError, match="401"):
-            await Client.connect_http(at.server.url).__aenter__()
-
-
-async def test_a_client_that_was_forgotten_registers_anew() -> None:
-    async with authority() as at:
-        login = oauth(at)
-        at.token = {"error": "invalid_client"}
-        with pytest.raises(OAuthError):
-            await client(at, oauth=login).__aenter__()
-        at.token = {}
-        async with client(at, oauth=login):
-            assert len(at.registrations) == 2
-
-
 @pytest.mark.parametrize("place", ["http://127.0.0.1:1/x", "https://localhost/x", "http://other.example/x", "x"])
 def test_a_server_elsewhere_cannot_point_at_this_machine(place: str) -> None:
     login = OAuth(client_id="c")
@@ -271,41 +181,3 @@ async def test_a_private_host_is_called_where_a_person_named_it(monkeypatch: pyt
     with pytest.raises(OAuthError, match=r"hint: if other\.corp\.example is yours") as caught:
         await channel._checked("https://other.corp.example/token")
     assert caught.value.code == "unsafe_url"
-
-
-async def test_the_next_address_of_a_host_is_called_when_one_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    def answer(request: httpx.Request) -> httpx.Response:
-        asked.append((request.url.host, request.headers["host"], request.extensions["sni_hostname"]))
-        if request.url.host == "8.8.8.8":
-            raise httpx.ConnectError("no route")
-        return httpx.Response(200, stream=httpx.ByteStream(b"{}"))
-
-    async def addresses(url: str) -> list[str]:
-        return ["8.8.8.8", "10.0.0.1", "9.9.9.9"]
-
-    asked: list[tuple[str, str, str]] = []
-    monkeypatch.setattr(http, "_addresses", addresses)
-    channel = http.HttpChannel("https://mcp.example.com/mcp")
-    channel._client = httpx.AsyncClient(transport=httpx.MockTransport(answer))
-    found = await channel._fetch(Fetch("GET", "https://auth.example.com/x"))
-    assert found.status == 200
-    assert asked == [(host, "auth.example.com", "auth.example.com") for host in ("8.8.8.8", "9.9.9.9")]
-
-
-def test_metadata_is_looked_for_below_the_path_and_then_at_the_root() -> None:
-    steps = OAuth(client_id="c").steps("https://remote.example/a/mcp", 401, "")
-    nothing = HttpAnswer(404, {}, b"")
-    here = json.dumps(
-        {"resource": "https://remote.example", "authorization_servers": ["https://as.example/t"]}
-    ).encode()
-    asked: list[Any] = [next(steps)]
-    asked += [steps.send(answer) for answer in (nothing, HttpAnswer(200, {}, here), nothing, nothing)]
-    assert [step.url for step in asked] == [
-        "https://remote.example/.well-known/oauth-protected-resource/a/mcp",
-        "https://remote.example/.well-known/oauth-protected-resource",
-        "https://as.example/.well-known/oauth-authorization-server/t",
-        "https://as.example/.well-known/openid-configuration/t",
-        "https://as.example/t/.well-known/openid-configuration",
-    ]
-    with pytest.raises(OAuthError, match=r"as\.example/t has no metadata"):
-        steps.send(nothing)

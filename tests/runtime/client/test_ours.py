@@ -11,7 +11,6 @@ import pytest
 
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.revisions import REVISIONS
-from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -33,11 +32,6 @@ async def test_our_server_and_client_understand_each_other(revision: str) -> Non
         assert [step["progress"] for step in steps] == [1, 2]
         if "elicitation" in client.revision.client_capabilities:
             assert (await client.call_tool("ask"))["content"][0]["text"] == "accept"
-
-
-async def test_without_a_wish_the_newest_revision_is_found() -> None:
-    async with Client.connect_stdio(SERVER, probe_timeout=PATIENCE) as client:
-        assert client.modern
 
 
 @pytest.mark.parametrize("module", ["mcpfactory_runtime.client", "mcpfactory_runtime.upstream"])

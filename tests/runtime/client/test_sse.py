@@ -31,15 +31,6 @@ def test_events_are_read(text: str, expected: list[SseEvent]) -> None:
     assert list(SseReader().feed(text.encode() + b":")) == expected
 
 
-def test_a_long_event_is_put_together_once_not_at_each_of_its_pieces() -> None:
-    # Put together at each piece it would take fifty minutes, which the limit of a test ends.
-    reader, piece, count = SseReader(), b"x" * 100, 500_000
-    assert list(reader.feed(b"data: ")) == []
-    assert [event for _ in range(count) for event in reader.feed(piece)] == []
-    (event,) = reader.feed(b"\n\n")
-    assert event.data == "x" * (len(piece) * count)
-
-
 @given(st.lists(st.integers(0, 60)))
 def test_it_does_not_matter_how_the_bytes_are_cut(cuts: list[int]) -> None:
     data = "id: 1\r\ndata: é\r\n\r\nevent: x\ndata: 1\ndata: 2\n\n: c\n\ndata: end\r\n\r\n:".encode()

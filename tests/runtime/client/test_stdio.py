@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
+from mcpfactory_runtime.client import Client, ConnectionLostError
 from mcpfactory_runtime.client.streams import StdioChannel
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, R2024_11_05
-from tests.machine import needs
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -55,7 +53,7 @@ async def test_the_official_server_is_found_to_speak_the_newest_revision() -> No
     assert "initialize" not in sent
 
 
-@pytest.mark.parametrize("revision", list(LEGACY))
+@pytest.mark.parametrize("revision", [min(LEGACY), max(LEGACY)])
 async def test_the_official_server_speaks_every_handshake_revision_wished_for(revision: str) -> None:
     async with Client.connect_stdio(SDK, revision=revision) as client:
         assert client.revision.name == revision
@@ -74,30 +72,6 @@ async def test_a_process_that_ignores_discovery_gets_a_handshake() -> None:
     async with old("deaf", R2024_11_05.name, probe_timeout=0.3) as client:
         assert client.revision is R2024_11_05
         await client.ping()
-
-
-async def test_a_process_that_answers_discovery_too_late_is_spoken_to_in_the_lifecycle_that_it_took_up() -> None:
-    async with old("late", LATEST.name, probe_timeout=0.3) as client:
-        assert client.revision is LATEST
-    methods = [entry.message["method"] for entry in client.transcript if entry.direction == "sent"]
-    assert [method for method in methods if not method.startswith("notifications/")] == [
-        "server/discover",
-        "initialize",
-        "server/discover",
-    ]
-
-
-async def test_a_process_that_never_answers_discovery_and_refuses_the_handshake_is_told_by_its_refusal() -> None:
-    with pytest.raises(McpError, match="initialize handshake is not accepted"):
-        async with old("late", "none", probe_timeout=0.3, timeout=1.0):
-            pass
-
-
-async def test_a_version_that_has_no_handshake_is_refused() -> None:
-    for version in (LATEST.name, "soon"):
-        with pytest.raises(ProtocolError, match="which has no handshake"):
-            async with old(version=version, mode="legacy"):
-                pass
 
 
 async def test_all_pages_of_a_list_are_read_and_a_loop_is_noticed() -> None:
@@ -121,24 +95,6 @@ async def test_the_server_may_ask_in_between() -> None:
         ):
             result = await client.call_tool("ask", {"method": method})
             assert expected in result["content"][0]["text"]
-
-
-async def test_a_handler_that_fails_is_an_answer_too() -> None:
-    def broken(_params: dict[str, Any]) -> dict[str, Any]:
-        raise ValueError("s3cret")
-
-    async with old(mode="legacy", sampling=broken) as client:
-        text = (await client.call_tool("ask", {"method": "sampling/createMessage"}))["content"][0]["text"]
-    assert "handler failed: ValueError" in text
-    assert "s3cret" not in text
-
-
-async def test_the_server_is_told_when_nobody_waits_any_more() -> None:
-    async with old(mode="legacy") as client:
-        with pytest.raises(TimeoutError, match=r"no answer to tools/call within 0\.2 seconds"):
-            await client.call_tool("wait", timeout=0.2)
-        await client.ping()
-    assert "notifications/cancelled True" in client.stderr
 
 
 async def test_the_end_of_a_process_is_told_with_its_last_words() -> None:
@@ -171,28 +127,3 @@ async def test_a_process_ends_with_its_input_and_is_killed_if_it_does_not() -> N
         pass
     assert isinstance(client.channel, StdioChannel)
     assert client.channel.returncode == -9
-
-
-async def test_raw_bytes_go_out_as_they_are() -> None:
-    async with Client.connect_stdio(SDK, mode="legacy") as client:
-        await client.send_raw(b'{"jsonrpc":"2.0","id":"mine","method":"ping"}')
-        await client.ping()
-        answers = [entry.message for entry in client.transcript if entry.direction == "received"]
-    assert {"jsonrpc": "2.0", "id": "mine", "result": {}} in answers
-
-
-async def test_a_client_that_was_closed_says_so() -> None:
-    async with old(mode="legacy") as client:
-        pass
-    with pytest.raises((ProtocolError, ConnectionLostError)):
-        await client.ping()
-
-
-@needs("posix")
-@pytest.mark.parametrize("own", [True, False])
-async def test_a_server_hears_what_is_typed_at_our_terminal_unless_it_has_a_session_of_its_own(own: bool) -> None:
-    async with old(start_new_session=own) as client:
-        assert isinstance(client.channel, StdioChannel)
-        assert client.channel._process is not None
-        server = client.channel._process.pid
-        assert os.getsid(server) == (server if own else os.getsid(0))

@@ -9,8 +9,7 @@ import pytest
 
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.revisions import LATEST
-from tests.patience import PATIENCE
-from tests.runtime.client.peer import NOTHING, Asked, Json, event, handshake, peer, result
+from tests.runtime.client.peer import Asked, event, handshake, peer, result
 
 pytestmark = pytest.mark.anyio
 
@@ -32,43 +31,6 @@ async def test_a_stream_that_the_server_closed_early_is_continued() -> None:
     async with peer(answer) as server, Client.connect_http(server.url, mode="legacy") as client:
         assert await client.call_tool("slow") == {"content": ["late"]}
     assert server.asked[-1].headers["last-event-id"] == "e1"
-
-
-async def test_the_server_may_ask_on_the_stream_of_a_request() -> None:
-    answered: asyncio.Queue[Json] = asyncio.Queue()
-
-    async def answer(asked: Asked, send: Any) -> Any:
-        if asked.method == "GET":
-            return 405, {}, b""
-        if "result" in asked.json:
-            answered.put_nowait(asked.json)
-            return NOTHING
-        if (known := handshake(asked)) is not None:
-            return known
-        await send(event({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": {}}))
-        said = await answered.get()
-        await send(event({"jsonrpc": "2.0", "id": asked.json["id"], "result": {"content": [said["result"]["action"]]}}))
-        return None
-
-    async with peer(answer) as server:
-        cancel: Json = {"action": "cancel"}
-        async with Client.connect_http(server.url, mode="legacy", elicitation=lambda _params: cancel) as client:
-            assert await client.call_tool("t") == {"content": ["cancel"]}
-
-
-async def test_what_the_server_says_on_its_own_arrives() -> None:
-    heard: asyncio.Queue[str] = asyncio.Queue()
-
-    async def answer(asked: Asked, send: Any) -> Any:
-        if asked.method == "GET":
-            await send(event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
-            await asyncio.Event().wait()
-        return handshake(asked)
-
-    async with peer(answer) as server:
-        notified = lambda method, _params: heard.put_nowait(method)  # noqa: E731 - reads best where it is used
-        async with Client.connect_http(server.url, mode="legacy", notified=notified):
-            assert await asyncio.wait_for(heard.get(), PATIENCE) == "notifications/tools/list_changed"
 
 
 async def test_closing_the_stream_cancels_a_modern_request() -> None:

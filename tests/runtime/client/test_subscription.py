@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
+from mcpfactory_runtime.client import Client, ConnectionLostError
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.protocol.peer import META_SUBSCRIPTION
 from mcpfactory_runtime.revisions import LATEST, REVISIONS
@@ -21,7 +21,6 @@ from tests.runtime.client.peer import Asked, error, event, peer, result
 pytestmark = pytest.mark.anyio
 
 SERVER = [sys.executable, str(Path(__file__).with_name("our_server.py"))]
-ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 
 @asynccontextmanager
@@ -83,21 +82,6 @@ async def listening(*messages: Any) -> AsyncIterator[Client]:
 
     async with peer(answer) as server, Client.connect_http(server.url) as client:
         yield client
-
-
-async def test_a_subscription_that_the_server_ends_properly_just_ends() -> None:
-    async with (
-        listening(ACKNOWLEDGED, "notifications/tools/list_changed", "done") as client,
-        client.listen(tools=True, prompts=True) as changes,
-    ):
-        assert changes.honoured == {"toolsListChanged": True}
-        assert [method async for method, _params in changes] == ["notifications/tools/list_changed"]
-
-
-async def test_a_server_that_does_not_acknowledge_first_is_told_apart() -> None:
-    async with listening("notifications/tools/list_changed", "done") as client:
-        with pytest.raises(ProtocolError, match="the first message of a subscription was"):
-            await client.listen(tools=True).__aenter__()
 
 
 async def test_a_server_without_subscriptions_says_so() -> None:

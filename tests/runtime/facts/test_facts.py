@@ -108,23 +108,3 @@ def test_a_table_has_the_hash_of_its_source_and_no_prose(made: Any, tmp_path: Pa
     assert json.loads(text)["sha256"] == hashlib.sha256((tmp_path / "schema.json").read_bytes()).hexdigest()
     assert made(PUBLISHED, "--check") == 0
     assert made({"definitions": {"Note": {"type": "object"}}}, "--check") == 1
-
-
-@pytest.mark.parametrize(
-    ("document", "told"),
-    [
-        ([], "no definitions"),
-        ({"$defs": {"Note": {"type": "string", "pattern": "^a"}}}, "Note: the notation cannot say"),
-        (
-            {"$defs": {"Note": {"type": "object", "required": ["a?"], "properties": {"a?": {}}}}},
-            "Note: the notation cannot say",
-        ),
-    ],
-)
-def test_what_the_notation_cannot_say_is_refused(
-    made: Any, capsys: pytest.CaptureFixture[str], document: Any, told: str
-) -> None:
-    assert made(document) == 2
-    said = capsys.readouterr().err
-    assert told in said
-    assert "hint:" in said

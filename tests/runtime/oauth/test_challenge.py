@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from mcpfactory_runtime.oauth.challenge import bearer_challenge, read_challenges
+from mcpfactory_runtime.oauth.challenge import read_challenges
 from tests.rows import rows
 
 
@@ -27,13 +24,3 @@ from tests.rows import rows
 )
 def test_challenges_are_read_with_their_parameters(header: str, expected: object) -> None:
     assert [(found.scheme, found.parameters) for found in read_challenges(header)][: len(expected)] == expected  # type: ignore[arg-type]
-
-
-@given(st.text())
-def test_no_header_breaks_the_reader(header: str) -> None:
-    list(read_challenges(header))
-
-
-def test_only_the_bearer_challenge_counts() -> None:
-    assert bearer_challenge('Basic scope="x"').scopes == ()
-    assert bearer_challenge('Basic realm="x", Bearer scope="a b"').scopes == ("a", "b")

@@ -9,7 +9,6 @@ from contextlib import closing
 import pytest
 
 from mcpfactory_runtime.client.oauth import Loopback, OAuthError
-from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -49,23 +48,3 @@ async def test_nobody_who_comes_is_told_after_a_while() -> None:
     with pytest.raises(OAuthError, match="nobody agreed") as caught:
         await Loopback(free_port(), lambda _url: None, timeout=0)(PAGE)
     assert caught.value.code == "no_browser"
-
-
-async def test_a_port_that_is_taken_is_told() -> None:
-    with closing(socket.socket()) as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        with pytest.raises(OAuthError, match="hint: choose another port"):
-            await Loopback(taken.getsockname()[1], lambda _url: None)(PAGE)
-
-
-async def test_a_connection_that_the_browser_opened_in_advance_does_not_hold_up_the_login() -> None:
-    port = free_port()
-    shown: asyncio.Queue[str] = asyncio.Queue()
-    waiting = asyncio.ensure_future(Loopback(port, shown.put_nowait)(PAGE))
-    await shown.get()
-    _, idle = await asyncio.open_connection("127.0.0.1", port)
-    await get(port, b"GET /callback?code=c&state=s1 HTTP/1.1\r\nHost: x\r\n\r\n")
-    assert await asyncio.wait_for(waiting, PATIENCE)
-    idle.close()
-    await idle.wait_closed()

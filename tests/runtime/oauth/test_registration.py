@@ -41,17 +41,6 @@ def server(**changes: Any) -> AuthorizationServer:
     return AuthorizationServer(ISSUER, f"{ISSUER}/authorize", f"{ISSUER}/token", **known | changes)
 
 
-def test_metadata_of_openid_connect_is_found_below_its_issuer() -> None:
-    found, (asked,) = run(read_metadata(f"{ISSUER}/", "https://api.example"), METADATA)
-    assert asked.url == f"{ISSUER}/.well-known/openid-configuration"
-    assert (found.token_endpoint, found.device_endpoint, found.scopes) == (
-        f"{ISSUER}/token",
-        f"{ISSUER}/device",
-        ("openid",),
-    )
-    assert found.auth_methods == ("client_secret_basic",)
-
-
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
@@ -84,14 +73,6 @@ def test_what_is_known_beforehand_is_not_registered_anew(
 ) -> None:
     found, asked = run(register(Identity("test", "http://127.0.0.1:1/callback", **identity), server(**changes)))
     assert (found, asked) == (expected, [])
-
-
-def test_a_client_that_nobody_knows_is_registered_as_a_native_one() -> None:
-    identity = Identity("test", "http://127.0.0.1:1/callback", document="https://me.example/id")
-    found, (asked,) = run(register(identity, server()), {"client_id": "new", "client_secret": "s"})
-    assert found == Registration("new", "s", "client_secret_post")
-    sent = json.loads(asked.content or b"")
-    assert (sent["application_type"], sent["token_endpoint_auth_method"]) == ("native", "client_secret_post")
 
 
 @pytest.mark.parametrize(

@@ -76,13 +76,6 @@ def test_a_keyring_that_is_locked_says_so_without_its_own_words(tmp_path: Path) 
     assert "canary" not in str(caught.value)
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(OAuthError, match="MCPFACTORY_TOKEN_STORE") as caught:
-        FileStore(tmp_path / "file" / "tokens").write("a", {})
-    assert caught.value.code == "no_store"
-
-
 def test_the_environment_chooses_the_store(tmp_path: Path) -> None:
     assert open_store({"MCPFACTORY_TOKEN_STORE": str(tmp_path)}).folder == tmp_path
     settings = {"MCPFACTORY_TOKEN_STORE": "file", "XDG_CONFIG_HOME": str(tmp_path), "APPDATA": str(tmp_path)}

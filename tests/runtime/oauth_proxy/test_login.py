@@ -168,25 +168,6 @@ def test_those_whom_the_server_names_may_call(person: dict[str, Any], allow: str
     assert OAuthProxy(login, "https://mcp.example/mcp", allow=(allow,))._may_call(person) is may
 
 
-async def test_others_are_sent_back_without_a_code() -> None:
-    async with guarded(allow=("ada",)) as at:
-        for person in ({"sub": "7", "login": "ada"}, {"sub": ""}, {}):  # who chose the name, and nobody
-            at.provider.person = person
-            said = answer_of(await at.browse((await at.client()).url()))
-            assert (said["error"], said["state"], said["iss"]) == ("access_denied", "mine", at.origin)
-
-
-async def test_scopes_are_those_that_exist_here_and_the_person_may_have() -> None:
-    async with guarded(scopes_of=lambda person: ("books:write",)) as at:
-        app = await at.client()
-        asked = "books:write books:burn repo offline_access"
-        tokens = await app.tokens(scope=asked)
-        assert tokens["scope"] == "books:write"
-        assert (await at.call("write", tokens["access_token"])).status_code == 200
-        assert (await at.call("burn", tokens["access_token"])).status_code == 403
-        assert (await app.refresh(tokens["refresh_token"], scope="other")).json()["error"] == "invalid_scope"
-
-
 async def test_any_process_with_the_store_and_the_secret_goes_on_with_a_login(tmp_path: Path) -> None:
     stores = [SqliteStore(str(tmp_path / "shared.db")) for _ in range(2)]
     async with guarded(http_options={"store": stores[0]}) as at:

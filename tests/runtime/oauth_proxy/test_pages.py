@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-import pytest
-
-from mcpfactory_runtime.oauth_proxy.pages import consent_page, error_page
+from mcpfactory_runtime.oauth_proxy.pages import consent_page
 
 CONSENT = consent_page(
     server="Notes <b>",
@@ -44,18 +42,6 @@ class Outline(HTMLParser):
 
     def places(self, tag: str) -> list[tuple[str, ...]]:
         return [around for one, around in self.found if one == tag]
-
-
-@pytest.mark.parametrize("page", [CONSENT, error_page("The request is too old.")])
-def test_everything_stands_in_one_main_part_of_a_page_with_a_language_for_small_screens_and_both_schemes(page):
-    outline = Outline(page)
-    assert outline.open == []
-    assert outline.places("main") == [("html", "body")]
-    assert all("main" in around for tag in ("h1", "p", "dl", "form") for around in outline.places(tag))
-    assert '<html lang="en">' in page
-    assert "width=device-width" in page
-    assert "color-scheme: light dark" in page
-    assert "overflow-wrap: anywhere" in page
 
 
 def test_what_the_client_says_of_itself_is_text_and_the_person_has_two_buttons():

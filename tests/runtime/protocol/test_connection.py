@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_runtime.protocol.connection import Answer, Batch, Call, Connection, Notice, Refusal, State
+from mcpfactory_runtime.protocol.connection import Call, Connection, Notice, Refusal, State
 from mcpfactory_runtime.protocol.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -126,29 +126,6 @@ def opening() -> Connection:
     return connection
 
 
-@requirement("version.handshake-beside", "meta.no-memory")
-def test_a_modern_request_leaves_the_handshake_alone() -> None:
-    connection = Connection()
-    connection.receive(modern("tools/list"))
-    assert (connection.state, connection.peer) == (State.FRESH, None)
-    connection.receive(hello())
-    call = connection.receive(modern("tools/list", 2, **{META_CLIENT: {"name": "other"}}))
-    assert isinstance(call, Call)
-    assert (call.peer.revision, call.peer.info) == (LATEST, {"name": "other"})
-    assert connection.peer is not None
-    assert connection.peer.info["name"] == "c"
-
-
-@requirement("version.unsupported")
-def test_an_unsupported_version_is_told_what_would_be_supported() -> None:
-    event = Connection().receive(modern("tools/list", **{META_VERSION: "2099-01-01"}))
-    assert isinstance(event, Refusal)
-    assert event.message is not None
-    data = event.message["error"]["data"]
-    assert data["requested"] == "2099-01-01"
-    assert LATEST.name in data["supported"]
-
-
 @requirement("message.id-in-flight")
 def test_an_id_in_flight_cannot_be_used_again_until_it_is_answered() -> None:
     connection = opened()
@@ -173,21 +150,6 @@ def test_only_requests_in_flight_can_be_cancelled_and_never_the_handshake() -> N
         assert isinstance(connection.receive(notification("notifications/cancelled", {"requestId": wrong})), Refusal)
 
 
-@requirement("message.response-silence", "message.notification-silence")
-def test_nothing_that_looks_like_a_response_or_a_notification_is_answered() -> None:
-    connection = opened()
-    for message in (
-        {"jsonrpc": "2.0", "id": 99, "result": {}},
-        {"jsonrpc": "2.0", "id": None, "error": {"code": PARSE_ERROR, "message": "?"}},
-        {"error": "?"},
-        notification("notifications/unknown"),
-        {"jsonrpc": "2.0", "method": "notifications/progress", "params": []},
-    ):
-        event = connection.receive(message)
-        assert isinstance(event, Refusal)
-        assert event.message is None
-
-
 @requirement("message.error-without-id")
 def test_undecodable_bytes_are_answered_with_a_null_id_until_the_revision_leaves_ids_out() -> None:
     error = McpError(PARSE_ERROR, "no")
@@ -196,30 +158,6 @@ def test_undecodable_bytes_are_answered_with_a_null_id_until_the_revision_leaves
     newest = opened(LATEST_LEGACY).undecodable(error).message
     assert newest is not None
     assert "id" not in newest
-
-
-@requirement("batch.accept", "batch.partial", "batch.empty", "initialize.not-in-batch")
-def test_batches_are_accepted_where_the_revision_has_them() -> None:
-    messages = [
-        request("ping", id=1),
-        notification("notifications/initialized"),
-        request("nonsense", id=2),
-        5,
-        hello(),
-        [1],
-    ]
-    batch = opened(R2025_03_26).receive(messages)
-    assert isinstance(batch, Batch)
-    kinds = [type(event) for event in batch.events]
-    assert kinds == [Call, Notice, Refusal, Refusal, Refusal, Refusal]
-    assert [code(event) for event in batch.events[2:]] == [METHOD_NOT_FOUND] + [INVALID_REQUEST] * 3
-    assert code(opened(R2025_03_26).receive([])) == INVALID_REQUEST
-
-
-@requirement("batch.refused")
-@pytest.mark.parametrize("revision", [revision for revision in LEGACY.values() if not revision.batches], ids=str)
-def test_batches_are_refused_where_the_revision_has_none(revision: Revision) -> None:
-    assert code(opened(revision).receive([request("ping")])) == INVALID_REQUEST
 
 
 @requirement("initialize.respect-version")
@@ -231,43 +169,6 @@ def test_a_server_cannot_request_what_the_revision_does_not_have() -> None:
     with pytest.raises(McpError):
         connection.notify("notifications/tasks/status")
     assert b"list_changed" in connection.notify("notifications/tools/list_changed")
-
-
-def test_a_result_without_json_form_leaves_the_call_in_flight_for_an_error() -> None:
-    connection = opened()
-    call = connection.receive(request("tools/list"))
-    assert isinstance(call, Call)
-    with pytest.raises(ValueError, match="serialize"):
-        connection.answer(call, {"x": object()})
-    assert b"error" in connection.answer(call, McpError(INVALID_PARAMS, "no"))
-
-
-@pytest.mark.parametrize("revision", LEGACY.values(), ids=str)
-def test_two_connections_understand_each_other(revision: Revision) -> None:
-    server, client = Connection("server"), Connection("client")
-
-    def cross(data: bytes, to: Connection) -> Any:
-        return to.receive(json.loads(data))
-
-    number, data = client.request("initialize", hello(revision.name)["params"])
-    call = cross(data, server)
-    done = cross(server.answer(call, {"protocolVersion": revision.name, "capabilities": {}, "serverInfo": {}}), client)
-    assert isinstance(done, Answer)
-    assert done.id == number
-    assert client.peer is not None
-    assert client.peer.revision is revision
-    assert isinstance(cross(client.notify("notifications/initialized"), server), Notice)
-    assert (client.state, server.state) == (State.OPEN, State.OPEN)
-    number, data = server.request("roots/list")
-    asked = cross(data, client)
-    assert isinstance(asked, Call)
-    answered = cross(client.answer(asked, McpError(-1, "no")), server)
-    assert isinstance(answered, Answer)
-    assert (answered.id, answered.error and answered.error.code) == (number, -1)
-    assert isinstance(cross(server.notify("notifications/tools/list_changed"), client), Notice)
-    number, data = server.request("ping")
-    server.abandon(number)
-    assert isinstance(cross(client.answer(cross(data, client), {}), server), Refusal)
 
 
 JSON = st.recursive(

@@ -65,11 +65,6 @@ def test_a_body_that_breaks_off_is_not_taken_for_a_whole_one(coding: str, body: 
         decoded(body[:-lost], coding)
 
 
-@pytest.mark.parametrize("coding", ["gzip", "deflate"])
-def test_no_body_at_all_may_name_a_coding(coding: str) -> None:
-    assert decoded(b"", coding) == b""
-
-
 def test_a_reader_that_stops_has_kept_little() -> None:
     bomb = gzip.compress(bytes(300_000_000), 9)
     response = httpx.Response(200, headers={"content-encoding": "gzip"}, stream=httpx.ByteStream(bomb))

@@ -12,10 +12,6 @@ def read(*pieces: bytes, max_size: int = 1000) -> list[object]:
     return [line for piece in pieces for line in reader.feed(piece)]
 
 
-def test_lines_come_out_however_they_are_cut() -> None:
-    assert read(b"a\nb\n", b"c", b"d\n", b"\n  \n", b"e") == [b"a", b"b", b"cd"]
-
-
 @requirement("stdio.wrong-line")
 @given(st.lists(st.binary(min_size=1, max_size=20).map(lambda line: line.replace(b"\n", b".")), max_size=8), st.data())
 def test_any_cut_gives_the_same_lines(lines: list[bytes], data: st.DataObject) -> None:
@@ -29,20 +25,6 @@ def test_a_line_that_is_too_long_is_reported_once_and_the_next_one_is_read() -> 
     assert read(b"x" * 11, b"x" * 50, b"x\nok\n", max_size=10) == [OVERSIZE, b"ok"]
     assert read(b"x" * 11 + b"\nok\n", max_size=10) == [OVERSIZE, b"ok"]
     assert read(b"x" * 10 + b"\n", max_size=10) == [b"x" * 10]
-
-
-def test_a_reader_holds_no_more_than_one_message() -> None:
-    reader = LineReader(10)
-    for _ in range(1000):
-        list(reader.feed(b"x" * 100))
-    assert reader.rest() == b""
-
-
-def test_what_follows_the_last_line_break_is_a_message_at_the_end() -> None:
-    reader = LineReader()
-    assert list(reader.feed(b"a\nb")) == [b"a"]
-    assert reader.rest() == b"b"
-    assert reader.rest() == b""
 
 
 def test_events_have_ids_types_and_ends() -> None:

@@ -23,23 +23,28 @@ Happened = Callable[[], list[str]]
 both_callers = pytest.mark.parametrize("caller", ["", OLD], ids=["modern caller", "handshake caller"])
 
 
-@pytest.fixture(params=["stdio", "http"])
-def make(request: pytest.FixtureRequest, elsewhere: Elsewhere) -> Make:
+def maker(elsewhere: Elsewhere, transport: str) -> Make:
     """Makes the part: by a command, or by a URL."""
 
     def made(**options: Any) -> RemoteServer:
         options.setdefault("name", "far")
         options.setdefault("connect_timeout", PATIENCE)
-        if request.param == "http":
+        if transport == "http":
             return RemoteServer(elsewhere(), **options)
         return RemoteServer(ELSEWHERE, env={"HAPPENED": os.environ["HAPPENED"]}, **options)
 
     return made
 
 
-@pytest.fixture(params=["", OLD], ids=["modern part", "handshake part"])
-def part(request: pytest.FixtureRequest, make: Make) -> RemoteServer:
-    return make(revision=request.param)
+@pytest.fixture(params=["stdio", "http"])
+def make(request: pytest.FixtureRequest, elsewhere: Elsewhere) -> Make:
+    return maker(elsewhere, request.param)
+
+
+@pytest.fixture(params=[("http", ""), ("stdio", OLD)], ids=["modern part over HTTP", "handshake part over stdio"])
+def part(request: pytest.FixtureRequest, elsewhere: Elsewhere) -> RemoteServer:
+    transport, revision = request.param
+    return maker(elsewhere, transport)(revision=revision)
 
 
 def around(part: RemoteServer) -> Server:
@@ -131,17 +136,6 @@ async def test_questions_reach_whoever_called(part: RemoteServer, caller: str) -
         assert await said(client, "far_ask") == "<Greet Ada> at file:///work"
         assert set(asked) == {"Who?"}
         assert await asyncio.gather(*(said(client, "far_ask") for _ in range(3))) == ["<Greet Ada> at file:///work"] * 3
-
-
-@both_callers
-async def test_a_question_that_the_caller_cannot_answer_is_refused(part: RemoteServer, caller: str) -> None:
-    async with connect(around(part), caller) as client:
-        try:
-            said_so = str(await client.call_tool("far_ask"))
-        except McpError as error:
-            said_so = str(error)
-        assert "elicitation" in said_so
-        assert await said(client, "far_add", a=1) == 3
 
 
 def part_is_modern(part: RemoteServer) -> bool:
@@ -273,12 +267,10 @@ async def test_nothing_of_our_environment_reaches_a_program(
     assert {"PATH", "HAPPENED"} <= set(names)
 
 
-@both_callers
-async def test_a_server_on_the_official_sdk_is_a_part(elsewhere: Elsewhere, caller: str) -> None:
-    for part in (
-        RemoteServer(SDK, connect_timeout=PATIENCE),
-        RemoteServer(elsewhere(SDK), mode="legacy", connect_timeout=PATIENCE),
-        RemoteServer(SDK, mode="legacy", connect_timeout=PATIENCE),
+async def test_a_server_on_the_official_sdk_is_a_part(elsewhere: Elsewhere) -> None:
+    for part, caller in (
+        (RemoteServer(SDK, connect_timeout=PATIENCE), OLD),
+        (RemoteServer(elsewhere(SDK), mode="legacy", connect_timeout=PATIENCE), ""),
     ):
         steps: list[Any] = []
         async with connect(around(part), caller, **answering([])) as client:
@@ -294,14 +286,9 @@ async def test_a_server_on_the_official_sdk_is_a_part(elsewhere: Elsewhere, call
                 assert await said(client, "far_ask") == "accept name='Ada'"
 
 
-@both_callers
 @pytest.mark.parametrize(
-    ("part_mode", "tool", "grown"),
-    [
-        ("modern", "far_grow", "far_sprout"),
-        ("modern", "far_grow_and_publish", "far_published"),
-        ("legacy", "far_grow", "far_sprout"),
-    ],
+    ("caller", "part_mode", "tool", "grown"),
+    [("", "modern", "far_grow_and_publish", "far_published"), (OLD, "legacy", "far_grow", "far_sprout")],
 )
 async def test_a_tool_that_a_server_on_the_official_sdk_adds_is_told(
     caller: str, part_mode: Any, tool: str, grown: str
@@ -320,37 +307,7 @@ async def test_a_tool_that_a_server_on_the_official_sdk_adds_is_told(
             listening.cancel()
 
 
-async def test_a_question_that_a_server_cannot_ask_in_the_newest_revision_is_explained() -> None:
-    part = RemoteServer(SDK, mode="modern", name="shop", connect_timeout=PATIENCE)
-    async with connect(around(part), **answering([])) as client:
-        with pytest.raises(McpError, match=r"elicitation/create.*\nhint: shop asks .* mode='legacy'"):
-            await client.call_tool("far_ask")
-
-
 @pytest.mark.parametrize("arguments", [("ftp://x/y", {}), ("notes", {}), ([], {})])
 def test_what_is_no_target_is_refused(arguments: Any) -> None:
     with pytest.raises(ValueError, match="hint: "):
         RemoteServer(arguments[0])
-
-
-def test_options_of_the_other_kind_of_target_are_refused() -> None:
-    with pytest.raises(TypeError, match="hint: headers= or oauth= are for a URL"):
-        RemoteServer("https://example.com/mcp", env={"A": "b"})
-    with pytest.raises(TypeError, match="hint: env= is for a command"):
-        RemoteServer(["notes"], headers={"A": "b"})
-
-
-def test_it_may_be_served_again_in_another_event_loop(happened: Happened) -> None:
-    part = RemoteServer(ELSEWHERE, env={"HAPPENED": os.environ["HAPPENED"]}, connect_timeout=PATIENCE)
-    whole = around(part)
-
-    async def call(number: int) -> None:
-        async with connect(whole, OLD, **answering([])) as client:
-            asking = [said(client, "far_ask") for _ in range(2)]
-            assert await asyncio.gather(said(client, "far_add", a=number), *asking) == [
-                number + 2,
-                *["<Greet Ada> at file:///work"] * 2,
-            ]
-
-    for number in range(2):
-        asyncio.run(call(number))

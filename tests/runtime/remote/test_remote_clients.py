@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_runtime import RemoteServer, Server
+from mcpfactory_runtime import RemoteServer
 from mcpfactory_runtime.client import Client
 from tests.patience import PATIENCE
 from tests.runtime.remote.conftest import ELSEWHERE, Elsewhere, free_port, process
@@ -101,35 +101,6 @@ async def test_a_callers_token_and_headers_stay_here_and_its_own_are_sent(revisi
     assert "inbound" not in everything
 
 
-async def test_sessions_are_told_apart_where_the_part_has_some(elsewhere: Elsewhere) -> None:
-    part = RemoteServer(elsewhere(), revision=OLD, connect_timeout=PATIENCE)
-    async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(served(around(part).http_app()))
-        one, other = [
-            await stack.enter_async_context(Client.connect_http(f"{url}/mcp", revision=OLD)) for _ in range(2)
-        ]
-        assert [await said(one, "far_count") for _ in range(3)] == [1, 2, 3]
-        assert await said(other, "far_count") == 1
-
-
-async def test_more_connections_than_there_may_be_are_refused_and_idle_ones_make_room(
-    elsewhere: Elsewhere, happened: Happened
-) -> None:
-    part = RemoteServer(elsewhere(), name="far", revision=OLD, connect_timeout=PATIENCE, max_connections=1)
-    async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(served(around(part).http_app()))
-        one, other = [
-            await stack.enter_async_context(Client.connect_http(f"{url}/mcp", revision=OLD)) for _ in range(2)
-        ]
-        waiting = asyncio.create_task(one.call_tool("far_wait"))
-        await until(lambda: "waiting" in happened())
-        refused = await other.call_tool("far_add", {"a": 1})
-        assert refused["content"][0]["text"].startswith("The server far cannot be asked now: 1 connections to it")
-        waiting.cancel()
-        await until(lambda: "cancelled" in happened())
-        assert await said(other, "far_add", a=1) == 3
-
-
 @both_parts
 async def test_a_server_that_comes_later_or_again_is_listed_and_called(
     happened: Happened, tmp_path: Path, revision: str
@@ -170,9 +141,3 @@ def test_nothing_is_loaded_for_servers_elsewhere_where_there_are_none_and_no_htt
     without, with_command = json.loads(done.stdout)
     assert not [name for name in without if "remote" in name or name.startswith("mcpfactory_runtime.client")]
     assert not {"httpx", "starlette", "uvicorn"} & set(with_command)
-
-
-def test_a_server_is_an_ordinary_one_where_it_is_mounted() -> None:
-    whole = Server("whole")
-    whole.mount(RemoteServer("https://example.com/mcp"), "far")
-    assert "tools" in whole.capabilities  # it has some once they are known

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -69,14 +68,3 @@ def test_what_cannot_be_is_named_with_what_to_do(servers: Any, said: str) -> Non
         remote_servers({"mcpServers": servers})
     assert str(error.value).startswith(said)
     assert "hint: " in str(error.value)
-
-
-def test_a_file_that_is_no_json_is_named(tmp_path: Path) -> None:
-    (tmp_path / "mcp.json").write_text("{")
-    with pytest.raises(ValueError, match=r"mcp\.json is no JSON: .*\nhint: "):
-        remote_servers(tmp_path / "mcp.json")
-
-
-def test_nothing_is_started_before_the_whole_is(happened: Callable[[], list[str]]) -> None:
-    (part,) = remote_servers({"mcpServers": {"far": {"command": "no-such-program"}}}).values()
-    assert (part.name, part.connected, happened()) == ("far", False, [])

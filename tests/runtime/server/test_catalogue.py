@@ -149,15 +149,6 @@ def test_an_unknown_choice_is_refused_with_those_that_there_are_and_changes_noth
         Server("plain").offer("search")
 
 
-def test_an_unknown_choice_in_the_environment_ends_every_way_of_serving(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MCPFACTORY_MODE", "loud")
-    server = made(package(tmp_path, monkeypatch))
-    with pytest.raises(CatalogueError, match="MCPFACTORY_MODE"):
-        listed(server)
-
-
 SERVE = "from mcpfactory_runtime import Server; s = Server('b'); s.mount_manifest({folder!r}); s.run()"
 
 
@@ -182,11 +173,3 @@ def test_the_command_line_chooses_and_tells_wrong_choices_without_a_traceback(
     assert done.returncode == outcome[0], done.stderr
     assert outcome[1] in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_two_manifests_make_one_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    server = made(package(tmp_path, monkeypatch, tools=BOOKS[:2]))
-    server.mount_manifest(package(tmp_path, monkeypatch, tools=BOOKS[2:], profiles={"curated": ["list_orders"]}))
-    assert listed(server) == ALL
-    server.offer(profile="curated")
-    assert listed(server) == ["list_orders"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -139,25 +137,6 @@ async def test_a_part_of_a_part_keeps_its_own_state() -> None:
         ]
 
 
-async def test_clients_that_are_connected_are_told() -> None:
-    told = asyncio.Event()
-    made = Server("whole", version="1")
-
-    def notified(method: str, _: Any) -> None:
-        if method == "notifications/tools/list_changed":
-            told.set()
-
-    @made.tool
-    async def first() -> None: ...
-
-    async with connect(made, "2025-06-18", notified=notified) as client:
-        await client.list_tools()
-        made.mount(part("tea"), "tea")
-        async with asyncio.timeout(PATIENCE):
-            await told.wait()
-        assert "tea_add" in [tool["name"] for tool in await client.list_tools()]
-
-
 async def test_clients_of_the_whole_are_told_what_changes_in_a_part_of_a_part() -> None:
     told: list[Any] = []
     both = asyncio.Event()
@@ -265,12 +244,3 @@ async def test_ready_checks_and_pages_of_parts_are_the_wholes_too() -> None:
 
 async def cup() -> str:
     return "a cup"
-
-
-def test_a_server_without_parts_loads_nothing_for_them() -> None:
-    program = (
-        "import sys; from mcpfactory_runtime import Server; import mcpfactory_runtime.transports.stdio; Server('alone')"
-    )
-    shown = "; print([name for name in sys.modules if name.endswith(('.mounting', '.transform'))])"
-    ran = subprocess.run([sys.executable, "-c", program + shown], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "[]"

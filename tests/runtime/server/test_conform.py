@@ -106,21 +106,3 @@ def test_a_required_member_that_is_missing_is_an_error_that_says_the_call_was_ma
 def test_an_answer_without_structure_is_the_empty_object() -> None:
     assert conforming(LISTED)(ToolResult("204 No Content, no content."))["structuredContent"] == {}
     assert "structuredContent" not in conforming(LISTED)(ToolResult("no", is_error=True))
-
-
-@rows(
-    "kind, text, kept",
-    [
-        ("number", "1.10", {"a": 1.1}),
-        ("integer", "123456789012345678901234567890", {"a": 123456789012345678901234567890}),
-        ("number", "12345678901234567890.12", {}),
-        ("integer", "12345678901234567890.12", {}),
-        ("number", "0.1234567890123456789", {}),
-        ("integer", "007", {}),
-        (["string", "integer"], "7", {"a": "7"}),
-    ],
-)
-def test_a_text_becomes_the_number_that_it_is_only_where_no_digit_is_lost(kind: Any, text: str, kept: Any) -> None:
-    result = conforming({"type": "object", "properties": {"a": {"type": kind}}})(answer({"a": text}))
-    assert result["structuredContent"] == kept
-    assert (len(result["content"]) == 1) is bool(kept)  # a note says what was left out

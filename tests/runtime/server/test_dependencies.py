@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import pytest
@@ -13,7 +11,6 @@ import pytest
 from mcpfactory_runtime import Context, Depends, Server, ToolError
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.testing import connect, override
-from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -141,18 +138,6 @@ async def test_providers_depend_on_others_and_take_the_context() -> None:
     assert LOG == ["open", "call", "close"]
 
 
-async def test_what_a_generator_yields_is_taken_before_anything_is_closed() -> None:
-    async with connect(server()) as client:
-        assert await said(client, "yields") == ["opened", "open"]
-
-
-async def test_an_error_of_the_call_is_seen_and_goes_on() -> None:
-    async with connect(server()) as client:
-        result = await client.call_tool("fails")
-    assert (result["isError"], result["content"][0]["text"]) == (True, "opened and failed")
-    assert LOG == ["open", "saw ToolError", "close"]
-
-
 async def test_resources_prompts_and_completions_have_them() -> None:
     async with connect(server()) as client:
         assert (await client.read_resource("shelf://a"))[0]["text"] == "a opened"
@@ -168,90 +153,6 @@ async def test_a_test_puts_another_provider_in_its_place() -> None:
         with override(opened, lambda: "a fake"):
             assert (await client.read_resource("shelf://a"))[0]["text"] == "a a fake"
         assert (await client.read_resource("shelf://a"))[0]["text"] == "a opened"
-
-
-async def test_a_provider_that_swallows_an_error_does_not_make_a_failure_a_success() -> None:
-    made = Server("dependent", version="1")
-
-    @asynccontextmanager
-    async def swallows() -> AsyncIterator[int]:
-        try:
-            yield 1
-        except ToolError:
-            LOG.append("swallowed")
-
-    @made.tool
-    async def fails(one: int = Depends(swallows)) -> str:
-        raise ToolError("no")
-
-    async with connect(made) as client:
-        assert (await client.call_tool("fails"))["isError"]
-    assert LOG == ["swallowed"]
-
-
-async def test_a_cancelled_call_closes_what_its_thread_uses_when_the_thread_has_ended() -> None:
-    made, entered, release, closed = (
-        Server("dependent", version="1"),
-        threading.Event(),
-        threading.Event(),
-        threading.Event(),
-    )
-
-    def watched() -> Iterator[str]:
-        try:
-            yield "watched"
-        finally:
-            LOG.append("close")
-            closed.set()
-
-    @made.tool
-    def waits(one: str = Depends(watched)) -> str:
-        entered.set()
-        assert release.wait(PATIENCE)
-        LOG.append("end of the handler")
-        return one
-
-    async with connect(made) as client:
-        call = asyncio.ensure_future(client.call_tool("waits"))
-        assert await asyncio.to_thread(entered.wait, PATIENCE)
-        call.cancel()
-        await asyncio.wait([call])
-        await client.ping()
-        release.set()
-        assert await asyncio.to_thread(closed.wait, PATIENCE)
-    assert LOG == ["end of the handler", "close"]
-
-
-async def test_what_a_thread_still_opens_for_a_cancelled_call_is_closed() -> None:
-    made, entered, release, closed = (
-        Server("dependent", version="1"),
-        threading.Event(),
-        threading.Event(),
-        threading.Event(),
-    )
-
-    def slow() -> Iterator[str]:
-        entered.set()
-        assert release.wait(PATIENCE)
-        try:
-            yield "slow"
-        finally:
-            closed.set()
-
-    @made.tool
-    async def uses(one: str = Depends(slow)) -> str:
-        LOG.append("called")
-        return one
-
-    async with connect(made) as client:
-        call = asyncio.ensure_future(client.call_tool("uses"))
-        assert await asyncio.to_thread(entered.wait, PATIENCE)
-        call.cancel()
-        await asyncio.wait([call])
-        await client.ping()
-        release.set()
-        assert await asyncio.to_thread(closed.wait, PATIENCE)
-    assert LOG == []
 
 
 def test_mistakes_are_said_at_registration() -> None:

@@ -11,8 +11,6 @@ import jsonschema
 import pytest
 
 from mcpfactory_runtime import Server
-from mcpfactory_runtime.server.generated.catalogue import DIALECTS as NAMES
-from mcpfactory_runtime.server.generated.catalogue import CatalogueError
 from mcpfactory_runtime.server.generated.dialects import DIALECTS, adapt_tool, shorten_names
 from tests.runtime.server.shelf import package, row, use
 
@@ -99,17 +97,6 @@ def test_a_list_keeps_to_its_dialect_and_calls_are_what_they_were(server: Server
     assert "book.title must be a string" in refused["content"][0]["text"]
 
 
-def test_what_was_lost_is_said_where_it_was(server: Server) -> None:
-    server.offer(dialect="plain")
-    book = tools_of(server)[LONG]["inputSchema"]["properties"]["book"]
-    assert book["description"] == "What to add."
-    assert book["properties"]["sequel"] == {"type": "object", "description": "Any Book, which holds itself."}
-    server.offer(dialect="flat")
-    properties = tools_of(server)[shorten_names([LONG], 40)[LONG]]["inputSchema"]["properties"]
-    assert properties["price"] == {"description": "One of: number; with amount."}
-    assert properties["note"] == {"type": "string", "description": "May be null."}
-
-
 def test_tools_of_ones_own_keep_to_it_too_and_keep_their_names(server: Server) -> None:
     either = {
         "type": "object",
@@ -141,15 +128,6 @@ def test_search_mode_describes_tools_in_the_dialect(server: Server) -> None:
     assert "$ref" not in text
     assert "$defs" not in text
     assert answer == {"given": VALUES[1]}
-
-
-def test_an_output_schema_that_would_have_to_change_is_left_out() -> None:
-    limits = DIALECTS["flat"]
-    assert limits is not None
-    wire = {"name": "a", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object", "properties": {"x": {}}}}
-    assert adapt_tool(wire, limits) == wire
-    either = {"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
-    assert "outputSchema" not in adapt_tool({**wire, "outputSchema": either}, limits)
 
 
 def test_alternatives_with_the_same_value_list_it_once_and_null_goes_with_its_type() -> None:
@@ -184,19 +162,3 @@ def test_the_environment_and_the_manifest_choose(tmp_path: Path, monkeypatch: py
     server = Server("books")
     server.mount_manifest(package(tmp_path, monkeypatch, SHELF, dialect="plain"))
     assert tools_of(server)[LONG]["inputSchema"] == SCHEMA
-
-
-def test_there_are_as_many_dialects_as_are_told_and_no_others(server: Server) -> None:
-    assert tuple(DIALECTS) == NAMES
-    with pytest.raises(CatalogueError, match="there is no dialect 'x'"):
-        server.offer(dialect="x")
-
-
-def test_references_that_double_stay_small() -> None:
-    limits = DIALECTS["plain"]
-    assert limits is not None
-    two = {f"S{n}": {"properties": {side: {"$ref": f"#/$defs/S{n + 1}"} for side in "ab"}} for n in range(30)}
-    wire = {"name": "a", "inputSchema": {"properties": {"x": {"$ref": "#/$defs/S0"}}, "$defs": {**two, "S30": {}}}}
-    told = json.dumps(adapt_tool(wire, limits))
-    assert "too large to show" in told
-    assert len(told) < 1_000_000

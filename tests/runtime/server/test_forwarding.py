@@ -11,8 +11,7 @@ import pytest
 
 from mcpfactory_runtime import Context, Server, ToolError
 from mcpfactory_runtime.protocol.connection import Call
-from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, RATE_LIMITED
-from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
+from mcpfactory_runtime.revisions import LATEST_LEGACY
 from mcpfactory_runtime.server.forwarding import Forward
 from mcpfactory_runtime.server.middleware.protocol import Middleware, NextTool, ToolRequest
 from mcpfactory_runtime.server.session import Session
@@ -101,18 +100,6 @@ async def test_calls_are_answered_in_the_order_of_their_answers_and_no_task_wait
     await line(work)
 
 
-@pytest.mark.parametrize("revision", [LATEST.name, LATEST_LEGACY.name])
-async def test_an_answer_has_the_form_of_the_revision(revision: str) -> None:
-    server, elsewhere = forwarding()
-    async with connect(server, revision) as client:
-        call = asyncio.ensure_future(client.call("tools/call", {"name": "echo", "arguments": {"text": "x"}}))
-        await elsewhere.arrived.wait()
-        elsewhere.sent[0].answer(said("it"))
-        result = await call
-    assert ("resultType" in result) is (revision == LATEST.name)
-    assert result["content"] == said("it")["content"]
-
-
 async def test_a_cancelled_call_is_withdrawn_and_what_comes_later_goes_nowhere() -> None:
     async def work(client: Line, elsewhere: Elsewhere) -> None:
         client.echo(7)
@@ -137,42 +124,6 @@ async def test_the_handler_answers_where_no_result_came_and_knows_what_did() -> 
     await line(work)
 
 
-async def test_the_handler_answers_where_the_other_side_is_not_ready() -> None:
-    async def work(client: Line, elsewhere: Elsewhere) -> None:
-        elsewhere.away = True
-        client.echo(1)
-        await client.session.wait_idle()
-        assert client.answers[0]["result"]["content"][0]["text"] == "handled x "
-        assert elsewhere.sent == []
-
-    await line(work)
-
-
-async def test_what_is_no_result_is_an_error_of_this_call_alone() -> None:
-    async def work(client: Line, elsewhere: Elsewhere) -> None:
-        client.echo(1)
-        client.echo(2)
-        elsewhere.sent[0].answer({"content": object()})
-        elsewhere.sent[1].answer(said("fine"))
-        assert [one.get("error", {}).get("code") for one in client.answers] == [INTERNAL_ERROR, None]
-
-    await line(work)
-
-
-async def test_a_call_that_is_sent_on_counts_once_even_if_its_handler_answers() -> None:
-    async def work(client: Line, elsewhere: Elsewhere) -> None:
-        client.echo(1)
-        elsewhere.sent[0].answer(None)
-        await client.session.wait_idle()
-        client.echo(2)
-        elsewhere.sent[1].answer(said("second"))
-        client.echo(3)
-        assert [one.get("error", {}).get("code") for one in client.answers] == [None, None, RATE_LIMITED]
-        assert len(elsewhere.sent) == 2
-
-    await line(work, rates={"calls": "2/h"})
-
-
 async def test_nothing_goes_past_middleware() -> None:
     class No(Middleware):
         async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Any:
@@ -184,28 +135,3 @@ async def test_nothing_goes_past_middleware() -> None:
         result = await client.call_tool("echo", {"text": "x"})
     assert result["content"][0]["text"] == "not today"
     assert elsewhere.sent == []
-
-
-async def test_who_waits_for_the_end_waits_for_what_was_sent_on() -> None:
-    async def work(client: Line, elsewhere: Elsewhere) -> None:
-        client.echo(1)
-        idle = asyncio.ensure_future(client.session.wait_idle())
-        for _ in range(5):
-            await asyncio.sleep(0)
-        assert not idle.done()
-        elsewhere.sent[0].answer(None)  # now there is a task, which is waited for likewise
-        await idle
-        assert len(client.answers) == 1
-
-    await line(work)
-
-
-async def test_the_end_withdraws_what_is_not_answered() -> None:
-    async def work(client: Line, elsewhere: Elsewhere) -> None:
-        client.echo(1)
-        await client.session.close(0)
-        assert elsewhere.withdrawn == [1]
-        elsewhere.sent[0].answer(said("late"))
-        assert client.answers == []
-
-    await line(work)

@@ -195,22 +195,3 @@ def test_a_missing_or_damaged_manifest_is_named_with_what_to_do(folder: Path, co
     with pytest.raises(ManifestError, match="hint:") as refused:
         Server("books").mount_manifest(folder)
     assert str(path) in str(refused.value)
-
-
-def test_a_name_that_is_taken_is_refused(folder: Path) -> None:
-    server = Server("books")
-
-    @server.tool
-    async def other() -> None:
-        """Do nothing."""
-
-    with pytest.raises(ValueError, match="other"):
-        server.mount_manifest(folder)
-
-
-def test_an_api_without_operations_makes_a_server_with_an_empty_list_of_tools(folder: Path) -> None:
-    (folder / "manifest.json").write_text(json.dumps(MANIFEST | {"tools": []}))
-    server = Server("books")
-    assert server.mount_manifest(folder) == 0
-    assert "tools" in server.capabilities
-    assert use(server, lambda client: client.list_tools()) == []

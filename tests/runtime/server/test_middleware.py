@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcpfactory_runtime import Context, McpError, Middleware, Request, Server, ToolError, ToolRequest
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST
+from mcpfactory_runtime.protocol.errors import INVALID_REQUEST
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.server.middleware import Caching, ErrorShaping, Logging, NextRequest, RateLimit, Retry, Timing
 from mcpfactory_runtime.testing import connect
-from tests.runtime.server.shelf import package
 
 Json = dict[str, Any]
 BOTH = [LATEST.name, LATEST_LEGACY.name]
@@ -96,30 +94,6 @@ def test_middleware_of_a_tool_is_around_calls_by_other_tools_too() -> None:
     assert seen == ["double", "double"]
 
 
-@pytest.mark.parametrize("mode", ["full", "search"])
-def test_middleware_is_around_generated_tools_also_by_way_of_search_mode(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
-) -> None:
-    server = Server("shelf")
-    server.mount_manifest(package(tmp_path, monkeypatch))
-    server.offer(mode)
-    name = "list_books"
-    seen: list[str] = []
-
-    @server.tool_middleware(name)
-    async def stop(call: ToolRequest, call_next: Any) -> Json:
-        seen.append(call.name)
-        raise ToolError("Not today.")
-
-    async def task(client: Client) -> str:
-        if mode == "full":
-            return text_of(await client.call_tool(name, {}))
-        return text_of(await client.call_tool("call_tool", {"name": name, "arguments": {}}))
-
-    assert use(server, task) == "Not today."
-    assert seen == [name]
-
-
 @pytest.mark.parametrize("revision", BOTH)
 def test_middleware_of_requests_may_hide_what_a_list_has_and_refuse(revision: str) -> None:
     server = make_server()
@@ -143,23 +117,6 @@ def test_middleware_of_requests_may_hide_what_a_list_has_and_refuse(revision: st
         return listed, read, refused.value.code
 
     assert use(server, task, revision=revision) == (["double"], "note a", INVALID_REQUEST)
-
-
-@pytest.mark.parametrize("revision", BOTH)
-def test_results_are_fitted_to_the_peers_revision_after_all_middleware(revision: str) -> None:
-    server = make_server()
-
-    @server.tool_middleware
-    async def add(call: ToolRequest, call_next: Any) -> Json:
-        result: Json = await call_next(call)
-        return {**result, "structuredContent": [1, 2]}
-
-    async def task(client: Client) -> Json:
-        answer: Json = await client.request("tools/call", {"name": "double", "arguments": {"number": 1}})
-        return answer
-
-    answer = use(server, task, revision=revision)
-    assert ("structuredContent" in answer) == (revision == LATEST.name)  # only the newest may have a list there
 
 
 @pytest.mark.parametrize("revision", BOTH)
@@ -237,19 +194,8 @@ def test_a_forgotten_return_is_told_in_the_log(caplog: pytest.LogCaptureFixture)
     assert "forgets returned NoneType" in caplog.text
 
 
-def test_middleware_for_a_tool_that_is_not_there_is_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    server = make_server()
-    server.tool_middleware("dobule")(_pass)
-    use(server, _nothing)
-    assert "'dobule'" in caplog.text
-
-
 async def _pass(call: Any, call_next: Any) -> Any:
     return await call_next(call)
-
-
-async def _nothing(client: Client) -> None:
-    pass
 
 
 # -- ready ones ------------------------------------------------------------------------------------------------------
@@ -308,14 +254,6 @@ def test_caching_keeps_results_of_reading_tools_for_their_time() -> None:
     assert flaky.texts(*same) == ["call 1", "call 1"]
     assert flaky.texts(("read", {"key": "b"}), ("write", {}), ("write", {})) == ["call 2", "call 3", "call 4"]
     assert flaky.texts(("later", {}), *same) == ["later", "call 5", "call 5"]
-
-
-def test_caching_forgets_the_result_unused_for_longest_and_keeps_no_failure() -> None:
-    flaky = Flaky(failures=1)
-    flaky.server.add_middleware(Caching(limit=1))
-    a: tuple[str, Json] = ("read", {"key": "a"})
-    b: tuple[str, Json] = ("read", {"key": "b"})
-    assert flaky.texts(a, a, b, a)[1:] == ["call 2", "call 3", "call 4"]
 
 
 def test_retry_calls_again_what_may_be_called_again() -> None:
@@ -378,16 +316,3 @@ def test_logging_writes_a_line_of_json_for_each(caplog: pytest.LogCaptureFixture
     request = next(line for line in lines if line.get("method") == "tools/call")
     assert (tool["tool"], tool["arguments"], tool["outcome"]) == ("read", {"key": "a"}, "ConnectionError")
     assert (request["outcome"], request["ms"], request["id"]) == ("failed", 0.0, tool["id"])
-
-
-def test_a_refusal_has_its_code_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    flaky = Flaky()
-    flaky.server.add_middleware(Logging())
-
-    async def task(client: Client) -> None:
-        with pytest.raises(McpError):
-            await client.request("tools/call", {"name": "nothing"})
-
-    with caplog.at_level(logging.INFO, "mcpfactory_runtime.requests"):
-        use(flaky.server, task)
-    assert f'"outcome": "error {INVALID_PARAMS}"' in caplog.text

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,8 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ValidationError as CoreError
 from typing_extensions import TypedDict
 
-from mcpfactory_runtime import Image, Server, Text, ToolResult
+from mcpfactory_runtime import Image, Text, ToolResult
 from mcpfactory_runtime.server.output import read_output
-from mcpfactory_runtime.testing import connect
 from tests.rows import rows
 from tests.runtime.requirements import requirement
 
@@ -79,12 +78,6 @@ def test_content_has_no_schema(annotation: Any) -> None:
         read_output(annotation, True)
 
 
-def test_structured_output_can_be_turned_off() -> None:
-    convert, schema = read_output(int, False)
-    assert schema is None
-    assert convert(3) == {"content": [{"type": "text", "text": "3"}]}
-
-
 @rows(
     "value, result",
     [
@@ -104,32 +97,6 @@ def test_values_without_annotation_become_content_by_what_they_are(value: Any, r
     assert convert(value) == result
 
 
-def test_a_tool_result_is_taken_as_it_is_whatever_the_annotation() -> None:
-    for annotation in (int, dict[str, int]):
-        convert, _ = read_output(annotation, None)
-        assert convert(ToolResult("x", structured={"result": 1})) == {
-            "content": [{"type": "text", "text": "x"}],
-            "structuredContent": {"result": 1},
-        }
-
-
-@dataclass
-class Node:
-    name: str
-    inner: Node | None = None
-
-
-def test_a_type_that_contains_itself_is_an_object_and_not_wrapped() -> None:
-    convert, schema = read_output(Node, None)
-    assert schema is not None
-    assert schema["type"] == "object"
-    result = convert(Node("a", Node("b")))
-    assert result["structuredContent"] == {"name": "a", "inner": {"name": "b", "inner": None}}
-    jsonschema.Draft202012Validator(schema).validate(result["structuredContent"])
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.Draft202012Validator(schema).validate({"name": "a", "inner": {"name": 1}})
-
-
 @rows("annotation", [list, list[Any], tuple, tuple[Any, ...], Sequence, Sequence[Any]])
 def test_a_list_of_anything_may_hold_content_which_is_content_and_its_data_is_data(annotation: Any) -> None:
     convert, schema = read_output(annotation, None)
@@ -140,34 +107,3 @@ def test_a_list_of_anything_may_hold_content_which_is_content_and_its_data_is_da
     assert mixed["structuredContent"] == {"result": ["a", {"n": 1}]}
     jsonschema.Draft202012Validator(schema).validate(mixed["structuredContent"])
     assert convert([1])["structuredContent"] == {"result": [1]}
-
-
-def pictures() -> Any:
-    yield "a page"
-    yield Image(b"x")
-
-
-def annotated() -> Iterator[Image]:
-    yield Image(b"x")
-
-
-def numbers() -> Iterator[int]:
-    yield 1
-    yield 2
-
-
-async def slowly() -> AsyncIterator[Image]:
-    yield Image(b"x")
-
-
-@pytest.mark.anyio
-async def test_content_that_a_generator_yields_is_content_as_that_of_a_list_is() -> None:
-    server = Server("yielding")
-    for function in (pictures, annotated, numbers, slowly):
-        server.tool(function)
-    image = Image(b"x").to_dict()
-    async with connect(server) as client:
-        found = {name: await client.call_tool(name) for name in ("pictures", "annotated", "numbers", "slowly")}
-    assert found["pictures"]["content"] == [{"type": "text", "text": "a page"}, image]
-    assert found["annotated"]["content"] == found["slowly"]["content"] == [image]
-    assert found["numbers"]["structuredContent"] == {"result": [1, 2]}

@@ -11,10 +11,6 @@ from mcpfactory_runtime.revisions import REVISIONS
 from mcpfactory_runtime.testing import connect
 
 
-def echo(word: str) -> str:
-    return word
-
-
 def server_of(folder: Path, **options: object) -> Server:
     server = Server("files")
 
@@ -57,13 +53,6 @@ async def test_what_is_in_the_folder_is_read_and_an_exempt_variable_is_handed_ov
         assert (await client.read_resource("files:///sub/b.txt"))[0]["text"] == "b"
     async with connect(server_of(folder, exempt_params={"name"})) as client:
         assert (await client.read_resource("files:///..%2Fsecret.txt"))[0]["text"] == "secret"
-
-
-def test_exempt_params_are_variables_of_the_uri() -> None:
-    with pytest.raises(TypeError, match="exempt_params names path"):
-        Server("x").resource("a://{word}", exempt_params={"path"})(echo)
-    with pytest.raises(TypeError, match="a set of its variables"):
-        Server("x").resource("a://{word}", exempt_params="word")(echo)
 
 
 def test_paths_are_joined_below_a_folder(folder: Path) -> None:

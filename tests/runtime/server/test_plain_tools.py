@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -109,32 +108,6 @@ async def test_calls_are_answered_without_a_task_each(line: Line) -> None:
     assert line.tasks == before
 
 
-async def test_failures_are_told_as_by_every_tool(line: Line, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.ERROR):
-        assert await line.text("fail", how="told") == "no such note"
-        assert caplog.text == ""
-        for how in ("secret", "left", "stopped"):
-            said = await line.text("fail", how=how)
-            assert said == "The tool fail failed because of an internal error; the server's log says more."
-        assert "password" in caplog.text
-    assert "'code': -31000" in await line.text("fail", how="refused")
-    assert "a: required but missing" in await line.text("add", b=1)
-    assert line.answers[0]["result"]["isError"] is True
-
-
-async def test_a_result_that_cannot_be_made_hurts_no_other_call(server: Server, line: Line) -> None:
-    @server.tool
-    def odd() -> Any:
-        return object()
-
-    line.call("odd", 1)
-    line.call("add", 2, a=1, b=1)
-    await line.told(2)
-    told = {one["id"]: one for one in line.answers}
-    assert told[1].get("error") or told[1]["result"]["isError"]
-    assert told[2]["result"]["structuredContent"] == {"result": 2}
-
-
 async def test_a_cancelled_call_is_not_answered_and_does_not_begin_if_it_has_not(server: Server, line: Line) -> None:
     begun, gate, ran = threading.Event(), threading.Event(), []
 
@@ -154,22 +127,6 @@ async def test_a_cancelled_call_is_not_answered_and_does_not_begin_if_it_has_not
     line.call("add", 3, a=1, b=1)
     assert [one["id"] for one in await line.told()] == [3]
     assert ran == ["running"]
-
-
-async def test_the_end_waits_for_handlers_that_are_about_to_finish(server: Server, line: Line) -> None:
-    begun, gate = threading.Event(), threading.Event()
-
-    @server.tool
-    def hold() -> str:
-        begun.set()
-        gate.wait(PATIENCE)
-        return "done"
-
-    line.call("hold", 1)
-    await asyncio.to_thread(begun.wait, PATIENCE)
-    asyncio.get_running_loop().call_soon(gate.set)
-    await line.session.wait_idle()
-    assert [one["id"] for one in line.answers] == [1]
 
 
 class Around(Middleware):
@@ -192,21 +149,3 @@ async def test_what_needs_more_goes_the_longer_way(
     server: Server, line: Line, way: Callable[..., Any], said: str
 ) -> None:
     assert await way(server, line) == said
-
-
-def test_no_call_asks_for_the_shorter_way_where_no_tool_can_go_it() -> None:
-    server = Server("longer")
-
-    @server.tool(inline=True)
-    def quick() -> str:
-        return ""
-
-    @server.tool(timeout=30)
-    def bounded() -> str:
-        return ""
-
-    @server.tool
-    def where(ctx: Context) -> str:
-        return ctx.revision
-
-    assert not server.registry.forwards

@@ -10,7 +10,6 @@ import pytest
 from pydantic import AfterValidator
 
 from mcpfactory_runtime import Context, Image, Server
-from mcpfactory_runtime.testing import connect
 from tests.rows import rows
 
 
@@ -82,13 +81,6 @@ def test_it_says_what_to_write(what: str) -> None:
     assert re.search(words, str(refused.value.args[0])), refused.value
 
 
-def test_a_second_resource_of_a_uri_is_told_to_take_another_uri() -> None:
-    server = Server("refusing")
-    server.resource("a://b", name="one")(plain)
-    with pytest.raises(ValueError, match="another URI"):
-        server.resource("a://b", name="two")(plain)
-
-
 def test_what_looks_odd_and_is_meant_is_taken() -> None:
     server = Server("taking")
 
@@ -110,26 +102,3 @@ def test_what_looks_odd_and_is_meant_is_taken() -> None:
         yield 1
 
     assert list(server.registry.tools) == ["taken", "asked"]
-
-
-@pytest.mark.anyio
-async def test_a_transport_that_there_is_not_is_named_with_those_that_there_are() -> None:
-    with pytest.raises(ValueError, match="no transport 'stdoi'\nhint: 'stdio' or 'http'"):
-        await Server("x").run_async("stdoi", unknown=True)  # type: ignore[arg-type] # on purpose; no option is looked at
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize("annotated", [True, False])
-async def test_no_call_sees_what_another_one_did_to_a_default(annotated: bool) -> None:
-    server = Server("defaults")
-
-    def grow(words: list[str] = [], table: dict[str, list[int]] = {"a": []}) -> int:  # noqa: B006 - what is tested
-        words.append("x")
-        table["a"].append(1)
-        return len(words) + len(table["a"])
-
-    if not annotated:
-        grow.__annotations__.clear()
-    server.tool(grow)
-    async with connect(server) as client:
-        assert [(await client.call_tool("grow"))["content"][0]["text"] for _ in range(2)] == ["2", "2"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import permutations
 from typing import Any
 
 import pytest
@@ -52,17 +51,6 @@ def test_the_tool_that_is_meant_comes_first(question: str, first: str) -> None:
     assert found(question)[0] == first
 
 
-@rows("question", ["", "   ", "the of a", "zzz", "?!", "\0", "é" * 5_000, "\1", "a\1b", "invoi" * 900])
-def test_a_question_without_a_known_word_finds_nothing(question: str) -> None:
-    assert found(question) == []
-
-
-def test_the_order_of_the_tools_decides_ties_only() -> None:
-    expected = found("delete the draft of an invoice")
-    for shuffled in list(permutations(SHOP))[:: 7 * 6 * 5]:
-        assert found("delete the draft of an invoice", list(shuffled))[:2] == expected[:2]
-
-
 def test_a_search_may_be_narrowed_and_bounded() -> None:
     index = SearchIndex(SHOP)
     assert [number for number, _ in index.search("invoice", 50, within=[2, 3, 6])] == [2, 3]
@@ -107,23 +95,6 @@ def test_each_idea_finds_what_is_not_found_without_it(
     assert found(question, entries, **neutral)[:1] != [meant.name]
 
 
-def test_what_is_far_counts_only_where_nothing_is_near() -> None:
-    entries = [tool("far", "POST /rotate/key", "Rotate a key"), *OTHERS]
-    assert found("leaked", entries)[:1] == ["far"]
-    assert "far" not in found("leaked", [tool("leaks", "GET /leaks", "Leaks"), *entries])
-
-
-def test_a_word_of_descriptions_finds_the_resource_that_they_describe() -> None:
-    entries = [
-        tool("get_leaflet", "GET /leaflets/{id}", description="A zine."),
-        tool("save_leaflet", "PUT /leaflets/{id}", description="Saves a zine."),
-        tool("list_leaflets", "GET /leaflets"),
-        *OTHERS,
-    ]
-    assert "list_leaflets" in found("zines", entries)
-    assert "list_leaflets" not in found("zines", entries, learned=0.0)
-
-
 @pytest.mark.parametrize(
     ("question", "schema"),
     [
@@ -138,11 +109,6 @@ def test_values_names_and_descriptions_of_arguments_are_found(question: str, sch
     assert found(question, entries) == ["act"]
 
 
-@rows("schema", [None, True, {}, {"properties": {"a": True}, "anyOf": [False]}, {"enum": None}])
-def test_any_schema_can_be_indexed(schema: Any) -> None:
-    assert found("act", [IndexedTool.from_wire({"name": "act", "inputSchema": schema})]) == ["act"]
-
-
 def test_what_is_indexed_of_one_tool_is_bounded() -> None:
     schema: Any = {
         "properties": {
@@ -155,39 +121,6 @@ def test_what_is_indexed_of_one_tool_is_bounded() -> None:
     assert len(" ".join(entry.details)) <= 20 * 121
 
 
-def test_operations_that_differ_in_their_method_alone_stand_once_among_the_first() -> None:
-    entries = [
-        tool("get_run_machine", "GET /#Action=Run", description="Starts a machine."),
-        tool("post_run_machine", "POST /#Action=Run", description="Starts a machine."),
-        tool("list_machine", "GET /#Action=List", description="Machine."),
-    ]
-    names = found("machine", entries)
-    assert {*names[:2]} == {"list_machine", names[0]}
-    assert names[2] in {"get_run_machine", "post_run_machine"}
-
-
-@pytest.mark.parametrize(
-    ("reads", "question", "first"),
-    [
-        (True, "which invoices", "post_invoices"),
-        (False, "which invoices", "get_invoices"),
-        (False, "send invoices", "post_invoices"),
-    ],
-)
-def test_what_a_tool_says_of_itself_counts_more_than_its_method(reads: bool, question: str, first: str) -> None:
-    entries = [
-        tool("get_invoices", "GET /invoices/{a}/x", reads=True),
-        tool("post_invoices", "POST /invoices", reads=reads),
-    ]
-    assert found(question, entries)[0] == first
-
-
-def test_a_method_before_the_verb_of_a_name_is_no_word_of_it() -> None:
-    entries = [tool("get_terminate_hosts", "GET /a", reads=False), tool("get_hosts_and_more", "GET /b")]
-    assert found("get hosts", entries)[0] == "get_hosts_and_more"
-    assert found("end hosts", entries)[0] == "get_terminate_hosts"
-
-
 @pytest.mark.parametrize("question", ["größe", "请求退款", "退款"])
 def test_other_scripts_are_found(question: str) -> None:
     entries = [
@@ -196,33 +129,3 @@ def test_other_scripts_are_found(question: str) -> None:
         tool("refund", "POST /y", "申请退款"),
     ]
     assert len(found(question, entries)) == 1
-
-
-@pytest.mark.parametrize(
-    ("question", "other", "meant"),
-    [
-        ("who can open a parcel", tool("other", "POST /parcel/open", "Open a parcel"), tool("meant", "GET /parcel/permissions", "Permissions of a parcel")),
-        ("kick a guest out of a party", tool("other", "POST /party/remove", "Remove a guest"), tool("meant", "POST /party/kick", "Kick a guest")),
-        ("bring two guests into a party", tool("other", "GET /party/guests", "Guests of a party"), tool("meant", "POST /party/guests", "Guests of a party")),
-    ],
-)  # fmt: skip
-def test_the_verb_of_a_question_is_found_where_it_stands(question: str, other: IndexedTool, meant: IndexedTool) -> None:
-    assert found(question, [other, meant, *OTHERS])[0] == meant.name
-
-
-def test_versions_of_one_operation_stand_once_among_the_first() -> None:
-    entries = [
-        tool("get_parcel_v1", "GET /apis/v1/parcels", "Parcels", "Lists parcels."),
-        tool("get_parcel_v2", "GET /apis/v2beta1/parcels", "Parcels", "Lists parcels."),
-        tool("get_parcel_lines", "GET /apis/v1/parcels/lines", "Lines", "Lines of parcels."),
-    ]
-    assert found("parcels", [*entries, *OTHERS])[-1] in {"get_parcel_v1", "get_parcel_v2"}
-
-
-def test_another_order_counts_as_much_and_may_name_what_no_word_finds() -> None:
-    index = SearchIndex(SHOP)
-    by_words = [number for number, _ in index.search("list invoices", 3)]
-    merged = [number for number, _ in index.search("list invoices", 3, similar=[5, by_words[1]])]
-    assert merged[0] == by_words[1]
-    assert set(merged[1:]) == {by_words[0], 5}
-    assert [number for number, _ in index.search("zzz", 3, similar=[5, 2])] == [5, 2]

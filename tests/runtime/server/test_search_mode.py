@@ -6,14 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from mcpfactory_runtime import Server
-from tests.runtime.auth.conftest import Protected, listen, protected, serving
 from tests.runtime.server.shelf import BOOKS, called, listed, loaded, package, row, said, use
-
-NAMES = ["search_tools", "describe_tools", "call_tool"]
 
 
 def _takes(*names: str) -> Any:
@@ -76,15 +72,6 @@ def test_a_line_has_what_a_call_needs_and_says_no_name_twice(
     assert said(called(server, "search_tools", query="x")).splitlines()[1] == line
 
 
-def test_tools_beside_those_in_the_answer_are_named(server: Server) -> None:
-    lines = said(called(server, "search_tools", query="book", limit=1)).splitlines()
-    assert lines[2].startswith("Perhaps: ")
-    named = {*lines[2].removeprefix("Perhaps: ").split(", "), lines[1][2:].partition("(")[0]}
-    assert named == {tool["name"] for tool in BOOKS} - {"list_orders"}
-    assert "Perhaps" not in said(called(server, "search_tools", query="", limit=1))
-    assert "Perhaps" not in said(called(server, "search_tools", query="orders"))
-
-
 def test_an_unknown_group_and_a_question_without_answer_say_what_there_is(server: Server) -> None:
     wrong = called(server, "search_tools", query="x", group="films")
     assert wrong["isError"] is True
@@ -96,13 +83,6 @@ def test_a_description_is_the_tool_as_it_would_have_been_listed(server: Server) 
     lines = said(called(server, "describe_tools", names=["get_book", "delete_book", "get_book"])).splitlines()
     for line, tool in zip(lines, (BOOKS[0], BOOKS[3]), strict=True):
         assert json.loads(line) == {key: tool[key] for key in ("name", "description", "inputSchema", "annotations")}
-
-
-def test_an_unknown_name_among_others_costs_only_itself(server: Server) -> None:
-    described, note = said(called(server, "describe_tools", names=["get_bok", "get_book", "x"])).splitlines()
-    assert json.loads(described)["name"] == "get_book"
-    assert note == "There is no tool 'get_bok', 'x'. search_tools finds the names."
-    assert called(server, "describe_tools", names=["get_bok"])["isError"] is True
 
 
 def test_descriptions_that_are_too_much_are_named_and_can_be_asked_for(
@@ -148,27 +128,6 @@ def test_a_long_description_is_shown_in_outline_and_whole_on_demand(
     assert json.loads(said(called(server, "describe_tools", names=["send"], whole=True)))["inputSchema"] == schema
 
 
-def test_an_outline_of_a_schema_that_holds_itself_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "text": {"description": "z" * 5_000}}, "required": ["next"]}  # fmt: skip
-    schema = {"type": "object", "properties": {"node": {"$ref": "#/$defs/node"}}, "required": ["node"], "$defs": {"node": node}}  # fmt: skip
-    server = Server("big")
-    server.mount_manifest(package(tmp_path, monkeypatch, tools=[row("send", "POST /x", "Send", inputSchema=schema)], mode="search"))  # fmt: skip
-    (line, _) = said(called(server, "describe_tools", names=["send"])).splitlines()
-    assert "next" in json.loads(line)["inputSchema"]["properties"]["node"]["properties"]
-    assert len(line) < 4_000
-
-
-def test_an_outline_is_shorter_than_what_it_stands_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = {f"part{number}": {"type": "array", "items": {"$ref": "#/$defs/node"}} for number in range(6)}
-    more = {f"more{number}": {"type": "string", "description": "z" * 200} for number in range(20)}
-    node = {"type": "object", "properties": {**parts, **more}, "required": list(parts)}
-    schema = {"type": "object", "properties": {"node": {"$ref": "#/$defs/node"}}, "required": ["node"], "$defs": {"node": node}}  # fmt: skip
-    server = Server("big")
-    server.mount_manifest(package(tmp_path, monkeypatch, tools=[row("send", "POST /x", "Send", inputSchema=schema)], mode="search"))  # fmt: skip
-    (line,) = said(called(server, "describe_tools", names=["send"])).splitlines()
-    assert json.loads(line)["inputSchema"] == schema
-
-
 def test_a_call_gives_the_tools_own_result(server: Server) -> None:
     result = called(server, "call_tool", name="get_book", arguments={"book_id": 1})
     assert result["structuredContent"] == {"id": 1, "fields": None}
@@ -193,14 +152,6 @@ def test_a_wrong_call_is_told_with_the_tool_that_helps(server: Server, call: Any
     assert result["isError"] is True
     assert text in said(result)
     assert hint in said(result)
-
-
-def test_tools_of_the_api_are_called_by_way_of_the_call_tool_only(server: Server) -> None:
-    async def task(client: Any) -> Any:
-        with pytest.raises(Exception, match="Unknown tool"):
-            await client.call_tool("get_book", {"book_id": 1})
-
-    use(server, task)
 
 
 def test_a_profile_bounds_what_can_be_found_described_and_called(server: Server) -> None:
@@ -243,29 +194,3 @@ def test_the_three_names_are_none_of_the_apis_and_none_of_ones_own(
     server.offer("search")
     assert listed(server)[:3] == ["search_api3_tools", "describe_api3_tools", "call_api3_tool"]
     assert said(called(server, "call_api3_tool", name="call_tool")) == "done"
-
-
-def test_a_thousand_tools_cost_what_ten_cost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def cost(count: int) -> int:
-        tools = [row(f"get_thing_{n}", f"GET /things/{n}", f"Thing {n}", handler=f"group_{n}:x") for n in range(count)]
-        server = Server("many")
-        server.mount_manifest(package(tmp_path, monkeypatch, tools=tools, mode="search"))
-        return len(json.dumps(use(server, lambda client: client.list_tools())))
-
-    assert cost(1_000) < min(cost(10) * 1.3, 3_000)
-
-
-@pytest.mark.anyio
-async def test_the_scopes_of_a_tool_are_asked_for_when_it_is_called_by_another(server: Server) -> None:
-    server.registry.generated["delete_book"].tool.scopes = ("books:burn",)
-    burn = {"name": "delete_book", "arguments": {"book_id": 1}}
-    async with protected(server) as at:
-        refused = await at.call("call_tool", at.issuer.signed(), arguments=burn)
-        assert refused.status_code == 403
-        assert "books:burn" in refused.headers["www-authenticate"]
-        assert (await at.call("call_tool", at.issuer.signed(scope="books:burn"), arguments=burn)).status_code == 200
-        assert (await at.call("call_tool", at.issuer.signed(), arguments={"name": "list_books"})).status_code == 200
-    port, url = listen()
-    async with httpx.AsyncClient(trust_env=False) as http, serving(server, port):
-        nobody = Protected(url, http, None)  # type: ignore[arg-type] # there is no issuer here
-        assert (await nobody.call("call_tool", arguments=burn)).status_code == 403

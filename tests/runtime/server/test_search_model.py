@@ -11,7 +11,6 @@ import pytest
 
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.server.generated.catalogue import CatalogueError
-from mcpfactory_runtime.server.generated.search_encoder import Encoder
 from mcpfactory_runtime.server.generated.search_model import ModelError, read_model
 from mcpfactory_runtime.server.generated.search_vectors import cache_folder
 from mcpfactory_runtime.server.generated.search_wordpiece import WordPiece
@@ -91,16 +90,6 @@ def test_a_model_finds_what_no_word_does(folder: Path, tmp_path: Path, monkeypat
     assert first(server, "shelf") == "shelf"
 
 
-def test_a_model_names_no_tool_of_another_group(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["tools"][0]["handler"] = "orders:anything"
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    monkeypatch.setenv("MCPFACTORY_SEARCH_MODEL", str(model(tmp_path / "model")))
-    found = said(called(mounted(folder), "search_tools", query="tome", group="orders"))
-    assert "list_orders" in found
-    assert "list_books" not in found
-
-
 def test_vectors_are_kept_until_the_model_or_a_tool_changes(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,37 +112,6 @@ def test_vectors_are_kept_until_the_model_or_a_tool_changes(
     manifest.write_text(manifest.read_text().replace('"title": "Shelf"', '"title": "Tome"'))
     first(mounted(folder), "tome")
     assert len(list(cache_folder().iterdir())) == 3
-
-
-def test_the_vectors_of_another_pooling_are_not_taken(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    where = model(tmp_path / "model", pooling={"pooling_mode_cls_token": True})
-    monkeypatch.setenv("MCPFACTORY_SEARCH_MODEL", str(where))
-    first(mounted(folder), "tome")
-    (where / "1_Pooling" / "config.json").unlink()
-    first(mounted(folder), "tome")
-    assert len(list(cache_folder().iterdir())) == 2
-
-
-def test_no_search_waits_for_vectors_that_cannot_be_computed(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def too_large(*_: object) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr(Encoder, "encode", too_large)
-    monkeypatch.setenv("MCPFACTORY_SEARCH_MODEL", str(model(tmp_path / "model")))
-    assert first(mounted(folder), "shelf") == "shelf"
-    assert "search goes on without its model: MemoryError" in caplog.text
-
-
-def test_a_cache_that_cannot_be_written_costs_no_answer(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "cache").write_text("a file")
-    monkeypatch.setenv("MCPFACTORY_SEARCH_MODEL", str(model(tmp_path / "model")))
-    assert first(mounted(folder), "tome") == "list_books"
 
 
 def test_a_model_that_is_gone_leaves_the_words(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,24 +156,6 @@ def test_what_is_no_model_is_told_with_its_file(tmp_path: Path, file: str, conte
     assert "hint: " in str(told.value)
 
 
-@rows(
-    "config, says",
-    [
-        ({"num_attention_heads": 0}, "num_attention_heads"),
-        ({"num_attention_heads": 3}, "not a multiple"),
-        ({"num_hidden_layers": 10**9}, "num_hidden_layers"),
-        ({"num_hidden_layers": float("inf")}, "num_hidden_layers"),
-        ({"hidden_size": -16}, "hidden_size"),
-        ({"intermediate_size": "32"}, "intermediate_size"),
-        ({"max_position_embeddings": 2}, "max_position_embeddings"),
-        ({"layer_norm_eps": -1.0}, "layer_norm_eps"),
-    ],
-)
-def test_a_configuration_that_no_model_has_is_told(tmp_path: Path, config: dict[str, Any], says: str) -> None:
-    with pytest.raises(ModelError, match=rf"config\.json: .*{says}"):
-        read_model(model(tmp_path, **config))
-
-
 WORDS_TENSOR = "embeddings.word_embeddings.weight"
 
 
@@ -243,40 +183,6 @@ def test_a_header_that_does_not_fit_is_told(tmp_path: Path, tensor: str, row: di
     weights.write_bytes(len(head).to_bytes(8, "little") + head + raw[begin:])
     with pytest.raises(ModelError, match=rf"model\.safetensors: {tensor}"):
         read_model(tmp_path)
-
-
-@pytest.mark.parametrize("number", ["one", -1, True, 2.0])
-def test_a_piece_of_a_word_has_a_number(tmp_path: Path, number: Any) -> None:
-    where = model(tmp_path)
-    vocabulary = {word: number if word == "book" else place for place, word in enumerate(WORDS)}
-    (where / "tokenizer.json").write_text(json.dumps({"model": {"type": "WordPiece", "vocab": vocabulary}}))
-    with pytest.raises(ModelError, match="a piece without a number"):
-        read_model(where)
-
-
-def test_weights_that_end_early_are_no_model(tmp_path: Path) -> None:
-    where = model(tmp_path)
-    weights = where / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-1])
-    with pytest.raises(ModelError, match="not whole"):
-        read_model(where)
-
-
-def test_a_text_has_the_same_vector_alone_and_among_longer_ones(tmp_path: Path) -> None:
-    encoder = Encoder(read_model(model(tmp_path)))
-    alone = encoder.encode(["add book"])
-    among = encoder.encode(["shelf shelf shelf order.", "add book", "list"])
-    np.testing.assert_allclose(alone[0], among[1], atol=1e-6)
-    np.testing.assert_allclose(np.linalg.norm(among, axis=1), 1, atol=1e-6)
-    assert alone[0] @ encoder.encode(["add tome"])[0] > 0.999
-
-
-def test_the_first_token_stands_for_a_text_where_the_model_says_so(tmp_path: Path) -> None:
-    mean = Encoder(read_model(model(tmp_path / "mean"))).encode(["add book"])
-    first = Encoder(read_model(model(tmp_path / "first", pooling={"pooling_mode_cls_token": True}))).encode(
-        ["add book"]
-    )
-    assert mean[0] @ first[0] < 0.99
 
 
 @rows(

@@ -144,23 +144,6 @@ def test_mistakes_are_refused_with_a_hint(make: Any) -> None:
         make(Server("x"))
 
 
-def test_the_public_names_are_all_there_and_no_others() -> None:
-    for name in mcpfactory_runtime.__all__:
-        assert getattr(mcpfactory_runtime, name) is not None
-        assert name in dir(mcpfactory_runtime)
-    with pytest.raises(AttributeError):
-        mcpfactory_runtime.Nothing  # noqa: B018 - the access is the test
-
-
-def test_the_command_line_says_what_it_takes() -> None:
-    program = "from mcpfactory_runtime import Server; Server('demo', version='9.9').run()"
-    run = [sys.executable, "-c", program]
-    shown = subprocess.run([*run, "--help"], capture_output=True, text=True, timeout=PATIENCE, check=True)
-    assert "--http" in shown.stdout
-    assert subprocess.run([*run, "--version"], capture_output=True, text=True, check=True).stdout == "demo 9.9\n"
-    assert subprocess.run([*run, "--nonsense"], capture_output=True, check=False).returncode == 2
-
-
 @pytest.mark.parametrize(
     ("missing", "says"),
     [("uvicorn", "hint: pip install 'mcpfactory-runtime[http]'"), ("mcpfactory_runtime.transports.http.run", "")],
@@ -181,10 +164,6 @@ def test_one_import_of_the_package_loads_none_of_its_modules() -> None:
     program = "import sys, mcpfactory_runtime; print(sorted(n for n in sys.modules if n.startswith('mcpfactory_')))"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "['mcpfactory_runtime']"
-
-
-class Opaque:
-    pass
 
 
 async def yields_later() -> AsyncIterator[int]:
@@ -229,14 +208,6 @@ def test_what_a_generator_yields_is_a_list() -> None:
     found = use(server, lambda client: client.call_tool("yields_later", {}))
     assert found["structuredContent"] == {"result": [1, 2]}
     assert use(server, lambda client: client.call_tool("yields", {}))["content"][0]["text"] == '["a",1]'
-
-
-def test_what_has_no_json_form_is_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    server = Server("results")
-    server.tool(name="opaque", structured=False)(Opaque)
-    assert use(server, lambda client: client.call_tool("opaque", {}))["isError"]
-    assert "an Opaque was returned that has no JSON form" in caplog.text.replace("a Opaque", "an Opaque")
-    assert "hint:" in caplog.text
 
 
 def test_decorators_say_what_to_write() -> None:

@@ -67,11 +67,6 @@ def test_builtins_have_schemas_without_pydantic(annotation: Any, schema: dict[st
     assert pair[1] == schema
 
 
-@rows("annotation", [Book, Point, date, set[int], tuple[int, str], Annotated[int, Field(gt=0)], Size])
-def test_everything_else_is_left_to_pydantic(annotation: Any) -> None:
-    assert builtin_schema(annotation) is None
-
-
 def search(query: str, limit: int = 10, tags: list[str] | None = None, *, exact: bool = False) -> str:
     """Search the notes.
 
@@ -141,19 +136,6 @@ def test_models_dataclasses_and_constraints_become_a_schema() -> None:
     assert schema["additionalProperties"] is False
 
 
-def test_models_arrive_as_instances_and_field_defaults_are_filled_in() -> None:
-    bound = read_signature(rich).bind({"book": {"title": "T"}, "point": {"x": 1}, "size": "l", "when": "2020-02-29"})
-    assert bound == {
-        "book": Book(title="T"),
-        "point": Point(1.0),
-        "size": Size.LARGE,
-        "when": date(2020, 2, 29),
-        "depth": 2,
-    }
-    with pytest.raises(ArgumentsError, match=r"book\.title: required but missing"):
-        read_signature(rich).bind({"book": {}, "point": {"x": 1}})
-
-
 def needs_context(a: int, ctx: Context) -> int:
     return a
 
@@ -193,19 +175,6 @@ def test_signatures_that_cannot_be_argument_lists_are_refused_with_the_function_
         read_signature(handler)
 
 
-class Callable:
-    async def __call__(self, a: int) -> int:
-        """Be called."""
-        return a
-
-
-def test_objects_that_can_be_called_are_handlers() -> None:
-    from mcpfactory_runtime.server.signature import is_async
-
-    assert read_signature(Callable()).names == ["a"]
-    assert is_async(Callable())
-
-
 @rows(
     "docstring, description, arguments",
     [
@@ -220,19 +189,3 @@ def test_docstrings_give_a_description_and_sentences(
     docstring: str | None, description: str, arguments: dict[str, str]
 ) -> None:
     assert read_docstring(docstring) == (description, arguments)
-
-
-def test_one_argument_that_needs_pydantic_takes_no_words_from_the_others() -> None:
-    def search(
-        words: Annotated[str, "what to look for"], most: Annotated[int, Field(ge=1), "how many"] = 5, page: int = 0
-    ) -> None:
-        """Search.
-
-        Args:
-            words: is said above.
-            page: where to go on.
-        """
-
-    properties = read_signature(search).schema["properties"]
-    told = {name: schema["description"] for name, schema in properties.items()}
-    assert told == {"words": "what to look for", "most": "how many", "page": "where to go on."}

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from typing import Any
 
 import pytest
 
-from mcpfactory_runtime import Context, Server
+from mcpfactory_runtime import Server
 from mcpfactory_runtime.testing import connect
 from tests.patience import PATIENCE, advance
 
@@ -45,56 +43,6 @@ async def test_a_tool_that_takes_too_long_is_cancelled_and_the_model_is_told() -
         assert (await asyncio.wait_for(call, PATIENCE))["content"][0]["text"] == OVER
         assert ended.is_set()
         assert (await client.call_tool("quick"))["structuredContent"] == {"result": "done"}
-
-
-async def test_a_function_in_a_thread_goes_on_alone() -> None:
-    server, began, go_on, ended = Server("timed"), threading.Event(), threading.Event(), threading.Event()
-
-    @server.tool(timeout=30)
-    def slow() -> None:
-        began.set()
-        go_on.wait(PATIENCE)
-        ended.set()
-
-    async with connect(server, timeout=None) as client:
-        call = asyncio.create_task(client.call_tool("slow"))
-        await asyncio.to_thread(began.wait, PATIENCE)
-        await advance(31)
-        assert (await asyncio.wait_for(call, PATIENCE))["content"][0]["text"] == OVER
-        assert not ended.is_set()
-        go_on.set()
-        assert await asyncio.to_thread(ended.wait, PATIENCE)
-
-
-async def test_the_limit_holds_where_the_tool_is_mounted_and_called_by_another_one() -> None:
-    part, whole, began = Server("part"), Server("whole"), asyncio.Event()
-
-    @part.tool(timeout=30)
-    async def slow() -> None:
-        began.set()
-        await asyncio.Event().wait()
-
-    @part.tool
-    async def ask(ctx: Context) -> Any:
-        return await ctx.call("slow")
-
-    whole.mount(part, "part")
-    async with connect(whole, timeout=None) as client:
-        call = asyncio.create_task(client.call_tool("part_ask"))
-        await began.wait()
-        await advance(31)
-        assert (await asyncio.wait_for(call, PATIENCE))["content"][0]["text"] == OVER
-
-
-async def test_a_timeout_of_the_tools_own_is_no_limit_of_ours() -> None:
-    server = Server("timed")
-
-    @server.tool(timeout=30)
-    async def slow() -> None:
-        raise TimeoutError("of a database")
-
-    async with connect(server) as client:
-        assert "internal error" in (await client.call_tool("slow"))["content"][0]["text"]
 
 
 async def nothing() -> None: ...

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -102,25 +101,6 @@ async def test_what_callers_do_not_see_they_cannot_send(arguments, said):
     assert found["content"][0]["text"].startswith("Invalid arguments")
 
 
-async def test_a_required_argument_with_a_default_is_required_no_longer():
-    server = shop()
-    server.transform_tool(
-        "search_everything", arguments={"q": {"default": "tea"}, "kind": {"hide": True, "default": "map"}}
-    )
-    async with connect(server) as client:
-        assert "required" not in (await client.list_tools())[0]["inputSchema"]
-        found = await client.call_tool("search_everything", {})
-    assert (found["structuredContent"]["q"], found["structuredContent"]["kind"]) == ("tea", "map")
-
-
-async def test_a_name_may_be_given_to_another_argument():
-    server = shop()
-    server.transform_tool("search_everything", arguments={"q": {"rename": "kind"}, "kind": {"rename": "q"}})
-    async with connect(server) as client:
-        found = await client.call_tool("search_everything", {"kind": "tea", "q": "map"})
-    assert (found["structuredContent"]["q"], found["structuredContent"]["kind"]) == ("tea", "map")
-
-
 async def test_a_result_is_mapped_with_a_schema_of_its_own_and_failures_are_not():
     server = shop()
 
@@ -158,20 +138,6 @@ async def test_tools_of_parts_are_transformed_and_keep_their_own_state_and_scope
     assert whole.registry.tools["find"].scopes == ("shop:read",)
     async with connect(whole) as client:
         assert (await client.call_tool("find", {"q": "tea"}))["structuredContent"]["state"] == "the part's"
-
-
-async def test_middleware_is_around_it_once_and_sees_what_callers_send():
-    server, seen = shop(), []
-
-    @server.tool_middleware
-    async def watch(request: Any, call_next: Any) -> Any:
-        seen.append((request.tool["name"], dict(request.arguments)))
-        return await call_next(request)
-
-    server.transform_tool("plain", rename="echo", arguments={"text": {"rename": "words"}})
-    async with connect(server) as client:
-        await client.call_tool("echo", {"words": "tea"})
-    assert seen == [("echo", {"words": "tea"})]
 
 
 def plain_schema(**more: Any) -> Server:
@@ -230,12 +196,3 @@ async def test_an_open_schema_passes_others_on_but_nothing_hidden():
         await client.call_tool("open", {"b": 2, "c": 3})
         assert (await client.call_tool("open", {"a": 5}))["isError"]
     assert seen == [{"a": 1, "b": 2, "c": 3}]
-
-
-async def test_what_fails_inside_is_logged_under_the_name_that_was_called(caplog):
-    server = shop()
-    server.transform_tool("search_everything", rename="find", arguments={"kind": {"fix": "map"}})
-    with caplog.at_level(logging.ERROR):
-        async with connect(server) as client:
-            await client.call_tool("find", {"q": "fail"})
-    assert "tool find failed" in caplog.text

@@ -91,12 +91,3 @@ async def test_a_page_from_a_file_is_read_at_every_request(tmp_path: Path) -> No
 def test_a_page_that_no_host_would_show_is_refused(uri: str, options: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=r"hint:|no file"):
         Server("x").app(uri, **options)
-
-
-@pytest.mark.parametrize("options", [{"app": "clock"}, {"app": "ui://x", "visibility": ["user"]}])
-def test_a_tool_that_names_no_page_is_refused(options: Any) -> None:
-    async def tool() -> str:
-        return ""
-
-    with pytest.raises(ValueError, match="hint:"):
-        Server("x").tool(**options)(tool)

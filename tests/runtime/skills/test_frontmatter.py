@@ -75,18 +75,3 @@ def test_what_is_read_is_what_a_yaml_reader_finds(text: str) -> None:
 def test_what_may_be_misread_is_refused_with_its_line(text: str) -> None:
     with pytest.raises(FrontmatterError, match=r"line \d+: (.|\n)*hint:"):
         read_frontmatter(f"---\n{text}\n---\n")
-
-
-@rows("text", ["", "# Title\n", "--- \nname: x\n", "name: x\n---\n", "----\na: 1\n---\n"])
-def test_a_text_without_front_matter_is_refused(text: str) -> None:
-    with pytest.raises(FrontmatterError, match="hint:"):
-        read_frontmatter(text)
-
-
-def test_line_ends_of_windows_and_a_byte_order_mark_do_no_harm() -> None:
-    assert read_frontmatter("\ufeff---\r\na: x\r\nb: |\r\n  y\r\n---\r\nBody") == {"a": "x", "b": "y\n"}
-
-
-def test_the_line_of_a_mistake_is_counted_in_the_file() -> None:
-    with pytest.raises(FrontmatterError, match=r"^line 3: yes"):
-        read_frontmatter("---\na: x\nb: yes\n---\n")

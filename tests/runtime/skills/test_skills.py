@@ -13,7 +13,7 @@ import pytest
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError
-from mcpfactory_runtime.revisions import LATEST_LEGACY, SKILLS
+from mcpfactory_runtime.revisions import SKILLS
 from mcpfactory_runtime.server.extensions.skills import MAX_FILES, MAX_SIZE, SkillError
 from mcpfactory_runtime.testing import connect
 from tests.runtime.requirements import requirement
@@ -21,7 +21,6 @@ from tests.runtime.skills.conftest import MakeSkill
 
 pytestmark = pytest.mark.anyio
 
-Json = dict[str, Any]
 ROOT = "skill://acme/brew-tea"
 FILES: dict[str, str | bytes] = {
     "references/leaves.md": "# Leaves\r\n",
@@ -92,17 +91,6 @@ async def test_every_file_is_listed_with_digest_and_size_and_reads_as_listed(ser
     assert (kinds["cup.png"], kinds["steep.py"]) == ("image/png", "text/x-python")
 
 
-async def test_skill_md_is_among_the_resources_of_every_revision(server: Server) -> None:
-    for revision in ("", LATEST_LEGACY.name):
-        async with connect(server, revision=revision) as client:
-            (resource,) = await client.list_resources()
-            assert (resource["uri"], resource["name"]) == (f"{ROOT}/SKILL.md", "brew-tea")
-            assert (resource["description"], resource["mimeType"]) == ("Brew tea well.", "text/markdown")
-            assert (await client.read_resource(f"{ROOT}/references/leaves.md"))[0]["text"] == "# Leaves\r\n"
-    async with connect(server, revision=LATEST_LEGACY.name) as client:
-        assert await code(client, "skills/list") == METHOD_NOT_FOUND
-
-
 @requirement("skill.directories")
 async def test_folders_list_what_lies_directly_in_them(server: Server) -> None:
     async with connect(server) as client:
@@ -128,21 +116,6 @@ async def test_folders_list_what_lies_directly_in_them(server: Server) -> None:
             5,
         ):
             assert await code(client, "resources/directory/read", uri=uri) == INVALID_PARAMS
-
-
-async def test_lists_come_in_pages(make_skill: MakeSkill) -> None:
-    server = Server("skilled", page_size=2)
-    files: dict[str, str | bytes] = {"a.md": "", "b.md": "", "c.md": ""}
-    uris = [server.add_skill(make_skill(name, files=files)) for name in ("one", "two", "three")]
-    async with connect(server) as client:
-        first = await client.request("skills/list")
-        second = await client.request("skills/list", {"cursor": first["nextCursor"]})
-        assert [skill["uri"] for page in (first, second) for skill in page["skills"]] == uris
-        assert "nextCursor" not in second
-        folder = await client.request("resources/directory/read", {"uri": "skill://one"})
-        rest = await client.request("resources/directory/read", {"uri": "skill://one", "cursor": folder["nextCursor"]})
-        assert len(folder["resources"]) == len(rest["resources"]) == 2
-        assert await code(client, "skills/list", cursor="nonsense") == INVALID_PARAMS
 
 
 @requirement("skill.unknown")
@@ -240,12 +213,6 @@ def test_links_are_refused(make_skill: MakeSkill, tmp_path: Path) -> None:
     (folder / "link").symlink_to(tmp_path)
     with pytest.raises(SkillError, match="link is a link"):
         Server("x").add_skill(folder)
-
-
-@pytest.mark.parametrize("prefix", ["..", "a/../b", "a b", "a?b", "ä", "a/./b", "a#b"])
-def test_a_prefix_must_be_part_of_a_uri(make_skill: MakeSkill, prefix: str) -> None:
-    with pytest.raises(SkillError, match="prefix"):
-        Server("x").add_skill(make_skill(), prefix=prefix)
 
 
 def test_all_skills_of_a_folder_are_added_in_the_order_of_names_and_each_once(make_skill: MakeSkill) -> None:

@@ -50,33 +50,6 @@ async def test_a_result_of_one_process_answers_the_other(store: SharedStore) -> 
     assert (one.calls, other.calls) == (1, 2)
 
 
-async def test_results_are_of_one_version_and_only_where_they_are_shared(store: SharedStore) -> None:
-    first = await Reading(store).say()
-    assert await Reading(store, version="2").say() != first
-    assert await Reading(store, together=False).say() != first
-    assert await Reading(None).say() != first
-
-
-async def test_failures_and_large_results_stay_in_their_process(store: SharedStore) -> None:
-    one, other = Reading(store), Reading(store)
-    for reading in (one, other):
-        assert await reading.say(fail=True) == "no"
-    large = await one.say(size=2 << 20)
-    assert await one.say(size=2 << 20) == large
-    assert await other.say(size=2 << 20) != large
-    assert (one.calls, other.calls) == (2, 2)
-
-
-async def test_what_was_cleared_is_asked_for_again(store: SharedStore) -> None:
-    one, other = Reading(store), Reading(store)
-    first = await one.say()
-    other.cache.clear()
-    other.now += 1
-    second = await other.say()
-    assert second != first
-    assert await other.say() == second
-
-
 async def test_where_the_store_fails_each_keeps_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     store = create_store("memory:")
     one, other = Reading(store), Reading(store)

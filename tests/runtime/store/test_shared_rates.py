@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +11,7 @@ from mcpfactory_runtime import McpError, Server
 from mcpfactory_runtime.server.middleware import RateLimit
 from mcpfactory_runtime.server.rates import Rates
 from mcpfactory_runtime.server.shared_rates import SharedRates
-from mcpfactory_runtime.store.address import create_store
-from mcpfactory_runtime.store.base import SharedStore, StoreError
+from mcpfactory_runtime.store.base import SharedStore
 from mcpfactory_runtime.testing import connect
 
 pytestmark = pytest.mark.anyio
@@ -47,38 +45,6 @@ async def test_two_servers_count_together_and_tokens_come_back(store: SharedStor
         assert sorted([await said(one), await said(two)]) == ["2", refused]
 
 
-async def test_a_process_whose_clock_is_behind_gives_no_tokens_back() -> None:
-    times = [1000.0]
-    async with connect(limited(create_store("memory:"), lambda: times[-1])) as client:
-        assert await said(client) == "2"
-        times.append(940.0)
-        assert await said(client) == "2"
-        times.append(1000.0)
-        assert [await said(client) == "2" for _ in range(2)] == [True, False]
-
-
-async def test_two_stores_on_one_file_are_one(tmp_path: Path) -> None:
-    stores = [create_store(f"sqlite:///{tmp_path / 'store.db'}") for _ in range(2)]
-    try:
-        async with connect(limited(stores[0], lambda: 7.0)) as one, connect(limited(stores[1], lambda: 7.0)) as two:
-            together = await asyncio.gather(*(said(client) for client in (one, two) * 4))
-    finally:
-        for store in stores:
-            await store.aclose()
-    assert together.count("2") == 3
-
-
-async def test_where_the_store_fails_each_counts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = create_store("memory:")
-
-    async def fail(*_: Any) -> None:
-        raise StoreError("gone")
-
-    monkeypatch.setattr(store, "get", fail)
-    async with connect(limited(store, lambda: 7.0)) as client:
-        assert [(await said(client)) == "2" for _ in range(4)] == [True, True, True, False]
-
-
 async def admitted(rates: SharedRates, method: str = "tools/call", client: str = "ada") -> bool:
     allowance, admit = rates.of(client, method)
     assert allowance.calls is None, "the store counts them, not this process as well"
@@ -98,22 +64,3 @@ async def test_requests_of_a_client_without_a_session_are_counted_together(store
     assert await admitted(one, client="grace"), "each client has tokens of its own"
     now += 20
     assert [await admitted(rates) for rates in (one, other)] == [True, False]
-
-
-async def test_what_nobody_limited_and_what_has_no_rate_asks_no_store() -> None:
-    rates = SharedRates(Rates({"calls": "3/m", "tasks": "off"}), create_store("memory:"))
-    for method in ("tasks/get", "completion/complete", "tools/list"):
-        allowance, admit = rates.of("ada", method)
-        assert admit is None
-        assert allowance.calls is not None
-
-
-async def test_requests_are_counted_by_each_process_where_the_store_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = create_store("memory:")
-
-    async def fail(*_: Any) -> None:
-        raise StoreError("gone")
-
-    monkeypatch.setattr(store, "get", fail)
-    rates = SharedRates(Rates({"calls": "3/m"}, lambda: 7.0), store)
-    assert [await admitted(rates) for _ in range(4)] == [True, True, True, False]

@@ -1,4 +1,4 @@
-"""Clients of the sample server over every transport, in both forms of tasks."""
+"""Clients of the sample server in memory and over HTTP, in both forms of tasks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from mcpfactory_runtime.testing import connect as connect_memory
 from tests.patience import PATIENCE
 from tests.patience import until as until_true
 from tests.runtime.tasks import sample
-from tests.tiers import full
 
 Json = dict[str, Any]
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
@@ -49,10 +48,7 @@ def sample_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert process.wait(PATIENCE) == 0
 
 
-OVER_PIPES = full("starts a process for each test; test_restart.py has tasks over pipes in the fast tier")
-
-
-@pytest.fixture(params=["memory", pytest.param("stdio", marks=OVER_PIPES), "http"])
+@pytest.fixture(params=["memory", "http"])
 def transport(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name
@@ -60,16 +56,13 @@ def transport(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def connect(transport: str, request: pytest.FixtureRequest) -> Connect:
-    """Opens a client of the sample server over one of the transports."""
+    """Opens a client of the sample server in memory or over HTTP; test_restart.py has tasks over pipes."""
     url = request.getfixturevalue("sample_url") if transport == "http" else ""
 
     @asynccontextmanager
     async def opened(**options: Any) -> AsyncIterator[Client]:
         if transport == "memory":
             async with connect_memory(sample.make(TaskOptions(watch=0.01)), **options) as client:
-                yield client
-        elif transport == "stdio":
-            async with Client.connect_stdio(SAMPLE, **options) as client:
                 yield client
         else:
             async with Client.connect_http(url, **options) as client:

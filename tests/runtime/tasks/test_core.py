@@ -1,4 +1,4 @@
-"""Tasks as the last handshake revision has them in its core, over every transport."""
+"""Tasks as the last handshake revision has them in its core, in memory and over HTTP."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, McpError
-from mcpfactory_runtime.revisions import R2025_06_18, R2025_11_25
+from mcpfactory_runtime.revisions import R2025_11_25
 from mcpfactory_runtime.server.tasks.manager import TaskOptions
 from mcpfactory_runtime.server.tasks.wire import RELATED
 from mcpfactory_runtime.testing import connect as connect_memory
@@ -53,12 +53,6 @@ async def test_tool_and_client_must_agree_on_a_task(connect: Connect) -> None:
         assert (await client.request("tools/call", call("count")))["structuredContent"] == {"result": 7}
 
 
-@pytest.mark.parametrize("wish", [5, "x", [], {"ttl": "1"}, {"ttl": -1}, {"ttl": True}, {"ttl": 1.5}])
-async def test_a_malformed_wish_for_a_task_is_refused(wish: Any) -> None:
-    async with connect_memory(sample.make(), **core()) as client:
-        assert await code(client, "tools/call", call("count", task=wish)) == INVALID_PARAMS
-
-
 @requirement("task-core.undeclared")
 async def test_a_server_without_tasks_takes_no_notice_of_the_wish_for_one() -> None:
     from tests.runtime.interaction.sample import server
@@ -67,15 +61,6 @@ async def test_a_server_without_tasks_takes_no_notice_of_the_wish_for_one() -> N
         assert "tasks" not in client.capabilities
         result = await client.request("tools/call", {"name": "add", "arguments": {"a": 1}, "task": {"ttl": 5}})
         assert result["content"]
-        assert await code(client, "tasks/get", {"taskId": "x"}) == METHOD_NOT_FOUND
-
-
-async def test_older_revisions_know_nothing_of_tasks() -> None:
-    async with connect_memory(sample.make(), revision=R2025_06_18.name) as client:
-        assert "tasks" not in client.capabilities
-        assert all("execution" not in tool for tool in await client.list_tools())
-        assert (await client.request("tools/call", call("count", task={})))["structuredContent"] == {"result": 7}
-        assert await code(client, "tools/call", call("only_as_task")) == METHOD_NOT_FOUND
         assert await code(client, "tasks/get", {"taskId": "x"}) == METHOD_NOT_FOUND
 
 
@@ -148,61 +133,6 @@ async def test_several_questions_are_put_at_once_and_answers_may_come_in_any_ord
         task = await begin(client, "ask_both")
         result = await client.request("tasks/result", {"taskId": task["taskId"]})
     assert result["content"][0]["text"] == "True False"
-
-
-async def test_a_client_that_refuses_to_answer_ends_the_task_with_its_own_error(connect: Connect) -> None:
-    def refuse(params: Json) -> Json:
-        raise McpError(-1, "the user said no")
-
-    async with connect(**core(sampling=refuse)) as client:
-        task = await begin(client, "ask_model")
-        assert await code(client, "tasks/result", {"taskId": task["taskId"]}) == -1
-        failed = await get(client, task)
-        assert (failed["status"], failed["statusMessage"]) == ("failed", "the user said no")
-
-
-async def test_a_task_cannot_ask_what_the_client_cannot_answer(connect: Connect) -> None:
-    async with connect(**core()) as client:
-        task = await begin(client, "work")
-        assert await code(client, "tasks/result", {"taskId": task["taskId"]}) == INVALID_REQUEST
-        assert (await get(client, task))["status"] == "failed"
-
-
-async def test_two_who_wait_for_a_result_get_it_and_the_user_is_asked_once(connect: Connect) -> None:
-    asked: list[Json] = []
-
-    async def elicit(params: Json) -> Json:
-        asked.append(params)
-        return YES
-
-    async with connect(**core(elicitation=elicit)) as client:
-        task = await begin(client, "work")
-        wanted = {"taskId": task["taskId"]}
-        first, second = await asyncio.gather(
-            client.request("tasks/result", wanted), client.request("tasks/result", wanted)
-        )
-    assert first == second
-    assert len(asked) == 1
-
-
-async def test_a_question_whose_stream_was_lost_is_put_to_whoever_waits_next(connect: Connect) -> None:
-    asked = asyncio.Event()
-    answers = [asyncio.Event(), asyncio.Event()]
-
-    async def elicit(params: Json) -> Json:
-        answer = answers.pop(0)
-        asked.set()
-        await answer.wait()
-        return YES
-
-    answers[1].set()
-    async with connect(**core(elicitation=elicit)) as client:
-        task = await begin(client, "work")
-        lost = asyncio.ensure_future(client.request("tasks/result", {"taskId": task["taskId"]}))
-        await asked.wait()
-        lost.cancel()
-        result = await client.request("tasks/result", {"taskId": task["taskId"]})
-        assert result["structuredContent"] == {"result": "went on: True"}
 
 
 @requirement("task-core.cancel", "task-core.cancel-ended", "task-core.transitions")
@@ -306,24 +236,6 @@ async def test_progress_and_messages_go_on_after_the_call_was_answered(connect: 
         ]
 
 
-async def test_the_session_is_told_of_every_status_and_of_what_progress_says(connect: Connect) -> None:
-    async with connect(**core(elicitation=lambda _: YES)) as client:
-        task = await begin(client, "steps")
-        await client.request("tasks/result", {"taskId": task["taskId"]})
-        async with asyncio.timeout(PATIENCE):
-            while [told["status"] for told in received(client, "notifications/tasks/status")][-1:] != ["completed"]:
-                await client.ping()
-        told = received(client, "notifications/tasks/status")
-    statuses = [params["status"] for params in told]
-    assert [now for now, before in zip(statuses, [None, *statuses], strict=False) if now != before] in (
-        ["input_required", "working", "completed"],
-        ["working", "input_required", "working", "completed"],
-    )
-    assert {params["taskId"] for params in told} == {task["taskId"]}
-    assert all("_meta" not in params for params in told)
-    assert told[-1]["statusMessage"] == "three of three"
-
-
 @requirement("task-core.limits")
 async def test_running_tasks_and_their_time_are_bounded() -> None:
     options = TaskOptions(limit=2, ttl=5_000, max_ttl=60_000, watch=0.01)
@@ -340,11 +252,3 @@ async def test_running_tasks_and_their_time_are_bounded() -> None:
                     continue
                 break
         assert long["ttl"] == 60_000
-
-
-async def test_a_request_that_has_ended_does_not_end_its_task(connect: Connect) -> None:
-    async with connect(**core(elicitation=lambda _: YES)) as client:
-        task = await begin(client, "work")
-        for _ in range(3):
-            assert (await client.request("tools/call", call("count")))["structuredContent"] == {"result": 7}
-        assert (await get(client, task))["status"] in ("working", "input_required")

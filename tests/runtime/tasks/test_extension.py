@@ -1,4 +1,4 @@
-"""The extension `io.modelcontextprotocol/tasks` of the newest revision, over every transport."""
+"""The extension `io.modelcontextprotocol/tasks` of the newest revision, in memory and over HTTP."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from mcpfactory_runtime.protocol.errors import (
 )
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_SUBSCRIPTION
 from mcpfactory_runtime.revisions import LATEST, TASKS
-from mcpfactory_runtime.server.tasks.manager import TaskOptions
 from mcpfactory_runtime.testing import connect as connect_memory
 from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
@@ -146,22 +145,6 @@ async def test_no_key_is_used_for_two_questions(connect: Connect) -> None:
         assert done["result"]["structuredContent"] == {"result": [True, True]}
 
 
-@pytest.mark.parametrize("answer", [5, None, "x", [], {"action": "maybe"}, {"action": "accept", "content": {}}, {}])
-async def test_an_answer_that_does_not_fit_is_refused_and_the_question_stays(answer: Any) -> None:
-    async with connect_memory(sample.make(TaskOptions(watch=0.01)), **extension()) as client:
-        task = await begin(client, "work")
-        await until(client, task, "input_required")
-        assert await code(client, "tasks/update", {"taskId": task["taskId"], "inputResponses": {"go": answer}}) == (
-            INVALID_PARAMS
-        )
-        assert await code(client, "tasks/update", {"taskId": task["taskId"], "inputResponses": [answer]}) == (
-            INVALID_PARAMS
-        )
-        assert set((await get(client, task))["inputRequests"]) == {"go"}
-        await update(client, task, go=YES)
-        assert (await until(client, task, "completed", "failed"))["status"] == "completed"
-
-
 @requirement("task.cancel", "task.complete")
 async def test_cancelling_is_acknowledged_however_often(connect: Connect) -> None:
     async with connect(**extension()) as client:
@@ -218,16 +201,6 @@ async def test_a_tool_may_ask_in_the_request_and_become_a_task_afterwards(connec
         assert done["result"]["structuredContent"] == {"result": "Ann True"}
 
 
-async def test_a_tool_with_little_to_do_answers_without_a_task(connect: Connect) -> None:
-    async with connect(**extension()) as client:
-        named = {"name": {"action": "accept", "content": {"name": "Ann"}}}
-        asked = await client.request("tools/call", call("later", arguments={"quick": True}))
-        answers = {"inputResponses": named, "requestState": asked["requestState"]}
-        done = await client.request("tools/call", call("later", arguments={"quick": True}, **answers))
-        assert done["resultType"] == "complete"
-        assert done["structuredContent"] == {"result": "quick Ann"}
-
-
 @requirement("task.no-progress")
 async def test_a_task_sends_neither_progress_nor_messages_but_says_how_it_goes(connect: Connect) -> None:
     async with connect(**extension(log_level="debug")) as client:
@@ -268,18 +241,6 @@ async def test_a_stream_tells_of_the_tasks_that_it_names(connect: Connect) -> No
         assert {key: told[-1][key] for key in told[-1] if key != "_meta"} == {
             key: done[key] for key in done if key not in ("_meta", "resultType")
         }
-
-
-async def test_a_stream_is_told_at_once_of_a_task_that_has_ended_before(connect: Connect) -> None:
-    async with connect(**extension()) as client:
-        done = await until(client, await begin(client, "count"), "completed")
-        wanted = {"notifications": {"taskIds": [done["taskId"]]}}
-        listening = asyncio.ensure_future(client.request("subscriptions/listen", wanted, timeout=None))
-        async with asyncio.timeout(PATIENCE):
-            while not (told := received(client, "notifications/tasks")):
-                await client.request("server/discover")
-        listening.cancel()
-        assert told[0]["result"]["structuredContent"] == {"result": 7}
 
 
 @requirement("task.status-undeclared")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import stat
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
 
 import pytest
 
 from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT, TaskOptions, read_options
-from mcpfactory_runtime.server.tasks.record import TERMINAL, Task
+from mcpfactory_runtime.server.tasks.record import Task
 from mcpfactory_runtime.server.tasks.shared import SharedTaskStore
 from mcpfactory_runtime.server.tasks.sqlite import SqliteTaskStore
 from mcpfactory_runtime.server.tasks.store import MemoryTaskStore, TaskStore, TaskStoreError
@@ -26,7 +24,7 @@ from mcpfactory_runtime.testing import connect as connect_memory
 from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
 from tests.runtime.tasks import sample
-from tests.runtime.tasks.conftest import YES, begin, code, core, extension, get, until
+from tests.runtime.tasks.conftest import YES, begin, code, core, extension, get
 
 pytestmark = pytest.mark.anyio
 
@@ -67,24 +65,6 @@ async def store(request: pytest.FixtureRequest, clock: Clock, tmp_path: Path) ->
 
 def task(name: str, owner: str = "ann", ttl: int | None = 1_000) -> Task:
     return Task(name, owner, "tool", 1_000_000.0, 1_000_000.0, ttl)
-
-
-async def test_what_was_kept_is_found(store: TaskStore) -> None:
-    made = await store.create(task("a"))
-    assert await store.get("a") == made
-    assert await store.get("b") is None
-
-
-async def test_a_change_counts_versions_and_tells_the_time(store: TaskStore, clock: Clock) -> None:
-    await store.create(task("a"))
-    clock.now += 0.5
-    changed = await store.update("a", lambda now: now.asked({"k": {"method": "m", "params": {"ä": [1, None]}}}))
-    assert changed is not None
-    assert (changed.version, changed.updated, changed.created) == (1, clock.now, 1_000_000.0)
-    assert await store.get("a") == changed
-    assert await store.update("a", lambda _: None) is None
-    assert await store.get("a") == changed
-    assert await store.update("b", lambda now: now.cancelled("x")) is None
 
 
 async def test_a_task_exists_until_its_time_is_over_and_no_longer(store: TaskStore, clock: Clock) -> None:
@@ -144,17 +124,6 @@ async def test_of_many_changes_at_once_none_is_lost_and_an_end_is_final(store: T
     assert (ended.status, ended.answers) == ("cancelled", {})
 
 
-def test_nothing_leaves_an_end() -> None:
-    for status in TERMINAL:
-        ended = replace(task("a"), status=status)  # type: ignore[arg-type]  # one of the three
-        assert ended.asked({"k": {}}) is None
-        assert ended.answered({"k": {}}) is None
-        assert ended.with_message("x") is None
-        assert ended.completed({}) is None
-        assert ended.failed({"message": "x"}) is None
-        assert ended.cancelled("x") is None
-
-
 @requirement("task-core.ttl")
 async def test_a_running_task_ends_with_its_time(store: TaskStore, clock: Clock) -> None:
     server = sample.make(TaskOptions(store, watch=0.01))
@@ -188,16 +157,6 @@ async def test_a_task_whose_process_died_has_failed_and_one_whose_process_lives_
     await other.leave()
 
 
-async def test_a_process_that_ends_in_order_is_not_waited_for(clock: Clock) -> None:
-    shared = MemoryStore(clock)
-    one, two = SharedTaskStore(shared, clock=clock), SharedTaskStore(shared, clock=clock)
-    await one.create(task("a"))
-    await one.close()
-    found = await two.get("a")
-    assert found is not None
-    assert found.status == "failed"
-
-
 async def test_the_file_is_for_its_user_only(tmp_path: Path) -> None:
     path = tmp_path / "state" / "tasks.db"
     store = SqliteTaskStore(path)
@@ -221,17 +180,6 @@ async def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path) -> None:
         assert (await client.request("tools/call", {"name": "plain", "arguments": {}}))["resultType"] == "complete"
 
 
-async def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "tasks.db"
-    database = sqlite3.connect(path)
-    database.execute("PRAGMA user_version = 99")
-    database.close()
-    store = SqliteTaskStore(path)
-    with pytest.raises(TaskStoreError, match="format 99"):
-        await store.get("a")
-    await store.close()
-
-
 def test_the_environment_names_a_file_where_the_server_does_not(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -244,11 +192,3 @@ def test_the_environment_names_a_file_where_the_server_does_not(
         assert store.path == path
     own = MemoryTaskStore()
     assert read_options(own).store is own
-
-
-async def test_a_store_that_was_closed_opens_again(tmp_path: Path) -> None:
-    server = sample.make(tmp_path / "tasks.db")
-    async with connect_memory(server, **extension()) as client:
-        made = await until(client, await begin(client, "count"), "completed")
-    async with connect_memory(server, **extension()) as client:
-        assert (await get(client, made))["result"]["structuredContent"] == {"result": 7}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from typing import Any
 
@@ -41,13 +40,6 @@ def wait() -> str:
     """Wait until somebody opens."""
     opened.wait()
     return threading.current_thread().name
-
-
-@server.tool
-async def wait_async() -> str:
-    """The same, on the event loop."""
-    await asyncio.to_thread(opened.wait)
-    return "waited"
 
 
 @server.tool(name="open")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from mcpfactory_runtime import Context, Server
-from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.server.middleware import RateLimit
 
 server = Server("gated", version="1")
@@ -28,12 +27,6 @@ async def hold(gate: str) -> str:
 
 
 @server.tool
-async def hold_and_fail(gate: str) -> str:
-    """Wait for the gate, and fail with an error that has an HTTP status of its own."""
-    raise McpError(METHOD_NOT_FOUND, await asyncio.to_thread(Path(gate).read_text))
-
-
-@server.tool
 async def speak_and_hold(gate: str, words: list[str], ctx: Context) -> str:
     """Say the words, wait for the gate, and answer with what came through it."""
     for word in words:
@@ -45,14 +38,6 @@ async def speak_and_hold(gate: str, words: list[str], ctx: Context) -> str:
 def hold_in_a_thread(gate: str) -> str:
     """As hold, in a worker thread that nobody can stop."""
     return Path(gate).read_text("utf-8")
-
-
-@server.tool
-async def leave_and_hold(gate: str, ctx: Context) -> str:
-    """End the response, wait for the gate, and answer."""
-    ctx.info("leaving")
-    ctx.close_stream(retry=10)
-    return await asyncio.to_thread(Path(gate).read_text)
 
 
 @server.tool

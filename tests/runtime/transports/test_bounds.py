@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import struct
 import sys
 import termios
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -88,13 +86,6 @@ def test_nothing_more_is_read_from_a_client_that_does_not_read(gated: Process) -
     writer.join(PATIENCE)
 
 
-def test_a_client_that_asks_for_too_much_without_reading_is_left(gated: Process) -> None:
-    calls = [request("tools/call", {"name": "large", "arguments": {"size": MIB}}, number) for number in range(100)]
-    gated.say(b"".join(json.dumps(call).encode() + b"\n" for call in calls))  # read at once, so all are in flight
-    assert gated.process.wait(PATIENCE) == 0
-    assert "bytes unread" in gated.errors()
-
-
 def test_more_requests_at_once_than_allowed_are_refused_each(gated: Process) -> None:
     for number in range(MAX_IN_FLIGHT):
         gated.say(request("tools/call", {"name": "ask"}, number + 1))
@@ -106,30 +97,6 @@ def test_more_requests_at_once_than_allowed_are_refused_each(gated: Process) -> 
 
 
 # -- HTTP --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("transport", ["session", "sse"])
-def test_over_http_log_messages_are_dropped_while_nobody_reads(web: Web, gate: Gate, transport: str) -> None:
-    before = most_memory(web.process.pid)
-    flood = {"count": FLOOD, "size": 100_000, "gate": gate.path}
-    streaming = web.http.stream("GET", "/sse") if transport == "sse" else posted(web, "flood", flood)
-    with streaming as stream:
-        lines = stream.iter_lines()
-        if transport == "sse":
-            address = next(line for line in lines if line.startswith("data:"))[6:]
-            web.http.post(address, json=hello())
-            web.http.post(address, json=request("tools/call", {"name": "flood", "arguments": flood}))
-        gate.wait()
-        assert most_memory(web.process.pid) - before < 30 * MIB
-        gate.open("over")
-        heard = 0
-        while '"result":"over"' not in (line := next(lines)):
-            heard += line.startswith("data: {")
-        assert 0 < heard < FLOOD / 2
-
-
-def posted(web: Web, tool: str, arguments: dict[str, Any]) -> Any:
-    return web.http.stream("POST", "/mcp", **calling(tool, arguments, web.begin()))
 
 
 def test_a_stream_whose_client_does_not_read_is_ended_and_the_session_lives(web: Web) -> None:

@@ -8,7 +8,6 @@ import sys
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from mcpfactory_runtime import McpError, Server, ToolError
@@ -16,7 +15,7 @@ from mcpfactory_runtime.auth import Authorization
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.server.observe.request import BUCKETS
-from tests.runtime.transports.conftest import hello, request
+from tests.runtime.transports.conftest import hello
 from tests.runtime.transports.test_probes import ISSUER, RESOURCE, Probed, _opened
 from tests.runtime.transports.web import calling
 
@@ -89,17 +88,6 @@ async def test_requests_are_counted_by_method_target_and_failure() -> None:
     assert counted["prompts/get", "", "", "-32602"] == 1
 
 
-async def test_a_tool_that_search_mode_calls_is_counted_under_its_own_name() -> None:
-    server = _server()
-    tools = server.registry.tools
-    tools["add"].resolve_target = lambda arguments: tools["fail"] if arguments["a"] else None
-    async with Probed(server.http_app()) as probed:
-        for number in (0, 1):
-            await probed.http.post("/mcp", **calling("add", {"a": number, "b": 2}))
-        counted = _counts(await _scrape(probed))
-    assert counted == {("tools/call", "add", "", ""): 1, ("tools/call", "fail", "", ""): 1}
-
-
 async def test_series_have_the_names_and_buckets_of_the_conventions_and_durations_add_up() -> None:
     async with Probed(_server().http_app()) as probed:
         await probed.http.post("/mcp", **calling("add", {"a": 1, "b": 2}))
@@ -145,12 +133,6 @@ async def test_sessions_and_requests_under_way_are_shown_and_what_is_cancelled_e
     assert series[f"{DURATION}_count", "tools/call", "wait", "", "cancelled"] == 1
 
 
-async def test_sessions_of_the_oldest_transport_count_too() -> None:
-    async with Probed(_server().http_app()) as probed, probed.http.stream("GET", "/sse") as stream:
-        assert stream.status_code == 200
-        assert (await _scrape(probed))["mcp_server_active_sessions", "", "", "", ""] == 1
-
-
 async def test_nothing_is_served_unless_it_is_asked_for() -> None:
     async with Probed(Server("plain").http_app()) as probed:
         assert (await probed.http.get("/metrics")).status_code == 404
@@ -170,28 +152,6 @@ async def test_figures_are_for_whoever_may_call() -> None:
     auth = Authorization(issuer=ISSUER, resource=RESOURCE, verify=_opened)
     async with Probed(_server().http_app(auth=auth)) as probed:
         assert DURATION in (await probed.http.get("/metrics", headers={"authorization": "Bearer good"})).text
-
-
-async def test_lists_stay_ready_as_bytes_and_are_counted() -> None:
-    server = _server()
-    async with Probed(server.http_app()) as probed:
-        session = {"mcp-session-id": (await probed.http.post("/mcp", json=hello())).headers["mcp-session-id"]}
-        await probed.http.post("/mcp", json=request("tools/list"), headers=session)
-        counted = _counts(await _scrape(probed))
-    assert counted["tools/list", "", "", ""] == 1
-    assert counted["initialize", "", "", ""] == 1
-    assert server._dispatcher._cache
-
-
-async def test_figures_of_the_program_may_share_the_registry() -> None:
-    registry = CollectorRegistry()
-    server = Server("counted")
-    server.add_metrics(registry)
-    server.add_metrics()  # twice is once
-    assert server.metrics is not None
-    assert server.metrics.registry is registry
-    with pytest.raises(ValueError, match="Duplicated"):
-        Server("another").add_metrics(registry)
 
 
 PLAIN = """

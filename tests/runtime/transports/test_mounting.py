@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -102,31 +101,6 @@ def test_a_mounted_server_lives_as_long_as_the_application(composed: bool, capfd
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_a_lifespan_that_fails_is_tried_again_by_the_next_request() -> None:
-    lived = Lived(failures=1)
-
-    async def run() -> None:
-        async with served(mounted(lived, composed=False)) as url:
-            async with httpx.AsyncClient(trust_env=False) as http:
-                assert (await http.post(f"{url}/mcp", json=hello())).status_code == 500
-            assert await call(url) == "a word"
-
-    asyncio.run(run())
-    assert lived.events == ["begun", "ended"]
-
-
-def test_a_server_of_a_program_that_runs_it_enters_its_lifespan_once() -> None:
-    lived = Lived()
-
-    async def run() -> None:
-        async with lived.server.running(), served(mounted(lived, composed=True)) as url:
-            assert await call(url) == "a word"
-            assert lived.events == ["begun"]
-
-    asyncio.run(run())
-    assert lived.events == ["begun", "ended"]
-
-
 def test_it_runs_in_an_event_loop_that_is_there_until_it_is_cancelled(capfd: pytest.CaptureFixture[str]) -> None:
     lived = Lived()
 
@@ -146,31 +120,6 @@ def test_it_runs_in_an_event_loop_that_is_there_until_it_is_cancelled(capfd: pyt
 
     asyncio.run(run())
     assert lived.events == ["begun", "ended"]
-
-
-STDIO = """
-import asyncio
-from mcpfactory_runtime import Server
-
-server = Server("inside")
-
-@server.tool
-async def add(a: int, b: int) -> int:
-    return a + b
-
-async def main():
-    beside = asyncio.create_task(asyncio.Event().wait())
-    await server.run_async()
-    beside.cancel()
-
-asyncio.run(main())
-"""
-
-
-@pytest.mark.anyio
-async def test_it_serves_stdio_in_an_event_loop_that_is_there() -> None:
-    async with Client.connect_stdio([sys.executable, "-c", STDIO]) as client:
-        assert (await client.call_tool("add", {"a": 1, "b": 2}))["structuredContent"] == {"result": 3}
 
 
 async def _asked(app: Any, method: str, **headers: str) -> httpx.Response:

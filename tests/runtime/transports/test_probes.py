@@ -75,39 +75,6 @@ async def test_it_is_not_ready_before_its_lifespan_began_nor_while_it_drains() -
         assert await probed.get("/health") == (200, {"status": "ok"})
 
 
-async def test_an_application_that_ended_is_not_begun_again_by_a_probe() -> None:
-    lives = 0
-
-    @asynccontextmanager
-    async def life(server: Server) -> AsyncIterator[None]:
-        nonlocal lives
-        lives += 1
-        yield
-
-    app = Server("probed", lifespan=life).http_app()
-    async with app.lifespan():
-        pass
-    async with Probed(Starlette(routes=[Mount("/", app=app)])) as probed:
-        assert [await probed.get("/ready") for _ in range(2)] == [(503, {"status": "draining"})] * 2
-    assert lives == 1
-
-
-async def test_a_lifespan_that_fails_is_logged_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
-    failures = [OSError("no database yet")]
-
-    @asynccontextmanager
-    async def life(server: Server) -> AsyncIterator[None]:
-        if failures:
-            raise failures.pop()
-        yield
-
-    async with Probed(Starlette(routes=[Mount("/", app=Server("probed", lifespan=life).http_app())])) as probed:
-        answers = [await probed.get("/ready") for _ in range(4)]
-    assert (answers[0], answers[-1]) == ((503, {"status": "starting"}), (200, {"status": "ready"}))
-    assert "no database yet" in caplog.text
-    assert not failures
-
-
 async def _opened(token: str) -> Mapping[str, Any] | None:
     return {"active": True, "iss": ISSUER, "sub": "me", "aud": RESOURCE, "exp": 4e9} if token == "good" else None
 
@@ -151,11 +118,6 @@ async def test_host_and_origin_are_checked_as_at_the_endpoint() -> None:
             assert refused.status_code == 403
 
 
-async def test_a_page_of_the_same_path_goes_first() -> None:
-    async with Probed(Server("probed").http_app(pages={"/health": lambda *_: ("text/plain", "mine")})) as probed:
-        assert (await probed.http.get("/health")).text == "mine"
-
-
 async def test_checks_are_called_once_for_all_who_ask_and_once_a_second() -> None:
     now, calls = 0.0, 0
     opened = asyncio.Event()
@@ -177,37 +139,6 @@ async def test_checks_are_called_once_for_all_who_ask_and_once_a_second() -> Non
     now = 1.0
     await readiness.look()
     assert calls == 2
-
-
-async def test_a_check_that_hangs_has_failed_and_is_not_called_again_until_it_returns(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    calls = 0
-    opened = asyncio.Event()
-
-    async def hanging() -> None:
-        nonlocal calls
-        calls += 1
-        await opened.wait()
-
-    readiness = Readiness(patience=0, keep=0)
-    readiness.add(hanging)
-    assert [await readiness.look(), await readiness.look(), calls] == [{"hanging": False}] * 2 + [1]
-    assert caplog.text.count("has not returned") == 1
-    readiness.stop()
-    opened.set()
-    readiness = Readiness(keep=0)
-    readiness.add(hanging)
-    assert [await readiness.look(), calls] == [{"hanging": True}, 2]
-
-
-async def test_what_a_check_returns_to_be_awaited_counts() -> None:
-    async def ping(database: str) -> None:
-        raise OSError(f"no {database}")
-
-    readiness = Readiness()
-    readiness.add(lambda: ping("books"))
-    assert await readiness.look() == {"<lambda>": False}
 
 
 def test_a_check_with_parameters_or_a_name_twice_says_what_to_write() -> None:

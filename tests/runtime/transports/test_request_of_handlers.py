@@ -74,35 +74,3 @@ def test_on_a_stream_there_are_none_and_the_connection_is_the_session() -> None:
             return await facts(client)
 
     assert asyncio.run(run()) == {"tenant": None, "authorization": None, "address": None, "session": False, "calls": 2}
-
-
-@pytest.mark.parametrize("endpoint", ["mcp", "sse"])
-def test_two_requests_at_once_have_each_their_own_headers(endpoint: str) -> None:
-    async def run() -> list[str]:
-        gate = asyncio.Event()
-        server = make_server(gate)
-        app, names = server.http_app(), iter(("first", "second"))
-
-        async def tagged(scope: Any, receive: Any, send: Any) -> None:
-            if scope["type"] == "http" and scope["method"] == "POST":
-                data = (await receive())["body"]
-
-                async def again() -> Any:
-                    nonlocal data
-                    message, data = {"type": "http.request", "body": data}, None
-                    return message if message["body"] is not None else await receive()
-
-                if b"tools/call" in data:
-                    scope["headers"] = [*scope["headers"], (b"x-tenant", next(names).encode())]
-                await app(scope, again, send)
-            else:
-                await app(scope, receive, send)
-
-        async with (
-            served(tagged) as root,
-            Client.connect_http(f"{root}/{endpoint}", revision=LATEST_LEGACY.name) as client,
-        ):
-            answers = await asyncio.gather(client.call_tool("together"), client.call_tool("together"))
-        return sorted(answer["content"][0]["text"] for answer in answers)
-
-    assert asyncio.run(run()) == ["first", "second"]

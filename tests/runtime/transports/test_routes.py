@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import subprocess
-import sys
 import threading
 from typing import Any
 
@@ -98,23 +96,12 @@ async def test_other_methods_are_refused_with_those_that_there_are():
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST, PUT")
 
 
-async def test_plain_functions_run_in_a_thread_of_their_own():
-    assert (await asked(routed().http_app(), "GET", "/thread")).text != threading.main_thread().name
-
-
 async def test_a_failure_is_in_the_log_and_not_in_the_answer(caplog):
     with caplog.at_level(logging.ERROR):
         answer = await asked(routed().http_app(), "GET", "/broken")
     assert (answer.status_code, "hunter2" in answer.text) == (500, False)
     assert "hunter2" in caplog.text
     assert "GET /broken failed" in caplog.text
-
-
-async def test_a_body_has_the_bound_of_messages():
-    app = routed(max_message_size=1000).http_app()
-    assert (await asked(app, "POST", "/hooks/a", content=b"x" * 1000)).text == "POST a 1000"
-    refused = await asked(app, "POST", "/hooks/a", content=b"x" * 1001)
-    assert (refused.status_code, refused.text) == (413, "Larger than 1000 bytes\n")
 
 
 async def test_only_who_may_call_the_server_gets_what_is_not_public():
@@ -179,8 +166,3 @@ async def test_routes_of_parts_come_along_unless_their_path_is_taken():
     with pytest.raises(ValueError, match="is taken"):
         other.mount(part)
     assert (len(other.routes), other.parts) == (1, [])
-
-
-def test_a_server_without_routes_loads_no_starlette():
-    code = "import sys\nfrom mcpfactory_runtime import Server\nServer('a').http_app()\nsys.exit('starlette' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,7 +19,7 @@ from tests.patience import PATIENCE, until
 from tests.runtime.transports import gated
 from tests.runtime.transports.conftest import hello, request
 from tests.runtime.transports.test_resuming import answer_of, events, resume, speaking, texts
-from tests.runtime.transports.web import GATED, Gate, Web, calling, serving
+from tests.runtime.transports.web import Gate, Web, calling, serving
 
 
 @pytest.fixture(params=["sqlite", "redis"])
@@ -88,28 +87,12 @@ def test_after_a_kill_the_other_process_goes_on_with_session_and_streams(two: tu
     assert text_of(other.call("who", {}, headers)) == str(other.process.pid)
 
 
-def test_a_session_of_the_oldest_transport_takes_its_posts_from_every_process(two: tuple[Web, Web]) -> None:
-    one, other = two
-    with one.http.stream("GET", "/sse") as stream:
-        lines = stream.iter_lines()
-        (endpoint,) = events(lines, 1)
-        assert other.http.post(endpoint["data"], json=hello()).status_code == 202
-        assert json.loads(events(lines, 1)[0]["data"])["result"]["serverInfo"]["name"] == "gated"
-    until(lambda: other.http.post(endpoint["data"], json=request("ping")).status_code == 404)
-
-
 def test_a_change_at_one_process_is_told_to_clients_of_the_other(two: tuple[Web, Web]) -> None:
     one, other = two
     headers = other.begin()
     with other.http.stream("GET", "/mcp", headers=headers) as own:
         one.http.post("/mcp", **calling("change", {}, one.begin()))
         assert "tools/list_changed" in events(own.iter_lines(), 1)[0]["data"]
-
-
-def test_the_rate_of_a_tool_is_counted_by_all_processes_together(two: tuple[Web, Web]) -> None:
-    said = [text_of(web.call("scarce", {})) for web in (*two, *two)]
-    assert said[:3] == ["given"] * 3
-    assert said[3].startswith("scarce may be called 3 times in 3600 s")
 
 
 def test_a_rate_of_the_server_is_counted_by_all_processes_together(tmp_path: Path, address: str) -> None:
@@ -164,15 +147,3 @@ async def test_while_the_store_does_not_answer_sessions_of_others_are_refused_an
             assert (asked.status_code, "hint: try again" in asked.text) == (status, status != 200), asked.text
         assert (await http.post("/mcp", **calling("large", {"size": 1}))).status_code == 200
         store.failing = False
-
-
-@pytest.mark.parametrize(
-    ("address", "told"),
-    [("http://a:secret@b", "begins no address of a store"), ("unix:///nobody/here", "is Redis or Valkey reachable")],
-)
-def test_a_store_that_cannot_be_used_is_an_error_of_the_command_line(address: str, told: str) -> None:
-    command = [*GATED, "--http", "--port", "0", "--store", address]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, told in done.stderr, "hint: " in done.stderr) == (2, True, True), done.stderr
-    assert "Traceback" not in done.stderr
-    assert "secret" not in done.stderr

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, METHOD_NOT_FOUND
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.revisions import LATEST, LEGACY, REVISIONS
 from tests.runtime.transports.conftest import hello
 from tests.runtime.transports.web import Gate, Web, calling, serving
@@ -58,15 +58,6 @@ def test_a_silent_call_becomes_a_stream_with_comments(web: Web, gate: Gate, revi
         assert answer_in(lines)["result"]["content"][0]["text"] == "kept"
 
 
-def test_an_error_that_comes_late_is_on_the_stream(web: Web, gate: Gate) -> None:
-    with web.http.stream("POST", "/mcp", **call(web, LATEST.name, "hold_and_fail", gate)) as silent:
-        lines = silent.iter_lines()
-        assert any(line.startswith(":") for line in lines)
-        gate.wait()
-        gate.open("late")
-        assert answer_in(lines)["error"]["code"] == METHOD_NOT_FOUND
-
-
 @pytest.mark.parametrize("revision", [max(LEGACY), LATEST.name])
 def test_a_silent_call_that_the_end_cuts_off_gets_an_error(web: Web, gate: Gate, revision: str) -> None:
     with web.http.stream("POST", "/mcp", **call(web, revision, "hold", gate)) as silent:
@@ -76,15 +67,3 @@ def test_a_silent_call_that_the_end_cuts_off_gets_an_error(web: Web, gate: Gate,
         web.process.terminate()
         assert answer_in(lines)["error"]["code"] == INTERNAL_ERROR
     gate.open("late")
-
-
-def test_a_silent_call_can_be_resumed_after_its_end(web: Web, gate: Gate) -> None:
-    asked = call(web, max(LEGACY), "hold", gate)
-    with web.http.stream("POST", "/mcp", **asked) as silent:
-        event = next(line for line in silent.iter_lines() if line.startswith("id:"))[3:].strip()
-    gate.wait()
-    gate.open("kept")
-    again = {"mcp-session-id": asked["headers"]["mcp-session-id"], "last-event-id": event}
-    for _ in range(2):  # the first waits for the end, so the second comes after it
-        with web.http.stream("GET", "/mcp", headers=again) as resumed:
-            assert answer_in(resumed.iter_lines())["result"]["content"][0]["text"] == "kept"

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,13 +12,11 @@ from mcp import ClientSession
 from mcp.client.sse import sse_client
 
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.protocol.errors import PARSE_ERROR
-from mcpfactory_runtime.revisions import LATEST_LEGACY, LEGACY, R2024_11_05
+from mcpfactory_runtime.revisions import LEGACY, R2024_11_05
 from tests.patience import PATIENCE
 from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture
 from tests.runtime.requirements import requirement
 from tests.runtime.transports.conftest import hello, request
-from tests.runtime.transports.web import Gate, serving
 
 pytestmark = pytest.mark.anyio
 ADD = {"name": "add", "arguments": {"a": 1, "b": 2}}
@@ -95,17 +90,6 @@ def test_what_is_not_meant_is_refused(http: httpx.Client, method: str, path: str
     assert http.request(method, path, content=content, headers=headers).status_code == status
 
 
-def test_wrong_bodies_are_refused_and_the_session_lives(http: httpx.Client) -> None:
-    with http.stream("GET", "/sse") as stream:
-        reader = Reader(stream)
-        address = reader.next()[1]
-        answer = http.post(address, content=b"{", headers={"content-type": "application/json"})
-        assert (answer.status_code, answer.json()["error"]["code"]) == (400, PARSE_ERROR)
-        assert http.post(address, content=b"{}", headers={"content-type": "text/plain"}).status_code == 415
-        http.post(address, json=hello())
-        assert reader.message()["id"] == 0
-
-
 @requirement("http-sse.origin")
 def test_pages_of_other_sites_are_refused_at_both_addresses(http: httpx.Client) -> None:
     evil = {"origin": "http://evil.example"}
@@ -146,39 +130,3 @@ async def test_the_official_client_of_this_transport_lists_and_calls(root: str) 
 async def test_our_client_finds_its_way_to_this_transport(root: str, revision: str) -> None:
     async with Client.connect_http(f"{root}/sse", revision=revision) as client:
         assert (await client.call_tool("add", {"a": 1, "b": 2}))["content"][0]["text"] == "3"
-
-
-async def test_questions_to_the_client_travel_on_the_stream(root: str) -> None:
-    def elicit(params: dict[str, Any]) -> dict[str, Any]:
-        return {"action": "accept", "content": dict.fromkeys(params["requestedSchema"]["properties"], "Ann")}
-
-    async with Client.connect_http(f"{root}/sse", revision=LATEST_LEGACY.name, elicitation=elicit) as client:
-        assert "Ann likes Ann" in str(await client.call_tool("greet"))
-
-
-def test_the_addresses_can_be_switched_off_and_follow_the_endpoint(tmp_path: Path) -> None:
-    program = "from mcpfactory_runtime import Server; Server('x').run_http(port=0, {})"
-
-    for options, path, status in (("legacy_sse=False", "/sse", 404), ("path='/a/mcp'", "/a/sse", 405)):
-        command = [sys.executable, "-c", program.format(options), "--"]
-        with serving(tmp_path, command=command) as web:
-            host = web.url.split("/")[2]
-            assert httpx.post(f"http://{host}{path}", json={}, trust_env=False).status_code == status
-
-
-def test_requests_in_flight_are_answered_on_the_stream_before_the_end(tmp_path: Path) -> None:
-    gate = Gate(tmp_path / "gate")
-    with serving(tmp_path) as web, web.http.stream("GET", "/sse") as stream:
-        reader = Reader(stream)
-        address = reader.next()[1]
-        web.http.post(address, json=hello())
-        reader.next()
-        params = {"name": "hold", "arguments": {"gate": gate.path}}
-        web.http.post(address, json=request("tools/call", params, 5))
-        gate.wait()
-        web.process.terminate()
-        threading.Thread(target=gate.open, args=("kept",)).start()
-        assert reader.message()["result"]["content"][0]["text"] == "kept"
-        with pytest.raises(EOFError):
-            reader.next()
-        assert web.process.wait(PATIENCE) == 0

@@ -11,7 +11,6 @@ import pytest
 
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION
 from mcpfactory_runtime.protocol.peer import META_SERVER, META_VERSION
-from mcpfactory_runtime.revisions import R2025_03_26
 from tests.patience import PATIENCE
 from tests.rows import rows
 from tests.runtime.requirements import requirement
@@ -73,18 +72,6 @@ def test_a_message_that_is_too_long_is_refused_without_being_kept() -> None:
         assert small.end() == 0
 
 
-@requirement("batch.accept", "batch.one-answer", "batch.no-answer")
-def test_a_batch_is_answered_as_one_where_the_revision_has_batches(process: Process) -> None:
-    process.ask(hello(R2025_03_26.name))
-    notification = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    batch = [request("ping", id=1), notification, request("tools/call", ADD, 2), request("nothing", id=3), 5]
-    answers = process.ask(batch)
-    assert sorted(str(answer.get("id")) for answer in answers) == ["1", "2", "3", "None"]
-    assert next(answer for answer in answers if answer.get("id") == 2)["result"]["content"] == SUM
-    process.say([notification])
-    assert process.ask(request("ping", id="after"))["id"] == "after"
-
-
 @requirement("stdio.only-messages", "tools.sanitize")
 def test_what_handlers_print_and_what_crashes_goes_to_stderr(process: Process) -> None:
     process.ask(hello())
@@ -117,32 +104,6 @@ server.run_stdio()
         assert noisy.end() == 0
         assert "raw noise" in (told := noisy.errors())
         assert "child noise" in told
-
-
-@pytest.mark.parametrize("kind", ["async def", "def"])
-def test_no_read_asks_for_so_much_that_memory_is_mapped_for_it(kind: str) -> None:
-    program = f"""
-import os, threading
-from mcpfactory_runtime import Server
-asked, read = {{}}, os.read
-def counted(descriptor, size):
-    asked[threading.current_thread().name] = max(asked.get(threading.current_thread().name, 0), size)
-    return read(descriptor, size)
-os.read = counted
-server = Server("reading")
-@server.tool
-{kind} reads() -> dict[str, int]:
-    return asked
-server.run_stdio()
-"""
-    reading = Process([sys.executable, "-c", program])
-    with reading.process:
-        reading.ask(hello())
-        calls = [reading.ask(request("tools/call", {"name": "reads"}, number)) for number in range(1, 20)]
-        asked = calls[-1]["result"]["structuredContent"]
-        assert len(asked) == (1 if kind == "async def" else 2)  # the event loop; and the thread that took the stream
-        assert max(asked.values()) <= 128 * 1024  # where glibc begins to
-        assert reading.end() == 0
 
 
 @requirement("stdio.end-of-input")

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_runtime.client.streams import StdioChannel
 from mcpfactory_runtime.transports.stdio import _open_writer, _PipeWriter
 
 pytestmark = pytest.mark.anyio
@@ -60,20 +59,6 @@ async def test_a_large_answer_does_not_wait() -> None:
     writer, pipe = opened()
     writer.send_soon(b"x" * 5000)
     assert [len(data) for data in pipe.writes] == [5001]
-
-
-async def test_a_client_writes_its_first_message_at_once_and_the_others_of_the_round_together() -> None:
-    pipe = Pipe()
-    channel: Any = StdioChannel(["unused"])
-    channel._process = type("Process", (), {"stdin": pipe})()
-    for message in (1, 2, 3):
-        await channel.send(message, {})
-    assert pipe.writes == [b"1\n"]
-    await asyncio.sleep(0)
-    assert pipe.writes == [b"1\n", b"2\n3\n"]
-    await asyncio.sleep(0)
-    await channel.send(4, {})
-    assert pipe.writes[2:] == [b"4\n"]
 
 
 async def test_a_thread_writes_nothing_between_the_parts_of_what_the_client_has_not_read() -> None:

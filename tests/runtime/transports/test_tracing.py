@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -28,11 +25,9 @@ from mcpfactory_runtime import Context, McpError, Server, ToolError
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.client.trace_context import TRACE_FIELDS
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
-from mcpfactory_runtime.server.observe import setup
 from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream import Operation, Upstream
-from tests.patience import PATIENCE
-from tests.runtime.transports.conftest import hello, modern
+from tests.runtime.transports.conftest import modern
 from tests.runtime.transports.test_probes import Probed
 from tests.runtime.transports.web import calling
 
@@ -244,52 +239,6 @@ async def test_calls_of_apis_are_children_and_carry_the_trace_and_nothing_of_the
     assert sent == [f"00-{context.trace_id:032x}-{context.span_id:016x}" for context in contexts]
 
 
-async def test_without_telemetry_apis_are_told_of_no_trace() -> None:
-    with api() as upstream_api:
-        url = f"http://127.0.0.1:{upstream_api.server_address[1]}"
-        async with Upstream(url, environ={"MCPFACTORY_ALLOW_PRIVATE": "1"}) as upstream:
-            await upstream.send(Operation("GET", "/status/200"), {})
-    assert "traceparent" not in {name.lower() for name in upstream_api.asked[0][1]}
-
-
-async def test_a_cancelled_request_ends_its_span_and_sessions_are_named_by_a_digest() -> None:
-    traced = Traced()
-    begun = asyncio.Event()
-
-    @traced.server.tool
-    async def wait() -> None:
-        begun.set()
-        await asyncio.Event().wait()
-
-    async with Probed(traced.server.http_app()) as probed:
-        session = {"mcp-session-id": (await probed.http.post("/mcp", json=hello())).headers["mcp-session-id"]}
-        asked = asyncio.create_task(probed.http.post("/mcp", **calling("wait", {}, session, 5)))
-        await begun.wait()
-        note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}
-        await probed.http.post("/mcp", json=note, headers=session)
-        await asked
-    (span,) = [span for span in traced.spans() if span.name == "tools/call wait"]
-    assert span.attributes is not None
-    assert span.attributes["error.type"] == "cancelled"
-    assert len(str(span.attributes["mcp.session.id"])) == 16
-    assert session["mcp-session-id"] not in str([dict(span.attributes or {}) for span in traced.spans()])
-
-
-async def test_durations_are_recorded_with_bounded_attributes() -> None:
-    traced = Traced()
-    async with Probed(traced.server.http_app()) as probed:
-        for tool in ("fail", "odd", "made-up"):
-            await probed.http.post("/mcp", **calling(tool, {}))
-    data = traced.reader.get_metrics_data()
-    assert data is not None
-    (metric,) = data.resource_metrics[0].scope_metrics[0].metrics
-    assert (metric.name, metric.unit) == ("mcp.server.operation.duration", "s")
-    found = {
-        (point.attributes.get("gen_ai.tool.name"), point.attributes["error.type"]) for point in metric.data.data_points
-    }
-    assert found == {("fail", "tool_error"), ("odd", "_OTHER"), (None, "-32602")}
-
-
 PROGRAM = """
 import sys
 from mcpfactory_runtime import Server
@@ -316,39 +265,3 @@ async def test_the_command_line_sends_spans_by_otlp_before_the_server_ends() -> 
     assert {("service.name", "programmed")} <= {
         (pair.key, pair.value.string_value) for pair in sent[0].resource.attributes
     }
-
-
-@contextmanager
-def _blocking() -> Iterator[threading.Event]:
-    release = threading.Event()
-    try:
-        yield release
-    finally:
-        release.set()
-
-
-def test_a_collector_that_does_not_answer_holds_up_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _blocking() as release:
-        provider = TracerProvider(shutdown_on_exit=False)
-        monkeypatch.setattr(provider, "force_flush", lambda *_: release.wait(PATIENCE))
-        monkeypatch.setattr(setup.trace, "get_tracer_provider", lambda: provider)
-        setup.flush(0.01)
-        assert not release.is_set()
-        assert [thread.daemon for thread in threading.enumerate() if "_flush" in thread.name] == [True]
-
-
-def test_without_the_library_the_command_line_says_what_to_install() -> None:
-    program = PROGRAM.format(before="sys.modules['opentelemetry'] = None", arguments=["--otel"])
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 2
-    assert done.stderr.endswith("hint: pip install 'mcpfactory-runtime[otel]'\n")
-
-
-def test_a_server_that_is_not_asked_for_it_loads_nothing_of_it() -> None:
-    more = "import json; server.run = lambda *_: print(json.dumps(sorted(sys.modules)))"
-    program = PROGRAM.format(before=f"import mcpfactory_runtime.transports.stdio; {more}", arguments=[])
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    loaded = set(json.loads(done.stdout))
-    assert {
-        name for name in loaded if name.startswith(("opentelemetry", "prometheus", "mcpfactory_runtime.server.observe"))
-    } == set()

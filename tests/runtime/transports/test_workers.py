@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
 import signal
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Literal
 
 import httpx
 import pytest
-from mcp import ClientSession
 from mcp.client import Client as OfficialClient
-from mcp.client.sse import sse_client
 from mcp_types import ElicitResult
 from prometheus_client.parser import text_string_to_metric_families
 
-from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.protocol import jsonrpc
-from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
-from mcpfactory_runtime.transports.http import relay
 from tests.machine import needs
-from tests.patience import PATIENCE, advance, until
-from tests.runtime.transports.conftest import modern
-from tests.runtime.transports.web import GATED, Gate, Web, calling, serving
+from tests.patience import PATIENCE, until
+from tests.runtime.transports.web import Gate, Web, serving
 
 pytestmark = [pytest.mark.anyio, needs("posix")]
 
@@ -116,24 +104,6 @@ async def test_the_official_client_calls_and_answers(web: Web, mode: Literal["au
                 assert "Ann" in str((await client.call_tool("ask")).content)
 
 
-@pytest.mark.parametrize("revision", [LATEST, LATEST_LEGACY], ids=str)
-async def test_our_client_hears_of_changes_that_another_worker_makes(web: Web, revision: Any) -> None:
-    heard: list[str] = []
-    async with Client.connect_http(web.url, revision=revision.name) as client, client.listen(tools=True) as changes:
-        for pid in children(web):
-            makers = session_of(web, pid)
-            assert web.call("change", {}, makers).status_code == 200
-            heard.append((await anext(aiter(changes)))[0])
-    assert heard == ["notifications/tools/list_changed"] * 2
-
-
-async def test_the_old_transport_works_though_its_posts_go_anywhere(web: Web) -> None:
-    for _ in range(3):
-        async with sse_client(f"{web.root}/sse", timeout=PATIENCE) as streams, ClientSession(*streams) as session:
-            await session.initialize()
-            assert len({str((await session.call_tool("who")).content) for _ in range(10)}) == 1
-
-
 def test_a_stream_of_another_worker_is_resumed(web: Web, tmp_path: Path) -> None:
     headers = session_of(web, children(web)[0])
     gate = Gate(tmp_path / "gate")
@@ -209,88 +179,6 @@ server.run()
     with serving(tmp_path, "--workers", "2", command=[sys.executable, "-c", program]) as web:
         assert web.process.wait(PATIENCE) == 1
         assert "giving up" in web.told
-
-
-def listeners(port: int) -> int:
-    """How many sockets listen on a port of the loopback (proc_pid_net: state 0A)."""
-    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    return sum(line[3] == "0A" and int(line[1].partition(":")[2], 16) == port for line in lines)
-
-
-@needs("linux")  # only it spreads connections
-def test_connections_that_come_at_once_are_spread_over_the_workers(web: Web) -> None:
-    pids = children(web)
-    asked = calling("who", {}, None)
-    headers = asked["headers"] | {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-    with ExitStack() as stack:
-        opened = [
-            stack.enter_context(closing(HTTPConnection("127.0.0.1", web.port, timeout=PATIENCE))) for _ in range(64)
-        ]
-        for one in opened:
-            one.request("POST", "/mcp", json.dumps(asked["json"]), headers)
-        answers = [json.load(one.getresponse()) for one in opened]
-    served = Counter(int(answer["result"]["content"][0]["text"]) for answer in answers)
-    assert listeners(web.port or 0) == len(pids)  # one each: of a shared one the worker that is awake takes them all
-    assert set(served) == set(pids)
-    assert min(served.values()) >= 8, served  # a fair coin gives less once in some billions of runs
-
-
-def test_a_port_that_workers_serve_cannot_be_taken_again(web: Web) -> None:
-    done = subprocess.run(
-        [*GATED, "--http", "--port", str(web.port), "--workers", "2"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode not in (0, -signal.SIGTERM)
-    assert "in use" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_no_workers_at_all_are_a_mistake(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*GATED, "--http", "--port", "0", "--workers", "0"], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, "hint:" in done.stderr, "Traceback" in done.stderr) == (2, True, False)
-
-
-def test_a_question_in_progress_is_answered_by_any_worker(web: Web) -> None:
-    for _ in range(6):
-        with httpx.Client(base_url=web.root, trust_env=False, verify=False) as http:
-            headers = {"mcp-protocol-version": LATEST.name, "mcp-method": "tools/call", "mcp-name": "ask"}
-            meta: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}
-            asked = http.post("/mcp", json=modern("tools/call", {"name": "ask"}, 1, **meta), headers=headers).json()
-        result = asked["result"]
-        (key,) = result["inputRequests"]
-        params = {
-            "name": "ask",
-            "inputResponses": {key: {"action": "accept", "content": {"name": "Ann"}}},
-            **({"requestState": result["requestState"]} if "requestState" in result else {}),
-        }
-        with httpx.Client(base_url=web.root, trust_env=False, verify=False) as http:
-            answer = http.post("/mcp", json=modern("tools/call", params, 2, **meta), headers=headers).json()
-        assert "Ann" in json.dumps(answer["result"])
-
-
-@pytest.mark.parametrize(
-    ("kind", "at_once"), [("application/json", []), ("text/event-stream", ["http.response.start"])]
-)
-async def test_the_head_of_a_workers_answer_comes_with_its_end_unless_it_is_a_stream(
-    kind: str, at_once: list[str]
-) -> None:
-    """Clients that have a head whose body is empty send their next request: it would come before the answer is over."""
-    reader, sent = asyncio.StreamReader(), []
-
-    async def send(event: Any) -> None:
-        sent.append(event["type"])
-
-    def frame(letter: bytes, data: bytes) -> bytes:
-        return letter + len(data).to_bytes(8, "big") + data
-
-    answering = asyncio.ensure_future(relay._relay_response(reader, send))
-    reader.feed_data(frame(b"S", jsonrpc.encode({"status": 202, "headers": [("Content-Type", kind)]})))
-    await advance(0)
-    assert sent == at_once
-    reader.feed_data(frame(b"E", b""))
-    await answering
-    assert sent == ["http.response.start", "http.response.body"]
 
 
 class Figures:

@@ -1,6 +1,6 @@
 import pytest
 
-from mcpfactory_runtime.addresses import describe_private, host_port, host_port_of, is_public
+from mcpfactory_runtime.addresses import describe_private, is_public
 from tests.rows import rows
 
 
@@ -66,9 +66,3 @@ def test_loopback_private_and_disguised_addresses_are_not(address: str) -> None:
 )
 def test_what_a_url_leads_to_is_told_by_its_name(url: str, words: str) -> None:
     assert describe_private(url) == words
-
-
-def test_a_place_is_written_in_one_way() -> None:
-    assert host_port_of("HTTPS://API.Example.com/v1") == "api.example.com:443"
-    assert host_port_of("http://[::1]/") == host_port("::1", 80) == "[::1]:80"
-    assert host_port_of("http://h:99999/") == host_port_of("http://") == host_port_of("ftp://h") == ""

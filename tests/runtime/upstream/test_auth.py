@@ -6,7 +6,7 @@ import pytest
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream import Operation, SecurityScheme
-from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, Credentials, credentials_for
+from mcpfactory_runtime.upstream.auth import Credentials, credentials_for
 from tests.rows import rows
 
 SCHEMES = {
@@ -39,21 +39,6 @@ def test_a_credential_travels_as_its_scheme_says(scheme: str, expected: Credenti
     assert found((scheme,), KEY="k1\n", USER_NAME="u", PASSWORD="p", TOKEN="t1") == expected
 
 
-def test_an_operation_without_security_needs_nothing() -> None:
-    assert found() == NO_CREDENTIALS
-
-
-def test_the_first_alternative_that_can_be_satisfied_is_taken() -> None:
-    assert found(("bearer",), ("header",), KEY="k1").headers == (("X-Key", "k1"),)
-    assert found(("header", "bearer"), ("header",), KEY="k1").headers == (("X-Key", "k1"),)
-    assert len(found(("header", "bearer"), KEY="k1", TOKEN="t1").headers) == 2
-
-
-def test_an_empty_alternative_makes_credentials_optional_but_does_not_waste_them() -> None:
-    assert found((), ("header",)) == NO_CREDENTIALS
-    assert found((), ("header",), KEY="k1").headers == (("X-Key", "k1"),)
-
-
 @rows(
     "security, environ, named",
     [
@@ -80,14 +65,6 @@ def test_a_user_name_is_a_secret_only_where_its_password_is_none(password: str, 
     assert ("sk-live" in secrets) is hidden
     assert (password in secrets) is (len(password) >= 6)
     assert b64encode(f"sk-live:{password}".encode()).decode() in secrets
-
-
-def test_basic_permits_an_empty_password_that_is_set() -> None:
-    assert found(("basic",), USER_NAME="sk", PASSWORD="").headers == (("Authorization", "Basic c2s6"),)
-
-
-def test_a_token_that_already_says_bearer_says_it_once() -> None:
-    assert found(("bearer",), TOKEN="Bearer abc").headers == (("Authorization", "Bearer abc"),)
 
 
 def test_a_line_end_inside_a_credential_is_refused_without_showing_it() -> None:

@@ -230,12 +230,6 @@ async def test_a_call_that_changes_something_is_not_repeated() -> None:
     assert len(stub.requests) == 1
 
 
-async def test_a_put_of_which_each_call_does_more_is_sent_once() -> None:
-    async with api(case({"status": 503}, "PUT")) as (stub, upstream):
-        assert "503" in await refused(upstream.send(Operation("PUT", "/x", once=True), {}))
-    assert len(stub.requests) == 1
-
-
 async def test_a_long_response_is_cut_at_the_byte_limit_after_decompression() -> None:
     bomb = {"base64": b64encode(gzip.compress(b"x" * 5_000_000)).decode()}
     response = {"content_type": "text/plain", "body": bomb, "headers": {"Content-Encoding": "gzip"}}
@@ -252,11 +246,6 @@ async def test_a_refused_connection_names_host_and_port() -> None:
     assert "MCPFACTORY_BASE_URL" in told
 
 
-async def test_an_unknown_host_is_told() -> None:
-    async with Upstream("https://nothing.invalid/v1", environ={}) as upstream:
-        assert "no connection to nothing.invalid:443 (the name is unknown)" in await refused(upstream.send(GET, {}))
-
-
 @pytest.mark.parametrize("base", ["", "/v1", "ftp://h/x", "http://", "http://h:99999/"])
 async def test_a_base_url_that_cannot_be_called_is_told(base: str) -> None:
     async with Upstream(base, environ={}) as upstream:
@@ -271,22 +260,6 @@ async def test_an_api_that_does_not_answer_in_time_is_told() -> None:
         assert "did not answer within 0.2 seconds" in await refused(upstream.send(GET, {}))
 
 
-async def test_a_call_that_is_cancelled_closes_its_connection() -> None:
-    here, gone = asyncio.Event(), asyncio.Event()
-
-    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        here.set()
-        await reader.read()
-        gone.set()
-
-    async with raw(silent) as url, Upstream("", environ={"MCPFACTORY_BASE_URL": url}) as upstream:
-        call = asyncio.create_task(upstream.send(GET, {}))
-        await here.wait()
-        call.cancel()
-        await gone.wait()
-
-
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", b"nonsense\r\n\r\n"])
 async def test_an_exchange_that_breaks_off_is_told(answer: bytes) -> None:
     async def broken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -295,42 +268,6 @@ async def test_an_exchange_that_breaks_off_is_told(answer: bytes) -> None:
 
     async with raw(broken) as url, Upstream("", environ={"MCPFACTORY_BASE_URL": url}, retry_wait=0) as upstream:
         assert "broke off" in await refused(upstream.send(GET, {}))
-
-
-@pytest.mark.parametrize("kind", ["application/json", "text/plain", "application/x-ndjson"])
-async def test_a_compressed_answer_whose_end_only_the_connection_tells_is_no_success_with_a_part(kind: str) -> None:
-    whole = gzip.compress("\n".join(str(number) for number in range(1000, 3000)).encode())
-
-    async def broken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n"
-        writer.write(head.encode() + whole[: len(whole) // 2])
-
-    async with raw(broken) as url, Upstream("", environ={"MCPFACTORY_BASE_URL": url}, retry_wait=0) as upstream:
-        assert "broke off (a body that breaks off before the end of its gzip)" in await refused(upstream.send(GET, {}))
-
-
-async def test_a_damaged_encoding_is_told() -> None:
-    response = {"content_type": "text/plain", "body": "not gzip", "headers": {"Content-Encoding": "gzip"}}
-    async with api(case(response)) as (_, upstream):
-        assert "broke off" in await refused(upstream.send(GET, {}))
-
-
-async def test_many_calls_at_once_share_the_pool() -> None:
-    async with api(case({"body": {}})) as (stub, upstream):
-        await asyncio.gather(*(upstream.send(GET, {"q": n}) for n in range(50)))
-    assert sorted(int(request.pairs[0][1]) for request in stub.requests) == list(range(50))
-
-
-def test_one_object_serves_one_event_loop_after_another() -> None:
-    with StubUpstream([case({"body": {"n": 1}})]) as stub:
-        upstream = Upstream("", environ={"MCPFACTORY_BASE_URL": stub.base_url})
-
-        async def once() -> Any:
-            async with upstream:
-                return (await upstream.send(GET, {})).structured
-
-        assert [asyncio.run(once()) for _ in range(2)] == [{"n": 1}, {"n": 1}]
 
 
 async def test_the_person_who_runs_the_server_says_how_long_a_call_may_take() -> None:

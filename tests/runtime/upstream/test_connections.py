@@ -60,13 +60,6 @@ async def serving() -> AsyncIterator[tuple[Api, Upstream]]:
             yield api, upstream
 
 
-async def test_calls_one_after_the_other_share_a_connection() -> None:
-    async with serving() as (api, upstream):
-        for _ in range(20):
-            await upstream.send(GET, {})
-        assert (api.requests, api.connections) == (20, 1)
-
-
 async def test_many_calls_at_once_open_no_more_connections_than_the_limit_and_all_are_answered() -> None:
     async with serving() as (api, upstream):
         results = await asyncio.gather(*(upstream.send(GET, {}) for _ in range(10 * LIMIT)))
@@ -83,16 +76,6 @@ async def test_a_connection_that_the_api_closed_is_not_used_again() -> None:
             await upstream.send(POST, {})
             await api.gone.wait()
             assert api.connections == api.requests == expected
-
-
-async def test_an_answer_that_is_too_long_gives_its_place_back_and_closes_its_connection() -> None:
-    async with serving() as (api, upstream):
-        api.answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + b"x" * 11_000_000
-        for _ in range(LIMIT // 8):
-            await upstream.send(GET, {})
-        api.answer = OK
-        await asyncio.gather(*(upstream.send(GET, {}) for _ in range(LIMIT)))
-        assert api.most <= LIMIT
 
 
 async def test_calls_that_are_cancelled_or_fail_give_their_places_back() -> None:

@@ -81,14 +81,6 @@ def test_a_long_list_says_how_many_it_shows_and_what_helps(operation: Operation,
     assert notes == [f"[Cut: the answer has 28,781 characters; this shows 37 of 1,000 items.{tail}]"]
 
 
-def test_a_list_that_counts_goes_on_where_it_was_cut() -> None:
-    operation = Operation("GET", "/x", paging=Paging("offset", "offset", items=("data",), size="limit"))
-    shown, notes = answered({"data": LONG, "total": 5000}, operation, offset=200)
-    kept = len(shown["data"])
-    assert shown == {"data": LONG[:kept], "total": 5000}
-    assert notes[-1] == f"More: call again with the same arguments and offset={200 + kept}."
-
-
 def test_small_members_stay_whole_beside_large_ones() -> None:
     shown, notes = answered({"id": 7, "text": "é" * 9000, "tags": ["a"]}, Operation("GET", "/x"))
     assert (shown["id"], shown["tags"], shown["text"][-1]) == (7, ["a"], "…")

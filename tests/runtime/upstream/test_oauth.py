@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 import stat
 from collections.abc import AsyncIterator, Iterator
@@ -17,10 +16,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from mcpfactory_runtime.oauth import Loopback, OAuthError, Visit
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.upstream import OAuthFlow, Operation, SecurityScheme, ServerAddress, Upstream
-from mcpfactory_runtime.upstream.account import ServiceAccount
+from mcpfactory_runtime.upstream import OAuthFlow, Operation, SecurityScheme, Upstream
 from mcpfactory_runtime.upstream.login import log_in
-from mcpfactory_runtime.upstream.tokens import grant_key
 from tests.runtime.upstream.provider import Provider, agree, provider
 
 pytestmark = pytest.mark.anyio
@@ -157,20 +154,6 @@ async def test_processes_that_share_a_login_refresh_once_between_them(at: Provid
     assert at.grants == ["authorization_code", "refresh_token"]
 
 
-async def test_a_refresh_goes_on_when_the_call_that_began_it_is_cancelled(at: Provider, tokens: Path) -> None:
-    async with api(at, CODE, MCPFACTORY_TOKEN_STORE=str(tokens), **APP) as upstream:
-        await login(upstream)
-        at.now += 61
-        at.asked.clear()
-        call = asyncio.ensure_future(upstream.send(READ, {}))
-        await asyncio.to_thread(at.asked.wait, 5)  # the authorization server has the request, and we not its answer
-        call.cancel()
-        await asyncio.gather(call, return_exceptions=True)
-        assert call.cancelled()
-        await upstream.send(READ, {})
-    assert at.grants == ["authorization_code", "refresh_token"]
-
-
 async def test_a_call_that_may_act_twice_is_repeated_only_when_the_token_was_the_reason(at: Provider) -> None:
     async with api(at, OWN, **ROBOT) as upstream:
         await upstream.send(WRITE, {})
@@ -183,33 +166,6 @@ async def test_a_call_that_may_act_twice_is_repeated_only_when_the_token_was_the
         assert at.refusals["POST"] == 2
         await upstream.send(WRITE, {})  # with the token that was got meanwhile
     assert at.grants == ["client_credentials"] * 3
-
-
-@pytest.mark.parametrize("challenge", ["Bearer", 'Bearer error="invalid_token"'])
-async def test_a_call_that_acted_is_not_repeated_when_the_token_is_refused_where_it_was_sent_on(
-    at: Provider, challenge: str
-) -> None:
-    at.challenge = challenge
-    order = Operation("POST", "/orders", security=(("oauth",),), scopes=(("oauth", ("read",)),))
-    async with api(at, OWN, **ROBOT) as upstream:
-        assert "401" in await refused(upstream, order)
-        await upstream.send(READ, {})  # with the token that was got meanwhile
-    assert [method for method, _ in at.calls] == ["POST", "GET"]
-
-
-def test_a_login_is_still_found_when_the_scheme_gets_the_way_of_service_accounts() -> None:
-    before = SecurityScheme("oauth", "oauth2", VARIABLES[:3], flows=(CODE,))
-    after = SecurityScheme("oauth", "oauth2", VARIABLES, flows=(CODE, ACCOUNT))
-    assert grant_key("https://shop.test", after) == grant_key("https://shop.test", before)
-
-
-def test_a_service_account_without_the_library_that_signs_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def encode(*_: Any, **__: Any) -> str:
-        raise NotImplementedError("Algorithm 'RS256' could not be found. Do you have cryptography installed?")
-
-    monkeypatch.setattr("jwt.encode", encode)
-    with pytest.raises(ToolError, match=r"mcpfactory-runtime\[google\]"):
-        ServiceAccount("me@shop.test", "key", "", "").assertion("https://shop.test/token", [], 0)
 
 
 async def test_a_client_asks_for_the_scopes_of_the_operation_and_keeps_those_it_had(at: Provider) -> None:
@@ -249,14 +205,6 @@ async def test_logging_out_forgets_the_login(at: Provider, tokens: Path) -> None
         assert await upstream.token_managers["oauth"].delete_login()
         assert not await upstream.token_managers["oauth"].delete_login()
         await refused(upstream)
-
-
-async def test_a_secret_travels_in_the_form_where_the_header_is_not_understood(at: Provider) -> None:
-    async with api(at, OWN, SHOP_CLIENT_ID="form-only", SHOP_CLIENT_SECRET="form-secret") as upstream:
-        await upstream.send(READ, {})
-        at.now += 61
-        await upstream.send(READ, {})
-    assert ["client_secret" in form for form in at.exchanges] == [False, True, True]
 
 
 async def test_openid_discovery_finds_the_endpoints(at: Provider, tokens: Path) -> None:
@@ -330,23 +278,6 @@ async def test_a_refresh_token_of_the_environment_needs_no_login(at: Provider, t
     assert list(tokens.parent.glob("tokens/*")) == []
 
 
-async def test_a_refresh_token_of_the_environment_that_is_no_good_is_said_to_be(at: Provider) -> None:
-    async with api(at, CODE, **ROBOT, SHOP_REFRESH_TOKEN="made-up-token") as upstream:
-        said = await refused(upstream)
-    assert "invalid_grant" in said
-    assert "made-up-token" not in said
-
-
-async def test_a_refresh_token_that_was_rotated_away_falls_back_to_that_of_the_environment(at: Provider) -> None:
-    at.refresh_tokens["mine"] = ["read"]
-    async with api(at, CODE, **ROBOT, SHOP_REFRESH_TOKEN="mine") as upstream:
-        await upstream.send(READ, {})
-        at.refresh_tokens = {"mine": ["read"]}
-        at.now += 100
-        await upstream.send(READ, {})
-    assert at.grants == ["refresh_token"] * 3
-
-
 @pytest.fixture(scope="module")
 def account() -> tuple[str, str]:
     """A key pair: the private one and the public one, as PEM."""
@@ -391,27 +322,3 @@ async def test_a_key_that_cannot_be_used_is_named_and_not_shown(at: Provider, te
     assert said in message
     assert "never-shown" not in message
     assert at.exchanges == []
-
-
-async def test_servers_of_earlier_versions_have_three_variables(at: Provider) -> None:
-    async with api(at, OWN, variables="3", **ROBOT) as upstream:
-        await upstream.send(READ, {})
-    assert at.grants == ["client_credentials"]
-
-
-@pytest.mark.parametrize("second", ["", "https://other.invalid"])
-async def test_an_api_without_a_root_has_its_logins_on_this_machine_when_all_its_servers_are(
-    at: Provider, second: str
-) -> None:
-    flow = OAuthFlow("clientCredentials", token_url=f"{at.url}/token")
-    scheme = SecurityScheme("oauth", "oauth2", VARIABLES[:4], flows=(flow,), scopes=("read",))
-    servers = [ServerAddress(name, "https://shop.invalid") for name in ("books", "films")]
-    environ = {"SHOP_BOOKS_BASE_URL": at.url, "SHOP_FILMS_BASE_URL": second or at.url, **ROBOT}
-    operation = dataclasses.replace(READ, server="books")
-    async with Upstream(
-        "", [scheme], environ=environ, name="shop", prefix="SHOP", servers=servers, clock=at.clock
-    ) as upstream:
-        if second:
-            assert "unsafe_url" in await refused(upstream, operation)
-        else:
-            assert await upstream.send(operation, {})

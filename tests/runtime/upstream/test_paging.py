@@ -112,11 +112,6 @@ def test_whatever_an_api_answers_the_next_call_differs_from_this_one(
     assert not following or note.startswith(("More: ", "There may be more: "))
 
 
-def test_a_full_page_is_only_a_sign() -> None:
-    assert going_on(PAGE, {"data": TWO})[1].startswith("There may be more: call again")
-    assert going_on(PAGE, {"data": TWO, "total": 9})[1] == "More: call again with the same arguments and page=2."
-
-
 @pytest.mark.parametrize("link", ["https://evil.example/items?cursor=c", "//evil.example/items?cursor=c"])
 def test_a_next_page_on_another_host_is_named_and_not_used(link: str) -> None:
     found, note = (

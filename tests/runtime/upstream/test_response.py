@@ -9,7 +9,7 @@ import pytest
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import ToolResult
-from mcpfactory_runtime.upstream import Operation, Parameter, SecurityScheme, response
+from mcpfactory_runtime.upstream import Operation, SecurityScheme, response
 from mcpfactory_runtime.upstream.client import file_store
 from mcpfactory_runtime.upstream.response import read_response
 from tests.rows import rows
@@ -44,10 +44,6 @@ def test_a_json_object_is_structured_content_and_compact_text() -> None:
 def test_other_json_is_wrapped_because_structured_content_is_an_object(value: Any) -> None:
     result = read(json.dumps(value), "application/vnd.api+json")
     assert (json.loads(text(result)), result.structured) == (value, {"result": value})
-
-
-def test_json_is_recognised_without_a_content_type() -> None:
-    assert read('{"a":1}', "").structured == {"a": 1}
 
 
 @rows(
@@ -85,22 +81,6 @@ def test_json_is_recognised_whatever_its_label_where_json_is_expected(
         assert json.loads(text(result)) == structured.get("result", structured)
 
 
-@pytest.mark.parametrize("broken", ['{"a":', "[" * 100_000])
-def test_what_claims_to_be_json_and_is_not_arrives_as_text(broken: str) -> None:
-    result = read(broken)
-    assert (text(result), result.structured) == (broken, None)
-
-
-def test_a_number_beyond_all_floats_is_null_and_a_word_stays_a_word() -> None:
-    assert read('{"a":1e999,"b":"Infinity"}').structured == {"a": None, "b": "Infinity"}
-    assert text(read('{"a":-1e999}')) == '{"a":null}'
-
-
-@pytest.mark.parametrize("charset", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1"])
-def test_json_is_read_in_other_charsets_too(charset: str) -> None:
-    assert read('{"a":"é"}'.encode(charset), f"application/json; charset={charset}").structured == {"a": "é"}
-
-
 def test_half_a_surrogate_pair_does_not_reach_the_peer() -> None:
     result = read(r'{"a":"\ud800"}')
     text(result).encode()
@@ -110,11 +90,6 @@ def test_half_a_surrogate_pair_does_not_reach_the_peer() -> None:
 def test_text_is_decoded_in_its_charset_and_loses_control_characters() -> None:
     assert text(read("é".encode("latin-1"), "text/plain; charset=ISO-8859-1")) == "é"
     assert text(read("\ufeffa\x1b[31m\0b\tc\r\n".encode(), "text/csv; charset=nonsense")) == "a[31mb\tc\r\n"
-
-
-@rows("kind", ["application/xml", "application/atom+xml", "application/yaml", "application/x-ndjson", "text/html"])
-def test_types_that_are_text_arrive_as_text(kind: str) -> None:
-    assert text(read("<a/>", kind)) == "<a/>"
 
 
 @pytest.mark.parametrize(("kind", "block"), [("image/png", "image"), ("audio/mpeg", "audio")])
@@ -140,12 +115,6 @@ def test_a_long_text_is_cut_and_says_how_long_it_was() -> None:
     assert shown.startswith("x" * 1000 + "\n")
     assert "first 1,000 characters of a response of 5,000 characters" in shown
     assert "of 9,000 bytes" in text(read("x" * 5000, "text/plain", cut=True, headers={"content_length": "9000"}))
-
-
-def test_cut_json_bytes_are_an_error_without_half_of_their_structure() -> None:
-    result = read(json.dumps({"a": "x" * 5000})[:3000], max_text=1000, cut=True)
-    assert (result.is_error, result.structured) == (True, None)
-    assert "ask for less" in text(result)
 
 
 def test_binary_content_that_was_cut_is_refused() -> None:
@@ -182,11 +151,6 @@ def test_a_hostile_error_page_is_read_in_one_pass(page: str) -> None:
     assert len(response._MARKUP.sub(" ", response._title(text) or text)) <= len(text)
 
 
-@rows("charset", ["idna", "punycode", "utf-7", "unicode_escape", "raw_unicode_escape", "undefined", "zlib", "os"])
-def test_a_charset_that_no_browser_knows_is_taken_for_utf_8(charset: str) -> None:
-    assert text(read("é\\u0041".encode(), f"text/plain; charset={charset}")) == "é\\u0041"
-
-
 def test_an_html_error_page_is_reduced_to_its_title() -> None:
     page = "<html><head><title>502 &amp; gone</title></head><body>" + "x" * 9000
     assert failure(502, page, "text/html").splitlines()[0] == "GET /books/{id} failed: 502 Bad Gateway: 502 & gone"
@@ -210,15 +174,6 @@ def test_a_page_in_the_place_of_json_is_no_answer(content: str, kind: str) -> No
     first, hint = str(caught.value).splitlines()
     assert first == "GET /books/{id} was answered by a page, and not with JSON: 200 OK: Sign in & go on"
     assert hint.startswith("hint: ")
-
-
-@pytest.mark.parametrize("accept", ["text/html", "text/html, application/json;q=0.9", "application/pdf", ""])
-def test_a_page_that_may_be_the_answer_is_one(accept: str) -> None:
-    assert text(read(PAGE, "text/html", operation=Operation("GET", "/page", accept=accept))) == PAGE
-
-
-def test_an_endless_message_is_cut() -> None:
-    assert len(failure(500, json.dumps({"message": "x" * 100_000}))) < 2300
 
 
 @rows(
@@ -247,12 +202,6 @@ def test_a_refusal_names_the_variables_that_hold_the_credential() -> None:
             read("{}", status=status, operation=operation, schemes=schemes)
 
 
-def test_what_was_not_found_names_the_arguments_to_check() -> None:
-    operation = Operation("GET", "/books/{id}", (Parameter("book_id", "path", "id"),))
-    with pytest.raises(ToolError, match="hint: check `book_id`,"):
-        read("{}", status=404, operation=operation)
-
-
 def test_a_used_up_rate_limit_is_told_whatever_the_status() -> None:
     told = failure(403, "{}", x_ratelimit_remaining="0", x_ratelimit_reset="1790000000")
     assert "Rate limit used up; reset: 1790000000" in told
@@ -271,11 +220,6 @@ def test_a_success_that_says_that_it_is_none_is_a_failure(body: Any, told: str) 
         read(json.dumps(body))
 
 
-@pytest.mark.parametrize("body", [{"ok": True}, {"ok": False}, {"errors": []}, {"errors": ["x"], "data": {"a": 1}}])
-def test_other_answers_that_speak_of_errors_are_answers(body: Any) -> None:
-    assert read(json.dumps(body)).structured == body
-
-
 def test_large_binary_content_is_kept_as_a_file_or_refused(tmp_path: Path) -> None:
     content = b"\0" * 1_000_001
     with pytest.raises(ToolError, match="MCPFACTORY_FILES"):
@@ -287,8 +231,3 @@ def test_large_binary_content_is_kept_as_a_file_or_refused(tmp_path: Path) -> No
     assert (file.suffix, file.stat().st_mode & 0o777) == (".pdf", 0o600)
     with pytest.raises(ToolError, match="MCPFACTORY_FILES"):
         read(content, "application/pdf", store_file=file_store({"MCPFACTORY_FILES": str(tmp_path / "none")}))
-
-
-def test_retry_after_is_passed_on() -> None:
-    assert "Retry-After: 30 seconds" in failure(429, "", retry_after="30")
-    assert "Retry-After: Wed, 21 Oct" in failure(503, "", retry_after="Wed, 21 Oct 2026 07:28:00 GMT")

@@ -122,9 +122,3 @@ async def test_files_that_cannot_be_used_are_told_as_that(pki: Pki, wrong: dict[
     environ = {"MCPFACTORY_CA_FILE": pki.authority, "CERT": pki.certificate, "CERT_KEY": pki.key, **wrong}
     with pytest.raises(ToolError, match="cannot be used"):
         await call(pki, ("tls",), **environ)
-
-
-@pytest.mark.anyio
-async def test_a_certificate_that_is_not_set_is_missing(pki: Pki) -> None:
-    with pytest.raises(ToolError, match="CERT is not set"):
-        await call(pki, ("tls",))

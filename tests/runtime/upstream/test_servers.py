@@ -72,15 +72,6 @@ def test_a_url_in_place_of_a_name_stays_and_an_unknown_name_says_what_to_do() ->
         found.of("gone")
 
 
-def test_hosts_that_a_person_set_are_known_and_have_their_variables() -> None:
-    found = addresses(SHOP_BASE_URL="http://s:1", SHOP_UPLOADS_BASE_URL="https://u")
-    assert found.chosen() == {"s:1", "u:443"}
-    assert addresses(SHOP_BASE_URL="http://s:8080").chosen() == {"s:8080"}
-    assert addresses(SHOP_BASE_URL="http://[::1]/v1").chosen() == {"[::1]:80", "[::1]:443"}
-    assert found.variable_at("u", 443) == "SHOP_UPLOADS_BASE_URL"
-    assert found.variable_at("nowhere", 80) == "SHOP_BASE_URL"
-
-
 KEY = SecurityScheme("key", "apiKey", ("SHOP_API_KEY",), "header", "X-Key")
 AT_ROOT = Operation("GET", "/a", security=(("key",),))
 AT_UPLOADS = Operation("GET", "/a", security=(("key",),), server="uploads")

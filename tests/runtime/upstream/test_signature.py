@@ -9,7 +9,6 @@ import hashlib
 import hmac
 import json
 import re
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,9 +18,7 @@ from urllib.parse import parse_qsl, quote
 
 import pytest
 
-from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream import Body, Field, Operation, Parameter, SecurityScheme, Upstream
-from mcpfactory_runtime.upstream.auth import credentials_for, unset_variables
 from mcpfactory_runtime.upstream.signature import region_of, service_of
 from tests.rows import rows
 
@@ -156,18 +153,6 @@ async def test_a_request_is_signed_as_it_is_sent(service: str) -> None:
     assert len(server.seen) == 3
 
 
-async def test_temporary_keys_and_a_region_are_used_and_each_attempt_is_signed() -> None:
-    with aws() as server:
-        server.statuses = [503]
-        extra = {"S_SESSION": "session/token==", "S_REGION": "eu-west-1"}
-        environ = {**KEYS, **extra, "MCPFACTORY_BASE_URL": f"http://127.0.0.1:{server.server_port}"}
-        async with Upstream("https://aws.invalid", of("sqs"), environ=environ, retry_wait=0.01) as upstream:
-            await upstream.send(READ, {"name": "a"})
-    assert len(server.seen) == 2
-    for one in server.seen:
-        assert "x-amz-security-token" in checked(one, service="sqs", region="eu-west-1")
-
-
 @rows(
     "host, service, region",
     [
@@ -186,19 +171,3 @@ async def test_temporary_keys_and_a_region_are_used_and_each_attempt_is_signed()
 )
 def test_the_address_names_service_and_region(host: str, service: str, region: str) -> None:
     assert (service_of(host), region_of(host)) == (service, region)
-
-
-def test_two_of_the_variables_are_needed_and_none_is_in_a_repr() -> None:
-    (scheme,) = of("")
-    assert unset_variables(scheme, {}) == ["S_KEY_ID", "S_SECRET"]
-    assert unset_variables(scheme, KEYS) == []
-    held = credentials_for(READ, {"hmac": scheme}, KEYS)
-    assert SECRET not in repr(held) + repr(held.keys)
-    assert SECRET in held.secrets
-
-
-async def test_without_the_library_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "botocore", None)
-    async with Upstream("https://aws.invalid", of("sqs"), environ=KEYS) as upstream:
-        with pytest.raises(ToolError, match=re.escape("mcpfactory-runtime[aws]")):
-            await upstream.send(READ, {"name": "a"})

@@ -7,14 +7,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 import mcpfactory_codegen
 import mcpfactory_runtime
-from mcpfactory_runtime.upstream import Field, Parameter
-from mcpfactory_runtime.upstream.styles import EXPLODED, STYLES, ParameterLocation, Style, complete
+from mcpfactory_runtime.upstream import Parameter
 from tests.rows import rows
 
 STYLE_LIST = "runtime/upstream/styles.py"
@@ -85,17 +84,6 @@ def test_a_new_style_is_refused_until_each_writer_has_its_row(tmp_path: Path, pl
     assert (shown.stdout.strip(), shown.stderr) == (wanted[place], "")
 
 
-def test_every_place_and_style_has_its_row() -> None:
-    assert set(STYLES) == set(get_args(ParameterLocation))
-    assert set(EXPLODED) == {one for one in get_args(Style) if one}
-    assert {one for styles in STYLES.values() for one in styles} == set(EXPLODED)
-
-
-def test_a_row_for_a_style_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(NotImplementedError, match="here TABLE has a row for 'fourm'"):
-        complete({**dict.fromkeys(EXPLODED, 1), "fourm": 3}, Style, "here TABLE")
-
-
 @rows(
     "place, style, said",
     [
@@ -110,8 +98,3 @@ def test_a_parameter_in_a_style_that_its_place_lacks_is_not_made(place: Any, sty
     with pytest.raises(ValueError, match=r"one of|does not exist") as failed:
         Parameter("a", place, "a", style=style)
     assert said in str(failed.value)
-
-
-def test_a_field_in_a_style_that_forms_lack_is_not_made() -> None:
-    with pytest.raises(ValueError, match="the style 'matrix' does not exist in query"):
-        Field("a", ("a",), style="matrix")  # type: ignore[arg-type]

@@ -12,9 +12,8 @@ import pytest
 
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
+from mcpfactory_runtime.protocol.errors import INVALID_PARAMS
 from mcpfactory_runtime.revisions import REVISIONS, Revision
-from mcpfactory_runtime.server import sealing
 from mcpfactory_runtime.server.sealing import CODE_LIFETIME
 from mcpfactory_runtime.testing import connect
 from tests.runtime.wire.questions import ASKED, converse, eliciting
@@ -116,14 +115,6 @@ def code_of(text: str) -> str:
 
 
 @eliciting
-async def test_a_person_reads_the_sentence_and_agrees(stove: Stove, revision: Revision) -> None:
-    async with opened(stove, revision, YES, YES) as (client, read):
-        assert await said(client) == "ashes"
-        assert await said(client, "burn_in_a_thread") == "ashes"
-    assert (read, stove.burnt) == (["Burn Emma. Go ahead?"] * 2, ["Emma 1"])
-
-
-@eliciting
 @pytest.mark.parametrize(
     "answer",
     [
@@ -147,23 +138,6 @@ async def test_whatever_is_no_ticked_form_is_a_no(stove: Stove, revision: Revisi
     async with opened(stove, revision, answer) as (client, _):
         assert await said(client) == "error: Nothing was burnt: the person did not agree. (Burn Emma)"
     assert stove.burnt == []
-
-
-@pytest.mark.parametrize("revision", [one for one in ASKED if not one.modern], ids=str)
-async def test_an_error_of_the_client_is_a_no(stove: Stove, revision: Revision) -> None:
-    async with opened(stove, revision, McpError(-1, "no window")) as (client, _):
-        assert "Nothing was burnt: the person could not be asked (no window)" in await said(client)
-    assert stove.burnt == []
-
-
-@eliciting
-async def test_the_next_question_is_another_one(stove: Stove, revision: Revision) -> None:
-    no = {"action": "decline"}
-    async with opened(stove, revision, YES, no, YES, YES) as (client, read):
-        assert "did not agree. (Burn Persuasion)" in await said(client, "burn_two")
-        assert stove.burnt == []
-        assert await said(client, "burn_two") == "ashes"
-    assert read == ["Burn Emma. Go ahead?", "Burn Persuasion. Go ahead?"] * 2
 
 
 @pytest.mark.parametrize("revision", [one for one in ASKED if one.modern], ids=str)
@@ -254,72 +228,3 @@ async def test_a_code_does_not_stand_for_a_person_who_can_be_asked(stove: Stove,
     async with connect(server, revision=revision.name, elicitation=lambda _: {"action": "decline"}) as client:
         assert "did not agree" in await said(client, confirm=code)
     assert stove.burnt == []
-
-
-async def test_a_code_of_another_server_is_none(stove: Stove, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MCPFACTORY_STATE_KEY", "shared")
-    other = Server("oven")
-
-    @other.tool
-    async def burn(ctx: Context, confirm: str = "") -> str:
-        """Burn."""
-        await ctx.consent("Burn Emma", 1, confirm=confirm)
-        return "ashes"
-
-    async with connect(other) as client:
-        foreign = code_of(await said(client))
-        assert await said(client, confirm=foreign) == "ashes"
-        foreign = code_of(await said(client))
-    async with opened(stove, ASKED[-1]) as (client, _):
-        assert "error" in await said(client, confirm=foreign)
-        code = code_of(await said(client))
-    async with opened(stove, ASKED[-1]) as (client, _):  # another process, with the same key
-        assert await said(client, confirm=code) == "ashes"
-
-
-@everywhere
-async def test_a_tool_without_an_argument_for_codes_says_what_to_do(stove: Stove, revision: Revision) -> None:
-    async with opened(stove, revision) as (client, _):
-        refused = await said(client, "burn_two")
-        assert refused == (
-            "error: Nothing was done: a person must agree to this, and this client cannot ask one. (Burn Emma)\n"
-            "hint: burn it yourself"
-        )
-        assert "elicitation" in await said(client, "burn_in_a_thread")
-
-
-@eliciting
-async def test_nobody_is_asked_for_what_needs_no_yes(stove: Stove, revision: Revision) -> None:
-    stove.free = True
-    async with opened(stove, revision, {"action": "decline"}) as (client, read):
-        assert await said(client, "maybe") == "false"
-        stove.free = False
-        assert "did not agree" in await said(client, "maybe")
-        assert (read, stove.burnt) == (["Burn Emma. Go ahead?"], ["Emma"])
-
-
-@eliciting
-async def test_a_no_is_a_no_though_nobody_need_be_asked_when_it_comes(stove: Stove, revision: Revision) -> None:
-    stove.later = lambda: setattr(stove, "free", True)  # the window is over while the question is open
-    async with opened(stove, revision, {"action": "decline"}) as (client, _):
-        assert "did not agree" in await said(client, "maybe")
-        assert (stove.burnt, stove.looked) == ([], 1)
-        assert await said(client, "maybe") == "false", "a new call"
-
-
-async def test_what_a_person_could_not_see_is_written_out(stove: Stove) -> None:
-    async with opened(stove, ASKED[-1], YES) as (client, read):
-        await said(client, book="\u202eammE\u200b\x07\n(é)")
-    assert read == ["Burn \\u202eammE\\u200b\\x07\n(é). Go ahead?"]
-
-
-async def test_what_is_remembered_of_codes_is_bounded(stove: Stove, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is kept of a code that is only given; of used ones, what had to be forgotten counts as used."""
-    monkeypatch.setattr(sealing, "_MOST_USED", 2)
-    async with opened(stove, ASKED[-1]) as (client, _):
-        codes = [code_of(await said(client, copy=copy)) for copy in range(5)]
-        for copy in (4, 3, 2):
-            await said(client, copy=copy, confirm=codes[copy])
-        for copy in (4, 3, 2):
-            assert "error" in await said(client, copy=copy, confirm=codes[copy])
-    assert len(stove.burnt) == len(set(stove.burnt))

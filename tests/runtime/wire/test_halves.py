@@ -64,15 +64,6 @@ async def test_a_request_with_one_is_taken_with_the_replacement_character(
     assert "\ufffd" in result["content"][0]["text"]
 
 
-async def test_whole_pairs_and_escaped_backslashes_stay_as_they_are(server: Server, revision: Revision) -> None:
-    async with speak(server, revision) as client:
-        message = client.make("tools/call", {"name": "echo", "arguments": {"text": "TEXT"}})
-        line = json.dumps(message).replace('"TEXT"', '"\\ud83d\\ude00 \\\\ud800 \\udbff"')
-        await client.say(line.encode() + b"\n")
-        text = (await client.answer(message["id"]))["result"]["content"][0]["text"]
-    assert text == "\U0001f600 \\ud800 \ufffd"
-
-
 async def test_results_have_a_question_mark_in_its_place(server: Server, revision: Revision) -> None:
     async with speak(server, revision) as client:
         texts = {kind: (await client.call("untyped", {"kind": kind})) for kind in ("text", "object", "list", "deep")}
@@ -84,16 +75,3 @@ async def test_results_have_a_question_mark_in_its_place(server: Server, revisio
     assert json.loads(typed["content"][0]["text"]) == {"a?b": ["a?b"]}
     assert named["content"] == [{"type": "text", "text": "a?b"}]
     assert not any(one.get("isError") for one in (*texts.values(), typed, named))
-
-
-async def test_so_have_errors_prompts_and_resources(server: Server, revision: Revision) -> None:
-    async with speak(server, revision) as client:
-        assert (await client.call("refuse", {"how": "tool"}))["content"][0]["text"] == "a?b"
-        assert (await client.ask("tools/call", {"name": "refuse", "arguments": {"how": "protocol"}}))["error"] == {
-            "code": 7,
-            "message": "a?b",
-        }
-        assert "a?b" in str((await client.ask("prompts/get", {"name": "prompt"}))["result"]["messages"])
-        for uri, text in (("half://text", "a?b"), ("half://json", '{"a":"a?b"}')):
-            contents = (await client.ask("resources/read", {"uri": uri}))["result"]["contents"]
-            assert contents[0]["text"] == text

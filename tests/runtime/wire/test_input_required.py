@@ -66,22 +66,6 @@ async def test_rounds_of_questions_travel_in_results() -> None:
         assert client.heard == []
 
 
-async def test_an_answer_that_was_not_asked_for_counts_only_where_the_question_says_so() -> None:
-    server = Server("eager")
-
-    @server.tool
-    async def one(ctx: Context, unasked: bool) -> str:
-        """Ask for a name."""
-        form = {"type": "object", "properties": {"x": {"type": "string"}}}
-        return str((await ctx.ask(a=Elicit("a?", form, unasked=unasked)))["a"].content["x"])
-
-    given = {"inputResponses": {"a": {"action": "accept", "content": {"x": "Ann"}}, "other": {"y": 1}}}
-    async with speak(server, LATEST, elicitation={}) as client:
-        for unasked, kind in ((True, "complete"), (False, "input_required")):
-            call: Json = {"name": "one", "arguments": {"unasked": unasked}, **given}
-            assert (await client.ask("tools/call", call))["result"]["resultType"] == kind
-
-
 @requirement("input-required.integrity", "input-required.malformed", "input-required.request")
 async def test_a_state_that_is_not_ours_and_answers_that_are_none_are_refused() -> None:
     async with speak(rounds(), LATEST, elicitation={}, roots={}, sampling={}) as client:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from mcpfactory_runtime import Audio, EmbeddedText, Image, Message, Server
-from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS
+from mcpfactory_runtime.protocol.errors import INVALID_PARAMS
 from mcpfactory_runtime.revisions import Revision
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
@@ -48,42 +46,3 @@ async def test_prompts_carry_images_audio_and_resources(revision: Revision) -> N
     assert (content[0]["data"], content[0]["mimeType"]) == ("iVBORw==", "image/png")
     assert content[1]["type"] == ("audio" if "audio" in revision.content else "text")
     assert content[2]["resource"]["uri"] == "a://b"
-
-
-MESSAGES: list[tuple[Any, list[tuple[str, str]]]] = [
-    ({"role": "user", "content": "a"}, [("user", "a")]),
-    ([{"role": "assistant", "content": {"type": "text", "text": "a"}}, "b"], [("assistant", "a"), ("user", "b")]),
-    ({"type": "text", "text": "a"}, [("user", "a")]),
-]
-
-
-@pytest.mark.parametrize(("returned", "said"), MESSAGES)
-async def test_a_prompt_may_return_messages_as_they_are_on_the_wire(
-    revision: Revision, returned: Any, said: list[tuple[str, str]]
-) -> None:
-    server = Server("written")
-    server.prompt("written")(lambda: returned)
-    async with speak(server, revision) as client:
-        messages = (await client.ask("prompts/get", {"name": "written"}))["result"]["messages"]
-    assert [(one["role"], one["content"]["text"]) for one in messages] == said
-
-
-@pytest.mark.parametrize(
-    "returned",
-    [
-        {"a": 1},
-        {"role": "system", "content": "a"},
-        {"role": "user"},
-        {"role": "user", "content": ["a"]},
-        ["a", {"role": "user", "content": {"text": "a"}}],
-        [5],
-    ],
-)
-async def test_what_is_no_message_is_refused_and_the_log_says_what_to_return(
-    revision: Revision, returned: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    server = Server("wrong")
-    server.prompt("wrong")(lambda: returned)
-    async with speak(server, revision) as client:
-        assert await client.code("prompts/get", {"name": "wrong"}) == INTERNAL_ERROR
-    assert "hint: return text, content, Message" in caplog.text

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -14,9 +12,8 @@ from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, RATE_LIMITED
 from mcpfactory_runtime.protocol.peer import META_LOG_LEVEL
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_11_25, REVISIONS, Revision
-from mcpfactory_runtime.server.rates import KINDS, Rates
+from mcpfactory_runtime.server.rates import Rates
 from tests.rows import rows
-from tests.runtime.auth.conftest import protected
 from tests.runtime.requirements import requirement
 from tests.runtime.wire.speech import Json, Speaker, notification, request, speak, web
 
@@ -124,17 +121,6 @@ async def test_asking_for_tasks_has_a_rate_of_its_own() -> None:
         await runs_dry(lambda: client.ask("tasks/list"), clock, "tasks")
 
 
-def test_without_a_word_the_rate_is_above_what_a_process_can_answer() -> None:
-    clock = Clock()
-    bucket = Rates(clock=clock).allowance().calls
-    assert bucket is not None
-    for _ in range(10):  # 150,000 calls a second for a tenth of a second each
-        assert all(bucket.take() for _ in range(15_000))
-        clock.now += 0.1
-    assert all(getattr(Server("default").rates.allowance(), kind) is not None for kind in KINDS)
-    assert all(getattr(Rates(dict.fromkeys(KINDS)).allowance(), kind) is None for kind in KINDS)
-
-
 @requirement("logging.rate-limit")
 async def test_log_messages_beyond_the_rate_are_dropped(revision: Revision) -> None:
     async with speak(limited(Clock(), logs="2/s"), revision) as client:
@@ -198,27 +184,6 @@ async def test_each_address_has_its_own_allowance_where_there_is_no_session() ->
         assert await calls_until_refused(ask) == 0
 
 
-async def test_each_principal_has_its_own_allowance_wherever_it_calls_from() -> None:
-    async with protected(limited(Clock(), calls="3/h")) as served:
-        for subject, expected in (("ann", 3), ("bob", 3), ("ann", 0)):
-            token = served.issuer.signed(sub=subject)
-
-            async def ask(token: str = token) -> Json:
-                return (await served.call("add", token)).json()  # type: ignore[no-any-return] # - JSON
-
-            assert await calls_until_refused(ask) == expected
-
-
-async def test_clients_are_forgotten_when_there_are_too_many_and_the_quiet_ones_first() -> None:
-    rates = Rates({"calls": "1/h"}, Clock())
-    first, second = rates.of("first"), rates.of("second")
-    assert rates.of("first") is first
-    for number in range(9_999):
-        rates.of(f"at {number}")
-    assert rates.of("first") is first
-    assert rates.of("second") is not second
-
-
 @rows(
     "rates, hint",
     [
@@ -242,19 +207,6 @@ async def test_the_operator_replaces_rates_by_the_environment(monkeypatch: pytes
     assert allowance.logs is None
     assert allowance.completions is not None
     assert sum(allowance.completions.take() for _ in range(10)) == 7
-
-
-def test_rates_that_cannot_be_read_end_the_process_with_a_hint() -> None:
-    program = "from mcpfactory_runtime import Server; Server('x').run([])"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={"MCPFACTORY_RATES": "calls=often"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: MCPFACTORY_RATES: calls='often' is no rate\nhint:")
 
 
 # -- questions have a time, and requests without a session a number ---------------------------------------------------
@@ -302,16 +254,3 @@ async def test_a_question_waits_for_an_hour_unless_told_otherwise() -> None:
             question = await client.until("roots/list")
             await client.say({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}})
             assert (await client.answer(message["id"]))["result"]["structuredContent"] == {"result": "[]"}
-
-
-async def test_requests_without_a_session_are_refused_beyond_their_number() -> None:
-    async with web(limited(Clock()), max_requests=1) as served:
-        listening = await served.ask(LATEST, "subscriptions/listen", {"notifications": {"toolsListChanged": True}})
-        await listening.event()
-        refused = await served.ask(LATEST, "tools/list")
-        assert (refused.status, refused.headers["retry-after"]) == (503, "5")
-        assert (await refused.json())["error"]["code"] == INTERNAL_ERROR
-        session = await served.begin(LATEST_LEGACY)  # sessions have numbers of their own
-        assert (await served.post(request("tools/list"), mcp_session_id=session)).status == 200
-        await listening.leave()
-        assert (await served.ask(LATEST, "tools/list")).status == 200
