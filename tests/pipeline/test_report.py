@@ -50,10 +50,6 @@ def test_a_run_with_nothing_to_do_says_so_in_one_line(workspace, run):
     assert text.count("\n") == 1
 
 
-def test_an_empty_workspace_gets_a_hint(run):
-    assert shown(run, "plain") == "no server yet; hint: mcpfactory new --from-openapi FILE\n"
-
-
 def test_trouble_is_told_with_its_hint(workspace, run):
     add_server(workspace.root, "books")
     run()
@@ -91,10 +87,6 @@ def test_the_live_table_ends_with_every_outcome_in_words(workspace, run):
         assert word in text
 
 
-def test_the_live_table_of_an_empty_workspace_is_a_hint(run):
-    assert "no server yet" in shown(run, "live")
-
-
 def test_the_status_table_has_a_column_for_each_stage(workspace, run):
     folder = add_server(workspace.root, "a")
     add_server(workspace.root, "b", outcome="failed")
@@ -114,7 +106,3 @@ def test_the_status_table_has_a_column_for_each_stage(workspace, run):
     assert c[1:] == ("-",) * 7
     assert d[-1].startswith("error: pipeline/state/d.json")
     assert {len(row) for row in cells} == {len(header)}
-
-
-def test_the_status_table_of_an_empty_workspace_is_empty(workspace):
-    assert status_table(status(workspace)) == (("SERVER", "CANDIDATE", "CHANNELS"), [])
