@@ -1,4 +1,4 @@
-"""One option name for one thing: every option of every command, and what it names."""
+"""An option reads the same in every command that has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tasks of people: the page of the documentation has them all, they use what is seen, and one that fails says so."""
+"""The tasks of people: the page of the documentation has them all, and they use what is seen."""
 
 from __future__ import annotations
 
