@@ -64,7 +64,7 @@ def test_a_command_of_the_workspace_is_a_stage_and_a_condition_of_promotion(work
 def test_its_exit_code_judges_and_its_output_and_reports_are_kept(small):
     space, stages = small
     folder = add_server(space.root, "books")
-    assert run_pipeline(space, stages=stages, executor=Here()).servers == {"books": "passed"}
+    assert run_pipeline(space, stages=stages).servers == {"books": "passed"}
     state = Store(space).state("books")
     assert state.stages["size"].summary == {"exit": 0}
     assert f"{state.candidate}/size/size.txt" in state.stages["size"].artifacts
