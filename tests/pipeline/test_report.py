@@ -5,17 +5,10 @@ from __future__ import annotations
 import io
 import json
 
-import pytest
-
 from mcpfactory_pipeline.report import make_reporter, status_table
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.status import status
 from tests.pipeline.cheap import add_server
-
-
-@pytest.fixture
-def executor():
-    return None  # processes, as they are usually run
 
 
 def shown(run, kind: str, *names: str, **options) -> str:

@@ -88,7 +88,6 @@ def test_a_change_that_comes_to_the_same_candidate_stops_there(workspace, run, r
     assert ran(recorder) == [("build", "passed")]
 
 
-@IN_PROCESSES
 def test_only_the_changed_server_runs(workspace, run):
     for name in ("a", "b"):
         add_server(workspace.root, name)

@@ -80,8 +80,8 @@ async def test_answer_to_head_breaks_off_inside_its_head(failure: ApiFailure) ->
         writer.transport.abort()
 
 
-@full("unpacks two gigabytes")
-@pytest.mark.parametrize(("failure", "bits"), [("gzip-bomb", 31), ("deflate-bomb", 15)])
+@full("unpacks a gigabyte")
+@pytest.mark.parametrize(("failure", "bits"), [("gzip-bomb", 31)])
 async def test_a_bomb_unpacks_to_the_end(failure: str, bits: int) -> None:
     async with FailingApi({"status": 200}) as api:
         await api.begin(next(one for one in FAILURES if one.id == failure))
