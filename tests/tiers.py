@@ -34,7 +34,6 @@ FILES: Final[Mapping[str, str]] = {
             "tests/cli/test_stage_approval.py",
             "tests/cli/test_remove.py",
             "tests/cli/test_several_documents.py",
-            "tests/cli/test_template_drift.py",
             "tests/cli/test_release.py",
             "tests/pipeline/test_merge.py",
             "tests/pipeline/test_prune.py",
@@ -63,7 +62,6 @@ FILES: Final[Mapping[str, str]] = {
             "tests/pipeline/test_notify.py",
             "tests/pipeline/test_report.py",
             "tests/pipeline/test_trials.py",
-            "tests/pipeline/test_twenty_five.py",
         ),
         "kills, races and limits of real processes": (
             "tests/cli/test_hiding.py",

@@ -97,24 +97,6 @@ def test_a_package_of_an_index_is_pinned_and_only_what_was_pinned_is_built(space
     assert done(space, "adopt", "pypi:acme-greeter==1.1", "--yes").strip().endswith("nothing was written")
 
 
-@pytest.mark.parametrize(
-    ("need", "more", "noted"),
-    [("mcp>=1.2", (), True), ("mcp>=1.2", ("--constraint", "mcp<2"), False), ("mcp>=2", (), False), ("mcp", (), False)],
-)
-def test_a_framework_that_is_newer_than_a_package_names_is_noted(space, registry, need, more, noted):
-    found, environ = registry
-    space.environ.update(environ)
-    for version in ("1.9.0", "2.0.1"):
-        found.add_wheel("mcp", version, wheel("mcp", version, {"mcp.py": ""}))
-    found.add_wheel(
-        "acme-greeter",
-        "1.0.0",
-        wheel("acme-greeter", "1.0.0", {"a.py": PYTHON}, "acme-greeter = a:main", (need,)),
-    )
-    said = space("adopt", "pypi:acme-greeter", "--dry-run", *more).err
-    assert (f"it asks for {need} and gets 2.0.1: if it does not start with that, --constraint 'mcp<2'" in said) == noted
-
-
 def test_a_package_that_does_not_know_what_it_depends_on_says_how_to_take_an_older_one(space, registry):
     found, environ = registry
     space.environ.update(environ)

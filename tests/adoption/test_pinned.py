@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -136,18 +135,6 @@ def test_an_alias_and_what_a_package_bundles_are_taken(space, registry):
         check_node_lock(json.dumps({"lockfileVersion": 3, "packages": rows}).encode(), own="greeter")
 
 
-def test_a_package_that_depends_on_an_address_is_not_adopted(space, registry):
-    with_node(registry, "1.0.0")
-    found, environ = registry
-    space.environ.update(environ)
-    address = f"{found.url}/tarballs/@acme/words/2.0.0"
-    package = {"name": "greeter", "version": "1.0.0", "bin": "greeter.js", "dependencies": {"words": address}}
-    found.add_tarball(package, node_files())
-    said = space("adopt", "npm:greeter", "--yes")
-    assert (said.code, "the lock of greeter: the entry 'node_modules" in said.err) == (4, True), said.err
-    assert not (space.folder / "servers/greeter").exists()
-
-
 def test_the_lock_of_a_project_may_say_where_its_packages_are_and_pins_each(space, registry):
     with_node(registry, "1.0.0")
     found, environ = registry
@@ -234,29 +221,3 @@ def test_the_lock_of_a_python_project_takes_a_wheel_at_an_address_by_its_hash_al
     done(space, "pipeline", "run", "greeter", "--until", "build")
     lock.write_text(f"acme-words @ {address}\n")
     refused(space, registry, "greeter", "requirements.lock: line 1 has no hash")
-
-
-def test_what_is_no_address_is_refused_as_one():
-    row = {"version": "1.0.0", "resolved": "http://[x", "integrity": integrity(b"x")}
-    lock = json.dumps({"lockfileVersion": 3, "packages": {"": {}, "node_modules/a": row}}).encode()
-    with pytest.raises(ConfigError, match="leads to another place"):
-        check_node_lock(lock, addresses=True)
-    with pytest.raises(ConfigError, match="leads to another place"):
-        check_python_lock(b"foo @ http://[x/y.whl --hash=sha256:" + b"0" * 64, addresses=True)
-
-
-def test_a_long_chain_of_packages_within_one_is_no_work():
-    names = [f"p{number}" for number in range(2_000)]
-    needs = dict(itertools.pairwise(names))
-    whole = {"version": "1.0.0", "integrity": integrity(b"x"), "bundleDependencies": names[:1]}
-    rows = {"": {}, "node_modules/a": whole} | {
-        f"node_modules/a/node_modules/{name}": {
-            "version": "1.0.0",
-            "inBundle": True,
-            "dependencies": {needs[name]: "1"} if name in needs else {},
-        }
-        for name in names
-    }
-    check_node_lock(
-        json.dumps({"lockfileVersion": 3, "packages": rows}).encode()
-    )  # an hour, where each look is at all of them

@@ -166,8 +166,8 @@ def test_a_project_of_python_is_published_as_what_was_checked(space):
 
 @pytest.mark.parametrize(
     "needs",
-    [("evil @ file://PLACE",), ("-e file://PLACE",), ("acme-words\n-e PLACE",), ("x @ file://PLACE/x.whl\n-e PLACE",), ("evil @ file://PLACE/evil-1.0.tar.gz",),
-     ("evil @ git+file://PLACE",), ("PLACE",), ("acme-words --find-links PLACE",), ("x @ http://127.0.0.1:9/${HOME}/x-1.0-py3-none-any.whl",)],
+    [("evil @ file://PLACE",), ("acme-words\n-e PLACE",), ("evil @ git+file://PLACE",), ("acme-words --find-links PLACE",),
+     ("x @ http://127.0.0.1:9/${HOME}/x-1.0-py3-none-any.whl",)],
 )  # fmt: skip
 def test_what_is_no_wheel_is_named_and_not_built(space, registry, needs, tmp_path):
     space.environ.update(registry[1])
@@ -201,8 +201,10 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("stated", [False, True], ids=["", "metadata that nothing has to be run for"])
-@pytest.mark.parametrize("how", ASKED)
+@pytest.mark.parametrize(
+    ("how", "stated"),  # with metadata that nothing has to be run for, and without
+    [("extra", False), ("editable", True), ("workspace", False), ("address", True)],
+)
 def test_what_the_tests_of_a_project_ask_for_is_not_built(space, registry, tmp_path, how, stated):
     space.environ.update(registry[1])
     for name in ("acme-words", "pytest"):

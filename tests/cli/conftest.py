@@ -18,6 +18,7 @@ from filelock import FileLock
 
 from mcpfactory.main import main
 from tests.patience import PATIENCE
+from tests.pipeline.here import jobs_here
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOKSHOP = ROOT / "docs/examples/bookshop"
@@ -63,7 +64,7 @@ class Shell:
 
 
 class Inside(Shell):
-    """The same through `main` in this process: for tables of many short commands. Nothing of it is replaced."""
+    """The same through `main` in this process, with the jobs of its runs: several times cheaper."""
 
     def at(self, folder: Path) -> Inside:
         """The same in another folder, with a clean environment."""
@@ -80,7 +81,7 @@ class Inside(Shell):
         sys.argv = ["mcpfactory", *command]
         os.chdir(self.folder)
         try:
-            with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+            with jobs_here(), redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
                 main()
         finally:
             sys.argv = words

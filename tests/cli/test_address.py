@@ -187,20 +187,6 @@ def test_an_address_that_only_the_document_names_is_not_called_and_that_is_said_
     assert "permitted by allow_private" in shell("doctor", "one").out
 
 
-def test_two_servers_that_read_the_same_variable_are_told(tmp_path, prepared: Prepared, apis: dict[str, Api]) -> None:
-    prepared.copy(tmp_path / "ws", ("--no-git",))
-    shell = Inside(tmp_path / "ws")
-    document = apis["one"].document
-    (scheme,) = document["components"]["securitySchemes"].values()
-    for name, called in (("shop", "eu"), ("shop-eu", "apiKey")):
-        operation = {**document["paths"]["/who"]["get"], "security": [{called: []}]}
-        own = {"paths": {"/who": {"get": operation}}, "components": {"securitySchemes": {called: scheme}}}
-        (tmp_path / f"{name}.json").write_text(json.dumps({**document, **own}))
-        assert shell("new", "--from-openapi", f"../{name}.json", "--name", name).code == 0
-    told = [line for line in shell("doctor").out.splitlines() if "both read" in line]
-    assert told == ["warning workspace: shop and shop-eu both read MCPF_SHOP_EU_API_KEY"]
-
-
 def test_title_of_a_document_selects_no_variable_that_is_set_for_something_else(tmp_path, prepared: Prepared) -> None:
     prepared.copy(tmp_path / "ws", ("--no-git",))
     with Api("Github").running() as stranger:
@@ -215,18 +201,6 @@ def test_title_of_a_document_selects_no_variable_that_is_set_for_something_else(
         (tmp_path / "ws/servers/github").rename(tmp_path / "github")
         again = meant("new", "--from-openapi", f"{stranger.url}/openapi.json")
     assert "already set in this environment: MCPF_GITHUB_API_KEY\n" in again.err
-
-
-def test_existing_server_keeps_the_names_of_its_variables(tmp_path, prepared: Prepared, apis: dict[str, Api]) -> None:
-    prepared.copy(tmp_path / "ws", ("--no-git",))
-    shell = Inside(tmp_path / "ws", {"ONE_API_KEY": KEY["one"]})
-    assert shell("new", "--from-openapi", f"{apis['one'].url}/openapi.json", "--name", "one").code == 0
-    report = tmp_path / "ws/servers/one/.mcpfactory/report.json"
-    report.write_text(report.read_text().replace("MCPF_ONE", "ONE"))
-    for command in (("update", "one"), ("call", "one", "who")):
-        assert shell(*command).code == 0
-    assert apis["one"].keys == {KEY["one"]}
-    assert "MCPF_" not in report.read_text()
 
 
 def test_a_document_that_moves_its_api_takes_no_permission_along(

@@ -51,10 +51,6 @@ def test_a_run_runs_the_good_one_and_ends_as_broken(shell):
     assert '"notes": "passed"' in lines[-1]
 
 
-def test_a_job_of_ci_has_the_broken_ones_so_that_it_is_red(shell):
-    assert shell("ci", "matrix").out.split()[1:] == ["books", "shelf", "notes"]
-
-
 def test_doctor_names_each_with_a_hint(shell):
     done = shell("doctor", "--json")
     assert done.code == 5
@@ -68,19 +64,3 @@ def test_doctor_says_what_is_wrong_with_the_workspace_itself_beside_the_rest(she
     found = {row["about"]: row for row in done.data}
     assert (done.code, found["workspace"]["level"], found["python"]["level"]) == (5, "error", "ok")
     assert "did you mean 'pipeline'?" in found["workspace"]["hint"]
-
-
-@pytest.mark.parametrize("command", [("inspect",), ("call",), ("run",), ("pipeline", "log"), ("pipeline", "hold")])
-def test_a_command_on_a_broken_one_says_what_is_wrong_with_it(shell, command):
-    extra = {"call": ("tool",), "log": ("test",), "hold": ("--reason", "x")}.get(command[-1], ())
-    done = shell(*command, "shelf", *extra)
-    assert (done.code, "folder is 'shelf'" in done.err, "hint:" in done.err) == (4, True, True)
-    assert shell(*command, "nobody", *extra).code == 3
-
-
-def test_the_dashboard_shows_all_and_a_folder_that_can_be_none(shell):
-    (shell.folder / "servers/my server").mkdir()
-    (shell.folder / "servers/my server/mcpfactory.toml").write_text("[server]\n")
-    assert shell("dashboard", "--export", "site").code == 0
-    shown = (shell.folder / "site/index.html").read_text()
-    assert [name for name in (*BROKEN, "my server") if f">{name}<" not in shown] == []

@@ -84,19 +84,6 @@ def test_each_kind_of_name_is_known(
     assert names(typed) == found
 
 
-def test_outside_of_a_workspace_and_where_its_file_is_broken_a_key_press_does_no_harm(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert complete.servers("") == []
-    make(tmp_path / "ws")
-    (tmp_path / "ws/mcpfactory.toml").write_text("[pipeline\n")
-    monkeypatch.chdir(tmp_path / "ws")
-    assert complete.channels("") == ["staging", "production"]
-    (tmp_path / "ws/mcpfactory.toml").write_text("[pipeline]\nstages = 5\nchannels = 5\n")
-    assert complete.stages("") == [stage.name for stage in STAGES]
-
-
 def test_names_that_are_written_down_for_completion_are_those_that_exist() -> None:
     from mcpfactory_pipeline.clients.table import CLIENTS
 

@@ -26,16 +26,6 @@ def test_acting_needs_tokens_that_others_cannot_read_and_loopback(empty):
         assert words in done.err
 
 
-def test_an_address_that_cannot_be_listened_on_is_said_in_words(empty):
-    (empty.folder / "mcpfactory.toml").write_text('[workspace]\nname = "shop"\n')
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        done = empty("dashboard", "--port", str(taken.getsockname()[1]))
-    assert (done.code, done.out) == (4, "")
-    assert "cannot be listened on: Address already in use" in done.err
-    assert "hint: --port 0" in done.err
-    assert empty("dashboard", "--port", "99999").code == 2
-
-
 def test_who_may_read_is_said_where_others_reach_it(empty):
     (empty.folder / "mcpfactory.toml").write_text('[workspace]\nname = "shop"\n')
     with socket.create_server(("0.0.0.0", 0)) as taken:

@@ -102,6 +102,9 @@ def test_a_model_is_asked_in_both_modes_and_the_report_is_kept_compared_and_judg
 
 
 def test_a_key_that_the_endpoint_repeats_stands_in_nothing_that_is_printed_or_kept(shop, evals, endpoint):
+    (evals / "evals/cases.yaml").write_text(
+        CASES.partition("  - name: a-new-review")[0]
+    )  # each case starts two programs
     ask = ("evaluate", "bookshop", "--endpoint", endpoint.root, "--report", "--model")
     for model in ("anthropic:talking+telling", "anthropic:scripted+telling"):
         done = at(shop)(*ask, model)

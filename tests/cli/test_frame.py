@@ -24,10 +24,6 @@ def test_the_version_is_one_line(empty):
     assert (done.code, done.out.split()[0], done.err) == (0, "mcpfactory", "")
 
 
-def test_an_unknown_command_is_a_usage_error(empty):
-    assert empty("frobnicate").code == 2
-
-
 @pytest.mark.parametrize(
     "command",
     [

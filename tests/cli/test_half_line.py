@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 from starlette.testclient import TestClient
 
-from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli.workshop import finish, make
-from tests.patience import PATIENCE
 
 HALF = '{"at": "2026-01-01T00:00:00Z", "event": "he'
 SAYS = f"pipeline/history/books.jsonl ends in half a line of {len(HALF)} bytes"
@@ -61,28 +54,3 @@ def test_verify_tells_it_and_its_repair_takes_it_away(broken_off):
     assert file.read_text(encoding="utf-8") == before.removesuffix(HALF)
     assert "half a line" not in broken_off("pipeline", "verify").out
     assert {row["half_written"] for row in broken_off("pipeline", "status", "--json").data} == {None}
-
-
-def test_the_next_write_takes_it_away(broken_off):
-    assert broken_off("pipeline", "hold", "books", "--channel", "staging", "--reason", "audit").code == 0
-    rows = {row["server"]: row for row in broken_off("pipeline", "status", "--json").data}
-    assert (rows["books"]["half_written"], list(rows["books"]["holds"])) == (None, ["staging"])
-
-
-def test_a_line_that_is_being_written_is_no_half_line(broken_off, monkeypatch):
-    """Whoever writes holds the lock until the line is whole: what was seen in between is looked at again."""
-    store, looked, close = Store(Workspace.find(broken_off.folder)), threading.Event(), os.close
-
-    def closed(descriptor):
-        close(descriptor)
-        looked.set()
-
-    assert store.half_written("books")
-    monkeypatch.setattr(os, "close", closed)
-    with ThreadPoolExecutor(1) as pool:
-        with file_lock(store.locks / "books.lock"):
-            told = pool.submit(store.half_written, "books")
-            assert looked.wait(PATIENCE)
-            file = store.history_file("books")
-            file.write_text(file.read_text(encoding="utf-8").removesuffix(HALF), encoding="utf-8")
-        assert told.result(PATIENCE) is None

@@ -72,18 +72,6 @@ def test_alone_in_a_new_workspace_it_says_how_to_make_a_server(tmp_path):
     assert "mcpfactory new --from-openapi" in done.out
 
 
-def test_alone_anywhere_else_it_prints_its_help(empty):
-    done = empty()
-    assert done.code == 2
-    assert "Commands:" in done.out
-
-
-def test_a_log_that_is_not_there_is_not_found(shell):
-    done = shell("pipeline", "log", "books", "test")
-    assert done.code == 3
-    assert "mcpfactory pipeline run books --force" in done.err
-
-
 def test_a_log_is_printed_as_it_is(shell):
     log = shell.folder / "pipeline/artifacts/books/logs/test.log"
     log.parent.mkdir(parents=True)

@@ -145,28 +145,3 @@ def test_what_is_in_the_way_is_told_and_nothing_is_written(empty, path, text, to
         assert told in done.err + done.out
     assert "hint:" in empty("init", ".", "--factory", "index", "--yes").err
     assert contents(empty.folder) == before
-
-
-def test_a_workflow_that_is_there_stays_and_is_told(empty):
-    (empty.folder / WORKFLOW).parent.mkdir(parents=True)
-    (empty.folder / WORKFLOW).write_text("name: theirs\n")
-    done = empty("init", ".", "--factory", "index", "--yes")
-    assert (done.code, WORKFLOW in done.err) == (0, True)
-    assert (empty.folder / WORKFLOW).read_text() == "name: theirs\n"
-
-
-def test_a_workspace_below_the_root_of_a_repository_is_told_that_its_workflow_is_not_read_there(repository):
-    done = repository("init", "sub", "--factory", "index")
-    assert done.code == 0
-    assert "at the root of the repository only" in done.err
-
-
-@pytest.mark.parametrize(
-    "origin", ["tools", "../x/", "git+https://host.example/a", "git+https://u:p@host.example/a@1", "git"]
-)
-def test_a_place_that_is_none_is_refused_before_anything_is_written(empty, origin):
-    done = empty("init", "ws", "--factory", origin)
-    assert done.code == (3 if origin in {"tools", "../x/"} else 4)  # a folder that is not there, or no place at all
-    assert "hint:" in done.err
-    assert "u:p" not in done.err
-    assert not (empty.folder / "ws").exists()

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.clients.table import CLIENTS
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.client import connect_stdio
 from tests.cli import capture
@@ -109,15 +107,6 @@ def test_a_server_that_a_channel_offers_no_longer_is_broken(promoted):
     assert shell("install", "bookshop", "-c", "claude-code", "--from", "canary").code == 4
 
 
-def test_a_wheel_that_is_gone_is_told_as_broken(promoted):
-    space, shell = promoted
-    shell("install", "bookshop", "-c", "claude-code")
-    shutil.rmtree(space.pipeline / "channels")
-    done = shell("installed")
-    assert done.code == 1
-    assert "bookshop-1.0-py3-none-any.whl is not there" in done.out
-
-
 def test_a_project_is_told_nothing_of_this_machine(promoted):
     space, shell = promoted
     done = shell("install", "bookshop", "-c", "claude-code", "-c", "vscode", "--project")
@@ -155,24 +144,6 @@ def test_a_project_around_the_workspace_names_the_folder_and_another_project_is_
     assert list((tmp_path / "other").iterdir()) == []
 
 
-def test_printing_and_trying_change_nothing(at_home, tmp_path):
-    shown = at_home("install", "bookshop", "-c", "claude-code", "--print")
-    assert shown.data["mcpServers"]["bookshop"]["args"][:2] == ["run", "bookshop"]
-    tried = at_home("install", "bookshop", "-c", "claude-code", "--dry-run", "--json").data
-    assert [(row["client"], row["outcome"], row["kept"]) for row in tried] == [("claude-code", "installed", None)]
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_file_that_cannot_be_read_is_named_and_not_touched(at_home, tmp_path):
-    (tmp_path / ".claude.json").write_text('{"mcpServers": {,}')
-    done = at_home("install", "bookshop", "-c", "claude-code")
-    assert done.code == 4
-    assert ".claude.json" in done.err
-    assert "hint:" in done.err
-    assert (tmp_path / ".claude.json").read_text() == '{"mcpServers": {,}'
-    assert [row["state"] for row in at_home("installed", "--json").data] == ["unreadable"]
-
-
 @pytest.mark.parametrize(
     ("command", "code"),
     [
@@ -198,20 +169,6 @@ def test_what_cannot_be_done_is_refused_and_no_secret_is_repeated(at_home, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_looks_like_a_secret_is_written_where_somebody_says_so(at_home, tmp_path):
-    def told(*options: str) -> tuple[int, str]:
-        done = at_home("install", "bookshop", "-c", "claude-code", *options)
-        return done.code, done.out + done.err
-
-    for pair in ("GITHUB_TOKEN=hunter2", "DB_PASSWORD=hunter2", "MY_KEY=hunter2", "NOTE=ghp_hunter2hunter2hunter2"):
-        code, said = told("--env", pair)
-        assert (code, "--literal" in said, "hunter2" in said) == (4, True, False)
-    assert list(tmp_path.iterdir()) == []
-    assert told("--env", "GITHUB_TOKEN=hunter2", "--env", "CA_KEY_FILE=/a.pem", "--literal")[0] == 0
-    assert entry_of(tmp_path)["env"]["GITHUB_TOKEN"] == "hunter2"
-    assert (tmp_path / ".claude.json").stat().st_mode & 0o777 == 0o600
-
-
 @pytest.mark.parametrize(
     "theirs", [{"command": "npx", "args": ["other"], "env": {"A": "b"}}, {"url": "https://a.test"}]
 )
@@ -226,19 +183,6 @@ def test_an_entry_of_another_server_is_not_replaced_without_force(theirs, at_hom
     assert "A" not in entry_of(tmp_path)["env"]
     again = at_home("install", "bookshop", "-c", "claude-code")  # now it is ours
     assert (again.code, "unchanged" in again.out) == (0, True)
-
-
-def test_several_clients_are_changed_all_or_none(at_home, tmp_path):
-    (tmp_path / ".codex").mkdir()
-    (tmp_path / ".codex/config.toml").write_text("a = ")
-    assert at_home("install", "bookshop", "-c", "claude-code", "-c", "codex").code == 4
-    assert not (tmp_path / ".claude.json").exists()
-
-
-def test_completion_knows_the_clients():
-    from mcpfactory.complete import clients
-
-    assert clients("") == [row.id for row in CLIENTS]
 
 
 URL = "http://127.0.0.1:8642/v1"
@@ -296,11 +240,3 @@ def test_a_password_in_an_address_is_a_secret(options, at_home, tmp_path):
     done = shell("install", "bookshop", "--client", "claude-code", *options)
     assert done.code == (0 if len(options) == 1 else 4)
     assert not (tmp_path / ".claude.json").exists() or "lovelace" not in (tmp_path / ".claude.json").read_text()
-
-
-def test_the_address_of_no_server_in_particular_is_not_written(at_home, tmp_path):
-    environ = {key: value for key, value in at_home.environ.items() if key != "MCPF_BOOKSHOP_BASE_URL"}
-    shell = Inside(at_home.folder, {**environ, "MCPFACTORY_BASE_URL": URL})
-    done = shell("install", "bookshop", "--client", "claude-code", "--env-from-shell")
-    assert f"hint: --env MCPF_BOOKSHOP_BASE_URL={URL}" in done.err
-    assert URL not in (tmp_path / ".claude.json").read_text()

@@ -51,21 +51,6 @@ def test_methods_and_overlays_choose_what_becomes_a_tool(shop, document):
     assert writing
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [(("--mode", "loud"), "loud"), (("--overlay", "nowhere.yaml"), "nowhere.yaml")],
-)
-def test_what_cannot_be_offered_is_refused_with_a_hint(shop, document, arguments, said):
-    done = shop("new", "--from-openapi", document, "--name", "no", *arguments)
-    assert done.code in (2, 4)
-    assert said in done.err
-    assert "hint:" in done.err
-
-
-def test_modes_and_overlays_are_for_servers_from_documents(shop):
-    assert shop("new", "plain", "--template", "minimal", "--mode", "search").code == 2
-
-
 def test_a_document_that_is_too_large_comes_with_groups_and_what_to_type(shop):
     wordy = [
         {"name": f"q{n}", "in": "query", "schema": {"type": "string"}, "description": "word " * 70} for n in range(10)

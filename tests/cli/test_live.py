@@ -10,17 +10,14 @@ from rich.console import Console, RenderableType
 
 from mcpfactory.output import read_by_person
 from mcpfactory_pipeline.base.events import (
-    LogLines,
     RunFinished,
     RunStarted,
     ServerTrouble,
     StepFinished,
     StepSkipped,
     StepStarted,
-    Waiting,
 )
 from mcpfactory_pipeline.base.text import cell_width
-from mcpfactory_pipeline.report.lines import PlainReporter
 from mcpfactory_pipeline.report.live import RunTable
 from tests.cli.capture import COLUMNS, run, screens
 from tests.cli.workshop import make
@@ -42,8 +39,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("terminal", "environ"),
-    [(True, {}), (True, {"NO_COLOR": "1"}), (False, {})],
-    ids=["terminal", "no colour", "pipe"],
+    [(True, {}), (False, {})],
+    ids=["terminal", "pipe"],
 )
 def test_a_run_fits_where_it_is_read_and_says_how_each_server_ended(
     folder: Path, terminal: bool, environ: dict[str, str]
@@ -136,24 +133,6 @@ def test_of_two_hundred_servers_those_at_work_and_those_that_failed_are_on_the_s
     last = final(shown)
     assert len(last) <= 102
     assert any(line.startswith("server-003") for line in last)
-
-
-def test_a_server_waits_no_longer_when_the_other_run_has_done_its_work() -> None:
-    shown = table(2, ("build", "test"), Clock())
-    shown.update(Waiting("server-001"))
-    assert "server-001 waits for another mcpfactory" in current(shown)[-1]
-    for stage in ("build", "test"):
-        shown.update(StepSkipped("server-001", stage, "up-to-date"))
-    assert current(shown)[-1] == "2 of 4 steps; 0:00 so far"
-
-
-def test_an_empty_line_of_a_log_is_one_in_a_terminal_that_is_narrower_than_its_stage(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("COLUMNS", "20")
-    terminal = Terminal()
-    PlainReporter(terminal).emit(LogLines("books", "a-stage-of-the-workspace", "log", ("", "ab")))
-    assert terminal.getvalue().splitlines()[:3] == [f"  a-stage-of-the-workspace | {text}" for text in ("", "a", "b")]
 
 
 def test_what_is_left_is_said_only_when_every_stage_to_come_has_ended_more_than_once() -> None:

@@ -80,40 +80,6 @@ def test_a_taken_name_is_refused_and_nothing_is_lost(workspace, document):
     assert {path: path.read_bytes() for path in (workspace.folder / "servers").rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("{not json", ""),
-        ("[]", ""),
-        ('{"hello": 1}', "openapi"),
-    ],
-)
-def test_what_is_no_api_document_is_refused_with_a_hint(workspace, content, said):
-    file = workspace.folder / "bad.json"
-    file.write_text(content)
-    done = workspace("new", "--from-openapi", str(file), "--name", "bad")
-    assert done.code == 4
-    assert said in done.err
-    assert "hint:" in done.err
-    assert list((workspace.folder / "servers").glob("*/")) == []
-
-
-def test_a_missing_document_is_named(workspace):
-    done = workspace("new", "--from-openapi", "nowhere.yaml")
-    assert done.code == 4
-    assert "nowhere.yaml" in done.err
-
-
-def test_an_unknown_template_is_refused_with_those_that_exist(workspace):
-    done = workspace("new", "x", "--template", "nope")
-    assert done.code in (3, 4)
-    assert "minimal" in done.err
-
-
-def test_a_document_and_a_template_at_once_is_a_usage_error(workspace, document):
-    assert workspace("new", "--from-openapi", document, "--template", "minimal").code == 2
-
-
 def test_a_bad_operation_costs_only_itself(workspace):
     document = {
         "openapi": "3.1.0",
@@ -147,12 +113,6 @@ def test_a_selection_that_matches_nothing_makes_no_server(workspace, document, o
     assert list((workspace.folder / "servers").glob("*/")) == []
 
 
-def test_one_of_two_tags_that_matches_nothing_is_a_warning(workspace, document):
-    done = workspace("new", "--from-openapi", document, "--include-tag", "orders", "--include-tag", "ordrs", "--json")
-    assert (done.code, done.data["tools"]) == (0, 3)
-    assert [problem["code"] for problem in done.data["problems"]] == ["selection-unmatched"]
-
-
 HOOK = {"made": {"post": {"responses": {"200": {"description": "ok"}}}}}
 EMPTY = {
     "no operations": ({"paths": {}}, "has no operations"),
@@ -179,9 +139,3 @@ def test_a_document_that_lost_its_operations_does_not_empty_the_server(workspace
     done = workspace("update", "shop", "--from", str(folder / "api/openapi.yaml"))
     assert (done.code, "has no operations" in done.err) == (4, True)
     assert (folder / "src/shop_mcp/_generated/manifest.json").read_bytes() == before
-
-
-def test_a_template_for_documents_makes_no_server_without_one(workspace):
-    done = workspace("new", "shop", "--template", "openapi")
-    assert (done.code, "hint: mcpfactory new shop --from-openapi FILE" in done.err) == (4, True)
-    assert list((workspace.folder / "servers").glob("*/")) == []

@@ -8,8 +8,6 @@ import sys
 import pytest
 
 from mcpfactory import progress
-from tests.cli.conftest import Inside
-from tests.cli.workshop import make
 
 
 @pytest.fixture
@@ -56,25 +54,3 @@ def test_a_terminal_has_one_line_that_goes_away(monkeypatch):
     assert "\n" not in shown
     assert "\x1b[2J" not in shown  # the name comes from somebody else
     assert shown.endswith("\r\x1b[K")
-
-
-@pytest.mark.parametrize("command", [("inbox",), ("pipeline", "status"), ()])
-def test_whoever_reads_many_servers_is_told_how_many(tmp_path, monkeypatch, command):
-    root = make(tmp_path / "ws", "books", "notes").root
-    monkeypatch.setattr(progress, "_LONG", 0.0)
-    done = Inside(root)(*command)
-    assert [line.partition(";")[0] for line in done.err.splitlines() if "servers read" in line] == [
-        "0 of 2 servers read",
-        "1 of 2 servers read",
-    ]
-
-
-def test_a_word_about_many_servers_comes_every_few_seconds_and_never_soon(monkeypatch, capsys):
-    now = 0.0
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
-    with progress.counting() as count:
-        for number in range(10):
-            now = float(number)  # a server a second
-            count(number, 10)
-    told = [line.partition(" of 10")[0] for line in capsys.readouterr().err.splitlines()]
-    assert told == ["3", "6", "9"]

@@ -77,10 +77,3 @@ def test_a_release_that_was_killed_between_its_commit_and_its_tag_is_continued(s
     head = git(shell.folder, "rev-parse", "HEAD")
     assert shell("release", "apply").out == f"notes 0.1.0: continued, notes-v0.1.0 at {head[:12]}\n"
     assert git(shell.folder, "rev-parse", "notes-v0.1.0^{commit}", "HEAD").split() == [head, head]
-
-
-def test_what_is_refused_ends_in_a_documented_code_with_a_hint(shell):
-    (shell.folder / "servers/notes/README.md").write_text("edited")
-    dirty = shell("release", "apply")
-    assert dirty.code == 1
-    assert dirty.err.startswith("error: dirty-tree: not as its commit has it: servers/notes/README.md\nhint: ")

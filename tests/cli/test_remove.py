@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 import subprocess
@@ -113,39 +112,6 @@ def test_what_git_could_not_bring_back_is_not_removed_without_force(shell, path)
     assert not file.exists()
 
 
-def test_a_repository_inside_is_not_removed_without_force(shell):
-    """The workspace has its commit alone, and git is not asked in there what else is."""
-    inside = shell.folder / "servers/shop/inside"
-    inside.mkdir()
-    subprocess.run(["git", "init", "-q", str(inside)], check=True)
-    (inside / "a.txt").write_text("a")
-    commit(inside)
-    commit(shell.folder)
-    refused = shell("remove", "shop", "--yes")
-    assert (refused.code, "servers/shop/inside" in refused.err) == (1, True)
-    assert (inside / "a.txt").exists()
-
-
-def test_what_is_made_anew_is_no_work_that_is_lost(shell):
-    (shell.folder / "servers/shop/.venv").mkdir()
-    (shell.folder / "servers/shop/.venv/pyvenv.cfg").write_text("x")
-    assert shell("remove", "shop", "--yes").code == 0
-
-
-def test_without_git_everything_would_be_lost(tmp_path):
-    make(tmp_path / "ws", "shop")
-    shell = Inside(tmp_path / "ws")
-    assert "servers/shop/" in shell("remove", "shop", "--yes").err
-    assert shell("remove", "shop", "--yes", "--force").code == 0
-
-
-def test_a_broken_server_can_be_removed(shell):
-    (shell.folder / "servers/shop/mcpfactory.toml").write_text("[server\n")
-    commit(shell.folder)
-    assert shell("remove", "shop", "--yes").code == 0
-    assert not page(shell).exists()
-
-
 def test_a_deleted_folder_is_drift_until_the_command_is_typed_that_stands_beside_it(shell):
     shutil.rmtree(shell.folder / "servers/shop")
     (item,) = (item for item in shell("inbox", "--json").data if item["kind"] == "drift")
@@ -182,28 +148,3 @@ def test_the_entries_of_clients_are_told_with_the_command_that_takes_them_out(sh
     assert shell("install", "shop", "--client", "cursor", "--from", "source").code == 0
     told = shell("remove", "shop", "--dry-run")
     assert "hint: mcpfactory uninstall shop --client cursor" in told.err
-
-
-def test_a_new_server_of_an_old_name_is_told_how_its_history_goes_on(shell):
-    assert shell("remove", "shop", "--yes").code == 0
-    made = shell("new", "shop", "--template", "minimal")
-    assert (made.code, "mcpfactory pipeline revive shop" in made.err) == (0, True)
-    assert shell("pipeline", "revive", "shop").code == 0
-    finish_state = shell("pipeline", "plan", "shop", "--json").data
-    assert {step["verdict"] for step in finish_state} == {"run"}
-
-
-class Person(io.StringIO):
-    """Somebody at a terminal who types this."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.mark.parametrize(("typed", "code", "left"), [("n\n", 1, True), ("\n", 1, True), ("y\n", 0, False)])
-def test_who_is_asked_sees_first_what_would_be_removed(shell, monkeypatch, typed, code, left):
-    monkeypatch.setattr("sys.stdin", Person(typed))
-    done = shell("remove", "shop")
-    assert (done.code, (shell.folder / "servers/shop").exists()) == (code, left)
-    assert "servers/shop: would be removed" in done.out
-    assert "remove it? [y/N]" in done.out + done.err

@@ -103,27 +103,12 @@ def test_the_old_history_is_closed_and_the_new_one_says_where_it_comes_from(stag
     assert [item for item in staged("inbox", "--json").data if item["kind"] == "drift"] == []
 
 
-def test_channels_go_on_with_the_old_name_by_choice(staged):
-    assert "staging: goes on offering shop" in staged("rename", "shop", "store", "--keep-channels").out
-    assert (staged.folder / "pipeline/channels/staging/simple/shop/index.html").exists()
-    assert staged("pipeline", "verify").code == 0
-    assert [item for item in staged("inbox", "--json").data if item["kind"] == "drift"] == []
-
-
 def test_a_rename_that_is_interrupted_changed_nothing(staged):
     before = contents(staged.folder)
     with pytest.raises(KeyboardInterrupt):
         rename(Workspace.find(staged.folder), "shop", "store", this_machine({"HOME": "/nowhere"}), clock=interrupt)
     assert contents(staged.folder) == before
     assert staged("rename", "shop", "store").code == 0
-
-
-def test_there_and_back_again(staged):
-    assert staged("rename", "shop", "store").code == 0
-    assert staged("rename", "store", "shop").code == 0
-    assert staged("pipeline", "verify").code == 0
-    state = staged("pipeline", "status", "shop", "--json").data[0]
-    assert (state["retired"], list(state["holds"])) == (None, ["production"])
 
 
 def test_what_cannot_be_renamed_is_as_it_was(staged):

@@ -16,6 +16,7 @@ import pytest
 
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
+from tests.cli.conftest import Inside
 from tests.cli.workshop import make, stage
 from tests.dashboard.person import PEOPLE, Browser, confirming
 from tests.patience import PATIENCE
@@ -30,9 +31,8 @@ def started(space: Workspace, *words: str, actor: str = "Grace", **options: Any)
 
 
 def typed(space: Workspace, *words: str, actor: str = "Grace") -> tuple[int, str, str]:
-    process = started(space, *words, actor=actor)
-    out, err = process.communicate(timeout=PATIENCE)
-    return process.returncode, out, err
+    done = Inside(space.root, {"MCPFACTORY_ACTOR": actor})(*words)
+    return done.code, done.out, done.err
 
 
 def decided(space: Workspace) -> list[tuple[str, str]]:
@@ -90,33 +90,14 @@ def test_a_form_that_was_open_while_somebody_rejected_asks_again_and_shows_what_
     assert decided(space) == [("rejected", "Grace"), ("approved", "Ada")]
 
 
-def test_a_program_is_told_what_changed_and_gets_another_ticket(space, tmp_path_factory) -> None:
-    path = "/servers/notes/actions/approve/"
-    with dashboard(space, tmp_path_factory.mktemp("people")) as address:
-        robot = Browser(address)
-        headers = {"Authorization": f"Bearer {PEOPLE['Ada']}", "Accept": "application/json"}
-        checked = robot.send("GET", f"{path}?channel=production", **headers).data
-        assert typed(space, "pipeline", "hold", "notes", "--reason", "audit")[0] == 0
-        body = json.dumps({"ticket": checked["ticket"], **checked["settled"]})
-        answer = robot.send("POST", path, body, **headers, Content_Type="application/json")
-        assert answer.status == 409
-        assert [(one["part"], one["now"]) for one in answer.data["changes"]] == [
-            ("decisions", "production held by Grace: audit")
-        ]
-        assert "is not as it was when you looked" in answer.data["error"]["message"]
-        body = json.dumps({"ticket": answer.data["ticket"], **answer.data["settled"]})
-        assert robot.send("POST", path, body, **headers, Content_Type="application/json").status == 200
-    assert decided(space) == [("held", "Grace"), ("approved", "Ada")]
-
-
 def test_of_many_who_decide_at_once_about_the_same_view_one_is_heard(space, token) -> None:
     words = ("notes", "--expect", token, "--reason", "at once")
     racers = [
         started(space, "pipeline", "approve" if number % 2 else "reject", *words, actor=f"racer {number}")
-        for number in range(6)
+        for number in range(4)
     ]
     ended = [(racer.communicate(timeout=PATIENCE), racer.returncode) for racer in racers]
-    assert sorted(code for _, code in ended) == [0, 1, 1, 1, 1, 1]
+    assert sorted(code for _, code in ended) == [0, 1, 1, 1]
     assert len(decided(space)) == 1
     for (_, said), code in ended:
         assert code == 0 or "production of notes is not as it was when you looked; now decisions: " in said
@@ -157,12 +138,4 @@ def test_another_policy_candidate_or_check_makes_a_token_stale(space, token) -> 
     stage(space, "notes", "two")
     said = typed(space, "pipeline", "approve", "notes", "--expect", token)[2]
     assert "now candidate: 1.1 (" in said
-    assert decided(space) == []
-
-
-def test_what_is_no_token_and_a_token_without_a_server_are_refused(space) -> None:
-    code, _, said = typed(space, "pipeline", "approve", "notes", "--expect", "yes")
-    assert code == 1
-    assert "'yes' is no token of this decision" in said
-    assert typed(space, "pipeline", "promote", "--due", "--expect", "yes")[0] == 2
     assert decided(space) == []

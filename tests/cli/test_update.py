@@ -29,17 +29,6 @@ def test_an_update_without_news_says_so(shop):
     assert (done.code, done.out) == (0, "shop is up to date\n")
 
 
-def test_an_update_of_a_template_alone_claims_nothing_of_tools_that_it_does_not_know(tmp_path, prepared):
-    new = ("new", "data", "--template", "postgres")
-    inside = Inside(prepared.copy(tmp_path / "ws", ("--no-git", "--factory", "index"), new))
-    for more in (("--dry-run",), ()):
-        out = inside("update", "data", "--answer", "writing=true", *more).out
-        assert out.startswith(("updated data\n", "would update data\n"))
-        assert "server.py" in out
-        assert out.endswith("mcpfactory diff data tells what changes for callers of what a channel offers\n")
-        assert "nothing changes" not in out
-
-
 def test_an_update_tells_what_changes_for_callers(shop, changed):
     told = shop("update", "shop", "--from-openapi", changed, "--json").data
     assert {key: told[key] for key in ("server", "dry_run", "conflicts", "breaking")} == {
@@ -73,12 +62,3 @@ def test_a_conflict_ends_in_exit_code_1_until_it_is_decided(shop, changed):
     assert shop("update", "shop").code == 1
     readme.write_text("decided\n", "utf-8")
     assert shop("update", "shop").code == 0
-
-
-def test_what_cannot_be_read_is_bad_input(shop):
-    done = shop("update", "shop", "--from-openapi", "nowhere.yaml")
-    assert (done.code, "hint:" in done.err) == (4, True)
-
-
-def test_an_unknown_server_is_not_found(shop):
-    assert shop("update", "nobody").code == 3

@@ -14,11 +14,6 @@ from tests.cli.conftest import Inside
 from tests.patience import PATIENCE
 
 
-def test_list_shows_the_server(shop):
-    row = shop("list", "--json").data[0]
-    assert (row["server"], row["template"], row["tools"]) == ("bookshop", "openapi", 11)
-
-
 def test_inspect_says_where_every_argument_travels(shop):
     shown = shop("inspect", "bookshop", "--json").data
     tools = {tool["name"]: tool for tool in shown["tools"]}
@@ -51,22 +46,6 @@ def test_a_refusal_of_the_api_is_exit_1_with_its_own_words(shop):
     done = shop("call", "bookshop", "get_book", "--arg", "isbn=9999999999999")
     assert done.code == 1
     assert "no book has the ISBN" in done.out
-
-
-def test_a_wrong_argument_is_refused_before_the_api_is_asked(shop):
-    done = shop("call", "bookshop", "list_books", "--arg", "limit=500")
-    assert done.code == 1
-    assert "limit" in done.out
-
-
-def test_an_unknown_tool_is_not_found_and_near_names_are_offered(shop):
-    done = shop("call", "bookshop", "order")
-    assert done.code == 3
-    assert "place_order" in done.err
-
-
-def test_an_unknown_server_is_not_found(shop):
-    assert shop("call", "nobody", "x").code == 3
 
 
 def test_run_speaks_mcp_on_stdio_and_ends_with_its_input(shop):
@@ -127,10 +106,3 @@ def test_a_workspace_may_be_named_from_anywhere(shop, tmp_path):
     below = str(shop.folder / "servers/bookshop")
     found = elsewhere("call", "bookshop", "get_book", "--arg", "isbn=9780141439518", "--workspace", below)
     assert found.code == 0, found.err
-
-
-def test_a_workspace_that_is_not_there_is_not_looked_for_above(shop):
-    done = shop("inspect", "bookshop", "--workspace", "gone")
-    assert done.code == 3
-    assert "--workspace gone is no folder" in done.err
-    assert "hint:" in done.err

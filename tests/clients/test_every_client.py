@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 
 import pytest
@@ -169,16 +168,6 @@ def test_a_server_of_the_project_is_started_in_the_clients_own_words_or_refused(
     assert "PATH" in change.todo[0]
 
 
-@rows("client", CLIENTS, name=lambda client: client.id)
-def test_a_new_file_is_for_its_owner_and_a_projects_file_for_everybody(tmp_path, client):
-    home = home_in(tmp_path / "home")
-    install(client, target(), home)
-    assert path_of(client, home)[0].stat().st_mode & 0o777 == 0o600
-    if client.project:
-        install(client, target(), home, project=tmp_path)
-        assert path_of(client, home, tmp_path)[0].stat().st_mode & 0o777 == 0o666 & ~umask()
-
-
 @pytest.mark.parametrize("shared", [False, True], ids=["the user's", "a project's"])
 def test_a_file_that_others_may_read_is_for_its_owner_once_a_secret_is_in_it(tmp_path, shared):
     client, home = next(row for row in CLIENTS if row.project), home_in(tmp_path / "home")
@@ -193,25 +182,6 @@ def test_a_file_that_others_may_read_is_for_its_owner_once_a_secret_is_in_it(tmp
     assert "owner only" in change.todo[-1]
     again = install(client, InstallTarget("bookshop", secret, "index", lambda _: True, "3"), home, project=project)
     assert all("owner only" not in one for one in again.todo)
-
-
-def umask() -> int:
-    found = os.umask(0)
-    os.umask(found)
-    return found
-
-
-def test_cline_is_found_at_its_new_place_and_at_the_old_one_while_only_that_is_there(tmp_path):
-    client = next(row for row in CLIENTS if row.id == "cline")
-    home = home_in(tmp_path)
-    new, old = (tmp_path / ".cline/data/settings", tmp_path / ".config/Code/User/globalStorage/saoudrizwan.claude-dev")
-    assert path_of(client, home)[0].parent == new
-    (old / "settings").mkdir(parents=True)
-    (old / "settings/cline_mcp_settings.json").write_text("{}")
-    assert path_of(client, home)[0].parent == old / "settings"
-    new.mkdir(parents=True)
-    (new / "cline_mcp_settings.json").write_text("{}")
-    assert path_of(client, home)[0].parent == new
 
 
 def test_what_a_person_added_to_an_entry_stays_when_the_version_changes(tmp_path):

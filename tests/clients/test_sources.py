@@ -17,7 +17,6 @@ from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.channel import publish_files, withdraw
-from mcpfactory_pipeline.clients.launch import factory
 from tests.cli.conftest import Done, Inside
 from tests.patience import PATIENCE
 from tests.publish.package_index import TOKEN, Index, serving
@@ -126,12 +125,6 @@ def test_a_channels_entry_starts_ours_whatever_other_indexes_have(desk, tmp_path
         assert desk.started(**settings) == "our server on our runtime"
 
 
-def test_a_desktop_does_not_see_where_the_shell_takes_packages_from(desk):
-    desk.offer()
-    done = desk("install", "books", "-c", "cursor", UV_DEFAULT_INDEX="https://packages.acme.test/simple")
-    assert "UV_DEFAULT_INDEX is set here, and not for clients that start from a desktop" in done.err
-
-
 def test_a_link_to_the_factory_on_the_path_is_what_entries_name(desk, tmp_path):
     link = tmp_path / "bin/mcpfactory"
     link.parent.mkdir()
@@ -139,12 +132,6 @@ def test_a_link_to_the_factory_on_the_path_is_what_entries_name(desk, tmp_path):
     done = desk("install", "books", "-c", "claude-code", PATH=f"{link.parent}{os.pathsep}{os.environ['PATH']}")
     assert done.code == 0, done.err
     assert desk.entry["command"] == str(link)
-
-
-def test_a_factory_in_a_cache_says_that_it_will_not_last(monkeypatch, tmp_path):
-    assert factory().todo == ()
-    monkeypatch.setattr(sys, "prefix", str(tmp_path / "uv/archive-v0/Xy12"))
-    assert "uv tool install mcpfactory" in factory().todo[0]
 
 
 def test_a_server_that_left_the_channel_is_not_looked_for_elsewhere(desk, tmp_path):
@@ -179,22 +166,6 @@ def test_a_name_that_nobody_published_is_not_written(desk):
     assert not (desk.home / ".claude.json").exists()
 
 
-def test_a_name_that_another_has_is_not_written(desk):
-    desk.shelf.put()
-    desk.index.files |= packages("1.0.0", code=THEIRS)
-    done = desk.install("--from", "index")
-    assert (done.code, "this is not our books-mcp" in done.err) == (4, True)
-    assert not (desk.home / ".claude.json").exists()
-
-
-def test_an_index_that_cannot_be_asked_is_not_believed(desk):
-    desk.shelf.put()
-    desk.shelf.configure('[publish.pypi]\nindex = "http://127.0.0.1:9/simple/"\n')
-    done = desk.install("--from", "index")
-    assert (done.code, "nobody knows whose books-mcp is" in done.err) == (4, True)
-    assert not (desk.home / ".claude.json").exists()
-
-
 def test_an_index_that_has_the_promoted_bytes_is_believed_and_named(desk):
     promoted = desk.shelf.workspace.artifacts / "books" / desk.shelf.put()
     desk.index.files |= {file.name: file.read_bytes() for file in promoted.iterdir() if file.is_file()}
@@ -202,21 +173,6 @@ def test_an_index_that_has_the_promoted_bytes_is_believed_and_named(desk):
     where = ["--index", f"{desk.index.url}/simple/", "--index-strategy", "first-index"]
     assert desk.entry["args"] == [*where, "books-mcp==1.0.0"]
     assert Path(desk.entry["command"]).is_absolute()
-
-
-def test_what_was_published_is_believed_without_asking_and_is_what_projects_get(desk):
-    desk.shelf.put()
-    assert desk("publish", "books", "--target", "pypi").code == 0
-    desk.shelf.put("1.1.0")  # promoted since, and not published
-    desk.index.files.clear()
-    assert desk("install", "books", "-c", "claude-code", "--project").code == 0
-    entry = json.loads((desk.root / ".mcp.json").read_text())["mcpServers"]["books"]
-    assert (entry["command"], entry["args"][-1]) == ("uvx", "books-mcp==1.0.0")
-    assert [(row["source"], row["state"]) for row in desk("installed", "--json").data] == [("index", "current")]
-
-    (desk.root / "servers/books/pyproject.toml").write_text(PYPROJECT.replace("books-mcp", "tomes-mcp"))
-    renamed = desk.install("--from", "index")
-    assert (renamed.code, "tomes-mcp" in renamed.err) == (4, True)
 
 
 def test_an_entry_with_a_name_that_nobody_published_is_told(desk):

@@ -21,9 +21,8 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, read_people
-from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
+from mcpfactory_pipeline.dashboard.actions import ACTIONS
 from mcpfactory_pipeline.dashboard.app import create_app
-from mcpfactory_pipeline.dashboard.batch import BATCHED
 from mcpfactory_pipeline.state.verify import verify
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Answer, Browser, confirming
@@ -176,15 +175,6 @@ def test_what_cannot_be_done_is_said_before_there_is_anything_to_confirm(library
     assert ada.get("/servers/nobody/actions/hold/").status == 404
 
 
-def test_who_may_not_approve_is_told_who_they_are_by_their_token(library: Bench, ada: Browser) -> None:
-    config = library.root / "mcpfactory.toml"
-    config.write_text(config.read_text().replace("approvals = 2", 'approvals = 1\napprovers = ["Grace"]'))
-    page = unescape(ada.get("/servers/bookshop/actions/approve/", channel="production").text)
-    assert "Ada may not approve for production" in page
-    assert "you are Ada by the token that you logged in with (--token-file, or MCPFACTORY_DASHBOARD_TOKEN)" in page
-    assert "MCPFACTORY_ACTOR" not in page
-
-
 def test_a_page_that_is_only_looked_at_changes_nothing(library: Bench, ada: Browser) -> None:
     before = kept(library.root)
     for action in ACTIONS.values():
@@ -219,16 +209,6 @@ def test_a_request_from_elsewhere_or_from_nobody_is_refused_and_changes_nothing(
     assert kept(library.root) == before
     # The very form works from where it belongs, so it was the change that was refused.
     assert ada.post("/servers/bookshop/actions/hold/", form).status == 303
-
-
-def test_two_dashboards_of_one_machine_have_sessions_of_their_own_in_one_browser(library: Bench, ada: Browser) -> None:
-    with serving(library.root, PEOPLE) as other:
-        second = Browser(other, ada.cookies).login("Grace")
-        assert len(ada.cookies) == 2
-        assert "acting as Grace" in second.get("/").text
-        assert "acting as Ada" in ada.get("/").text
-        second.post("/logout/", {})
-        assert "acting as Ada" in ada.get("/").text
 
 
 def test_a_form_that_is_sent_again_is_refused_and_changes_nothing(library: Bench, ada: Browser) -> None:
@@ -279,18 +259,6 @@ def test_whoever_logged_out_may_not_act_any_more(library: Bench, ada: Browser) -
     assert kept(library.root) == before
 
 
-def test_a_new_login_ends_the_session_that_the_browser_had(library: Bench, ada: Browser) -> None:
-    form, cookies = ada.confirmation("bookshop", "hold", channel="staging", reason="audit"), dict(ada.cookies)
-    assert ada.post("/login/", {"token": "not a token of anybody"}).status == 401
-    assert ada.get("/servers/bookshop/actions/hold/").status == 200, "a login that failed ends nothing"
-    ada.login("Grace")
-    assert ada.cookies != cookies
-    ada.cookies = cookies
-    before = kept(library.root)
-    assert ada.post("/servers/bookshop/actions/hold/", form).status == 401
-    assert kept(library.root) == before
-
-
 def test_the_cookie_is_for_http_and_for_our_own_pages_only(acting: str) -> None:
     answer = Browser(acting).post("/login/", {"token": PEOPLE["Ada"]})
     cookie = answer.headers["set-cookie"].lower()
@@ -311,24 +279,6 @@ def test_a_wrong_token_is_told_above_the_form_which_is_there_again(acting: str) 
     assert (answer.status, "nobody has this token" in answer.text) == (401, True)
     assert '<input type="hidden" name="next" value="/board/">' in answer.text
     assert 'name="token"' in answer.text
-
-
-def test_what_a_channel_offers_is_not_promoted_again_by_who_goes_back(library: Bench, ada: Browser) -> None:
-    for who in ("Ada", "Grace"):
-        Browser(ada.address).login(who).act("bookshop", "approve", channel="production")
-    ada.act("bookshop", "promote", channel="production")
-    page = ada.get("/servers/bookshop/actions/promote/", channel="production", check="1").text
-    assert "production offers bookshop 1.4.0 already" in unescape(page)
-    assert 'name="ticket"' not in page
-    assert happened(library, "bookshop")[2:] == [("promoted", "Ada")]
-
-
-def test_a_wrong_token_is_refused_however_often_and_a_right_one_is_let_in(acting: str) -> None:
-    guesser = Browser(acting)
-    answers = [guesser.post("/login/", {"token": f"guess-{number}-0123456789"}).status for number in range(11)]
-    assert answers == [401] * 11
-    assert guesser.cookies == {}
-    assert guesser.login("Ada").get("/").status == 200
 
 
 def test_without_people_nothing_can_be_done_and_no_page_offers_it(library: Bench) -> None:
@@ -360,18 +310,6 @@ def test_programs_act_with_their_token_and_the_same_ticket(library: Bench, actin
     assert (again["ready"], again["ticket"]) == (False, "")
     assert "is held by Grace" in again["problem"]
     assert happened(library, "bookshop") == [("held", "Grace")]
-
-
-def test_the_document_of_the_api_has_the_actions_where_people_may_act(library: Bench) -> None:
-    acting = (
-        TestClient(create_app(library.root, people=PEOPLE), base_url="http://127.0.0.1").get("/openapi.json").json()
-    )
-    reading = TestClient(create_app(library.root), base_url="http://127.0.0.1").get("/openapi.json").json()
-    more = set(acting["paths"]) - set(reading["paths"])
-    one = {f"/servers/{{name}}/actions/{name}/" for name in ACTIONS}
-    assert more == {*one, *(f"/actions/{name}/" for name in BATCHED), "/runs/{run}/actions/cancel/"}
-    assert all(acting["paths"][path]["post"]["security"] for path in more)
-    assert "securitySchemes" not in reading["components"]
 
 
 def test_tokens_come_from_a_file_that_only_its_owner_reads(tmp_path: Path) -> None:
@@ -454,40 +392,6 @@ def test_a_stage_is_decided_by_whoever_confirmed_exactly_what_was_shown(library:
     assert happened(library, "atlas")[-1] == ("rejected", "Ada")
 
 
-def test_a_suggested_command_leads_to_its_form_with_what_it_names() -> None:
-    assert next_action("mcpfactory pipeline approve a --stage seen") == ("approve-stage", {"stage": "seen"})
-    command = "mcpfactory pipeline approve a --channel production --candidate 1.0-ab"
-    assert next_action(command) == ("approve", {"channel": "production", "candidate": "1.0-ab"})
-    waived = "mcpfactory waive tools.names --server a --tool get --reason '…' --expires 2031-01-31"
-    assert next_action(waived) == ("waive", {"rule": "tools.names", "tool": "get", "until": "2031-01-31"})
-    assert next_action("mcpfactory pipeline run a --force") == ("rerun", {"force": "1"})
-    for command in (
-        "",
-        "mcpfactory validate a",
-        "mcpfactory pipeline run",
-        "mcpfactory pipeline approve a --sign-with k",
-        "x 'y",
-    ):
-        assert next_action(command) is None
-
-
-def test_a_reason_that_is_too_long_is_refused_and_not_cut(library: Bench, ada: Browser) -> None:
-    form, before = ada.confirmation("bookshop", "hold", channel="staging", reason="audit"), kept(library.root)
-    for answer in (
-        ada.post("/servers/bookshop/actions/hold/", {**form, "reason": "w" * 501}),
-        ada.get("/servers/bookshop/actions/hold/", channel="staging", reason="w" * 501),
-    ):
-        assert (answer.status, "reason has 500 characters at most, and this one 501" in answer.text) == (422, True)
-    assert kept(library.root) == before
-
-
-def test_a_path_says_every_method_that_it_takes(acting: str) -> None:
-    for path in ("/login/", "/servers/bookshop/actions/hold/"):
-        answer = Browser(acting).send("PUT", path)
-        assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD, POST"), path
-    assert Browser(acting).send("POST", "/board/").headers["allow"] == "GET, HEAD"
-
-
 def asked(root: Path, parts: list[dict[str, Any]]) -> list[int]:
     """What the application answers to a POST of these parts, after which nothing comes."""
     app, left = create_app(root, people=PEOPLE), iter(parts)
@@ -507,11 +411,6 @@ def asked(root: Path, parts: list[dict[str, Any]]) -> list[int]:
 
     asyncio.run(app(scope, receive, send))
     return statuses
-
-
-def test_who_leaves_in_the_middle_of_a_request_is_no_mistake_of_ours(library: Bench) -> None:
-    began = {"type": "http.request", "body": b'{"token": ', "more_body": True}
-    assert asked(library.root, [began, {"type": "http.disconnect"}]) == [400]
 
 
 def test_a_request_that_does_not_end_is_answered(library: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

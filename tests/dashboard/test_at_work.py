@@ -23,7 +23,7 @@ from mcpfactory_pipeline.views.status import status
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli.capture import run as command
 from tests.dashboard.conftest import Bench
-from tests.patience import PATIENCE, until
+from tests.patience import PATIENCE
 from tests.pipeline.cheap import as_cheap
 from tests.pipeline.here import Here
 
@@ -122,28 +122,6 @@ def test_two_stages_at_work_are_both_shown_everywhere(bench: Bench, client: Test
         assert "running" not in client.get("/inbox/").text
 
 
-@pytest.mark.parametrize("first", ["test", "validate"])
-def test_a_stage_that_has_ended_is_at_work_no_longer_while_the_other_goes_on(
-    bench: Bench, client: TestClient, first: str
-) -> None:
-    order = ["test", "validate"]
-    with running(bench.workspace, "weather") as (run, held):
-        held.let_go[first].set()
-        if first == order[0]:  # ends are recorded in the order of the stages
-            until(lambda: status(bench.workspace)[0]["at_work"] == ["validate"])
-            assert cells(client)["test"] != "running"
-            assert cells(client)["validate"] == "running"
-            assert steps(client, run)["test"] == "passed"
-            assert at_work_box(client.get(f"/runs/{run}/").text) == {"validate": "validate prints\n"}
-        assert steps(client, run)["validate"] == "running"
-        for stage in order:
-            held.let_go[stage].set()
-        until(lambda: steps(client, run)["validate"] == "passed")
-        until(lambda: not {"test", "validate"}.intersection(status(bench.workspace)[0]["at_work"]))
-    assert status(bench.workspace)[0]["at_work"] == []
-    assert "running" not in cells(client).values()
-
-
 def test_what_a_stage_at_work_found_the_last_time_is_no_result_of_the_run_that_goes_on(library: Bench) -> None:
     client = TestClient(create_app(library.root), base_url="http://127.0.0.1", headers=JSON)
     candidate = library.store.state("bookshop").candidate
@@ -179,15 +157,3 @@ def test_what_a_stage_at_work_found_the_last_time_is_no_result_of_the_run_that_g
         announce(["validate"])
         one = stages()["test"]
         assert (one["status"], one["message"], one["last_run"]) == ("interrupted", "the run was ended", "")
-
-
-def test_a_stage_that_runs_for_the_first_time_has_no_last_time(library: Bench) -> None:
-    client = TestClient(create_app(library.root), base_url="http://127.0.0.1", headers=JSON)
-    run = new_id()
-    with run_lock(library.store.locks, "zebra", run, waiting=print, stopped=lambda: False) as announce:
-        announce(["generate"])
-        with library.store.transaction("zebra") as transaction:
-            transaction.append("stage.started", stage="generate", run=run)
-        one = client.get("/servers/zebra/").json()["stages"][0]
-    assert (one["stage"], one["status"], one["run"]) == ("generate", "running", run)
-    assert (one["message"], one["last_run"]) == ("", "")

@@ -12,10 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import acting_as
-from mcpfactory_pipeline.dashboard.access import _MAX_TICKETS
-from mcpfactory_pipeline.dashboard.batch import BATCHED, chosen, confirmed, done_message
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
@@ -109,19 +106,6 @@ def test_what_changed_since_the_check_is_asked_again_and_the_rest_goes_through(l
     assert happened(library, "bookshop")[-1] == ("approved", "Ada")
 
 
-def test_what_changed_since_the_inbox_was_read_is_said_before_anything_is_confirmed(
-    library: Bench, acting: str
-) -> None:
-    ada = Browser(acting).login("Ada")
-    found = marks(ada)
-    with acting_as("Grace"):
-        decision.reject(library.workspace, "bookshop", "production", reason="prices are wrong")
-    page = unescape(check(ada, "approve", *found.values()).text)
-    assert "bookshop: this has changed since you looked" in page
-    assert "nothing was done" not in page, "nothing was pressed yet"
-    assert page.count("this has changed since you looked") == 1
-
-
 def test_a_rejection_of_several_asks_for_its_reason_first(library: Bench, acting: str) -> None:
     ada = Browser(acting).login("Ada")
     found = marks(ada)
@@ -132,19 +116,6 @@ def test_a_rejection_of_several_asks_for_its_reason_first(library: Bench, acting
     form = confirming(check(ada, "reject", *found.values(), reason="not today").text)
     assert ada.post("/actions/reject/", form).status == 303
     assert [happened(library, name) for name in SERVERS] == [[("rejected", "Ada")]] * len(SERVERS)
-
-
-def test_a_reason_that_is_too_long_is_refused_for_all_of_them_and_not_cut(library: Bench, acting: str) -> None:
-    ada = Browser(acting).login("Ada")
-    found = marks(ada)
-    form = confirming(check(ada, "reject", *found.values(), reason="not today").text)
-    before = {name: library.store.history(name) for name in found}
-    for answer in (
-        check(ada, "reject", *found.values(), reason="w" * 501),
-        ada.post("/actions/reject/", form | {"reason": "w" * 501}),
-    ):
-        assert (answer.status, "a reason has 500 characters at most, and this one 501" in answer.text) == (422, True)
-    assert {name: library.store.history(name) for name in found} == before
 
 
 def test_what_cannot_be_done_is_said_and_has_no_ticket(library: Bench, acting: str) -> None:
@@ -206,26 +177,3 @@ def test_programs_confirm_what_the_check_settled(library: Bench, acting: str) ->
     assert answer.data["items"][0]["changes"]
     assert send("POST", path, {"items": "atlas"}).status == 422
     assert send("POST", path, {"items": []}).status == 422
-
-
-def test_a_session_keeps_as_many_tickets_as_one_decision_can_need() -> None:
-    many = [f"server-{number} production 1.0-ab " for number in range(60)]
-    assert len(chosen(many)) == 60 < _MAX_TICKETS
-    assert len(chosen(["a b c d"] * 3)) == 1
-    for wrong in ([], [*many, "one more production "], ["a"], [" b c d"], ["a b c d e"]):
-        with pytest.raises(ConfigError):
-            chosen(wrong)
-    pairs = confirmed({"item-1": "a b c d", "ticket-1": "x", "item-2": "e f g h", "other": "1"})
-    assert [(choice.server, ticket) for choice, ticket in pairs] == [("a", "x"), ("e", "")]
-    assert done_message(["one"]) == "one"
-    assert done_message([str(number) for number in range(7)]) == "0; 1; 2; 3; 4; 2 more"
-    assert set(BATCHED) == {"approve", "promote", "reject"}
-
-
-def test_what_cannot_be_done_to_one_of_them_leads_to_its_decision(library: Bench, acting: str) -> None:
-    ada = Browser(acting).login("Ada")
-    page = check(ada, "promote", *marks(ada).values()).text
-    assert "hint: mcpfactory pipeline approve bookshop" in unescape(page)
-    assert 'href="../../servers/bookshop/decide/production/">Decide about bookshop for production</a>' in page
-    one = ada.get("/servers/bookshop/actions/promote/", channel="production").text
-    assert 'href="../../../../servers/bookshop/decide/production/">Decide about bookshop for production</a>' in one

@@ -6,9 +6,7 @@ from typing import Any
 
 from mcpfactory_pipeline.dashboard.board import board
 from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
-from mcpfactory_pipeline.dashboard.statuses import STATUSES
 from mcpfactory_pipeline.dashboard.values import to_json
-from tests.rows import rows
 
 
 def stage(outcome: str | None, verdict: str = "up-to-date", **facts: Any) -> dict[str, Any]:
@@ -88,14 +86,6 @@ def test_rows_are_sorted_either_way_and_those_without_a_value_stand_last() -> No
     assert board(facts, sort="no such column").sort == "status"
 
 
-def test_groups_stay_together_and_say_how_many_they_are() -> None:
-    facts = WorkspaceFacts("zoo", tuple(server(name) for name in ("pay-a", "ship-a", "pay-b", "ship_c", "ship-b")))
-    view = board(facts, group="prefix", sort="-name")
-    assert [row.name for row in view.servers] == ["pay-b", "pay-a", "ship_c", "ship-b", "ship-a"]
-    assert [(group.key, group.number) for group in view.groups] == [("pay", 2), ("ship", 3)]
-    assert board(facts, group="colour").group == ""
-
-
 def test_a_long_board_is_shown_a_page_at_a_time() -> None:
     facts = WorkspaceFacts("zoo", tuple(server(f"s{number:03}") for number in range(95)))
     pages = [board(facts, page=str(number)) for number in (1, 2, 3)]
@@ -124,11 +114,3 @@ def test_what_is_held_or_retired_says_so() -> None:
     assert [(offer.channel, offer.version, offer.held) for offer in rows["channel"].channels] == [
         ("production", "", "Ada: two was bad")
     ]
-
-
-@rows("key", STATUSES)
-def test_every_status_has_a_word_an_icon_and_a_colour(key: str) -> None:
-    status = STATUSES[key]
-    assert status.word
-    assert status.icon
-    assert status.tone in {"good", "bad", "warn", "busy", "none"}

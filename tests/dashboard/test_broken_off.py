@@ -16,9 +16,6 @@ from starlette.testclient import TestClient
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import run_lock
 from mcpfactory_pipeline.dashboard.app import create_app
-from mcpfactory_pipeline.dashboard.export import export
-from mcpfactory_pipeline.dashboard.pages import _rows
-from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.plan.stage import StageOutputs
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.views.inbox import InboxItem, read_inbox
@@ -112,14 +109,6 @@ def test_the_command_that_is_named_runs_it_again_and_nothing_is_interrupted_any_
     assert of_run(client, run) == "interrupted"
 
 
-def test_an_export_calls_nothing_that_is_dead_running(library: Bench, tmp_path: Path) -> None:
-    run = kill_run(library.root, "bookshop", "test")
-    export(library.root, tmp_path / "site")
-    rows = json.loads((tmp_path / "site/runs/index.json").read_text())["runs"]
-    assert {row["run"]: row["status"] for row in rows}[run] == "interrupted"
-    assert "running" not in {row["status"] for row in rows}
-
-
 def test_a_dashboard_that_showed_it_running_shows_it_interrupted(library: Bench, client: TestClient) -> None:
     """Nothing but the process changes when it dies: no history, and no note."""
     run, locks = new_id(), library.store.locks
@@ -157,21 +146,3 @@ def test_what_runs_on_another_machine_is_as_its_last_run_left_it(
         file.write_text(json.dumps({**json.loads(file.read_text()), "run": note}))
     assert of_server(client)["test"] == "passed"
     assert interrupted(library) == []
-
-
-def test_what_began_while_the_histories_were_read_and_died_is_not_running_for_ever(
-    library: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = new_id()
-    step = frozenset({(run, "bookshop", "test")})
-    with library.store.transaction("bookshop") as transaction:
-        transaction.append("stage.started", stage="test", run=run)
-    for seen in ([frozenset(), step], [frozenset(), step, frozenset()]):
-        reader = WorkspaceReader(library.root)
-
-        def steps(_reader: WorkspaceReader, left: list[frozenset[tuple[str, str, str]]] = seen) -> frozenset[Any]:
-            return left.pop(0) if left else frozenset()
-
-        monkeypatch.setattr(WorkspaceReader, "steps_at_work", steps)
-        rows = [row for _ in range(3) for row in _rows(reader) if row.run == run]
-        assert rows[-1].status.key == "interrupted"

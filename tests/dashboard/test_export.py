@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import shutil
 import subprocess
-from html import unescape
 from pathlib import Path
-from urllib.parse import unquote
 
 import pytest
 
-from mcpfactory_pipeline.base.errors import PipelineError, RefusedError
+from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.dashboard.export import export
 from tests.dashboard.conftest import Bench
 from tests.patience import PATIENCE
@@ -47,17 +43,6 @@ def test_the_site_has_a_page_and_its_data_for_every_server(library: Bench, tmp_p
     assert all(file.is_file() for file in files)
 
 
-def test_files_of_others_stay_as_they_are(library: Bench, tmp_path: Path) -> None:
-    (tmp_path / "assets").mkdir()
-    (tmp_path / "assets/style.css").write_text("mine")
-    with pytest.raises(RefusedError, match="has files that are no dashboard"):
-        export(library.root, tmp_path)
-    assert [file.read_text() for file in (tmp_path / "assets").iterdir()] == ["mine"]
-    (tmp_path / "published/.git").mkdir(parents=True)
-    for _again in range(2):
-        export(library.root, tmp_path / "published")
-
-
 @pytest.mark.parametrize(("place", "words"), [("file", "is a file"), ("file/site", "cannot be written")])
 def test_a_place_that_cannot_be_written_is_said(library: Bench, tmp_path: Path, place: str, words: str) -> None:
     (tmp_path / "file").touch()
@@ -85,33 +70,6 @@ def test_pages_carry_the_policy_and_name_no_other_host_to_load_from(site: Path) 
         assert re.findall(r'(?:src|href)="(?:https?:)?//', text) == []
     assert "@import" not in (site / "assets/style.css").read_text()
     assert "url(" not in (site / "assets/style.css").read_text()
-
-
-def test_the_data_beside_a_page_is_what_the_page_shows(site: Path) -> None:
-    board = json.loads((site / "board/index.json").read_text())
-    assert [row["name"] for row in board["servers"]] == ["atlas", "weather", "zebra", "bookshop"]
-    page = (site / "board/index.html").read_text()
-    assert all(f'data-name="{row["name"]}" data-status="{row["status"]}"' in page for row in board["servers"])
-
-
-def test_every_page_is_reached_by_links_from_the_first(site: Path) -> None:
-    """Also those of a server whose tools nobody knows."""
-    seen, waiting = {site / "index.html"}, [site / "index.html"]
-    while waiting:
-        page = waiting.pop()
-        for href in re.findall(r'<a [^>]*href="([^"#]*)', page.read_text()):
-            target = Path(os.path.normpath(page.parent / unquote(unescape(href))))
-            if target.suffix == ".html" and target not in seen:
-                assert target.is_file(), f"{page}: {href}"
-                seen.add(target)
-                waiting.append(target)
-    assert [str(page.relative_to(site)) for page in sorted(set(site.rglob("*.html")) - seen)] == []
-
-
-def test_a_second_export_writes_the_same_bytes(library: Bench, site: Path) -> None:
-    before = {file: file.read_bytes() for file in site.rglob("*") if file.is_file()}
-    export(library.root, site)
-    assert {file: file.read_bytes() for file in site.rglob("*") if file.is_file()} == before
 
 
 def chromium() -> str:

@@ -80,16 +80,3 @@ def test_a_site_without_servers_says_how_to_begin(bench: Bench, tmp_path: Path) 
     for page in ("index.html", "board/index.html"):
         assert "No servers yet" in (site / page).read_text("utf-8"), page
     assert "<h1" in (site / "runs/index.html").read_text("utf-8")
-
-
-def test_of_three_hundred_findings_the_worst_are_shown_and_the_rest_is_counted(bench: Bench, tmp_path: Path) -> None:
-    much(bench)
-    site = tmp_path / "site"
-    export(bench.root, site)
-    page = (site / "servers" / f"{LONG}1" / "index.html").read_text("utf-8")
-    shown = page.count('<details class="finding')
-    assert 10 <= shown <= 60
-    assert re.search(rf"\d+ more: <code>mcpfactory validate {LONG}1</code>", page)
-    assert page.index('<details class="finding bad"') < page.index(
-        '<details class="finding none"' if 'finding none"' in page else '<div class="tab" id="candidates"'
-    )

@@ -6,9 +6,8 @@ import asyncio
 import http.client
 import json
 import re
-import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,12 +16,12 @@ from hypothesis import strategies as st
 
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.base.locks import active_runs, register_run, run_lock, waits_of
+from mcpfactory_pipeline.base.locks import register_run, run_lock
 from mcpfactory_pipeline.dashboard.follow import Followers
 from mcpfactory_pipeline.dashboard.ink import inked
 from mcpfactory_pipeline.dashboard.live import Position, Snapshot, Tail, events_since, read_tail
 from tests.dashboard.conftest import Bench
-from tests.patience import PATIENCE, until
+from tests.patience import PATIENCE
 
 
 class Told(NamedTuple):
@@ -160,24 +159,6 @@ def test_what_a_step_prints_has_the_colours_of_a_terminal_and_none_of_its_comman
     assert "\x1b" not in page
 
 
-def test_a_log_of_very_many_colours_keeps_those_at_its_end() -> None:
-    pieces = inked(b"\x1b[31ma\x1b[32mb" * 500)
-    assert "".join(piece.text for piece in pieces) == "ab" * 500
-    assert sum(bool(piece.style) for piece in pieces) <= 300
-    pieces = inked(b"\n".join(b"\x1b[31mred\x1b[m plain" for _ in range(500)))
-    styles = [piece.style for piece in pieces if piece.text == "red"]
-    assert (len(styles), styles[0], styles[-1], styles.count("red")) == (500, "", "red", 300)
-
-
-def test_what_was_written_over_on_a_line_is_left_out_but_for_what_was_not_covered_or_went_wrong() -> None:
-    text = b"\x1b[31m1 %\r22 %\rfailed\r333 %\r\n downloading everything\rdone\r \rwell\n  \nlast"
-    pieces = inked(text)
-    assert "".join(piece.text for piece in pieces) == "failed\n333 %\n downloading everything\nwell\n  \nlast"
-    assert {piece.style for piece in pieces if piece.text.strip()} == {"red"}, (
-        "a colour goes on also over what is left out"
-    )
-
-
 def test_a_run_that_goes_on_has_taken_until_now_and_says_so_again_and_again(
     library: Bench, address: str, followed: ExitStack
 ) -> None:
@@ -200,49 +181,6 @@ def _seconds(state: str) -> float:
     return float(found[1])
 
 
-def test_a_run_that_waits_for_another_of_its_server_says_for_which(library: Bench, address: str) -> None:
-    first, second, stop = new_id(), new_id(), threading.Event()
-    locks = library.store.locks
-
-    def wait() -> None:
-        with suppress(InterruptedError), run_lock(locks, "weather", second, waiting=_ignore, stopped=stop.is_set):
-            pass
-
-    with going(library, first, "weather", "test"), register_run(locks, second):
-        waiter = threading.Thread(target=wait)
-        waiter.start()
-        until(lambda: waits_of(locks, second) == {"weather": first})
-        page = _get(address, f"/runs/{second}/")
-        assert f'It waits for <a href="../../runs/{first}/">run {first}</a> of weather to end.' in page
-        assert "No step has begun yet" not in page
-        assert "It waits" not in _get(address, f"/runs/{first}/")
-        stop.set()
-        waiter.join()
-        assert waits_of(locks, second) == {}
-        assert "No step has begun yet" in _get(address, f"/runs/{second}/")
-
-
-def test_the_wait_of_a_run_that_died_is_taken_away(library: Bench) -> None:
-    locks = library.store.locks
-    (locks / "runs").mkdir(parents=True)
-    (locks / "runs" / "DEAD.weather.waits").touch()
-    with register_run(locks, "ALIVE"):
-        assert waits_of(locks, "DEAD") == {}
-
-
-def _ignore(_holder: object) -> None:
-    """Nobody is told."""
-
-
-def test_a_run_that_has_not_begun_a_step_has_a_page(library: Bench, address: str, followed: ExitStack) -> None:
-    run = new_id()
-    with register_run(library.store.locks, run):
-        assert "No step has begun yet" in _get(address, f"/runs/{run}/")
-        stream = followed.enter_context(Stream(address, f"/live/runs/{run}/"))
-        assert stream.until("state")
-    assert stream.until("end")
-
-
 def test_the_board_is_told_when_a_server_changes(library: Bench, address: str) -> None:
     page = _get(address, "/board/")
     source = page.split('data-source="', 1)[1].split('"', 1)[0].removeprefix("..")
@@ -250,22 +188,6 @@ def test_the_board_is_told_when_a_server_changes(library: Bench, address: str) -
         library.finished("weather", "generate", "passed")
         assert stream.until("state")
     assert ">stale<" not in _get(address, "/board/?q=weather").split("<tbody>", 1)[1]
-
-
-def test_an_unknown_run_is_not_followed(library: Bench, address: str) -> None:
-    with Stream(address, "/live/runs/none/") as stream:
-        assert stream.answer.status == 404
-
-
-def test_a_run_that_died_is_not_under_way_and_its_note_is_taken_away(library: Bench) -> None:
-    locks = library.store.locks
-    (locks / "runs").mkdir(parents=True)
-    (locks / "runs" / "DEAD.json").write_text('{"pid": 4194305}')  # beyond the largest number of a process
-    (locks / "runs" / "TORN.4194305.tmp").write_text("")
-    assert active_runs(locks) == frozenset()
-    with register_run(locks, "ALIVE"):
-        assert active_runs(locks) == {"ALIVE"}
-    assert list((locks / "runs").iterdir()) == []
 
 
 @pytest.mark.anyio
@@ -309,11 +231,6 @@ def test_whoever_applies_the_news_from_any_position_has_the_log(writes: list[tup
                     told = json.loads(event.split("\n")[1].removeprefix("data: "))
                     had[told["step"]] = told["text"] if told["fresh"] else had[told["step"]] + told["text"]
     assert had == {name: "".join(piece.text for piece in inked(text)) for name, text in logs.items()}
-
-
-def test_every_end_of_a_line_in_a_state_keeps_it_whole() -> None:
-    sent, _ = events_since(Position(), Snapshot("a\rb\r\nc\nid: d"))
-    assert sent.startswith(b"event: state\ndata: a\ndata: b\ndata: c\ndata: id: d\nid: ")
 
 
 def test_the_tail_of_a_log_is_whole_lines_of_its_end(tmp_path: Any) -> None:

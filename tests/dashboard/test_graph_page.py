@@ -21,7 +21,6 @@ from mcpfactory_pipeline.plan.policy import DEFAULT
 from mcpfactory_pipeline.stages import STAGES
 from tests.cli.capture import run
 from tests.dashboard.conftest import Bench
-from tests.dashboard.test_action_routes import offered
 from tests.dashboard.test_size import LIMIT, NAME, TEXT
 
 HTML = {"Accept": "text/html"}
@@ -74,25 +73,6 @@ def test_the_page_of_a_server_has_the_same_picture_of_it_alone(client: TestClien
     assert 'id="candidate-0.3.0-0123456789ab"' in failed
 
 
-def test_a_candidate_is_decided_about_and_rolled_back_from_where_chips_lead(library: Bench) -> None:
-    token, back = "a-token-of-a-test-of-the-picture", "actions/rollback/?channel=staging"
-    app = create_app(library.root, people={"Ada": token})
-
-    def rolls(page: str) -> bool:
-        return f'href="../../servers/bookshop/{back}">Roll staging back' in page
-
-    with TestClient(app, base_url="http://127.0.0.1", headers=HTML) as client:
-        client.post("/login/", data={"token": token}, headers={"Origin": "http://127.0.0.1"})
-        page = client.get("/servers/bookshop/").text
-        assert "Decide about production" in page
-        assert not rolls(page)  # there is nothing to go back to
-        for version in ("1.3.0", "1.4.0"):
-            offered(library, "bookshop", version)
-        assert rolls(client.get("/servers/bookshop/").text)
-        client.cookies.clear()
-        assert not rolls(client.get("/servers/bookshop/").text)
-
-
 def test_what_runs_now_is_marked_and_the_pages_follow_it(library: Bench, client: TestClient) -> None:
     for path in ("/graph/", "/servers/zebra/"):
         page = client.get(path).text
@@ -108,13 +88,6 @@ def test_what_runs_now_is_marked_and_the_pages_follow_it(library: Bench, client:
         assert "1 at work now" in client.get("/graph/").text
 
 
-def test_every_part_that_the_picture_changes_with_is_renewed(client: TestClient) -> None:
-    assert re.findall(r'data-live="(\w+)"', client.get("/servers/bookshop/").text) == [
-        "heading", "now", "findings", "candidates", "history",
-    ]  # fmt: skip
-    assert re.findall(r'data-live="(\w+)"', client.get("/graph/").text) == ["heading", "results"]
-
-
 def big(number: int) -> WorkspaceFacts:
     done = {"outcome": "passed", "verdict": "up-to-date", "reasons": [], "message": ""}
     failed = {**done, "outcome": "failed", "verdict": "blocked", "message": TEXT}
@@ -128,8 +101,8 @@ def big(number: int) -> WorkspaceFacts:
     return WorkspaceFacts("big", tuple(servers), DEFAULT, stages=STAGES)
 
 
-@pytest.mark.parametrize("number", [30, 1000])
-def test_the_pages_are_small_however_many_servers_there_are(number: int) -> None:
+def test_the_pages_are_small_however_many_servers_there_are() -> None:
+    number = 1000
     facts, pages = big(number), {page.name: page for page in PAGES}
     views = {"/graph/": graph_page(facts), "/graph/test/": place_page(facts, "test")}
     for path, view in views.items():

@@ -57,18 +57,6 @@ def test_what_has_one_cause_is_one_group_whatever_server_and_version_it_is() -> 
     assert [item.decision for item in view.items] == ["", "", "", "", "production", "production"]
 
 
-def test_the_heading_of_a_group_is_a_whole_sentence() -> None:
-    items = [
-        InboxItem("ready", name, "production", "1.0 (1.0-0123456789ab) is ready for production", "") for name in "abc"
-    ]
-    assert [group.cause for group in inbox(facts(*items)).groups] == ["a candidate is ready for production"]
-
-
-def test_the_name_of_the_server_in_a_message_makes_no_other_cause() -> None:
-    view = inbox(facts(errored("a1", "build errored: a1 is broken"), errored("b1", "build errored: b1 is broken")))
-    assert [(group.number, group.cause) for group in view.groups] == [(2, "build errored: … is broken")]
-
-
 def test_what_waits_for_me_is_what_i_own_may_approve_or_anybody_may_do() -> None:
     items = (errored("a"), errored("b"), errored("c"), approval("a", "1.0"))
     every = facts(*items, approvers=("Grace",), a=("Ada",), b=("Linus",))
@@ -137,13 +125,3 @@ def test_what_failed_has_a_way_to_its_log_where_that_is_on_this_machine(library:
         assert there in client.get(path, headers=HTML).text, path
     file.unlink()
     assert link not in client.get("/", headers=HTML).text
-
-
-def test_a_server_that_cannot_be_read_claims_nothing(library: Bench) -> None:
-    library.store.state_file("bookshop").write_text("{")
-    page = (
-        TestClient(create_app(library.root), base_url="http://127.0.0.1").get("/servers/bookshop/", headers=HTML).text
-    )
-    assert "Candidates <small>–</small>" in page
-    assert "<td>nothing" not in page
-    assert "Nothing was built yet" not in page

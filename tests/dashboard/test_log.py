@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import tracemalloc
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -17,12 +16,11 @@ from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.facts import LogFacts
 from mcpfactory_pipeline.dashboard.log import LogPage, log_page
-from mcpfactory_pipeline.dashboard.log_text import Ink, pieces_of
+from mcpfactory_pipeline.dashboard.log_text import Ink
 from tests.dashboard.conftest import EVIL, Bench
 from tests.dashboard.person import Browser
-from tests.dashboard.test_cancel import acting, begun
+from tests.dashboard.test_cancel import acting
 from tests.dashboard.test_follow import going
-from tests.patience import until
 from tests.rows import rows
 
 __all__ = ["acting"]
@@ -89,19 +87,6 @@ def test_it_opens_at_the_line_that_went_wrong_and_all_of_it_is_reached_from_ther
     for query, expected in links.items():
         found = re.findall(r'href="[^"]*\?(from=0|from=end)">', atlas.shown(query))
         assert sorted(set(found)) == expected.split(), query
-
-
-def test_a_link_to_a_line_shows_it_with_what_stands_before_it(atlas: Atlas) -> None:
-    lines = [f"{one}" for one in range(20_000)]  # short ones: many of them are a part
-    atlas.file.write_text("\n".join(lines))
-    at = atlas.file.read_bytes().index(b"\n7777\n") + 1
-    part = atlas.told(f"?at={at}")
-    assert f'id="at-{at}"' in atlas.shown(f"?at={at}")
-    assert part["lines"][0]["number"] < 7770 < part["lines"][-1]["number"]
-    assert next(line["number"] for line in part["lines"] if line["at"] == at) == 7778
-    assert atlas.texts("?at=999999999")[-1] == "19999"
-    for nonsense in ("?at=-1", "?at=x", "?from=²", "?from=1e9", "?from=" + "9" * 40):
-        assert atlas.texts(nonsense)[-1] == "19999", nonsense
 
 
 def test_a_search_finds_lines_in_any_case_wherever_they_are_and_each_leads_to_its_place(atlas: Atlas) -> None:
@@ -204,12 +189,7 @@ def test_of_a_line_that_was_written_over_the_last_state_is_shown_and_what_went_w
     )
 
 
-def test_each_state_that_speaks_of_something_wrong_is_shown(atlas: Atlas) -> None:
-    atlas.file.write_bytes(b"1 %\rError: one\r2 %\rError: two\r3 %\rError: three\n4 %\n")
-    assert atlas.texts() == ["Error: one", "Error: two", "Error: three", "4 %"]
-
-
-@pytest.mark.parametrize("before", range(8))
+@pytest.mark.parametrize("before", [0, 5])
 def test_a_read_that_ends_within_the_end_of_a_line_makes_no_line_of_its_half(atlas: Atlas, before: int) -> None:
     atlas.file.write_bytes(b"." * before + b"Error:\r\n" * 30_000)
     lines = atlas.told("?from=0")["lines"]
@@ -220,23 +200,10 @@ def test_a_read_that_ends_within_the_end_of_a_line_makes_no_line_of_its_half(atl
     )
 
 
-def test_what_nothing_was_written_over_is_shown_and_every_state_is_found(atlas: Atlas) -> None:
-    atlas.file.write_bytes(b"one\rtwo\r\x1b[0m\nthree\r\r\n\rfour\r")
-    assert [(line["text"], line["replaced"]) for line in atlas.told()["lines"]] == [
-        ("two", 1),
-        ("three", 0),
-        ("four", 0),
-    ]
-    for words in ("one", "two", "three", "four"):
-        (found,) = atlas.told(f"?q={words}")["lines"]
-        assert (found["text"], found["number"]) == (words, {"four": 3, "three": 2}.get(words, 1))
-        assert f'<div id="at-{found["at"]}"><i>' in atlas.shown(f"?at={found['at']}"), "what is named is shown"
-
-
-@pytest.mark.parametrize("end", [b"\r", b"\r\n", b"\r\r\n", b"\r \r"])
+@pytest.mark.parametrize("end", [b"\r", b"\r\r\n"])
 def test_a_bar_of_any_length_is_reached_part_by_part_and_no_state_comes_twice(atlas: Atlas, end: bytes) -> None:
     """Also where a read ends between a carriage return and its line feed."""
-    states = [b"%05d of them %s" % (one, b"=" * (one % 23)) for one in range(8_000)]
+    states = [b"%05d of them %s" % (one, b"=" * (one % 23)) for one in range(2_500)]
     atlas.file.write_bytes(b"begin\n" + b"".join(state + end for state in states) + b"the end\n")
     at, parts, shown = 0, 0, list[str]()
     while at >= 0:
@@ -257,18 +224,6 @@ def test_a_bar_of_any_length_is_reached_part_by_part_and_no_state_comes_twice(at
         assert earlier["start"] < part["start"] <= earlier["end"]
         part = earlier
     assert part["lines"][0]["text"] == "begin"
-
-
-def test_a_line_leads_to_the_rule_and_to_the_test_that_it_names(atlas: Atlas) -> None:
-    atlas.file.write_text(
-        "behaviour.tools-work: no; not behaviour.tools-work2, x.behaviour.tools-work or a/behaviour.tools-work\n"
-        "FAILED tests/test_books.py::TestBooks::test_that_it_is[a-b] - assert 1 == 2\n"
-    )
-    page = atlas.shown()
-    assert page.count('href="../../../../rules/#behaviour.tools-work"') == 1
-    named = '<a href="../../../../servers/atlas/logs/test/?q=test_that_it_is">tests/test_books.py::TestBooks::test_that_it_is[a-b]</a>'
-    assert named in page
-    assert 'id="behaviour.tools-work"' in atlas.client.get("/rules/", headers={"Accept": "text/html"}).text
 
 
 def test_all_of_it_comes_as_a_file_byte_by_byte(atlas: Atlas) -> None:
@@ -348,29 +303,16 @@ def test_of_a_log_of_50_mb_only_what_is_shown_is_read(large: Atlas) -> None:
     assert [line.text for line in found.lines] == ["a needle in it"]
 
 
-def test_a_log_of_50_mb_is_never_in_memory(large: Atlas) -> None:
-    large.shown()
-    for query in ("", "?from=0", "?from=25000000", "?q=needle"):
-        tracemalloc.start()
-        large.shown(query)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 8 * MEGABYTE, query
-
-
 @pytest.mark.parametrize(
     "data",
     [
         b"",
-        b"\n",
         b"x" * 300_000,
         b"\xff\x00" * 20_000,
         b"a\r\nb",
         b"\x1b[" * 30_000,
-        b"<" * 999 + b"\n" + b"&\n" * 10_000,
-        b"short\n" * 50 + b"x" * 20_000,
+        b"<" * 999 + b"\n" + b"&\n" * 3_000,
         b"".join(b"line %d\n" % number for number in range(2_000)) + b"x" * 20_000 + b"\ntail" * 400,
-        b"x" * 70_000 + b"\n" + b"y" * 14_001 + b"\n",
     ],
 )
 def test_any_bytes_are_a_log_and_a_part_of_it_is_small(atlas: Atlas, data: bytes) -> None:
@@ -395,8 +337,7 @@ def test_any_bytes_are_a_log_and_a_part_of_it_is_small(atlas: Atlas, data: bytes
     assert part["start"] == 0
 
 
-@pytest.mark.parametrize("size", [20_000, 65_535, 65_536, 131_072, 200_000])
-@pytest.mark.parametrize("at", [0, 3, 65_536, 100_000])
+@pytest.mark.parametrize(("size", "at"), [(20_000, 0), (65_536, 3), (200_000, 65_536)])
 def test_a_very_long_line_is_one_and_is_shown_once(atlas: Atlas, size: int, at: int) -> None:
     short = [b"%0999d" % number for number in range(at // 1000)] + [b"x" * (at % 1000 - 1)] * (at % 1000 > 0)
     lines = [*short, b"y" * size, b"Error: the end", b"z" * 70_000, *(b"%d" % number for number in range(400))]
@@ -418,61 +359,10 @@ def test_a_very_long_line_is_one_and_is_shown_once(atlas: Atlas, size: int, at: 
     assert found == [(len(short) + 2, data.index(b"Error"))]
 
 
-def test_short_lines_are_never_cut_where_a_part_ends(atlas: Atlas) -> None:
-    atlas.file.write_text("the same again\n" * 60_000)
-    at, parts = 0, list[Any]()
-    while at >= 0:
-        parts.append(atlas.told(f"?from={at}"))
-        at = parts[-1]["after"]
-    assert {line["text"] for part in parts for line in part["lines"]} == {"the same again"}
-    assert sum(line["times"] for part in parts for line in part["lines"]) == 60_000
-
-
-class Emptied(io.BytesIO):
-    """A file that a stage begins anew while it is read: there is nothing any more where there was."""
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        return b""
-
-
-@rows("wish", [{}, {"start": "end"}, {"start": "0"}, {"place": "100000"}, {"query": "line"}])
-def test_a_log_that_is_begun_anew_while_it_is_read_has_no_lines(wish: dict[str, str]) -> None:
-    page = log_page(LogFacts("library", "atlas", "test", Path(), "failed"), Emptied(b"line\n" * 50_000), **wish)
-    assert "".join(line.text for line in page.lines) == ""
-
-
 def test_a_part_with_the_most_to_escape_and_to_link_is_small(atlas: Atlas) -> None:
     names = "".join(f"\x1b[{31 + one % 6};4m'\"&<behaviour.tools-work\x1b[0m " for one in range(5000))
     atlas.file.write_text("\n".join(names[at : at + 400] for at in range(0, len(names), 400)))
     assert len(atlas.shown("?from=0").encode()) < 100_000
-
-
-def test_a_line_of_many_pieces_keeps_its_text() -> None:
-    line = b"".join(b"\x1b[%dm%d " % (31 + number % 6, number) for number in range(100))
-    pieces, _ = pieces_of(line, Ink())
-    assert "".join(piece.text for piece in pieces) == " ".join(map(str, range(100))) + " "
-
-
-def test_whoever_acts_runs_again_from_the_stage_and_cancels_what_runs(library: Bench, acting: str) -> None:
-    log = library.workspace.artifacts / "atlas" / "logs" / "validate.log"
-    log.parent.mkdir(parents=True)
-    log.write_text("failed\n")
-    path = "/servers/atlas/logs/validate/"
-    assert "actions/" not in Browser(acting).get(path).text
-    ada = Browser(acting).login("Ada")
-    page = ada.get(path).text
-    assert 'href="../../../../servers/atlas/actions/rerun/?again=validate">Run again from validate</a>' in page
-    check = unescape(ada.get("/servers/atlas/actions/rerun/", again="validate", check="1").text)
-    assert re.search(r"<li>validate: .*forced", check), check
-    assert "build: up-to-date" in check
-    run = begun(ada)
-    cancel = f'href="../../../../runs/{run}/actions/cancel/">Cancel this run</a>'
-    until(lambda: cancel in ada.get("/servers/weather/logs/endless/").text)
-    page = ada.get("/servers/weather/logs/endless/").text
-    assert "Run again from" not in page
-    ada.post(f"/runs/{run}/actions/cancel/", _confirmation(ada, run))
-    assert "end" in ada.get(f"/live/runs/{run}/").text
-    assert "Run again from endless" in ada.get("/servers/weather/logs/endless/").text
 
 
 def test_what_another_program_runs_is_neither_run_again_nor_cancelled_from_its_log(library: Bench, acting: str) -> None:
@@ -484,10 +374,3 @@ def test_what_another_program_runs_is_neither_run_again_nor_cancelled_from_its_l
         assert "Run again from" not in page
         assert "Cancel this run" not in page
     assert "Run again from test" in ada.get("/servers/weather/logs/test/").text
-
-
-def _confirmation(browser: Browser, run: str) -> dict[str, str]:
-    page = browser.get(f"/runs/{run}/actions/cancel/").text
-    found = re.search(r'name="ticket" value="([^"]+)"', page)
-    assert found, page
-    return {"ticket": found[1]}

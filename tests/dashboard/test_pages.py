@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from starlette.testclient import TestClient
 
-from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import created_at, new_id
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.charts import gantt
-from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
+from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import inbox
 from mcpfactory_pipeline.dashboard.runs import run_page, runs_of, runs_page
-from mcpfactory_pipeline.dashboard.server import server_page
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem
-from tests.dashboard.conftest import LONG_NAME, Bench
+from tests.dashboard.conftest import Bench
 
 JSON = {"Accept": "application/json"}
 
@@ -104,22 +100,6 @@ def test_a_run_tells_every_step_with_its_reason_and_how_it_ended() -> None:
     assert runs_page("zoo", runs_of({"atlas": events})).runs[0].steps == 2
 
 
-def test_a_run_stands_in_the_list_as_on_its_own_page() -> None:
-    first = [event("stage.started", "test", "R"), event("stage.finished", "test", "R", outcome="errored")]
-    second = [event("stage.started", "test", "R"), event("stage.finished", "test", "R", outcome="passed")]
-    at_work = {("R", "atlas", "test")}
-    for events, working, status in (
-        (first, set(), "errored"),
-        ([*first, *second], set(), "passed"),
-        ([*first, second[0]], at_work, "running"),
-        ([*first, second[0]], {("R", "books", "test"), ("S", "atlas", "test")}, "interrupted"),
-    ):
-        (row,) = runs_of({"atlas": events}, working)
-        running = {"atlas": ("test",)} if working is at_work else {}
-        page = run_page(RunFacts("zoo", "R", {"atlas": events}, running))
-        assert (row.status.key, page.status.key) == (status, status)
-
-
 def test_a_run_is_drawn_with_its_timeline_and_links_to_the_logs(library: Bench, client: TestClient) -> None:
     page = client.get(f"/runs/{library.run}/").text
     assert page.count('<rect class="') == 10  # one for each step
@@ -150,19 +130,6 @@ def test_each_step_that_failed_leads_to_its_log_as_long_as_that_is_there(library
     assert link not in client.get(f"/runs/{later}/").text
 
 
-def test_a_log_is_shown_only_with_the_run_that_wrote_it(library: Bench, client: TestClient) -> None:
-    log = library.workspace.artifacts / "zebra" / "logs" / "generate.log"
-    log.parent.mkdir(parents=True)
-    log.write_text("11 tools <made>\n")
-    library.finished("zebra", "generate", "failed", artifacts={"logs/generate.log": hash_bytes(log.read_bytes())})
-    path = f"/runs/{library.run}/zebra/"
-    assert "11 tools &lt;made&gt;" in client.get(path).text
-    log.write_text("a later run wrote this\n")
-    page = client.get(path).text
-    assert "a later run" not in page
-    assert "None of this run is on this machine" in page
-
-
 def test_an_unknown_run_is_not_found(client: TestClient) -> None:
     assert client.get("/runs/nothing/").status_code == 404
     assert "has no run nothing" in client.get("/runs/nothing/", headers=JSON).json()["error"]["message"]
@@ -178,19 +145,6 @@ def test_every_rule_is_there_with_what_it_demands_and_where_that_comes_from(clie
     assert all(rule["statement"] and rule["source"] and rule["hint"] for rule in known.values())
 
 
-def test_a_second_question_sees_what_changed_since_the_first(library: Bench, client: TestClient) -> None:
-    def status(name: str) -> str:
-        rows = client.get("/board/", headers=JSON).json()["servers"]
-        return str(next(row["status"] for row in rows if row["name"] == name))
-
-    assert status("zebra") == "never"
-    library.finished("zebra", "generate", "failed")
-    assert status("zebra") == "failed"
-    assert status("bookshop") == "passed"
-    (library.root / "servers/bookshop/README.md").write_text("edited by hand")
-    assert status("bookshop") == "stale"
-
-
 def test_one_server_with_a_broken_configuration_does_not_hide_the_others(library: Bench, client: TestClient) -> None:
     (library.root / "servers/weather/mcpfactory.toml").write_text("[server\n")
     page = client.get("/board/").text
@@ -200,95 +154,9 @@ def test_one_server_with_a_broken_configuration_does_not_hide_the_others(library
     assert "is not TOML" in client.get("/").text
 
 
-def test_no_page_is_over_a_hundred_kilobytes(bench: Bench) -> None:
-    reason = "x" * 300
-    for number in range(45):
-        name = f"a_server_with_a_name_that_is_as_long_as_names_may_be_{'n' * 40}_{number:03}"
-        bench.add(name)
-        for stage in ("generate", "build", "test", "validate"):
-            bench.finished(name, stage, "failed", message=reason, fresh=False)
-    client = TestClient(create_app(bench.root), base_url="http://localhost")
-    for path in ("/", "/board/", "/runs/", f"/runs/{bench.run}/", "/rules/"):
-        size = len(client.get(path).content)
-        assert size < 100_000, f"{path}: {size} bytes"
-
-
-def test_a_server_with_very_much_to_say_fits_a_page(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MCPFACTORY_ACTOR", LONG_NAME)
-    tools = [
-        {
-            "name": f"tool_{n}",
-            "operation": {"method": "GET", "path": f"/{n}/" + "p" * 300},
-            "tokens": 9,
-            "arguments": {},
-        }
-        for n in range(500)
-    ]
-    bench.add("whale", tools=tools)
-    schema = {"type": "object", "properties": {f"p{n}": {"type": "string", "description": "<d>"} for n in range(99)}}
-    listed = [
-        {"name": tool["name"], "description": "d" * 5000, "inputSchema": schema, "outputSchema": schema}
-        for tool in tools
-    ]
-    manifest = bench.root / "servers/whale/src/whale_mcp/_generated/manifest.json"
-    manifest.parent.mkdir(parents=True)
-    manifest.write_text(json.dumps({"tools": listed}))
-    candidate = bench.built("whale", "1.0")
-    findings = [
-        {"rule": f"rule.{n}", "message": "m" * 900, "severity": 3, "gate": False, "hint": "h" * 900, "source": "s",
-         "where": "w", "evidence": {"request": {"text": '"<&' * 4000}, "response": "r" * 9000}}
-        for n in range(90)
-    ]  # fmt: skip
-    report = {"score": 1, "passed": False, "findings": findings, "not_checked": []}
-    bench.validated("whale", candidate, "failed", report)
-    for _ in range(60):
-        bench.finished("whale", "generate", "failed", message="x" * 2000)
-    client = TestClient(create_app(bench.root), base_url="http://localhost")
-    for path in ("/servers/whale/", "/servers/whale/tools/", f"/runs/{bench.run}/whale/", "/servers/whale/trends/"):
-        size = len(client.get(path).content)
-        assert size < 100_000, f"{path}: {size} bytes"
-    assert "70 more: <code>mcpfactory validate whale</code>" in client.get("/servers/whale/").text
-
-
 def test_everything_that_can_wait_has_somebody_whom_it_waits_for_and_a_sign() -> None:
     items = tuple(InboxItem(kind, "s", "about", "message", "command") for kind in KINDS)
     facts = WorkspaceFacts("w", (ServerFacts("w", "s", {}, items=items),))
     shown = inbox(facts).items
     assert [one.kind for one in shown] == list(KINDS)
     assert all(one.whom and one.icon for one in shown)
-
-
-def test_the_page_of_a_server_has_its_overview_as_the_command_line_has_it() -> None:
-    tools = [
-        {
-            "name": "remove_book",
-            "operation": {"method": "DELETE", "path": "/books/{isbn}", "operationId": "removeBook"},
-            "arguments": {},
-            "tokens": 40,
-            "effect": "destroys",
-            "hard": ["undescribed"],
-        }
-    ]
-    row: dict[str, object] = {"stages": {}}
-    page = server_page(ServerDetail(ServerFacts("zoo", "books", row), report={"tools": tools, "skipped": []}))
-    assert page.overview is not None
-    assert page.overview.facts[0].value == "1 from 1 operation: 1 destroy"
-    assert page.overview.hard == ("1 tool has no description: remove_book",)
-    assert page.overview.decisions[0].value == 'profile = "read-only"   # below [server]'
-    assert server_page(ServerDetail(ServerFacts("zoo", "books", row))).overview is None
-
-
-def test_every_value_of_a_row_that_is_a_card_on_a_phone_has_its_label(library: Bench) -> None:
-    """There is no head above the columns there: a value without a label would be a number of nothing."""
-    library.store.state_file("zebra").write_text("{")
-    client = TestClient(create_app(library.root), base_url="http://127.0.0.1")
-    seen = set[str]()
-    for path in ("/board/", "/runs/"):
-        page = client.get(path, headers={"Accept": "text/html"}).text
-        (table,) = re.findall(r'<table[^>]*class="cards">(.*?)</table>', page, re.DOTALL)
-        named = re.sub(r"</th>\s*<td>", "", table)  # behind the name stands the state, which says what it is
-        for cell in re.findall(r"<td([^>]*)>", named):
-            label = re.search(r'data-is="([^"]+)"', cell)
-            assert label or re.search(r'class="(note whole|whole)"', cell), (path, cell)
-            seen.add(label[1] if label else "")
-    assert {"generate", "in staging", "score", "tools", "tokens", "took", "servers", "steps", "by"} <= seen

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.promotion.promote import promote, rollback
 from tests.dashboard.conftest import Bench, serving
@@ -70,52 +69,6 @@ def tried(ada: Browser, action: str) -> str:
     return problem
 
 
-def test_a_channel_is_rolled_back_only_where_there_is_something_to_go_back_to(shop: Bench, ada: Browser) -> None:
-    assert "Roll production back" in shown(ada, SERVER)
-    assert "rollback" in told(ada)["actions"]
-    assert tried(ada, "rollback") == ""
-    back(shop)
-    for lifts in (lambda _shop: None, release):
-        lifts(shop)
-        page = shown(ada, SERVER)
-        assert "Roll production back" not in page
-        assert "Roll staging back" in page
-        assert [one["earlier"] for one in told(ada)["channels"]] == [True, False]
-        assert tried(ada, "rollback") == "", "the form begins with staging"
-    rollback(shop.workspace, "bookshop", "staging", reason="too")
-    assert "rollback" not in buttons(shown(ada, SERVER))
-    assert "rollback" not in told(ada)["actions"]
-
-
-def test_a_hint_names_only_candidates_that_the_channel_may_return_to(shop: Bench) -> None:
-    three = offered(shop, "bookshop", "3.0.0")
-    with pytest.raises(PromotionError) as refused:
-        rollback(shop.workspace, "bookshop", "production", reason="x", candidate=three)
-    assert refused.value.hint == f"candidates: {ONE}"
-    back(shop)
-    for candidate in (ONE, three):
-        with pytest.raises(PromotionError, match="is not one that production offered before") as refused:
-            rollback(shop.workspace, "bookshop", "production", reason="x", candidate=candidate)
-        assert "candidates:" not in refused.value.hint
-        assert "there is none that production may return to" in refused.value.hint
-        assert refused.value.hint.endswith("mcpfactory pipeline retire bookshop --channel production --reason '…'")
-
-
-def test_promote_is_offered_for_the_channel_where_it_can_be_done_and_else_not_at_all(shop: Bench, ada: Browser) -> None:
-    assert "promote" not in buttons(shown(ada, SERVER)), "all is where it may be"
-    offered(shop, "bookshop", "3.0.0")
-    assert "promote" not in buttons(shown(ada, SERVER)), "an approval is missing"
-    decision.approve(shop.workspace, "bookshop", "production")
-    assert "promote" in buttons(shown(ada, SERVER))
-    assert tried(ada, "promote") == ""
-    promote(shop.workspace, "bookshop", "production")
-    back(shop)
-    release(shop)
-    assert "promote" not in buttons(shown(ada, SERVER))
-    (channel, *_) = told(ada, f"{SERVER}actions/promote/")["inputs"]
-    assert channel["value"] == "production", "staging offers it already"
-
-
 def test_whatever_the_page_of_a_server_offers_goes_through(shop: Bench, ada: Browser) -> None:
     def offers() -> list[str]:
         found = [name for name in dict.fromkeys(buttons(shown(ada, SERVER))) if name not in {"rerun", "waive"}]
@@ -128,18 +81,6 @@ def test_whatever_the_page_of_a_server_offers_goes_through(shop: Bench, ada: Bro
     decision.hold(shop.workspace, "bookshop", "staging", reason="audit")
     decision.hold(shop.workspace, "bookshop", "production", reason="audit")
     assert offers() == ["release", "approve", "reject", "rollback"]
-
-
-def test_several_are_promoted_only_where_one_of_them_may_be(shop: Bench, ada: Browser) -> None:
-    def several() -> dict[str, bool]:
-        form = ada.get("/").text.partition('id="several"')[2].partition("</form>")[0]
-        found = re.findall(r"<button([^>]*)>(\w+) marked", form)
-        return {name: "hidden disabled" not in facts for facts, name in found}
-
-    offered(shop, "bookshop", "3.0.0")
-    assert several() == {"Approve": True, "Promote": False, "Reject": True}
-    decision.approve(shop.workspace, "bookshop", "production")
-    assert several() == {"Approve": False, "Promote": True, "Reject": True}
 
 
 def test_a_retired_server_says_so_and_is_revived(shop: Bench, ada: Browser) -> None:
@@ -182,13 +123,8 @@ def test_a_held_channel_says_who_holds_it_since_when_and_why_where_one_decides(s
     assert "production stays closed to it: production is held by Cli: freeze of the year" in checked
 
 
-@pytest.mark.parametrize("released", [False, True])
-def test_after_a_rollback_the_page_of_the_decision_says_one_thing_and_has_the_way_on(
-    shop: Bench, ada: Browser, released: bool
-) -> None:
+def test_after_a_rollback_the_page_of_the_decision_says_one_thing_and_has_the_way_on(shop: Bench, ada: Browser) -> None:
     back(shop)
-    if released:
-        release(shop)
     page, data = shown(ada, DECIDE), told(ada, DECIDE)
     assert "Rolled back by Cli" in page
     assert [(one["who"], one["why"]) for one in data["rolled_back"]] == [("Cli", "orders fail")]
@@ -198,35 +134,10 @@ def test_after_a_rollback_the_page_of_the_decision_says_one_thing_and_has_the_wa
     assert data["source_channel"] == "staging"
     assert data["in_source_since"]
     assert "staging has offered it since" in page
-    assert ("production is held by Cli: orders fail" in page) is not released
+    assert "production is held by Cli: orders fail" in page
     assert data["approve_after_all"] == f"mcpfactory pipeline approve bookshop --channel production --candidate {TWO}"
     assert ">Approve after all <kbd>" in page
-    assert data["way"] == (data["approve_after_all"] if released else data["closed"][0]["command"])
+    assert data["way"] == data["closed"][0]["command"]
     assert ada.act("bookshop", "approve", channel="production", reason="mended").status == 303
     assert told(ada, DECIDE)["rolled_back"] == []
     assert "Rolled back by Cli" not in shown(ada, DECIDE).partition("Where it comes from")[0]
-
-
-def test_what_is_rolled_back_out_of_a_channel_without_approvals_is_approved_from_its_form(
-    shop: Bench, ada: Browser
-) -> None:
-    config = shop.root / "mcpfactory.toml"
-    config.write_text(config.read_text().replace("approvals = 1\n", ""))
-    assert "approve" not in buttons(shown(ada, SERVER))
-    back(shop)
-    release(shop)
-    assert "approve" in buttons(shown(ada, SERVER))
-    (channel, *_) = told(ada, f"{SERVER}actions/approve/")["inputs"]
-    assert channel["values"] == ["production"]
-    assert tried(ada, "approve") == ""
-
-
-def test_why_nobody_is_asked_is_said_with_the_command_that_leads_on(shop: Bench, ada: Browser) -> None:
-    three = offered(shop, "bookshop", "3.0.0")
-    shop.finished("bookshop", "test", "failed", candidate=three, fresh=False)
-    page, data = shown(ada, DECIDE), told(ada, DECIDE)
-    assert "Nobody is asked about it now" in page
-    assert "test failed" in data["stands"]
-    assert data["stands"] in page
-    assert data["way"] == "mcpfactory pipeline run bookshop"
-    assert f'{SERVER}actions/rerun/"' in page.replace('href="../../', f'href="{SERVER}')

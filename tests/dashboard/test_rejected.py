@@ -13,15 +13,11 @@ from mcpfactory_pipeline.dashboard.inbox import RejectedCandidate, inbox
 from mcpfactory_pipeline.dashboard.pages import PAGES
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, render
-from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.promotion import decision
-from mcpfactory_pipeline.report.table import status_table
-from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.views.graph import graph_of, to_text
 from mcpfactory_pipeline.views.status import status
 from tests.dashboard.conftest import EVIL, Bench, serving
 from tests.dashboard.person import PEOPLE, Browser
-from tests.dashboard.test_decision import POLICY, shop
+from tests.dashboard.test_decision import shop
 
 __all__ = ["shop"]
 
@@ -59,13 +55,6 @@ def test_the_page_of_the_server_the_graph_and_the_decision_say_who_rejected_it_a
     assert "Nobody is asked about it now" not in text
 
 
-def test_status_and_graph_say_it_as_text(no: Bench) -> None:
-    rows = status(no.workspace)
-    assert status_table(rows)[1][0][-1] == "production 1.0.0 (1.0.0-fe) (2.0.0 rejected), staging 2.0.0"
-    drawn = to_text(graph_of(workspace_stages(no.workspace), rows[0], read_channels(no.workspace)))
-    assert f"rejected: 2.0.0 was rejected by Ada: too soon {EVIL}" in drawn
-
-
 def test_it_is_approved_after_all_from_the_page_of_the_decision(no: Bench) -> None:
     with serving(no.root, PEOPLE) as address:
         ada = Browser(address).login("Ada")
@@ -76,15 +65,6 @@ def test_it_is_approved_after_all_from_the_page_of_the_decision(no: Bench) -> No
         assert ada.act("bookshop", "approve", channel="production", reason="looked again").status == 303
         assert "Rejected by" not in ada.get(DECIDE).text
     assert status(no.workspace)[0]["rejected"] == {}
-
-
-def test_no_approval_is_offered_that_would_be_refused(no: Bench) -> None:
-    config = no.root / "mcpfactory.toml"
-    config.write_text(config.read_text().replace("approvals = 1", "approvals = 0"))
-    assert POLICY not in config.read_text()
-    page = TestClient(create_app(no.root), base_url="http://127.0.0.1").get(f"{DECIDE}?format=json").json()
-    assert [one["who"] for one in page["rejected"]] == ["Ada"]
-    assert page["approve_after_all"] == ""
 
 
 def test_the_inbox_neither_asks_about_it_nor_says_that_it_is_where_it_may_be(no: Bench) -> None:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
-from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.app import create_app
-from mcpfactory_pipeline.dashboard.charts import lanes, line, time_axis
-from mcpfactory_pipeline.dashboard.pages import PAGES
-from mcpfactory_pipeline.dashboard.render import Links, render
-from mcpfactory_pipeline.dashboard.trends import TrendMark, trends_page
+from mcpfactory_pipeline.dashboard.trends import trends_page
 from tests.dashboard.conftest import Bench
-from tests.dashboard.test_size import LIMIT, NAME, TEXT
 
 
 def finished(day: int, run: str, outcome: str = "passed", **facts: Any) -> dict[str, Any]:
@@ -115,56 +109,6 @@ def test_failures_are_counted_by_cause_without_numbers_and_names() -> None:
     )  # fmt: skip
 
 
-def test_what_moved_is_marked_each_time_for_a_server_and_each_day_for_all() -> None:
-    events = [finished(1, "A"), moved(2), moved(2, "rolled-back"), moved(3, "published", target="pypi")]
-    one = trends_page("zoo", {"a": [moved(1, version="before"), *events[1:], *events[:1]]}, server="a")
-    assert [(mark.kind, mark.about) for mark in one.marks] == [
-        ("promoted", "before in production"), ("promoted", "1.0 in production"), ("rolled-back", "1.0 in production"), ("published", "1.0 in pypi"),
-    ]  # fmt: skip
-    all_of_them = trends_page("zoo", {f"s{number}": events for number in range(5)})
-    assert [(mark.at, mark.kind, mark.number, mark.about) for mark in all_of_them.marks] == [
-        ("2026-05-02", "promoted", 5, "s0 1.0, s1 1.0, s2 1.0 and 2 more in production"),
-        ("2026-05-02", "rolled-back", 5, "s0 1.0, s1 1.0, s2 1.0 and 2 more in production"),
-        ("2026-05-03", "published", 5, "s0 1.0, s1 1.0, s2 1.0 and 2 more in pypi"),
-    ]
-
-
-def test_the_axis_is_one_of_time_and_one_moment_is_in_the_middle() -> None:
-    mark = TrendMark("2026-05-09", "promoted", "1.0", 1)
-    axis = time_axis(("2026-05-01", "2026-05-02", "2026-05-05"), (mark,))
-    assert axis.places == (0.0, 41.2, 165.0)
-    assert [(tick.at, tick.text) for tick in axis.ticks] == [
-        (0.0, "2026-05-01"), (165.0, "2026-05-05"), (330.0, "2026-05-09"),
-    ]  # fmt: skip
-    assert [(one.x, one.row) for one in axis.marks] == [(330.0, 0)]
-    assert time_axis(("2026-05-01T12:00:00Z",)).places == (165.0,)
-    within = time_axis(("2026-05-01T12:00:00Z", "2026-05-01T18:00:00Z"))
-    assert [tick.text for tick in within.ticks] == ["05-01 12:00", "05-01 15:00", "05-01 18:00"]
-
-
-def test_marks_at_nearly_one_moment_stand_above_each_other_and_those_apart_beside() -> None:
-    kinds = ("promoted", "rolled-back", "published", "promoted")
-    marks = [TrendMark(f"2026-05-09T12:00:{second:02}Z", kind, "1.0", 1) for second, kind in enumerate(kinds)]
-    later = TrendMark("2026-05-12T12:00:00Z", "promoted", "1.1", 1)
-    axis = time_axis(("2026-05-01T12:00:00Z", "2026-05-11T12:00:00Z"), (*marks, later))
-    assert ([one.row for one in axis.marks], axis.rows) == ([0, 1, 2, 3, 0], 4)
-    assert time_axis(("2026-05-01",)).rows == 1
-
-
-def test_a_line_goes_from_the_lowest_or_zero_to_the_highest_through_what_is_known() -> None:
-    drawn = line((0.0, 50.0, 330.0), (10.0, None, 20.0))
-    assert drawn.path == "M0.0 110.0L330.0 0.0"
-    assert [tick.text for tick in drawn.ticks] == ["10", "20"]
-    assert [tick.text for tick in line((0.0, 330.0), (10.0, 20.0), from_zero=True).ticks] == ["0", "20"]
-    assert line((0.0, 330.0), (None, None)).dots == ()
-    assert line((165.0,), (5.0,)).dots == ((165.0, 55.0),)
-    assert line((165.0,), (0.0,), from_zero=True).dots == ((165.0, 110.0),)
-    assert [(bar[0], bar[2], bar[3]) for bar in lanes((0.0, 50.0, 100.0), (4, 0, 2)).bars] == [
-        (-2.5, 26.0, 4),
-        (97.5, 13.0, 2),
-    ]
-
-
 @pytest.fixture
 def client(library: Bench) -> TestClient:
     return TestClient(create_app(library.root), base_url="http://localhost", headers={"Accept": "text/html"})
@@ -178,56 +122,3 @@ def test_they_are_drawn_and_told_as_a_table(library: Bench, client: TestClient) 
         assert "Failures by cause" in page
         assert "score n" in page
     assert client.get("/servers/none/trends/").status_code == 404
-
-
-def test_nothing_yet_one_point_and_what_is_missing_say_so(library: Bench, client: TestClient) -> None:
-    empty = client.get("/servers/zebra/trends/").text
-    assert "Nothing ran yet" in empty
-    assert "mcpfactory pipeline run zebra" in empty
-    first = client.get("/servers/weather/trends/").text
-    assert "One run so far: lines begin with the second." in first
-    assert "Not known yet. It comes with the first promotion to production." in first
-    assert "All steps that are shown here passed." in first
-    library.passed("weather", "generate", run=new_id())
-    assert "One run so far" not in client.get("/servers/weather/trends/").text
-
-
-def test_flakiness_is_seen_through_the_files(library: Bench, client: TestClient) -> None:
-    library.finished("weather", "generate", "failed", fresh=False, run=new_id())
-    for path, values in (("/servers/weather/trends/", [0.0, 100.0]), ("/trends/", [9.1])):
-        told = client.get(path, headers={"Accept": "application/json"}).json()
-        assert next(one["values"] for one in told["series"] if one["name"] == "flakiness") == values
-
-
-def test_the_page_is_small_however_much_happened() -> None:
-    events: list[dict[str, Any]] = []
-    for number in range(300):
-        day = f"2026-{1 + number // 28:02}-{1 + number % 28:02}T12:00:00Z"
-        events += [
-            {**finished(1, f"r{number}", "failed", message=f"{chr(97 + number % 26)} {TEXT}"), "at": day},
-            {**moved(1, version=TEXT), "at": day},
-        ]
-    page = next(page for page in PAGES if page.name == "trends")
-    for server in ("", NAME):
-        view = trends_page("big", {NAME: events}, server=server)
-        assert len(view.at) == 90
-        assert len(render(page, view, Links("/trends/")).encode()) < LIMIT
-
-
-def test_tools_that_the_build_did_not_count_are_those_that_the_candidate_listed(bench: Bench) -> None:
-    bench.add("prose")
-    candidate = bench.built("prose", "1.0.0")
-    folder = bench.workspace.artifacts / "prose" / candidate / "validate"
-    folder.mkdir()
-    client = TestClient(create_app(bench.root), base_url="http://127.0.0.1")
-    path = "/servers/prose/trends/?format=json"
-    assert shown(client, path)["tools"] == [None]
-    (folder / "tools.json").write_text(json.dumps({"tools": [{"name": "read"}, {"name": "write"}]}))
-    bench.finished("prose", "validate", "passed", candidate=candidate)
-    for told in (shown(client, path), shown(client, "/trends/?format=json")):
-        assert told["tools"] == [2.0]
-        assert told["tokens"][0] > 0
-
-
-def shown(client: TestClient, path: str) -> dict[str, list[float | None]]:
-    return {series["name"]: series["values"] for series in client.get(path).json()["series"]}

@@ -15,7 +15,7 @@ import pytest
 
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_pipeline.declared.definition import read_tests
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Inside
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Browser, confirming
 
@@ -69,15 +69,11 @@ def test_a_tool_is_called_with_what_the_form_says_and_the_exchange_is_shown(ada:
     refused = unescape(ada.post(path, {**confirming(answer.text), "raw": '{"isbn": "§ §"}'}).text)
     assert "an error" in refused
     assert 'What the API was asked</h3>\n<p class="quiet">Nothing.</p>' in refused
-    halved = ada.post(path, {**confirming(refused), "raw": r'{"isbn": "\ud800"}'})
-    assert (halved.status, r"\ud800" in halved.text) == (200, True)
-    broken = ada.post(path, {**confirming(halved.text), "raw": "{"})
+    broken = ada.post(path, {**confirming(refused), "raw": "{"})
     assert (broken.status, "not JSON" in broken.text) == (422, True)
     assert broken.text.index("not JSON") < broken.text.index("<form class=")
     assert re.search(r'<textarea id="raw"[^>]*>\{</textarea>', broken.text)
-    mended = ada.post(path, {**confirming(broken.text), "raw": '{"isbn": "9780306406157"}'})
-    assert (mended.status, "GET /books/9780306406157" in unescape(mended.text)) == (200, True)
-    program = json.dumps({"ticket": confirming(mended.text)["ticket"], "raw": "{"})
+    program = json.dumps({"ticket": confirming(broken.text)["ticket"], "raw": "{"})
     refusal = ada.send("POST", path, program, Content_Type="application/json", Accept="application/json")
     assert (refusal.status, "not JSON" in refusal.data["error"]["message"]) == (422, True)
     program = json.dumps({"ticket": "", "raw": "\ud800"})
@@ -141,7 +137,7 @@ def test_what_was_tried_is_kept_as_a_link_a_test_and_a_command(ada: Browser, ben
     (kept,) = read_tests(folder)
     assert (kept.tool, kept.arguments, kept.status, kept.snapshot) == ("get_book", {"isbn": isbn}, "ok", True)
     assert kept.upstream[0]["response"]["status"] == 200
-    run = Shell(bench.root)
+    run = Inside(bench.root)
     assert run("test", "shop", "--update").code == 0
     assert run("test", "shop").code == 0
     (folder / "tests" / "get_book.yaml").write_text(text.replace("title: value", "title: another"))

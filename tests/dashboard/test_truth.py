@@ -11,10 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.dashboard.app import create_app
-from mcpfactory_pipeline.promotion import decision
-from mcpfactory_pipeline.report import status_table
 from mcpfactory_pipeline.views.inbox import read_inbox
-from mcpfactory_pipeline.views.status import status
 from tests.dashboard.conftest import Bench
 from tests.dashboard.person import PEOPLE
 from tests.dashboard.test_decision import shop
@@ -96,20 +93,3 @@ def test_what_was_never_run_is_so_in_the_inbox_and_on_the_board(library: Bench, 
     assert (kinds["zebra"], statuses["zebra"]) == ("never", "never")
     assert statuses["weather"] == "stale", "what ran before is another thing"
     assert {item.server: item.kind for item in read_inbox(library.workspace)} == kinds
-
-
-def test_the_text_of_status_shows_holds(library: Bench) -> None:
-    decision.hold(library.workspace, "bookshop", "production", reason="audit")
-    decision.hold(library.workspace, "bookshop", "staging", reason="audit")
-    _, rows = status_table(status(library.workspace, ["bookshop"]))
-    assert rows[0][-1] == "staging 1.2.0 held, production held"
-
-
-def test_a_run_says_that_its_steps_are_not_all_that_was_asked_for(library: Bench, client: TestClient) -> None:
-    page = shown(client, f"/runs/{library.run}/")
-    assert "steps at 3 servers" in page
-    assert (
-        "Did not run at every server, for what comes before did not pass: staging. Whatever else was asked for was up to date."
-        in page
-    )
-    assert "whatever else" not in shown(client, f"/runs/{library.run}/atlas/").lower()

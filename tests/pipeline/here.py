@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+from mcpfactory_pipeline.executors import EXECUTORS
 from mcpfactory_pipeline.plan.stage import StageOutputs
 from mcpfactory_pipeline.run.job import run_job
 
@@ -27,3 +29,10 @@ class Here:
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+@contextlib.contextmanager
+def jobs_here() -> Iterator[None]:
+    """Let runs of this process run their jobs in it: a process for each job would import the factory again."""
+    with patch.dict(EXECUTORS, local=lambda _address, _jobs: Here()):
+        yield

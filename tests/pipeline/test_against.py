@@ -13,7 +13,6 @@ from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.ci.pull_request import refusals
 from mcpfactory_pipeline.promotion.restore import restore
 from mcpfactory_pipeline.publish.publish import find_release
-from mcpfactory_pipeline.state.against import lost
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import mend, verify
@@ -70,16 +69,6 @@ def test_a_rewritten_history_is_told_never_repaired_and_nothing_is_built_on_it(k
     assert [one.outcome for one in restore(kept.workspace, ["books"])] == ["missing"]
 
 
-def test_one_that_was_committed_is_told_by_the_commit_that_it_is_compared_with(kept):
-    rewrite(kept, without_rejection)
-    git(kept.workspace.root, "commit", "-qam", "nothing to see")
-    assert verify(kept.workspace) == []
-    assert ["is not what kept has" in one["message"] for one in verify(kept.workspace, against="kept")] == [True]
-    assert [one["mended"] for one in mend(kept.workspace, against="kept")] == [False]
-    with pytest.raises(NotFoundError, match="no commit nowhere"):
-        lost(kept.workspace, "nowhere")
-
-
 def test_a_history_that_was_deleted_is_told(kept):
     store = Store(kept.workspace)
     store.history_file("books").unlink()
@@ -96,11 +85,6 @@ def test_a_history_that_git_cannot_read_is_not_taken_for_an_empty_one(kept):
         verify(kept.workspace, against="kept")
 
 
-def test_a_history_that_grew_is_what_it_was_and_more(kept):
-    kept.next("two")
-    assert verify(kept.workspace, against="kept") == []
-
-
 def test_a_pull_request_that_brings_its_own_decision_or_takes_one_away_is_refused(kept):
     assert refusals(kept.workspace, "kept") == []
     kept.decide("approve")
@@ -108,14 +92,6 @@ def test_a_pull_request_that_brings_its_own_decision_or_takes_one_away_is_refuse
     assert "approved by tester" in refused.message
     rewrite(kept, without_rejection)
     assert ["missing or changed" in one.message for one in refusals(kept.workspace, "kept")] == [True, False]
-
-
-def test_a_pull_request_that_brings_a_snapshot_of_a_history_is_refused(kept):
-    assert (Store(kept.workspace).locks / "books.snapshot").is_file()
-    git(kept.workspace.root, "add", "-f", "pipeline/locks/books.snapshot")
-    (refused,) = refusals(kept.workspace, "kept")
-    assert (refused.server, "is tracked" in refused.message) == ("books", True)
-    assert refused.hint == "git rm --cached -- pipeline/locks/books.snapshot"
 
 
 def test_a_server_that_the_base_does_not_know_brings_no_history_either(kept, run):
@@ -134,11 +110,6 @@ def test_a_push_brings_decisions_about_what_was_there_and_none_about_what_comes_
     (one,) = refusals(kept.workspace, "kept", pushed=True)
     assert (one.server, "1 event that kept does not have: approved by" in one.message) == ("books", True)
     assert "push what was built first" in one.hint
-
-
-def test_a_push_that_takes_a_decision_away_is_refused(kept):
-    rewrite(kept, without_rejection)
-    assert [one.server for one in refusals(kept.workspace, "kept", pushed=True)] == ["books"]
 
 
 def by_hand(space, **members) -> None:
@@ -199,16 +170,6 @@ def test_a_publication_of_what_no_channel_offered_is_refused(kept):
     offer = {"channel": "production", "candidate": release.candidate, "version": release.version}
     by_hand(kept, event="published", target="pypi", **offer)
     assert refused(kept)[0].endswith(f"production never offered {release.candidate}")
-
-
-def test_a_policy_that_the_same_push_makes_stricter_takes_no_promotion_back(kept):
-    workspace = with_policy(kept, approvals=1)
-    git(workspace.root, "add", "mcpfactory.toml")
-    git(workspace.root, "commit", "-qm", "one approves")
-    git(workspace.root, "branch", "-f", "kept")
-    kept.decide("approve")
-    kept.promote()
-    assert refused(kept, with_policy(kept, approvals=2)) == []
 
 
 def test_a_push_that_drops_signatures_does_not_profit_from_it(kept):

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 
 import pytest
 
-from mcpfactory_pipeline.base.reason import LONGEST_REASON
-from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 from mcpfactory_pipeline.promotion.promote import promote
 from mcpfactory_pipeline.promotion.stage_decision import approve_stage
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
@@ -128,20 +125,6 @@ def test_a_failure_behind_a_channel_moves_it_back_holds_it_and_says_so(books):
     assert verify(books.space) == []
 
 
-def test_what_a_failure_says_is_cut_to_what_a_reason_may_have(books):
-    books.configure(CHANNELS, SMOKE)
-    books.run("good")
-    stages = tuple(replace(one, run=loud) if one.name == "smoke" else one for one in books.stages)
-    assert books.run("bad", stages=stages) == "failed"
-    reason = books.state.holds["staging"]["reason"]
-    assert (len(reason), reason[-2:]) == (LONGEST_REASON, "x…")
-
-
-def loud(_inputs: StageInputs) -> StageOutputs:
-    """Fails, and says a lot."""
-    return StageOutputs("failed", "no " + "x" * 3_000)
-
-
 def test_a_run_that_broke_off_before_the_channel_was_moved_back_leaves_that_to_the_next(books, monkeypatch):
     books.configure(CHANNELS, SMOKE)
     books.run("good")
@@ -151,14 +134,6 @@ def test_a_run_that_broke_off_before_the_channel_was_moved_back_leaves_that_to_t
     assert offered(books.space, "staging") == [b"bad"]
     books.run()
     assert offered(books.space, "staging") == [b"good"]
-
-
-def test_where_nothing_older_was_offered_the_channel_is_held(books):
-    books.configure(CHANNELS, SMOKE)
-    assert books.run("bad") == "failed"
-    (event,) = books.events("held")
-    assert (event["actor"], event["stage"]) == ("automation", "smoke")
-    assert "staging offered no older candidate" in books.state.holds["staging"]["reason"]
 
 
 def test_a_soak_goes_on_until_the_channel_has_offered_the_candidate_long_enough(books, monkeypatch):

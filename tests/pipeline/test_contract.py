@@ -7,11 +7,10 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import pytest
 
-from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PromotionError, StateError
+from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError, StateError
 from mcpfactory_pipeline.base.semver import next_version, permits, step_between
 from mcpfactory_pipeline.channels.contract import (
     Contract,
@@ -19,10 +18,8 @@ from mcpfactory_pipeline.channels.contract import (
     contract_text,
     count_breaking_changes,
     find_contract,
-    stored_contract,
 )
 from mcpfactory_pipeline.plan.gates import closed_gates
-from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.promotion.proof import callers_line
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
 from tests.rows import rows
@@ -96,15 +93,6 @@ def test_a_candidate_is_compared_with_all_whose_lists_are_here(tmp_path) -> None
     assert count_breaking_changes([SEARCH], tmp_path, "three") == {"one": 0, "three": 0, "two": 1}
 
 
-def test_a_list_without_a_report_is_read_from_the_wheel(tmp_path) -> None:
-    with ZipFile(tmp_path / "a-1-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("a/_generated/manifest.json", json.dumps({"tools": [{**SEARCH, "handler": "a:b"}]}))
-    found = stored_contract(tmp_path, "1")
-    assert found is not None
-    assert found.tools == (SEARCH,)
-    assert stored_contract(tmp_path / "nothing") is None
-
-
 def candidate(version: str, **contract: int) -> Candidate:
     return Candidate(version, 2, {}, checks={"validate": {"outcome": "passed", "summary": {"contract": contract}}})
 
@@ -159,14 +147,6 @@ def test_a_closed_contract_stops_a_promotion(books) -> None:
     with pytest.raises(PromotionError, match="contract cannot be checked") as caught:
         books.promote()
     assert caught.value.hint == "mcpfactory diff books"
-
-
-@pytest.mark.parametrize("value", ["false", "1", '"yes"'])
-def test_the_gate_is_true_or_left_out(books, value) -> None:
-    books.configure(f'[[pipeline.channels]]\nname = "production"\nfrom = "staging"\ngates = {{ contract = {value} }}\n')
-    with pytest.raises(ConfigError, match="gate contract is") as caught:
-        read_channels(books.workspace)
-    assert caught.value.hint == "contract = true, or leave it out"
 
 
 def test_a_contract_is_that_of_a_channel_a_candidate_or_a_file(books, tmp_path) -> None:

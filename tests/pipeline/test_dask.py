@@ -100,7 +100,6 @@ def test_a_cluster_that_exists_is_used_and_left_as_it_was(workspace, drive, clus
     space = configured(workspace, f'executor = "{cluster}"\n')
     add_server(space.root, "books")
     assert ended(drive("run")) == {"books": "passed"}
-    assert ended(drive("run")) == {"books": "passed"}
 
 
 def test_a_cluster_that_is_not_there_is_said_before_anything_runs(workspace):

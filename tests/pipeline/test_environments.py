@@ -69,14 +69,6 @@ def test_validate_has_the_wheel_and_nothing_else_whatever_the_tests_did_to_their
     assert word(environment.environment_for_tests(inputs, candidate, copied=False).python) == "built", "made anew"
 
 
-def test_files_of_the_environment_of_tests_are_copies_where_nothing_protects_uvs_own(inputs, candidate):
-    linked = environment.environment_for_validate(inputs, candidate)
-    copied = environment.environment_for_tests(inputs, candidate, copied=True)
-    assert module(copied).stat().st_nlink == 1
-    module(copied).write_text("WORD = 'forged'\n")
-    assert not linked.changes()
-
-
 def test_what_somebody_changed_in_the_cache_of_uv_is_fetched_again(inputs, candidate, tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("UV_LINK_MODE", "hardlink")
@@ -113,14 +105,6 @@ def test_an_environment_that_is_not_as_it_was_made_is_made_anew(inputs, candidat
     assert (again.folder / "ready.json").stat().st_mtime_ns != stamp
     assert again.holds.keys() == first.holds.keys()
     assert word(again.python) == "built"
-
-
-def test_what_changed_while_it_was_used_is_named(inputs, candidate):
-    found = environment.environment_for_validate(inputs, candidate)
-    module(found).unlink()
-    (module_folder := next(found.folder.rglob("mcpfactory_hello"))).joinpath("new.py").write_text("")
-    site = module_folder.relative_to(found.folder).as_posix()
-    assert found.changes() == [f"{site}/__init__.py", f"{site}/new.py"]
 
 
 def test_a_wheel_with_other_bytes_than_were_built_is_not_installed(inputs, candidate):

@@ -101,8 +101,6 @@ PASSES = {"test_a.py": "def test_nothing():\n    pass\n", "test_broken.py": BROK
     [
         pytest.param({}, ', "-p", "no:mcpfactory_evidence"', FAILED, id="plugin switched off"),
         pytest.param({}, ', "--deselect=tests/test_broken.py::test_broken"', OUT, id="deselected in addopts"),
-        pytest.param({}, ', "-k", "not broken"', OUT, id="left out by word"),
-        pytest.param({}, ', "--ignore=tests/test_broken.py"', OUT, id="ignored by an option"),
         pytest.param({"conftest.py": 'collect_ignore = ["test_broken.py"]\n'}, "", OUT, id="ignored by a conftest"),
         pytest.param({"conftest.py": UNSEEN}, "", OUT, id="taken out of the list by a hook"),
         pytest.param({"conftest.py": UNRUN}, "", OUT, id="not run by a hook"),
@@ -131,9 +129,8 @@ def test_a_process_that_ends_before_pytest_does_shows_nothing(tmp_path, text):
     assert "without a record" in judged.message
 
 
-@pytest.mark.parametrize("mark", ["skip", "xfail"])
-def test_tests_that_are_skipped_or_expected_to_fail_are_not_passed(tmp_path, mark):
-    text = f"import pytest\n@pytest.mark.{mark}\ndef test_it():\n    assert 1 == 2\n"
+def test_tests_that_are_skipped_or_expected_to_fail_are_not_passed(tmp_path):
+    text = "import pytest\n@pytest.mark.xfail\ndef test_it():\n    assert 1 == 2\n"
     code, seen = look(tmp_path, {"test_it.py": text})
     assert (code, seen.facts()["skipped"], seen.passed) == (0, 1, ())
     assert judge_tests(code, seen).message == "no test passed, 1 skipped"

@@ -29,21 +29,13 @@ from tests.rows import rows
 ROWS = (
     "promote without an approval",
     "rejection taken out of the history",
-    "two events with one id",
     "an end of a stage that no run began",
-    "a promotion pushed by hand",
-    "pushed with a lower policy",
-    "remove a stage and promote in one push",
     "remove approval stage and promote in one push",
     "event dated ahead to satisfy soak",
-    "event id of 26 Z",
     "replaced wheel of a candidate",
-    "rolled back, then promoted again",
     "an approved candidate",
     "a shard result as it was handed over",
     "approval in a shard result",
-    "shard result with other bytes",
-    "a waiver until 9999",
 )
 
 

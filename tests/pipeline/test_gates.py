@@ -13,6 +13,7 @@ from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Candidate, Release
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 from tests.pipeline.cheap import STAGES
+from tests.pipeline.here import Here
 from tests.pipeline.space import SOAK, refused, shipped_at
 from tests.rows import rows
 
@@ -130,7 +131,7 @@ def test_a_closed_gate_of_the_first_channel_blocks_the_run_and_says_so(books):
         for stage in STAGES
     ]
     (books.folder / "source.txt").write_text("two")
-    outcome = run_pipeline(books.workspace, stages=gated)
+    outcome = run_pipeline(books.workspace, stages=gated, executor=Here())
     assert (outcome.servers, outcome.failed) == ({"books": "blocked"}, True)
     (step,) = [step for step in plan_servers(books.workspace, stages=gated) if step.stage == "staging"]
     assert (step.verdict, step.reasons) == ("blocked", ("min_score 90 cannot be checked: the candidate does not say",))

@@ -117,8 +117,3 @@ esac; }}
         env={"CI_COMMIT_TAG": "books-v1.0.0", "PATH": os.environ["PATH"]},
     )  # fmt: skip
     assert (done.stdout, done.returncode == 0) == (did, bool(did)), done.stderr
-
-
-def test_the_container_is_pythons_own_unless_another_is_named():
-    base = [yaml.load(text, Strict)[".mcpfactory"] for text in (TEXTS[0], gitlab_pipeline(read_ci({})))]
-    assert [one["image"] for one in base] == ["ours@sha256:00", "python:3.12"]

@@ -49,22 +49,6 @@ def test_channels_that_people_promote_to_are_drawn_behind_their_approvals():
     assert len(graph_of(STAGES)) == len(STAGES)
 
 
-def test_text_indents_each_stage_behind_what_it_needs_and_says_where_a_server_stands(stages):
-    assert FORMATS["text"](graph_of(stages)).splitlines() == [
-        "generate",
-        "  ( approve-tools )  needs generate",
-        "    build            needs approve-tools",
-        "      test           needs build",
-        "      validate       needs build",
-        "        [ staging ]  needs test, validate",
-        "          smoke      needs staging",
-    ]
-    lines = FORMATS["text"](graph_of(stages, ROW)).splitlines()
-    assert lines[0].endswith("  passed: 2 tools")
-    assert lines[1].endswith("  waiting: 1 of 1 approval missing")
-    assert lines[3].endswith("  failed: <b>&")
-
-
 def test_json_has_kind_level_and_the_nearest_needs(stages):
     nodes = {node["name"]: node for node in json.loads(FORMATS["json"](graph_of(stages, ROW)))}
     assert (nodes["staging"]["kind"], nodes["approve-tools"]["kind"], nodes["smoke"]["kind"]) == (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -14,7 +13,6 @@ from mcpfactory_pipeline.channels.channel import publish_files
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.promotion.promote import promote, rollback
-from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.drift import KINDS as DRIFTS
 from mcpfactory_pipeline.views.inbox import KINDS, next_commands, read_inbox
@@ -53,44 +51,6 @@ def test_a_candidate_in_staging_waits_for_its_approval_and_then_to_be_promoted(w
     assert inbox() == []
 
 
-@pytest.fixture
-def several_ready(workspace, run):
-    """Three servers that are ready for production, all of it committed."""
-    for name in ("books", "clocks", "maps"):
-        add_server(workspace.root, name)
-        run(name)
-        decision.approve(workspace, name, "production", stages=STAGES)
-    for words in (["init", "-q"], ["add", "--all"], ["commit", "-qm", "all"]):
-        who = ("-c", "user.name=t", "-c", "user.email=t@example.org")
-        subprocess.run(["git", *who, *words], cwd=workspace.root, check=True, capture_output=True)
-    return workspace
-
-
-def test_git_is_asked_as_often_for_several_servers_that_are_ready_as_for_one(several_ready, inbox, monkeypatch):
-    asked, genuine = [], subprocess.run
-
-    def counted(words, **options):
-        asked.append(words)
-        return genuine(words, **options)
-
-    monkeypatch.setattr(subprocess, "run", counted)
-    assert kinds(inbox("books")) == [("ready", "books", "production")]
-    once = len(asked)
-    assert once > 0
-    assert [item.kind for item in inbox()] == ["ready"] * 3
-    assert len(asked) == 2 * once
-
-
-def test_of_several_that_are_ready_the_one_with_a_rewritten_history_is_a_problem(several_ready, inbox):
-    store = Store(several_ready)
-    events = [{**e, "reason": "fine"} if e["event"] == "approved" else e for e in store.history("maps")]
-    store.history_file("maps").write_text("".join(json.dumps(event) + "\n" for event in events))
-    store.state_file("maps").write_text(to_text(fold("maps", store.history("maps"))))
-    found = {item.server: item for item in inbox()}
-    assert {name: item.kind for name, item in found.items()} == {"books": "ready", "clocks": "ready", "maps": "problem"}
-    assert "is not what HEAD has" in found["maps"].message
-
-
 def test_what_only_needs_time_waits_for_nobody(workspace, run, inbox):
     configured(
         workspace,
@@ -113,21 +73,6 @@ def test_a_rejected_candidate_waits_for_nobody_and_a_closed_gate_does(workspace,
     configured(workspace, '[[pipeline.channels]]\nname = "staging"\n' + gated)
     (item,) = inbox()
     assert (item.kind, item.server, item.command) == ("gate", "notes", "add tests to servers/notes/tests/")
-
-
-def test_a_hold_of_a_channel_that_was_removed_waits_for_nobody_until_the_channel_is_back(workspace, run, inbox):
-    add_server(workspace.root, "books")
-    run("books")
-    decision.hold(workspace, "books", "production", reason="audit", stages=STAGES)
-    assert list(status(workspace)[0]["holds"]) == ["production"]
-    fewer = configured(workspace, '[[pipeline.channels]]\nname = "staging"\n')
-    assert "hold" not in [item.kind for item in inbox()]
-    assert status(fewer)[0]["holds"] == {}
-    configured(
-        workspace,
-        '[[pipeline.channels]]\nname = "staging"\n[[pipeline.channels]]\nname = "production"\nfrom = "staging"\n',
-    )
-    assert "hold" in [item.kind for item in inbox()]
 
 
 def test_the_worst_comes_first_and_of_the_same_kind_the_oldest(workspace, run, inbox):
@@ -173,18 +118,6 @@ def test_the_worst_comes_first_and_of_the_same_kind_the_oldest(workspace, run, i
     ]
     assert [item.kind for item in found] == sorted((item.kind for item in found), key=KINDS.index)
     assert json.loads(json.dumps([item.to_json() for item in found]))[1]["server"] == "old-failure"
-
-
-def test_since_when_it_failed_is_the_first_failure_not_the_last(workspace, run, inbox):
-    folder = add_server(workspace.root, "books", outcome="failed")
-    run("books")
-    (first,) = [item.since for item in inbox()]
-    (folder / "source.txt").write_text("two")
-    (item,) = inbox()
-    assert "what it reads has changed since" in item.message
-    assert item.command == "mcpfactory pipeline run books"
-    run("books")
-    assert [item.since for item in inbox()] == [first]
 
 
 def judge(inputs: StageInputs) -> StageOutputs:
@@ -312,18 +245,6 @@ def test_a_machine_file_edited_by_hand_is_drift_and_is_named(drifting):
     assert [entry.kind for entry in drift()] == ["edited"]
 
 
-def test_a_readme_that_names_another_number_of_tools_is_drift(drifting):
-    folder, drift = drifting
-    readme = folder / "README.md"
-    sentence = "# Books\n\nMade by mcpfactory from `api/openapi.json`: {} tools, one for each operation of the API.\n"
-    readme.write_text(sentence.format(3) + "\nWe like 17 tools of it.\n")
-    assert drift() == []
-    readme.write_text(sentence.format(12))
-    (found,) = drift()
-    assert (found.kind, found.message) == ("readme", "README.md says 12 tools, there are 3")
-    assert found.command == "mcpfactory update books"
-
-
 def test_a_runtime_that_moved_on_is_drift_with_both_versions(workspace, drifting):
     _, drift = drifting
     store = Store(workspace)
@@ -337,18 +258,6 @@ def test_a_runtime_that_moved_on_is_drift_with_both_versions(workspace, drifting
     (found,) = drift()
     assert (found.kind, found.command) == ("moved", "mcpfactory pipeline run books")
     assert "runtime 0.0.9 → " in found.message
-
-
-def test_a_template_that_moved_on_is_drift_that_update_merges(workspace, drifting):
-    from mcpfactory_pipeline.views.drift import find_drift
-
-    state = Store(workspace).state("books")
-    record = state.stages["generate"]
-    before = replace(state, stages={"generate": replace(record, inputs={**record.inputs, "template": "sha256:old"})})
-    now = {"generate": {**record.inputs, "template": "sha256:new"}}
-    (found,) = find_drift(workspace, workspace.server("books"), before, now)
-    assert (found.message, found.command) == ("the factory moved on: template old → new", "mcpfactory update books")
-    assert found.means.startswith("callers get what older parts made")
 
 
 @pytest.mark.parametrize(
@@ -372,12 +281,6 @@ def test_what_the_lock_says_of_the_template_decides_not_what_ran(workspace, drif
     now = {"generate": {**record.inputs, "generated": "sha256:other", "template": "sha256:new"}}
     found = find_drift(workspace, workspace.server("books"), before, now)
     assert [entry.kind for entry in found if entry.kind != "edited"] == told
-
-
-def test_a_source_that_cannot_be_read_is_told_only_when_asked(drifting):
-    _, drift = drifting
-    (found,) = drift(refresh=True)
-    assert (found.kind, found.means) == ("source", "whether the API changed is not known")
 
 
 def test_a_document_that_changed_at_its_url_is_drift(workspace, drifting, served):

@@ -4,13 +4,12 @@ next run goes on. The real `run_pipeline` in a process of its own, with cheap st
 from __future__ import annotations
 
 import json
-import os
 import signal
 
 import pytest
 from filelock import FileLock
 
-from mcpfactory_pipeline.base.locks import read_holder, stages_at_work
+from mcpfactory_pipeline.base.locks import read_holder
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.runs import run_page
 from mcpfactory_pipeline.state.store import Store
@@ -71,25 +70,6 @@ def test_of_two_stages_side_by_side_both_are_at_work_until_their_run_is_killed(w
     assert (status(workspace)[0]["at_work"], status(workspace)[0]["running"]) == ([], None)
     assert seen() == {"build": "passed", "test": "interrupted", "validate": "interrupted"}
     assert read_holder(locks, "books")["stages"] == ["test", "validate"]  # what broke off is there to be found
-
-
-@pytest.mark.parametrize(
-    ("note", "at_work"),
-    [
-        ({"stage": "test"}, ("test",)),  # of a version that noted one
-        ({"stage": "test", "stages": ["test", "validate"], "since": 1}, ("test", "validate")),
-        ({"stage": "", "stages": []}, ()),
-        ({"stage": "test", "stages": {"of": "another shape"}}, ("test",)),
-        ({"stage": None, "stages": ["test", 7]}, ("test",)),
-    ],
-)
-def test_notes_of_other_versions_are_read(workspace, note, at_work):
-    locks = workspace.pipeline / "locks"
-    locks.mkdir(exist_ok=True)
-    (locks / "books.running").write_text(json.dumps({"pid": os.getpid(), "run": "R", **note}))
-    assert stages_at_work(locks, "books") == stages_at_work(locks, "books", "R") == at_work
-    assert stages_at_work(locks, "books", "another run") == ()
-    assert read_holder(locks, "books")["alive"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

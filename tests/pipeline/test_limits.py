@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.executors.local import available_slots
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
@@ -68,7 +67,3 @@ def test_an_executor_that_does_not_exist_is_refused(workspace, run, name):
     with pytest.raises(ConfigError, match=r"pipeline\.executor is") as caught:
         run_pipeline(space)
     assert "local, dask" in caught.value.hint
-
-
-def test_this_machine_has_room_for_one_job_at_least():
-    assert available_slots() >= 1

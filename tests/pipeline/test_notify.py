@@ -17,18 +17,13 @@ from mcpfactory_pipeline.notices import make_notifier
 from mcpfactory_pipeline.notices.settings import read_events
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.views.inbox import read_inbox
-from mcpfactory_pipeline.views.waiting import tell_waiting, waiting_id
+from mcpfactory_pipeline.views.waiting import tell_waiting
 from tests.pipeline.cheap import STAGES
 from tests.pipeline.space import configured
 from tests.pipeline.test_notices import Receiver, run_with
 
 HOSTILE = "<!channel> *bold* [x](http://evil.example) & </at> \r\nBcc: all@example.org\u202e\x00"
 BOARD = "https://factory.example.org"
-
-
-@pytest.fixture
-def executor():
-    return None  # processes, as they are usually run
 
 
 @pytest.fixture
@@ -134,17 +129,6 @@ def test_slack_is_told_what_waits_once_and_nothing_that_nobody_has_to_do(asking,
     assert [item.kind for item in tell(space)] == ["ready"], "somebody may promote it now"
 
 
-def test_what_is_gone_and_comes_back_is_told_again(asking, receiver):
-    space = asking(f'webhook = "{receiver.url}"\nformat = "slack"')
-    tell(space)
-    decision.hold(space, "books", "production", reason="audit", stages=STAGES)
-    assert "hold" in {item.kind for item in tell(space)}
-    decision.release(space, "books", "production", stages=STAGES)
-    tell(space)
-    decision.hold(space, "books", "production", reason="again", stages=STAGES)
-    assert "hold" in {item.kind for item in tell(space)}
-
-
 def test_what_could_not_be_delivered_is_told_the_next_time(asking, receiver, capsys):
     space = asking(f'webhook = "{receiver.url}"\nformat = "slack"\nattempts = 1')
     receiver.answers = [500] * 20
@@ -167,16 +151,6 @@ def test_one_thing_that_a_receiver_refuses_is_told_again_and_no_other(asking, re
     assert len(tell(space)) == 1
     assert tell(space) == []
     assert len(receiver.got) == first + 3
-
-
-def test_a_receiver_that_misses_something_does_not_make_the_others_hear_it_twice(asking, receiver, post):
-    space = asking(f'webhook = "{receiver.url}"\nformat = "slack"\n{mail(post)}')
-    post.refuses = "451 later"
-    told = tell(space)
-    assert len(receiver.got) == len(told) > 0
-    post.refuses = ""
-    assert [item.kind for item in tell(space)] == [item.kind for item in told]
-    assert (len(receiver.got), len(post.mails)) == (len(told), 1)
 
 
 def test_teams_gets_a_card_whose_words_are_text_and_whose_button_leads_to_the_decision(asking, receiver):
@@ -227,23 +201,6 @@ def test_the_password_of_the_mail_comes_from_the_environment_and_without_it_noth
     assert tell(space) == []
     assert len(post.mails) == 1
     assert "mail is off, for MAIL_PASSWORD is not set" in capsys.readouterr().err
-
-
-def test_a_password_that_the_protocol_cannot_say_fails_nothing(asking, post, monkeypatch, capsys):
-    monkeypatch.setenv("MAIL_PASSWORD", "gr\u00fc\u00dfe-an-alle")
-    space = asking(mail(post, 'user = "factory"\npassword_variable = "MAIL_PASSWORD"\n'))
-    assert tell(space) == []
-    assert "not mailed by 127.0.0.1: UnicodeEncodeError" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("content", ['{"webhook": 5}', "[1]", '{"webhook": {"a": 1}}', "[" * 100_000, "\xff"], ids=len)
-def test_a_memory_of_what_was_told_that_is_none_is_left_aside(asking, receiver, content):
-    space = asking(f'webhook = "{receiver.url}"\nformat = "slack"')
-    told = space.artifacts / "told.json"
-    told.parent.mkdir(parents=True, exist_ok=True)
-    told.write_text(content, "latin-1")
-    assert tell(space)
-    assert tell(space) == []
 
 
 def test_a_mail_server_that_cannot_encrypt_gets_nothing_where_it_has_to(asking, post, monkeypatch, capsys):
@@ -311,35 +268,6 @@ def test_hostile_names_stay_text_in_every_form(workspace, receiver, post, form):
         assert post.mails[0][1] == ["ada@example.org", "grace@example.org"]
     body = json.dumps(receiver.events) + "".join(str(text) for *_, text in post.mails)
     assert "\\u202e" not in body.replace("\\\\u202e", "")
-
-
-def test_a_dot_alone_on_a_line_does_not_end_a_mail(workspace, post):
-    notify(
-        configured(workspace, f"[pipeline.events]\n{mail(post)}\n"),
-        command="before\r\n.\r\nMAIL FROM:<x@example.org>\r\nafter",
-    )
-    assert len(post.mails) == 1
-    assert "after" in parsed(post).get_content()
-
-
-def test_what_a_person_wants_besides_is_told_in_words(asking, receiver, act):
-    space = asking(
-        f'webhook = "{receiver.url}"\nformat = "slack"\nkinds = ["approved", "step.finished", "run.finished"]'
-    )
-    act("Ada")
-    decision.approve(space, "books", "production", reason="fine", stages=STAGES)
-    lines = [event["text"].splitlines()[0] for event in receiver.events]
-    assert "books: build passed" in lines[0]
-    assert "a run ended: books passed" in lines
-    assert lines[-1].endswith("is approved for production by Ada: fine")
-
-
-def test_an_id_is_that_of_the_feed_and_stays_while_the_same_thing_waits(asking):
-    space = asking("")
-    (item,) = [one for one in read_inbox(space, stages=STAGES) if one.kind == "approval"]
-    assert waiting_id("space", item) == waiting_id("space", item)
-    assert waiting_id("space", item).startswith("urn:uuid:")
-    assert waiting_id("other", item) != waiting_id("space", item)
 
 
 @pytest.mark.parametrize(

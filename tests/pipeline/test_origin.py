@@ -6,7 +6,6 @@ import http.server
 import subprocess
 import threading
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +23,6 @@ from mcpfactory_pipeline.ci.origin import (
 from mcpfactory_pipeline.ci.origin_files import with_origin, with_uv_tables
 from tests.rows import rows
 
-ROOT = Path(__file__).resolve().parents[2]
 PLACES = (
     "index",
     "tools/",
@@ -60,26 +58,11 @@ def test_the_line_that_installs_is_words_of_a_shell_and_names_each_part(text):
         assert words[4:] == [f"{name} @ {text}#subdirectory={SUBFOLDERS[name]}" for name in DISTRIBUTIONS]
 
 
-def test_each_part_is_where_a_repository_of_the_factory_has_it():
-    names = {
-        folder: tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]["name"]
-        for folder in SUBFOLDERS.values()
-    }
-    assert names == {folder: name for name, folder in SUBFOLDERS.items()}
-
-
 def test_an_origin_is_written_into_a_configuration_and_nothing_else_is_changed():
     text = '# ours\n[workspace] # the root\nname = "a" # x\n\n[pipeline]\nfactory = 3\n'
     made = with_origin(text, parse_origin("index"))
     assert made == text.replace("# x\n", '# x\nfactory = "index"\n')
     assert with_origin(made, VENDORED) == made.replace('"index"', '"tools/mcpfactory/"')
-
-
-@pytest.mark.parametrize("text", ['workspace = {name = "a"}\n', 'workspace.name = "a"\n'])
-def test_a_configuration_of_another_shape_is_left_to_its_owner(text):
-    with pytest.raises(ConfigError) as caught:
-        with_origin(text, VENDORED)
-    assert 'factory = "tools/mcpfactory/"' in caught.value.hint
 
 
 def test_tables_for_uv_come_change_and_go_and_leave_the_rest_as_it_was():
@@ -91,14 +74,6 @@ def test_tables_for_uv_come_change_and_go_and_leave_the_rest_as_it_was():
     assert tomllib.loads(other)["tool"]["uv"]["sources"]["mcpfactory-runtime"]["rev"] == "v1"
     assert other.endswith("\n[tool.ruff]\n")
     assert with_uv_tables(other, parse_origin("index")) == text + "\n[tool.ruff]\n"
-
-
-def test_sources_of_somebody_else_are_left_to_their_owner():
-    with pytest.raises(ConfigError) as caught:
-        with_uv_tables('[tool.uv.sources]\nspam = { path = "spam" }\n', VENDORED)
-    assert "mcpfactory-runtime = { path" in caught.value.hint
-    own = '[tool.uv.sources]\nmcpfactory-runtime = { path = "../runtime" }\n'
-    assert with_uv_tables(own, VENDORED) == own
 
 
 @rows(
@@ -140,6 +115,12 @@ def test_a_repository_that_asks_for_a_password_is_not_chosen_and_nobody_is_asked
         thread.join()
 
 
+def test_a_factory_that_is_used_from_its_sources_is_taken_as_wheels():
+    assert choose_origin("") == choose_origin("vendored") == VENDORED
+    with pytest.raises(ConfigError, match="not installed from a repository"):
+        choose_origin("git")
+
+
 def test_the_configuration_of_the_repository_around_is_not_asked_whether_another_can_be_read(tmp_path, monkeypatch):
     marker = tmp_path / "ran"
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
@@ -150,9 +131,3 @@ def test_the_configuration_of_the_repository_around_is_not_asked_whether_another
     assert not marker.exists()
     subprocess.run(["git", "ls-remote", "file:///x"], capture_output=True, check=False)
     assert marker.exists(), "git itself runs it: the trap is one"
-
-
-def test_a_factory_that_is_used_from_its_sources_is_taken_as_wheels():
-    assert choose_origin("") == choose_origin("vendored") == VENDORED
-    with pytest.raises(ConfigError, match="not installed from a repository"):
-        choose_origin("git")

@@ -6,16 +6,13 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise, product
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.dashboard.statuses import STATUSES
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.stages import STAGES
-from mcpfactory_pipeline.views.drawing import DARK, LIGHT, SIGNS, draw, to_svg
+from mcpfactory_pipeline.views.drawing import DARK, LIGHT, draw, to_svg
 from mcpfactory_pipeline.views.graph import GraphNode, graph_of
 from mcpfactory_pipeline.views.inbox import InboxItem
 from mcpfactory_pipeline.views.places import (
@@ -119,14 +116,6 @@ def test_what_runs_now_stands_where_it_runs_and_is_marked() -> None:
     assert ["validate" in "".join(group.itertext()) for group in busy if "stage" in group.get("class", "")] == [True]
 
 
-def test_what_is_at_work_side_by_side_stands_at_each_of_its_stages() -> None:
-    known = row({}, at_work=["test", "validate"], test=cell("run"), validate=cell("run"))
-    new = f"{ATLAS}#candidate-new"
-    assert where(known) == [("test", "2.0", "running", new), ("validate", "2.0", "running", new)]
-    places = {place.node.name: place.node.status for place in server_places(known, (), STAGED, CHANNELS)}
-    assert (places["test"], places["validate"], places["build"]) == ("running", "running", "passed")
-
-
 def test_holds_and_checks_that_failed_since_are_seen_on_what_is_offered() -> None:
     held = {**row(), "holds": {"production": {"actor": "Ada", "reason": "audit"}}}
     assert where(held)[-1][2] == "held"
@@ -174,99 +163,6 @@ def node(name: str, level: int, *needs: str, kind: str = "stage") -> GraphNode:
     return GraphNode(name, kind, needs, level, "passed")
 
 
-def rectangles(svg: str) -> list[tuple[int, int, int, int]]:
-    return [
-        (*(int(rect.get(name, "0")) for name in ("x", "y", "width", "height")),)  # type: ignore[misc]
-        for rect in ET.fromstring(svg).iter("rect")
-        if rect.get("class") == "card"
-    ]
-
-
-LONG = [GraphPlace(node(f"stage-{level}", level, *([f"stage-{level - 1}"] if level else []))) for level in range(25)]
-WIDE = [
-    GraphPlace(node("first", 0)),
-    *(GraphPlace(node(f"check-{n}", 1, "first"), (PlaceChip("2.0", "failed", "x", "/x/"),) * n) for n in range(6)),
-    GraphPlace(node("last", 2, "check-0", "check-5", "first")),
-]
-
-
-@rows("down, places", product([False, True], [LONG, WIDE, []]))
-def test_nothing_overlaps_and_all_is_inside_and_no_way_leads_through_a_card(
-    places: list[GraphPlace], down: bool
-) -> None:
-    svg = draw_of(places, down=down)
-    root = ET.fromstring(svg)
-    width, height = int(root.get("width", "0")), int(root.get("height", "0"))
-    cards = rectangles(svg)
-    assert len(cards) == len(places)
-    for x, y, w, h in cards:
-        assert 0 <= x <= width - w
-        assert 0 <= y <= height - h
-    for (x, y, w, h), (x2, y2, w2, h2) in combinations(cards, 2):
-        assert x + w <= x2 or x2 + w2 <= x or y + h <= y2 or y2 + h2 <= y
-    assert width <= (320 if down else 1350)
-    for way in root.iter("path"):
-        if way.get("class") == "way":
-            assert crossed(way.get("d", ""), cards, width, height) == []
-
-
-def test_ways_of_different_beginnings_that_pass_cards_have_lanes_of_their_own() -> None:
-    lanes = []
-    for way in re.findall(r'class="way" d="M(\d+) (\d+)H(\d+)V(\d+)', draw_of(WIDE, down=True)):
-        _, start, lane, end = map(int, way)
-        lanes.append((lane, start, end))
-    assert len({lane for lane, _, _ in lanes}) == 2
-    for (lane, start, end), (other, start2, end2) in combinations(lanes, 2):
-        assert lane != other or start == start2 or end <= start2 or end2 <= start
-
-
-def crossed(way: str, cards: list[tuple[int, int, int, int]], width: int, height: int) -> list[object]:
-    """The cards whose inside a way leads through; its last part, the point of the arrow, is left out."""
-    x, y, points = 0, 0, []
-    for letter, text in re.findall(r"([MHV])([-\d ]+)", way.partition("m")[0]):
-        numbers = [int(number) for number in text.split()]
-        if letter != "V":
-            x = numbers[0]
-        if letter != "H":
-            y = numbers[-1]
-        points.append((x, y))
-        assert 0 <= x <= width
-        assert 0 <= y <= height
-    return [
-        (way, card)
-        for (x1, y1), (x2, y2) in pairwise(points)
-        for card in cards
-        if max(x1, x2) > card[0]
-        and min(x1, x2) < card[0] + card[2]
-        and max(y1, y2) > card[1]
-        and min(y1, y2) < card[1] + card[3]
-    ]
-
-
-@pytest.mark.parametrize("down", [False, True])
-def test_every_chip_has_the_word_of_its_sign_and_all_of_a_place_have_it_in_one_way(down: bool) -> None:
-    labels = ("short", "bookshop 1.2.0", "n" * 60)
-    chips = tuple(PlaceChip(label, "rejected", "why", f"/{label}/") for label in labels)
-    place = GraphPlace(
-        GraphNode("approval for production", "approval", (), 0, "", "2 approvals"), chips, 3, "/graph/a/"
-    )
-    root = ET.fromstring(draw([place], title="one", link=str, down=down))
-    said = [
-        [text for text in chip.iter("text") if text.get("class") == "said"]
-        for chip in root.iter("a")
-        if "chip" in chip.get("class", "")
-    ]
-    assert [[text.text for text in texts] for texts in said] == [["rejected"]] * 3
-    assert len({text.get("text-anchor") for (text,) in said}) == 1
-    texts = [text.text or "" for text in root.iter("text")]
-    assert ("3 servers · 2 approvals" if down else "3 here · 2 approvals") in texts
-    (cut,) = [text for text in root.iter("text") if text.text and text.text.endswith("…")]
-    card = next(rect for rect in root.iter("rect") if rect.get("class") == "card")
-    assert float(cut.get("x", 0)) + float(cut.get("textLength", 999)) <= float(card.get("x", 0)) + float(
-        card.get("width", 0)
-    )
-
-
 def test_texts_are_texts_and_every_chip_is_a_link_with_a_word_for_its_sign() -> None:
     chip = PlaceChip("<b>&", "failed", '" onclick="x', "/servers/<x>/")
     svg = draw_of([GraphPlace(node("<i>", 0), (chip,), 1, "/graph/i/")])
@@ -292,22 +188,3 @@ def test_a_picture_alone_is_one_image_in_both_themes_and_loads_nothing() -> None
     assert DARK["ink"] in style.partition("@media")[2]
     assert "var(" not in text
     assert not re.search(r"<a\b|href|url\(", text)
-
-
-def test_colours_and_signs_are_those_of_the_dashboard() -> None:
-    folder = Path(__file__).parents[2] / "pipeline/src/mcpfactory_pipeline/dashboard"
-    style, icons = (folder / "assets/style.css").read_text(), (folder / "templates/icons.svg").read_text()
-    light = style.partition("@media")[0]
-    dark = style.partition(':root[data-theme="dark"]')[2].partition("}")[0]
-    assert {name: colour for name, colour in LIGHT.items() if f"--{name}: {colour};" not in light} == {}
-    assert {name: colour for name, colour in DARK.items() if f"--{name}: {colour};" not in dark} == {}
-    for key in SIGNS.keys() & STATUSES.keys():
-        known = STATUSES[key]
-        assert SIGNS[key] == (known.word, known.tone, known.icon)
-    for _, _, sign in SIGNS.values():
-        drawn = draw_of(
-            [GraphPlace(node("x", 0), (PlaceChip("y", key, "", ""),)) for key in SIGNS if SIGNS[key][2] == sign][:1]
-        )
-        shape = re.search(rf'id="i-{sign}" viewBox="0 0 16 16"><path d="([^"]+)"', icons)
-        assert shape is not None
-        assert shape[1] in drawn

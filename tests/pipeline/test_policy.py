@@ -58,14 +58,6 @@ def test_a_timer_promotes_what_is_due_and_nothing_else(books, workspace, run):
     assert promote_due(books.workspace, "production", **due) == []
 
 
-def test_a_timer_names_what_it_cannot_promote_because_something_is_broken(books):
-    books.configure('[[pipeline.channels]]\nname = "production"\nfrom = "staging"\n')
-    (books.workspace.artifacts / "books" / books.state.candidate / "books-1.0-py3-none-any.whl").unlink()
-    (entry,) = promote_due(books.workspace, "production", stages=STAGES)
-    assert "not on this machine" in entry["error"]
-    assert entry["hint"]
-
-
 def test_without_settings_there_are_staging_and_production_which_asks_for_an_approval(workspace):
     assert read_channels(workspace) == DEFAULT
     assert [(channel.name, channel.source, channel.approvals) for channel in DEFAULT] == [

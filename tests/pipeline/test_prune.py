@@ -7,7 +7,7 @@ import pytest
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import RunFinished
 from mcpfactory_pipeline.base.locks import file_lock
-from mcpfactory_pipeline.channels.prune import prune, prune_by_policy
+from mcpfactory_pipeline.channels.prune import prune
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.promotion.promote import promote, rollback
 from mcpfactory_pipeline.run.run import run_pipeline
@@ -51,17 +51,6 @@ def test_what_is_in_a_channel_or_can_be_rolled_back_to_stays_and_the_rest_goes(w
     rollback(workspace, "books", "production", reason="bad", stages=STAGES)
 
 
-def test_the_newest_stay_as_many_as_are_asked_for(workspace, run):
-    folder = add_server(workspace.root, "books", outcome="failed")
-    made = []
-    for number in range(4):
-        (folder / "source.txt").write_text(str(number))
-        run("books")
-        made.append(Store(workspace).state("books").candidate)
-    prune(workspace, keep=2)
-    assert folders(workspace) == {*made[2:], "logs"}
-
-
 def test_a_server_that_is_being_run_is_left_alone(workspace, run):
     add_server(workspace.root, "books")
     run("books")
@@ -80,11 +69,6 @@ def test_where_the_state_cannot_be_read_nothing_is_taken(workspace, run):
     (entry,) = prune(workspace, keep=1)
     assert "is not a state" in entry.kept
     assert folders(workspace) == before
-
-
-def test_the_newest_candidate_always_stays(workspace):
-    with pytest.raises(ConfigError):
-        prune(workspace, keep=0)
 
 
 def kept(workspace, keep: str):
@@ -134,33 +118,6 @@ def test_a_promotion_takes_what_no_channel_can_go_back_to_any_more_and_says_so(w
     found = promote(space, "books", "production", stages=STAGES)["pruned"]
     assert sorted(found) == sorted(f"books/{name}" for name in offered[:2]), "staging can go back to five"
     assert folders(space) == {*offered[2:], "logs"}
-
-
-def test_reports_are_no_candidates(workspace, run):
-    add_server(workspace.root, "books")
-    run("books")
-    (workspace.artifacts / "books" / "reports").mkdir()
-    before = folders(workspace)
-    assert prune(workspace, keep=1) == []
-    assert folders(workspace) == before
-
-
-def test_a_server_about_which_something_is_being_decided_is_left_alone(workspace, run):
-    add_server(workspace.root, "books")
-    run("books")
-    (workspace.artifacts / "books" / "0123456789abcdef").mkdir()
-    with Store(workspace).transaction("books"):
-        assert prune_by_policy(workspace, ["books"]) == {}
-    assert list(prune_by_policy(workspace, ["books"])) == ["books/0123456789abcdef"]
-
-
-def test_of_servers_that_nobody_moved_nothing_is_taken(workspace, run):
-    add_server(workspace.root, "books")
-    run("books")
-    (workspace.artifacts / "books" / "0123456789abcdef").mkdir()
-    assert prune_by_policy(workspace, []) == {}
-    assert prune_by_policy(kept(workspace, '"all"'), ["books"]) == {}
-    assert "0123456789abcdef" in folders(workspace)
 
 
 @pytest.mark.parametrize("keep", ["0", "true", '"some"', "1.5"])

@@ -5,17 +5,10 @@ from __future__ import annotations
 import io
 import json
 
-import pytest
-
 from mcpfactory_pipeline.report import make_reporter, status_table
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.status import status
 from tests.pipeline.cheap import add_server
-
-
-@pytest.fixture
-def executor():
-    return None  # processes, as they are usually run
 
 
 def shown(run, kind: str, *names: str, **options) -> str:
@@ -48,10 +41,6 @@ def test_a_run_with_nothing_to_do_says_so_in_one_line(workspace, run):
     text = shown(run, "plain")
     assert text.startswith("1 server: 1 passed; nothing to do: no stage ran")
     assert text.count("\n") == 1
-
-
-def test_an_empty_workspace_gets_a_hint(run):
-    assert shown(run, "plain") == "no server yet; hint: mcpfactory new --from-openapi FILE\n"
 
 
 def test_trouble_is_told_with_its_hint(workspace, run):
@@ -91,10 +80,6 @@ def test_the_live_table_ends_with_every_outcome_in_words(workspace, run):
         assert word in text
 
 
-def test_the_live_table_of_an_empty_workspace_is_a_hint(run):
-    assert "no server yet" in shown(run, "live")
-
-
 def test_the_status_table_has_a_column_for_each_stage(workspace, run):
     folder = add_server(workspace.root, "a")
     add_server(workspace.root, "b", outcome="failed")
@@ -114,7 +99,3 @@ def test_the_status_table_has_a_column_for_each_stage(workspace, run):
     assert c[1:] == ("-",) * 7
     assert d[-1].startswith("error: pipeline/state/d.json")
     assert {len(row) for row in cells} == {len(header)}
-
-
-def test_the_status_table_of_an_empty_workspace_is_empty(workspace):
-    assert status_table(status(workspace)) == (("SERVER", "CANDIDATE", "CHANNELS"), [])

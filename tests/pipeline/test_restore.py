@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
 from mcpfactory_pipeline.promotion import decision
-from mcpfactory_pipeline.promotion.promote import promote, rollback
-from mcpfactory_pipeline.promotion.restore import restore, restore_candidate
+from mcpfactory_pipeline.promotion.promote import promote
+from mcpfactory_pipeline.promotion.restore import restore
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.status import status
 from tests.pipeline.cheap import STAGES, add_server
@@ -70,27 +68,6 @@ def test_a_wheel_that_is_nowhere_is_named_with_what_to_do_and_the_others_come_ba
     assert not (workspace.pipeline / "channels/production/simple/books").exists()
 
 
-def test_the_hint_of_a_rollback_without_its_wheel_names_a_command_that_looks_for_it(workspace, promoted):
-    first, _ = promoted
-    wheel = workspace.artifacts / "books" / first / "books-1.0-py3-none-any.whl"
-    wheel.unlink()
-    with pytest.raises(PromotionError) as caught:
-        rollback(workspace, "books", "staging", reason="bad", stages=STAGES)
-    assert caught.value.hint == f"mcpfactory pipeline restore books --candidate {first}"
-    assert restore_candidate(workspace, "books", first).outcome == "missing"
-    wheel.write_bytes(b"one")
-    assert restore_candidate(workspace, "books", first[:6]).outcome == "there"
-
-
-def test_unknown_names_are_not_found(workspace, promoted):
-    with pytest.raises(NotFoundError):
-        restore(workspace, ["boks"])
-    with pytest.raises(NotFoundError):
-        restore(workspace, channel="live")
-    with pytest.raises(NotFoundError, match="begins with 'nope'"):
-        restore_candidate(workspace, "books", "nope")
-
-
 PACKAGE = """\
 [build-system]
 requires = ["hatchling"]
@@ -115,10 +92,3 @@ def test_a_wheel_that_is_built_again_with_other_bytes_is_not_taken(workspace, ru
     assert "copy pipeline/artifacts/books/" in found.hint
     assert not (workspace.artifacts / "books" / found.candidate).exists()
     assert not (workspace.pipeline / "channels/staging/simple/books").exists()
-
-
-@pytest.mark.parametrize("spoil", [lambda wheel: wheel.write_bytes(b"other"), Path.unlink], ids=["other", "gone"])
-def test_a_wheel_that_a_channel_serves_with_other_bytes_is_put_right(books, spoil):
-    spoil(next((books.workspace.pipeline / "channels/staging/files").rglob("books-*.whl")))
-    assert [one.outcome for one in restore(books.workspace)] == ["restored"]
-    assert books.offered("staging") == [b"one"]

@@ -83,16 +83,6 @@ def test_a_rollback_to_bytes_that_are_gone_or_changed_is_refused_and_changes_not
         assert books.state.holds == {}
 
 
-def test_holding_twice_and_releasing_what_is_not_held_are_refused(books):
-    books.decide("hold", reason="audit")
-    with refused("production of books is held by tester: audit"):
-        books.decide("hold", reason="again")
-    with refused("staging of books is not held"):
-        books.decide("release", "staging")
-    books.decide("release")
-    assert books.state.holds == {}
-
-
 def test_a_hold_that_is_set_while_staging_runs_is_seen_before_anything_moves(books, drive):
     from filelock import FileLock
 

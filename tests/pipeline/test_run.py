@@ -7,14 +7,11 @@ import signal
 
 import pytest
 
-from mcpfactory_pipeline.base import locks
-from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StateError
+from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.base.events import LogLines, ServerTrouble, StepFinished, StepSkipped, StepStarted
-from mcpfactory_pipeline.base.hashing import ABSENT
-from mcpfactory_pipeline.base.versions import template_version, tool_version
+from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.run.run import plan_servers
-from mcpfactory_pipeline.run.runner import retry_delay
 from mcpfactory_pipeline.stages import STAGES as ALL_STAGES
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
@@ -36,18 +33,6 @@ def recorder() -> Recorder:
 
 def ran(recorder: Recorder) -> list[tuple[str, str]]:
     return [(event.stage, event.outcome) for event in recorder.of(StepFinished)]
-
-
-def test_where_it_cannot_be_noted_that_a_stage_has_ended_its_result_is_kept(workspace, run, recorder, monkeypatch):
-    def full(note, run_id, stages, write=locks._write_holder):
-        if not stages:
-            raise StateError(f"{note.name} cannot be written: no space left on device")
-        write(note, run_id, stages)
-
-    monkeypatch.setattr(locks, "_write_holder", full)
-    add_server(workspace.root, "books")
-    assert run("books", reporter=recorder).servers == {"books": "passed"}
-    assert ran(recorder) == [("build", "passed"), ("test", "passed"), ("staging", "passed")]
 
 
 def test_another_uv_makes_no_stage_due(workspace):
@@ -81,15 +66,6 @@ def test_a_second_run_without_changes_runs_nothing_and_writes_nothing(workspace,
     assert [step.verdict for step in plan_servers(workspace, stages=STAGES)] == ["up-to-date"] * 3
 
 
-def test_touching_files_without_changing_them_makes_nothing_stale(workspace, run):
-    folder = add_server(workspace.root, "books")
-    run()
-    (folder / "source.txt").touch()
-    (folder / "__pycache__").mkdir()
-    (folder / "__pycache__" / "x.pyc").write_text("litter")
-    assert run().ran == 0
-
-
 def test_a_change_runs_what_reads_it_and_says_why(workspace, run, recorder):
     folder = add_server(workspace.root, "books")
     run()
@@ -112,7 +88,6 @@ def test_a_change_that_comes_to_the_same_candidate_stops_there(workspace, run, r
     assert ran(recorder) == [("build", "passed")]
 
 
-@IN_PROCESSES
 def test_only_the_changed_server_runs(workspace, run):
     for name in ("a", "b"):
         add_server(workspace.root, name)
@@ -121,12 +96,6 @@ def test_only_the_changed_server_runs(workspace, run):
     due = {step.server for step in plan_servers(workspace, stages=STAGES) if step.verdict != "up-to-date"}
     assert due == {"b"}
     assert run().ran == 3
-
-
-def test_until_stops_after_the_stage(workspace, run, recorder):
-    add_server(workspace.root, "books")
-    run("books", until="test", reporter=recorder)
-    assert [stage for stage, _ in ran(recorder)] == ["build", "test"]
 
 
 def test_a_failed_stage_is_tried_once_and_bars_what_needs_it(workspace, run, recorder):
@@ -142,21 +111,6 @@ def test_a_failed_stage_is_tried_once_and_bars_what_needs_it(workspace, run, rec
     assert log.lines == ("the outcome is to be failed",)
     assert (workspace.root / log.log).exists()
     assert Store(workspace).state("books").channels == {}
-
-
-def test_a_failed_stage_stays_failed_until_what_it_reads_changes(workspace, run, recorder):
-    folder = add_server(workspace.root, "books", outcome="failed")
-    run("books")
-    again = run("books", reporter=recorder)
-    assert (again.ran, again.failed, again.servers) == (0, True, {"books": "failed"})
-    (folder / "tests" / "outcome.txt").write_text("passed")
-    assert run("books").servers == {"books": "passed"}
-
-
-def test_force_runs_everything_again(workspace, run):
-    add_server(workspace.root, "books")
-    run("books")
-    assert run("books", force=True).ran == 3
 
 
 def test_from_a_stage_runs_it_again_and_what_needs_it(workspace, run, recorder):
@@ -204,24 +158,6 @@ def test_inconclusive_is_not_passed_and_not_tried_again_in_the_same_run(workspac
     assert ran(recorder) == [("build", "passed"), ("test", "inconclusive")]
 
 
-def test_how_often_is_a_setting_of_the_workspace(workspace, run, recorder):
-    (workspace.root / "mcpfactory.toml").write_text("[workspace]\n[pipeline]\nbackoff = 0\nattempts = 1\n")
-    add_server(workspace.root, "books", outcome="broken")
-    run("books", reporter=recorder)  # the fixture's workspace was read before
-    changed = type(workspace).find(workspace.root)
-    assert len(recorder.of(StepStarted)) == 3
-    from mcpfactory_pipeline.run.run import run_pipeline
-
-    again = Recorder()
-    run_pipeline(changed, ["books"], stages=STAGES, executor=Here(), reporter=again)
-    assert len(again.of(StepStarted)) == 1
-
-
-def test_the_pause_before_another_attempt_doubles_and_has_an_end():
-    assert [retry_delay(attempt, 2.0) for attempt in (2, 3, 4, 9)] == [2.0, 4.0, 8.0, 60.0]
-    assert retry_delay(10, 0.0) == 0.0
-
-
 def test_a_run_that_is_ended_does_not_wait_for_another_attempt(workspace, drive):
     from tests.pipeline.space import configured
 
@@ -238,24 +174,6 @@ def test_a_run_that_is_ended_does_not_wait_for_another_attempt(workspace, drive)
     _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (130, "")
     assert Store(workspace).state("books").stages["test"].outcome == "errored"
-
-
-@pytest.mark.parametrize("value", ["-1", "61", '"long"', "true"])
-def test_a_pause_that_is_none_is_refused(workspace, value):
-    from mcpfactory_pipeline.run.run import run_pipeline
-
-    (workspace.root / "mcpfactory.toml").write_text(f"[workspace]\n[pipeline]\nbackoff = {value}\n")
-    with pytest.raises(ConfigError, match=r"pipeline\.backoff"):
-        run_pipeline(type(workspace).find(workspace.root), stages=STAGES)
-
-
-@pytest.mark.parametrize("value", ["0", "11", '"two"', "true"])
-def test_a_number_of_attempts_that_is_none_is_refused(workspace, value):
-    from mcpfactory_pipeline.run.run import run_pipeline
-
-    (workspace.root / "mcpfactory.toml").write_text(f"[workspace]\n[pipeline]\nattempts = {value}\n")
-    with pytest.raises(ConfigError, match=r"pipeline\.attempts"):
-        run_pipeline(type(workspace).find(workspace.root), stages=STAGES)
 
 
 @IN_PROCESSES
@@ -284,13 +202,6 @@ def test_logs_and_reports_are_kept_with_their_hash(workspace, run):
     assert set(artifacts) == {"logs/test.log", f"{state.candidate}/test/report.txt"}
     for path, content in artifacts.items():
         assert hash_file(workspace.artifacts / "books" / path) == content
-
-
-@IN_PROCESSES
-def test_nothing_is_left_in_the_work_folder(workspace, run):
-    add_server(workspace.root, "books", outcome="dead")
-    run("books")
-    assert list((workspace.artifacts / ".work" / "books").iterdir()) == []
 
 
 def test_a_fresh_clone_has_nothing_to_do_until_a_stage_wants_the_wheel(workspace, run, recorder):
@@ -327,10 +238,6 @@ def test_unknown_names_are_refused_before_anything_runs(workspace, run):
     assert Store(workspace).servers() == []
 
 
-def test_a_workspace_without_servers_is_no_error(run):
-    assert run().servers == {}
-
-
 def test_status_says_where_every_server_stands(workspace, run):
     folder = add_server(workspace.root, "books")
     add_server(workspace.root, "new")
@@ -348,17 +255,6 @@ def test_status_says_where_every_server_stands(workspace, run):
     assert (new["candidate"], new["stages"]["build"]["outcome"], new["stale"]) == (None, None, True)
 
 
-def test_status_shows_a_broken_server_as_broken_and_the_others_as_they_are(workspace, run):
-    add_server(workspace.root, "a")
-    add_server(workspace.root, "b")
-    run()
-    Store(workspace).state_file("a").write_text("{")
-    a, b = status(workspace)
-    assert "is not a state" in a["problem"]["message"]
-    assert a["problem"]["hint"]
-    assert "problem" not in b
-
-
 def test_history_is_told_oldest_first_also_of_a_server_that_is_gone(workspace, run):
     import shutil
 
@@ -368,12 +264,3 @@ def test_history_is_told_oldest_first_also_of_a_server_that_is_gone(workspace, r
     assert [event["event"] for event in history(workspace, "books")][:2] == ["stage.started", "stage.finished"]
     with pytest.raises(NotFoundError):
         history(workspace, "never")
-
-
-def test_a_template_of_the_workspace_that_changes_is_another_input_in_the_same_process(tmp_path):
-    """A dashboard reads for days, and says from when on a server is behind its template."""
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine/copier.yml").write_text("one: 1\n")
-    before = template_version("../mine", tmp_path / "server")
-    (tmp_path / "mine/copier.yml").write_text("one: 2\n")
-    assert template_version("../mine", tmp_path / "server") != before != ABSENT

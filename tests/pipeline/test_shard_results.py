@@ -17,7 +17,6 @@ from mcpfactory_pipeline.ci.bundle import pack_run
 from mcpfactory_pipeline.ci.fold import fold_in
 from mcpfactory_pipeline.ci.shard_results import ShardResult
 from mcpfactory_pipeline.plan.approval import ApprovalPolicy
-from mcpfactory_pipeline.plan.fingerprint import fingerprint
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.run.run import run_pipeline
@@ -259,22 +258,6 @@ def test_a_channel_that_was_held_meanwhile_is_not_moved(shard_result):
     with Store(shard_result.workspace).transaction("a") as transaction:
         transaction.append("held", channel="staging", reason="wait")
     assert [one.code for one in shard_result.fold()[1]] == ["channel"]
-
-
-def test_a_second_try_in_the_same_run_is_an_order_that_a_run_makes(shard_result):
-    def twice(events: Events) -> Events:
-        test = [event for event in events if event["stage"] == "test"]
-        first = [{**event, "outcome": "errored"} if "outcome" in event else event for event in test]
-        build, ship = ([event for event in events if event["stage"] == name] for name in ("build", "staging"))
-        made = [*build, *first, *test, *ship]
-        last = ""
-        for number, event in enumerate(made):
-            made[number] = {**event, "id": (last := new_id(last))}
-        return made
-
-    shard_result.change(twice)
-    assert [one.passed for one in shard_result.fold()[0]] == [True]
-    assert fingerprint({}) != fingerprint({"a": "b"})
 
 
 def test_the_job_that_publishes_may_say_what_it_promoted_and_nothing_else(shard_result):

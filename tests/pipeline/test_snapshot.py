@@ -78,23 +78,6 @@ def test_what_is_kept_of_a_history_answers_as_all_of_it(events, cuts):
             assert ready_since(asking, candidate, folded.recent) == ready_since(asking, candidate, events)
 
 
-def test_of_a_long_history_little_is_kept():
-    finished = {
-        "event": "stage.finished",
-        "actor": "a",
-        "outcome": "passed",
-        "fingerprint": "",
-        "inputs": {},
-        "run": "r",
-    }
-    events = [
-        {**finished, "stage": "staging", "channel": "staging", "version": "1", "candidate": f"{number // 3:016x}"}
-        for number in range(900)
-    ]
-    events = [{**event, "at": format_time(START)} for event in numbered(events)]
-    assert len(go_on(begin("s"), events).recent) < 5
-
-
 @pytest.fixture
 def store(workspace, books):
     """The store of a workspace whose server was run."""
@@ -121,13 +104,6 @@ def test_only_what_was_added_since_is_read(store, monkeypatch):
     assert [event["event"] for event in count] == ["held"]
     assert store.folded("books").state.holds
     assert len(count) == 1
-
-
-def test_a_snapshot_of_other_bytes_is_none(store):
-    store.folded("books")
-    file = store.history_file("books")
-    file.write_text(file.read_text().replace('"passed"', '"failed"', 1))
-    assert store.folded("books").state == fold("books", store.history("books"))
 
 
 def test_an_older_event_that_a_merge_brings_is_folded_in_its_place(store):

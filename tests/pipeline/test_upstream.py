@@ -55,11 +55,6 @@ def test_a_private_address_that_nobody_permits_says_what_would(
     assert "export SHOP_ALLOW_PRIVATE=1" in hint
 
 
-def test_of_several_documents_a_private_address_is_permitted_in_the_table_of_its_own() -> None:
-    ((_, _, hint),) = told(LOCAL, {}, several=True)
-    assert 'allow_private = ["127.0.0.1:8000"] in its [[api]] in servers/shop/mcpfactory.toml' in hint
-
-
 @pytest.mark.parametrize(("base_url", "environ"), [("", {}), (PUBLIC, {"SHOP_BASE_URL": "api.example.com"})])
 def test_what_is_no_address_says_which_variable_takes_one(base_url: str, environ: dict[str, str]) -> None:
     ((_, works, hint),) = told(base_url, environ)
@@ -99,9 +94,3 @@ def test_another_server_of_the_api_says_what_moves_it(
     assert uploads.message.startswith(message)
     assert uploads.hint.startswith(hint)
     assert bool(uploads.hint) == bool(hint)
-
-
-def test_the_variable_of_the_api_permits_no_other_host() -> None:
-    found = told("", {"SHOP_BASE_URL": LOCAL}, further=[PRIVATE, PUBLIC])
-    assert [(url, works) for url, works, _ in found] == [(LOCAL, True), (PRIVATE, False), (PUBLIC, True)]
-    assert [url for url, _, _ in told("", {}, further=[PRIVATE])] == ["", PRIVATE]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-from pathlib import Path
 
 import pytest
 
@@ -12,13 +10,10 @@ from mcpfactory_pipeline.base.errors import RefusedError, StateError
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.promotion.promote import promote
 from mcpfactory_pipeline.state.history import event_line
-from mcpfactory_pipeline.state.order import misplaced
 from mcpfactory_pipeline.state.state import SCHEMA, fold, to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import mend, verify
 from tests.pipeline.cheap import STAGES, add_server
-
-SCHEMAS = Path(__file__).parent / "schemas"
 
 
 @pytest.fixture
@@ -118,16 +113,6 @@ def test_an_event_that_cannot_be_read_is_never_dropped(store, workspace):
     assert file.read_bytes() == before
 
 
-def test_files_of_the_present_schema_are_read(workspace):
-    store = Store(workspace)
-    shutil.copy(SCHEMAS / f"{SCHEMA}.json", store.state_file("books"))
-    shutil.copy(SCHEMAS / f"{SCHEMA}.jsonl", store.history_file("books"))
-    by_history = fold("books", store.history("books"))
-    assert store.state("books") == by_history
-    assert by_history.channels["production"].candidate in by_history.candidates
-    assert verify(workspace) == []
-
-
 def forge(store: Store, kind: str, **members) -> None:
     """Somebody writes the end of a stage into the history, and the state that follows."""
     events = store.history("books")
@@ -159,20 +144,3 @@ def test_a_run_moves_no_channel_on_a_forged_end(store, workspace, run):
     forge(store, "stage.finished", run="01JZ" + "0" * 22)
     assert run("books").failed
     assert "did not begin" in store.state("books").stages["staging"].message
-
-
-def test_two_clones_may_say_of_one_run_that_it_broke_off(store, workspace):
-    events = store.history("books")
-    end = next(event for event in events if event["event"] == "stage.finished")
-    about = {name: end[name] for name in ("actor", "at", "stage", "run")}
-
-    def step(kind: str, after: str, **members) -> dict:
-        return {**about, "event": kind, "id": new_id(after), **members}
-
-    start = step("stage.started", events[-1]["id"], run="r")
-    first = step("stage.interrupted", start["id"], run="r")
-    second = step("stage.interrupted", first["id"], run="r")
-    done = {**end, "id": new_id(second["id"]), "run": "r"}
-    late = step("stage.interrupted", done["id"], run="r")
-    assert list(misplaced([*events, start, first, second, done, late])) == []
-    assert len(list(misplaced([*events, start, first, done, done]))) == 1

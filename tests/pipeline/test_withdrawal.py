@@ -78,10 +78,6 @@ def test_promoting_what_is_there_records_nothing_and_mends_the_channel(books):
     assert books.offered("production") == [b"one"]
 
 
-def test_who_approves_is_told_how_many_findings_were_waived(books):
-    assert books.decide("approve", dry_run=True)["waived"] == 0
-
-
 def test_one_person_in_several_spellings_is_one(books, act):
     books.configure('[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 2\n')
     act("Grace")
@@ -89,14 +85,6 @@ def test_one_person_in_several_spellings_is_one(books, act):
     act("GRACE\u200b")
     with refused("has approved candidate .* already"):
         books.decide("approve")
-
-
-def test_what_is_due_is_not_promoted_and_the_refusal_says_why(books):
-    books.decide("approve")
-    (books.folder / "tests/outcome.txt").write_text("failed")
-    with refused("test is due: tests changed") as caught:
-        books.promote()
-    assert caught.value.hint == "mcpfactory pipeline run books"
 
 
 def test_the_inbox_says_that_production_offers_what_failed_since(books):

@@ -34,15 +34,6 @@ def test_a_new_workspace_has_all_its_files_and_a_repository(tmp_path):
     assert Workspace.find(made.root).settings == {}
 
 
-def test_the_name_is_the_folders_when_none_is_given(tmp_path):
-    assert init_workspace(tmp_path / "spam", git=False).name == "spam"
-
-
-def test_no_repository_is_started_inside_another(tmp_path):
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    assert not (init_workspace(tmp_path / "inner").root / ".git").exists()
-
-
 def test_state_is_tracked_and_artifacts_are_not(tmp_path):
     root = init_workspace(tmp_path / "space").root
     for path in ("pipeline/state/a.json", "pipeline/history/a.jsonl", "pipeline/artifacts/x", "pipeline/locks/x"):
@@ -65,13 +56,6 @@ def test_a_folder_with_other_things_is_refused_and_left_alone(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_a_fresh_clone_with_readme_and_licence_may_become_a_workspace(tmp_path):
-    (tmp_path / "README.md").write_text("mine")
-    (tmp_path / "LICENSE").write_text("mine")
-    init_workspace(tmp_path, git=False)
-    assert (tmp_path / "README.md").read_text() == "mine"
-
-
 def test_a_workspace_gets_what_it_lacks_and_nothing_else(tmp_path):
     root = init_workspace(tmp_path / "space", git=False).root
     (root / ".gitattributes").unlink()
@@ -81,12 +65,6 @@ def test_a_workspace_gets_what_it_lacks_and_nothing_else(tmp_path):
     assert (root / ".gitattributes").exists()
     assert (root / "README.md").read_text() == "mine"
     assert Workspace.find(root).name == "space"
-
-
-def test_a_folder_that_is_a_file_is_refused(tmp_path):
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(WorkspaceError, match="cannot be a workspace"):
-        init_workspace(tmp_path / "file")
 
 
 def test_the_workspace_is_found_from_far_below_and_past_a_servers_own_file(workspace):
@@ -113,12 +91,6 @@ def test_an_unknown_server_is_named_together_with_those_that_exist(workspace):
     with pytest.raises(NotFoundError, match="no server 'boks'") as caught:
         workspace.server("boks")
     assert "books" in caught.value.hint
-
-
-@pytest.mark.parametrize("name", ["../escape", "", ".hidden", "a/b"])
-def test_a_name_that_is_no_name_finds_nothing(workspace, name):
-    with pytest.raises(NotFoundError):
-        workspace.server(name)
 
 
 @pytest.mark.parametrize(
@@ -152,13 +124,6 @@ def test_a_bad_server_is_told_beside_the_others_and_stops_none(workspace):
     assert [(one.name, "not TOML" in one.message, bool(one.hint)) for one in broken] == [("b", True, True)]
     with pytest.raises(NotFoundError):
         workspace.survey(["nobody"])
-
-
-def test_folders_that_are_being_made_are_no_servers_and_one_with_an_odd_name_is_told(workspace):
-    for name in ("a", ".a-x7f2", "my server"):
-        add_server(workspace.root, name)
-    servers, broken = workspace.survey()
-    assert ([server.name for server in servers], [one.name for one in broken]) == (["a"], ["my server"])
 
 
 def test_a_link_below_servers_is_no_server_wherever_it_leads(workspace, tmp_path):
@@ -205,13 +170,6 @@ def test_a_field_of_the_workspace_table_is_refused(workspace):
     (workspace.root / "mcpfactory.toml").write_text(ROOT + 'title = "W"\n')
     with pytest.raises(ConfigError, match=r"\[workspace\] has an unknown field 'title'"):
         Workspace.find(workspace.root)
-
-
-def test_a_mistyped_table_of_the_workspace_is_pointed_at(tmp_path):
-    (tmp_path / "mcpfactory.toml").write_text('[workspce]\nname = "w"\n')
-    with pytest.raises(WorkspaceError) as caught:
-        Workspace.find(tmp_path)
-    assert "mean [workspace] by [workspce]?" in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -45,13 +45,6 @@ def test_everything_that_the_dockerfile_copies_is_there_and_the_wheel_is_the_one
     assert (folder / "wheels" / wheel).read_bytes() == packages()[wheel]
 
 
-def test_a_label_cannot_end_its_line_or_be_filled_in(shelf, make):
-    shelf.put(summary='Says "hi" $HOME \\')
-    _, folder = make()
-    label = next(line for line in (folder / "Dockerfile").read_text().splitlines() if "image.description" in line)
-    assert label == r'LABEL "org.opencontainers.image.description"="Says \"hi\" \$HOME \\"'
-
-
 @pytest.mark.parametrize(
     ("options", "rule"),
     [

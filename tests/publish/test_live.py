@@ -9,13 +9,12 @@ from starlette.testclient import TestClient
 from mcpfactory_pipeline.base.errors import TargetError
 from mcpfactory_pipeline.base.locks import is_locked
 from mcpfactory_pipeline.dashboard.app import create_app
-from mcpfactory_pipeline.dashboard.inbox import WHOM
 from mcpfactory_pipeline.publish.publish import publish
 from mcpfactory_pipeline.publish.target import PublishTarget
 from mcpfactory_pipeline.report import status_table
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
-from mcpfactory_pipeline.views.inbox import KINDS, read_inbox
+from mcpfactory_pipeline.views.inbox import read_inbox
 from mcpfactory_pipeline.views.status import status
 
 
@@ -75,12 +74,6 @@ def test_a_rollback_is_drift_until_it_is_published_and_the_newer_version_is_yank
     assert waiting(live, "drift") == []
 
 
-def test_a_server_that_was_taken_back_is_said_to_be_still_there(live):
-    with Store(live.workspace).transaction("books") as transaction:
-        transaction.append("retired", channel="production", reason="old")
-    assert waiting(live, "drift") == [("drift", "live", "mcpfactory pipeline history books")]
-
-
 def test_a_publish_that_broke_off_waits_in_the_inbox_but_not_while_another_is_under_way(live, index):
     live.put("1.1.0")
     index.break_at = len(index.forms) + 1
@@ -105,7 +98,3 @@ def test_what_makes_files_is_alone_so_that_never_those_of_another_are_sent(live,
     probe = PublishTarget("probe", "a target that looks at the lock", lambda _release, _settings: {}, check)
     publish(live.workspace, "books", ["probe"], mode=mode, table={"probe": probe})
     assert seen == [alone]
-
-
-def test_the_dashboard_knows_for_whom_every_kind_waits():
-    assert set(WHOM) == set(KINDS)

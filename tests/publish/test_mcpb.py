@@ -12,12 +12,10 @@ import zipfile
 
 import pytest
 
-from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.channels.channel import publish_files as promote
 from mcpfactory_pipeline.publish.publish import publish
-from tests.machine import needs
 from tests.publish.shelf import TOOLS, packages
 
 
@@ -106,17 +104,6 @@ def test_every_placeholder_has_a_setting_and_every_setting_that_is_not_required_
     assert all("default" in row or row["required"] for row in manifest["user_config"].values())
 
 
-def test_two_bundles_of_one_release_are_byte_identical(shelf, bundle, monkeypatch):
-    shelf.put()
-    first, _ = bundle()
-    monkeypatch.setenv("TZ", "Asia/Tokyo")
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    second, archive = bundle()
-    assert first.files == second.files
-    assert archive.namelist() == sorted(archive.namelist())
-    assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-
-
 def test_its_program_starts_the_server_and_forgets_settings_that_nobody_filled_in(shelf, bundle, tmp_path):
     shelf.put()
     _, archive = bundle()
@@ -143,14 +130,6 @@ def test_the_runtime_that_the_channel_offers_goes_with_it_and_without_one_nothin
     assert archive.read(f"wheels/{runtime.name}") == b"the runtime that was promoted"
 
 
-def test_a_picture_of_the_candidate_becomes_the_icon(shelf, bundle):
-    png = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
-    shelf.put(extra={"icon.png": png})
-    _, archive = bundle()
-    assert manifest_of(archive)["icon"] == "icon.png"
-    assert archive.read("icon.png") == png
-
-
 @pytest.mark.parametrize(
     ("parts", "rule"),
     [
@@ -164,26 +143,3 @@ def test_what_clients_would_refuse_is_refused_with_its_rule(shelf, bundle, parts
     outcome, _ = bundle()
     assert outcome.outcome == "refused"
     assert [problem["rule"] for problem in outcome.problems] == [rule]
-
-
-@pytest.mark.parametrize("option", ["type", "platform", "python"])
-def test_an_option_that_does_not_exist_is_named(shelf, bundle, option):
-    shelf.put()
-    with pytest.raises(ConfigError, match=f"publish.mcpb.{option}"):
-        bundle(**{option: "perl"})
-
-
-@needs("posix")
-@pytest.mark.parametrize(
-    ("program", "words"),
-    [("#!/bin/sh\nexit 0\n", ""), ("#!/bin/sh\necho no icon\nexit 1\n", "refuses the manifest: no icon"), ("", "does not answer")],
-)  # fmt: skip
-def test_the_official_program_is_asked_where_it_is_and_its_no_is_ours(shelf, tmp_path, monkeypatch, program, words):
-    shelf.put()
-    file = tmp_path / "mcpb"
-    file.write_bytes(program.encode() or b"\x7fno program")
-    file.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    (outcome,) = publish(shelf.workspace, "books", ["mcpb"], mode="check")
-    assert [problem["rule"] for problem in outcome.problems] == (["mcpb/official"] if words else [])
-    assert all(words in problem["message"] for problem in outcome.problems)

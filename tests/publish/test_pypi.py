@@ -76,12 +76,6 @@ def test_other_bytes_of_the_same_version_are_refused_and_nothing_is_sent(shelf, 
     assert kinds(shelf) == ["publish.started", "published"]
 
 
-def test_a_file_of_somebody_else_under_the_same_version_is_refused(shelf, index, send):
-    shelf.put()
-    index.files["books_mcp-1.0.0-cp311-cp311-linux_x86_64.whl"] = b"x"
-    assert "not of this candidate" in send().problems[0]["message"]
-
-
 def test_what_broke_off_after_the_first_file_is_continued_with_the_second(shelf, index, send):
     shelf.put()
     index.break_at = 2
@@ -107,30 +101,6 @@ def test_a_process_that_is_killed_between_two_uploads_is_continued(shelf, index,
     assert send().outcome == "published"
     assert [form["filetype"] for form in index.forms] == ["sdist", "bdist_wheel", "bdist_wheel"]
     assert kinds(shelf) == ["publish.started", "publish.started", "published"]
-
-
-@pytest.mark.parametrize(
-    ("answer", "end"),
-    [
-        ((400, b"bad\n\n  <b>metadata</b>\n"), "it answered 400: bad <b>metadata</b>"),
-        ((403, b""), "it answered 403"),
-        ((503, b""), "it answered 503"),
-    ],
-)
-def test_what_an_index_answers_is_one_line(shelf, index, send, answer, end):
-    shelf.put()
-    index.answer = answer
-    with pytest.raises(TargetError if answer[0] == 503 else PublishError) as raised:
-        send()
-    assert str(raised.value).endswith(f": {end}")
-
-
-def test_settings_of_uv_for_a_project_do_not_reach_an_upload(shelf, index, send, tmp_path, monkeypatch):
-    shelf.put()
-    monkeypatch.setenv("UV_WORKING_DIR", str(tmp_path))
-    monkeypatch.setenv("UV_PROJECT", str(tmp_path / "absent"))
-    monkeypatch.setenv("UV_PUBLISH_TOKEN", "another")
-    assert send().outcome == "published"
 
 
 def test_an_index_that_is_away_ends_in_another_code_than_one_that_refuses(shelf, index, send):
@@ -217,15 +187,6 @@ def test_a_token_never_travels_in_the_clear(shelf, index, send, mode):
     assert index.logins == [LOGIN], "the same host without encryption does not"
 
 
-def test_an_option_that_nothing_would_read_is_refused(shelf, index, send):
-    shelf.put()
-    with pytest.raises(NotFoundError, match="no target 'pipy'"):
-        send(given={"pipy": {"url": "https://index.example/"}})
-    with pytest.raises(ConfigError, match="no URL"):
-        send(given={"pypi": {"url": "https://[::1/legacy/"}})
-    assert index.forms == []
-
-
 @pytest.mark.parametrize(
     ("rule", "parts"),
     [
@@ -267,10 +228,3 @@ def test_the_targets_are_those_that_the_candidate_names_and_no_others(shelf, ind
         publish(shelf.workspace, "books", mode="check")
     with pytest.raises(NotFoundError, match="no target"):
         publish(shelf.workspace, "books", ["npm"], mode="check")
-
-
-def test_a_server_that_is_not_there_is_not_found(shelf, send):
-    with pytest.raises(NotFoundError, match="no server"):
-        publish(shelf.workspace, "films", ["pypi"])
-    with pytest.raises(NotFoundError, match="no target"):
-        publish(shelf.workspace, "books", ["npm"])

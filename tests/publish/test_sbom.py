@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
-from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.publish.publish import find_release, publish
 from mcpfactory_pipeline.publish.sbom import LockedPackage, locked_packages, sbom_document
 
@@ -72,9 +69,3 @@ def test_packages_that_were_resolved_stand_in_it_with_their_hashes(shelf):
         document["metadata"]["component"]["bom-ref"],
         *(one["bom-ref"] for one in document["components"]),
     }
-
-
-def test_how_versions_are_found_is_one_of_two(shelf):
-    shelf.put()
-    with pytest.raises(ConfigError, match="resolve"):
-        made(shelf, resolve="guess")

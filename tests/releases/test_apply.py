@@ -60,16 +60,6 @@ def test_a_changelog_keeps_its_line_ends_and_one_that_is_not_in_utf_8_is_refused
     assert found.count(b"\n") == found.count(b"\r\n")
 
 
-def test_once_more_does_nothing(space):
-    change(space)
-    space.commit()
-    space.apply()
-    head, tags = space.git("rev-parse", "HEAD"), space.tags
-    assert space.apply() == []
-    assert [one.outcome for one in space.apply("books")] == ["current"]
-    assert (space.git("rev-parse", "HEAD"), space.tags) == (head, tags)
-
-
 def test_a_named_server_is_released_alone(space):
     change(space)
     change(space, "notes")
@@ -111,16 +101,6 @@ def test_a_tag_that_this_branch_does_not_contain_is_refused(space):
     assert space.plan()["books"].hint.startswith("git merge books-v1.1.0")
 
 
-def test_a_tag_at_another_commit_than_the_one_that_was_made_for_it_is_refused(space):
-    change(space)
-    space.commit()
-    space.apply()
-    space.git("commit", "-q", "--amend", "-m", "Release books\n\nRelease: books-v1.1.0\n")
-    assert space.refused() == "tag-elsewhere"
-    space.git("tag", "-d", "books-v1.1.0")
-    assert [one.outcome for one in space.apply()] == ["continued"]
-
-
 def test_a_release_whose_tag_is_missing_is_continued_even_in_another_clone_and_after_other_work(space, tmp_path):
     change(space)
     change(space, "notes")
@@ -141,16 +121,6 @@ def test_a_release_whose_tag_is_missing_is_continued_even_in_another_clone_and_a
     assert clone.apply() == []
 
 
-def test_a_release_that_was_taken_back_is_not_continued(space):
-    change(space)
-    space.commit()
-    space.apply()
-    space.git("tag", "-d", "books-v1.1.0")
-    space.git("revert", "--no-edit", "HEAD")
-    assert space.plan()["books"].status == "due"
-    assert [one.outcome for one in space.apply()] == ["released"]
-
-
 def test_a_commit_that_a_hook_refuses_leaves_the_tree_as_it_was(space):
     change(space)
     (space.root / "servers/books/changes/a.added.md").write_text("A limit.")
@@ -169,12 +139,6 @@ def test_one_server_that_is_refused_keeps_all_of_them(space):
     space.commit()
     assert space.refused() == "note"
     assert [one.tag for one in space.apply("books")] == ["books-v1.1.0"]
-
-
-def test_sources_that_state_no_version_are_refused(space):
-    (space.root / "servers/books/pyproject.toml").write_text('[project]\nname = "books"\ndynamic = ["version"]\n')
-    space.commit()
-    assert space.refused() == "version"
 
 
 # git runs it before the commit is made: it ends the process that waits for git, and then refuses.

@@ -63,25 +63,6 @@ def test_the_next_one_raises_the_version_everywhere_by_what_the_headings_ask_for
     assert "Unreleased" not in log.read_text()
 
 
-def test_a_version_that_is_stated_and_large_enough_is_taken(both):
-    both.apply("acme")
-    log = both.root / "CHANGELOG.md"
-    log.write_text(log.read_text().replace("## 0.1.0", "## Unreleased\n\n- Ready.\n\n## 0.1.0"))
-    for name in ("core", "tool"):
-        file = both.root / f"packages/{name}/pyproject.toml"
-        file.write_text(file.read_text().replace('version = "0.1.0"', 'version = "1.0.0"'))
-    both.commit()
-    assert [one.tag for one in both.apply("acme")] == ["acme-v1.0.0"]
-
-
-def test_a_release_that_lost_its_tag_gets_it(both):
-    both.apply("acme")
-    head = both.git("rev-parse", "HEAD")
-    both.git("tag", "-d", "acme-v0.1.0")
-    assert [(one.outcome, one.commit) for one in both.apply("acme")] == [("continued", head)]
-    assert "acme-v0.1.0" in both.tags
-
-
 def test_a_tag_is_checked_against_what_all_packages_state(both):
     both.apply("acme")
     found = check_tag(Workspace.find(both.root), "acme-v0.1.0", branch="HEAD")

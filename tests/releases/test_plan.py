@@ -98,13 +98,6 @@ def test_a_note_that_states_less_than_the_contract_is_refused(space, tools, stat
     assert space.plan()["books"].status == "due", "together they say enough"
 
 
-def test_a_larger_version_in_the_sources_is_taken_and_a_smaller_one_is_not(space):
-    project = space.root / "servers" / "books" / "pyproject.toml"
-    for asked, given in (("3.0.0", "3.0.0"), ("1.0.0", "1.0.1"), ("0.9.0", "1.0.1"), ("1.2.0rc1", "1.2.0")):
-        project.write_text(f'[project]\nname = "books"\nversion = "{asked}"\ndescription = "x"\n')
-        assert space.plan()["books"].version == given
-
-
 @pytest.mark.parametrize("name", ["words.md", "words.invented.md", "words.fixed.huge.md", "empty.fixed.md"])
 def test_a_note_that_cannot_be_used_is_refused_and_other_servers_are_not(space, name):
     (space.root / "servers/books/changes" / name).write_text("" if name.startswith("empty") else "words")

@@ -139,40 +139,6 @@ async def complete(ref, argument):
 if __name__ == "__main__":
     server.run()
 """
-ODD = """
-import json, sys
-for line in sys.stdin:
-    asked = json.loads(line)
-    begins = {"capabilities": {"tools": {}}, "serverInfo": {"name": "odd", "version": "1"}}
-    said = {"error": {"code": -32601, "message": "no"}}
-    if asked["method"] == "initialize" and REFUSES:
-        said = {"error": {"code": -32603, "message": "no licence"}}
-    elif asked["method"] == "initialize":
-        said = {"result": {"protocolVersion": asked["params"]["protocolVersion"], **begins}}
-    elif asked["method"] == "tools/list":
-        tools = [{"inputSchema": {"type": "object"}}, {"name": "fine", "inputSchema": {"type": "object"}}]
-        said = {"result": {"tools": tools}}
-    if "id" in asked:
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}), flush=True)
-"""
-AT_ONCE = """
-import json, sys
-for line in sys.stdin:
-    asked = json.loads(line)
-    begins = {"capabilities": {"tools": {}, "logging": {}}, "serverInfo": {"name": "atonce", "version": "1"}}
-    said, before = {"error": {"code": -32601, "message": "no"}}, ""
-    if asked["method"] == "initialize":
-        said = {"result": {"protocolVersion": asked["params"]["protocolVersion"], **begins}}
-    elif asked["method"] == "tools/list":
-        said = {"result": {"tools": [{"name": "say", "inputSchema": {"type": "object"}}]}}
-    elif asked["method"] == "tools/call":
-        said = {"result": {"content": [{"type": "text", "text": "said"}]}}
-        log = {"method": "notifications/message", "params": {"level": "warning", "data": "look out"}}
-        before = json.dumps({"jsonrpc": "2.0", **log}) + chr(10)
-    if "id" in asked:
-        sys.stdout.write(before + json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}) + chr(10))
-        sys.stdout.flush()
-"""
 BROKEN = "raise SystemExit('no key in the environment')\n"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from mcpfactory_pipeline.serve.pipeline_tools import add_log
 from mcpfactory_pipeline.serve.results import StepRun
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, MISSING_CAPABILITY, McpError
+from mcpfactory_runtime.protocol.errors import MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, TASKS
 from mcpfactory_runtime.testing import connect
 from tests.cli.workshop import make, stage
@@ -138,16 +137,6 @@ async def test_anything_but_yes_changes_nothing(space, answer):
     assert Store(space).history("notes") == before
 
 
-async def test_a_reason_that_is_too_long_for_a_history_is_refused_before_anybody_is_asked(space):
-    policy(space, "true")
-    before, person = Store(space).history("notes"), Person()
-    result = await ask(space, "hold", person, reason="x" * 501)
-    assert result["isError"]
-    assert "a reason has 500 characters at most" in text(result)
-    assert "hint: say it in short" in text(result)
-    assert (person.asked, Store(space).history("notes")) == ([], before)
-
-
 async def test_a_yes_to_another_candidate_or_channel_is_no_answer(space):
     policy(space, "true")
     space = Workspace.find(space.root)
@@ -202,13 +191,6 @@ async def test_a_client_that_cannot_ask_a_person_decides_nothing(space):
         await ask(space, "hold")
     assert error.value.code == MISSING_CAPABILITY
     assert Store(space).history("notes") == before
-
-
-async def test_a_policy_may_leave_some_decisions_to_agents_and_not_others(space):
-    policy(space, '["hold", "release"]')
-    assert not (await ask(space, "hold", Person())).get("isError")
-    assert (await ask(space, "promote", Person()))["isError"]
-    assert "does not let agents promote" in text(await ask(space, "promote", Person()))
 
 
 async def test_what_cannot_be_is_refused_before_anybody_is_asked(space):
@@ -317,23 +299,6 @@ async def test_a_cancelled_run_ends_in_order(tmp_path, as_task):
     assert Store(space).history("notes")[-1]["stage"] == "pause"
 
 
-async def test_resources_are_there_for_programs_and_for_people(space):
-    async with connect(make_factory(space.root)) as client:
-        (inbox,) = await client.read_resource("factory://inbox")
-        assert json.loads(inbox["text"])[0]["server"] == "notes"
-        for uri in ("factory://inbox.md", "factory://status.md", "factory://servers/notes/history.md"):
-            (page,) = await client.read_resource(uri)
-            assert page["mimeType"] == "text/markdown"
-            assert "| notes |" in page["text"] or "stage: build" in page["text"]
-        (status,) = await client.read_resource("factory://servers/notes/status")
-        assert json.loads(status["text"])["channels"]["staging"]["version"] == "1.0"
-        with pytest.raises(McpError) as error:
-            await client.read_resource("factory://servers/nobody/report.json")
-        assert error.value.code != METHOD_NOT_FOUND
-        reference = {"type": "ref/resource", "uri": "factory://servers/{server}/report.json"}
-        assert (await client.complete(reference, "server", "no"))["values"] == ["notes"]
-
-
 async def test_findings_come_with_their_proof_and_gates_first(space):
     candidate = str(Store(space).state("notes").candidate)
     kept = space.artifacts / "notes" / candidate / "validate"
@@ -348,19 +313,6 @@ async def test_findings_come_with_their_proof_and_gates_first(space):
         found = (await client.call_tool("findings", {"server": "notes", "limit": 1}))["structuredContent"]
     assert (found["total"], [one["rule"] for one in found["findings"]]) == (2, ["b.gate"])
     assert found["findings"][0]["evidence"] == {"sent": 1}
-
-
-async def test_every_prompt_names_tools_that_there_are(space):
-    outcomes = {"passed", "failed", "errored", "interrupted", "inconclusive"}
-    async with connect(make_factory(space.root)) as client:
-        known = {tool["name"] for tool in await client.list_tools()} | outcomes | {"reason"}
-        prompts = await client.list_prompts()
-        assert len(prompts) == 3
-        for prompt in prompts:
-            filled = await client.get_prompt(prompt["name"], {"server": "notes"})
-            named = set(re.findall(r"`([a-z_]+)`", filled["messages"][0]["content"]["text"]))
-            assert "run" in named
-            assert named - known == set()
 
 
 async def test_no_file_elsewhere_on_the_machine_is_read(space):
@@ -391,11 +343,3 @@ def test_documents_come_from_the_workspace_and_from_where_a_person_said(tmp_path
 
 
 ADDRESSES = {"outside.example": "8.8.8.8", "inside.example": "10.0.0.1", "rebound.example": "10.0.0.1"}
-
-
-async def test_tools_that_may_write_do_not_say_that_they_only_read(space):
-    async with connect(make_factory(space.root)) as client:
-        tools = await client.list_tools()
-    reads = {tool["name"] for tool in tools if tool["annotations"].get("readOnlyHint")}
-    assert reads == {"list_servers", "status", "inbox", "plan", "findings", "log", "diff", "confused_tools"}
-    assert "refresh" not in next(tool for tool in tools if tool["name"] == "inbox")["inputSchema"].get("properties", {})

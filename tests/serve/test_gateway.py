@@ -30,7 +30,7 @@ from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
 from tests.cli.workshop import stage
 from tests.patience import PATIENCE
-from tests.serve.sample import ABLE, AT_ONCE, BROKEN, ODD, SLY, servers
+from tests.serve.sample import ABLE, BROKEN, SLY, servers
 
 pytestmark = pytest.mark.anyio
 
@@ -73,16 +73,6 @@ async def test_listing_starts_nothing_where_a_candidate_was_validated(tmp_path):
         assert [(row.state, row.starts) for row in gateway.rows()] == [("asleep", 0)] * 2
 
 
-async def test_a_server_whose_sources_cannot_be_hashed_is_asked_each_time(tmp_path):
-    space = servers(tmp_path / "space", able=ABLE)
-    (tmp_path / "space/servers/able/elsewhere").symlink_to(tmp_path)
-    for _ in range(2):
-        async with through(space) as (gateway, client):
-            assert await text(client, "able_echo", {"text": "hi"}) == "hi"
-            assert row(gateway).starts == 2
-    assert not (space.artifacts / "able/listing.json").exists()
-
-
 async def test_a_server_that_cannot_start_says_why_and_hurts_no_other(tmp_path):
     space = servers(tmp_path, able=ABLE, broken=BROKEN)
     async with through(space) as (gateway, client):
@@ -93,22 +83,6 @@ async def test_a_server_that_cannot_start_says_why_and_hurts_no_other(tmp_path):
     async with through(space, options={"search": False}) as (gateway, client):
         assert "able_echo" in {tool["name"] for tool in await client.list_tools()}
         assert row(gateway).starts == 0, "what it said before is known while its sources are the same"
-
-
-async def test_a_tool_without_a_name_hurts_neither_the_gateway_nor_its_next_start(tmp_path):
-    space = servers(tmp_path, able=ABLE, odd=f"REFUSES = False{ODD}")
-    for _ in range(2):
-        async with through(space) as (_, client):
-            assert {"able_echo", "odd_fine"} <= {tool["name"] for tool in await client.list_tools()}
-
-
-async def test_a_server_that_refuses_to_begin_is_broken_after_each_call(tmp_path):
-    space = servers(tmp_path, odd=f"REFUSES = False{ODD}")
-    async with through(space) as (gateway, client):
-        (space.root / "servers/odd/src/odd/__main__.py").write_text(f"REFUSES = True{ODD}")
-        assert "no licence" in await text(client, "odd_fine")
-        assert row(gateway, "odd").state == "broken"
-        assert "no licence" in row(gateway, "odd").last_error
 
 
 async def test_resources_prompts_completion_progress_and_log_are_passed_on(space):
@@ -286,33 +260,6 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(space, tmp_path):
         assert row(gateway).starts == starts
 
 
-async def test_a_call_without_progress_is_cancelled_at_the_server_too(space, tmp_path):
-    file = tmp_path / "said"
-    async with through(space) as (gateway, client):
-        await text(client, "able_echo", {"text": "awake now"})
-        waiting = asyncio.ensure_future(client.call_tool("able_wait", {"file": str(file)}))
-        await asyncio.sleep(0)  # it is sent
-        assert await text(client, "able_echo", {"text": "behind it"}) == "behind it"
-        assert row(gateway).in_flight == 1
-        waiting.cancel()
-        with anyio.fail_after(PATIENCE):
-            while not (file.exists() and row(gateway).in_flight == 0):
-                await client.call_tool("able_echo", {"text": "x"})
-
-
-async def test_a_log_message_comes_before_the_answer_that_was_written_with_it(tmp_path):
-    heard: list[Any] = []
-    space = servers(tmp_path, atonce=AT_ONCE)
-
-    def notified(method: str, params: Any) -> None:
-        heard.append(params["data"])
-
-    async with through(space, notified=notified, log_level="info") as (_, client):
-        heard.append(await text(client, "atonce_say"))  # which wakes the server
-        heard.append(await text(client, "atonce_say"))  # which is sent on without a task
-    assert heard == ["look out", "said", "look out", "said"]
-
-
 @asynccontextmanager
 async def beside(space: Workspace, **environ: str) -> AsyncIterator[Client]:
     """A gateway on stdio, in a process of its own, which has not loaded OpenTelemetry as this one has."""
@@ -347,31 +294,6 @@ async def test_calls_go_to_the_server_that_runs_now_however_many_came_before(tmp
                 call = {"name": "able_trace", "arguments": {}, **({"_meta": meta} if meta else {})}
                 assert (await client.call("tools/call", call))["structuredContent"] == meta
             assert await text(client, "able_pid") not in processes
-
-
-async def test_the_rate_of_a_client_holds_for_what_is_sent_on(space):
-    async with beside(space, MCPFACTORY_RATES="calls=2/h") as client:
-        await text(client, "able_echo", {"text": "1"})
-        await text(client, "able_echo", {"text": "2"})
-        with pytest.raises(McpError, match="Too many requests"):
-            await text(client, "able_echo", {"text": "3"})
-
-
-async def test_an_idle_server_is_stopped_and_starts_again(space):
-    async with through(space, options={"idle": 0.0}) as (gateway, client):
-        process = int(await text(client, "able_pid"))
-        with anyio.fail_after(PATIENCE):
-            while row(gateway).state != "asleep" or running(process):
-                await client.ping()
-        assert int(await text(client, "able_pid")) != process
-
-
-def running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 async def test_search_finds_and_calls_the_tools_of_all_servers(space):

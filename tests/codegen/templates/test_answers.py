@@ -55,14 +55,6 @@ def test_answers_of_a_file(tmp_path: Path, name: str, text: str) -> None:
     assert load_answers(tmp_path / name) == {"words": "x", "many": 3, "loud": False}
 
 
-def test_json_has_characters_above_ffff_as_two_escapes(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text('{"words": "\\ud83d\\ude00"}')
-    assert load_answers(tmp_path / "a.json") == {"words": "\N{GRINNING FACE}"}
-    (tmp_path / "a.json").write_text('{"words": "\\ud83d"}')
-    with pytest.raises(ServerConfigError, match="half a character"):
-        load_answers(tmp_path / "a.json")
-
-
 @rows("text", ["[1, 2]", "a: {b: c}", "a: [[1]]", "a: 2026-01-01", ": :", "a: !!python/object:x.y {}"])
 def test_a_file_without_answers_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.yaml").write_text(text)
@@ -92,11 +84,6 @@ def test_an_answer_that_cannot_be_taken_is_told(given: dict[str, str], said: str
     with pytest.raises(TemplateSourceError) as raised:
         checked_answers(given, ASKED, {})
     assert said in raised.value.hint
-
-
-def test_what_is_typed_has_a_name() -> None:
-    with pytest.raises(TemplateSourceError, match="'words' is no answer"):
-        typed_answers(["words"])
 
 
 def test_kept_answers_can_be_read_again_and_replaced() -> None:
@@ -155,11 +142,6 @@ def test_settings_that_are_no_table_are_refused(tmp_path: Path, settings: str, s
     with pytest.raises(ScaffoldError, match=says) as raised:
         questions(template)
     assert raised.value.hint
-
-
-def test_a_default_that_holds_itself_is_shown_short(tmp_path: Path) -> None:
-    (question,) = questions(find_template(own(tmp_path / "own", "a: &a [*a]")))
-    assert question.default == "(list)"
 
 
 def test_variants_are_the_defaults_and_each_choice_once() -> None:

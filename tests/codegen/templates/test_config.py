@@ -1,16 +1,11 @@
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mcpfactory_codegen.servers.apis import ApiConfig
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, ServerConfigError, read_config, render_config
-from mcpfactory_codegen.servers.values import quoted
-from mcpfactory_codegen.text import clean
 from tests.rows import rows
 
 
@@ -32,13 +27,6 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     )
     (tmp_path / CONFIG).write_text(render_config(config), "utf-8")
     assert read_config(tmp_path) == config
-
-
-@given(st.text())
-def test_a_quoted_text_reads_the_same_in_toml_and_in_python(text: str) -> None:
-    literal = quoted(text)
-    assert tomllib.loads(f"a = {literal}")["a"] == clean(text)
-    assert eval(literal, {"__builtins__": {}}) == clean(text)
 
 
 @rows(

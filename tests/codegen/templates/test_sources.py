@@ -19,7 +19,7 @@ import pytest
 from mcpfactory_codegen.servers import fetching, scaffold
 from mcpfactory_codegen.servers.create import CreateError, create_server
 from mcpfactory_codegen.servers.scaffold import find_template, render
-from mcpfactory_codegen.servers.template_source import TemplateSourceError, UnknownTemplateError, parse_source
+from mcpfactory_codegen.servers.template_source import TemplateSourceError, parse_source
 from mcpfactory_codegen.servers.update import update_server
 from tests.rows import rows
 
@@ -323,14 +323,6 @@ def test_a_template_of_a_package_is_used_and_its_source_kept(index: Path, tmp_pa
     assert not marker.exists()
 
 
-def test_one_of_several_templates_of_a_package_is_named(index: Path) -> None:
-    wheel(index, {**GREETER, "our_templates/other/copier.yml": SETTINGS})
-    with pytest.raises(TemplateSourceError, match="our_templates/greeter, our_templates/other"):
-        find_template("package:our-templates")
-    scaffold._fetched.cache_clear()
-    assert find_template("package:our-templates#subdirectory=our_templates/greeter").name == "greeter"
-
-
 def test_a_package_that_cannot_be_had_is_told(index: Path) -> None:
     wheel(index, {"our_templates/__init__.py": ""})
     with pytest.raises(TemplateSourceError, match=r"it has no copier\.yml"):
@@ -372,19 +364,3 @@ def test_a_folder_of_the_workspace_is_kept_by_its_way_from_the_server(
     monkeypatch.chdir("/")
     update_server(made.path)
     assert (made.path / "hello.txt").read_text() == "new mine"
-
-
-def test_where_a_folder_elsewhere_is_is_never_written(tmp_path: Path) -> None:
-    own = write(tmp_path / "elsewhere" / "greeter")
-    made = create_server(tmp_path / "space" / "servers", name="mine", template=str(own))
-    kept = "".join(path.read_text() for path in made.path.rglob("*") if path.is_file())
-    assert str(tmp_path) not in kept
-    assert 'template = "folder:greeter"' in (made.path / "mcpfactory.toml").read_text()
-    with pytest.raises(CreateError) as raised:
-        update_server(made.path)
-    assert isinstance(raised.value.__cause__, UnknownTemplateError)
-    assert "--template FOLDER" in raised.value.hint
-    (own / "template" / "hello.txt.jinja").write_text("new {{ name }}")
-    update_server(made.path, template=str(own))
-    assert (made.path / "hello.txt").read_text() == "new mine"
-    assert str(tmp_path) not in (made.path / "mcpfactory.toml").read_text()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
 from graphlib import TopologicalSorter
 from typing import Any
@@ -42,27 +41,6 @@ def test_a_call_that_fails_because_its_request_was_wrong_is_told_under_that() ->
     assert finding.follows == ("behaviour.cases at search_books: case 1: answered an error: 'the API answered 400'",)
     assert report.not_applicable["behaviour.cases"] == "cannot be judged because of behaviour.requests"
     assert "behaviour.cases" not in report.checked
-
-
-def test_what_follows_comes_back_where_its_cause_is_waived() -> None:
-    report = astray(Waiver("behaviour.requests", "Ada", "known", date(2030, 1, 2), "search_books"))
-    assert report.failed_gates[0] == "behaviour.cases"
-    assert report.verdict == "refused"
-
-
-def test_a_finding_about_another_tool_stands_alone() -> None:
-    other = call("find_books")
-    evidence = observed(PLAIN, OTHER, calls=(call("search_books"), replace(other, mismatches=())), with_cases=True)
-    assert {(one.rule, one.where) for one in judged(evidence).findings if one.severity == 5} >= {
-        ("behaviour.requests", "search_books"),
-        # both tools fail: the calls of both follow from that
-        ("behaviour.tools-work", "search_books"),
-    }
-    works = call("list_books", wrong=False)
-    tools = (PLAIN, OTHER, {**OTHER, "name": "list_books", "description": "List the books that are new this week."})
-    evidence = observed(*tools, calls=(*evidence.calls, works), with_cases=True)
-    found = {(one.rule, one.where) for one in judged(evidence).findings if one.severity == 5}
-    assert {("behaviour.requests", "search_books"), ("behaviour.cases", "find_books")} <= found
 
 
 def test_a_server_that_does_not_start_has_one_finding_and_no_rule_counts_as_not_passed() -> None:

@@ -111,9 +111,8 @@ def test_a_server_whose_every_tool_needs_its_api_is_shown_to_work_by_what_a_pers
         ({"says": []}, "does not say what the answer contains"),
         ({"body": CONSTANT}, "is the same without its API"),
         ({"model": "True"}, "answers whatever it is asked"),
-        ({"says": ["left"], "body": CONSTANT}, "is the same without its API"),
     ],
-    ids=["a case that says nothing", "a constant answer", "a model that answers anything", "what any server says"],
+    ids=["a case that says nothing", "a constant answer", "a model that answers anything"],
 )
 def test_a_case_that_shows_nothing_opens_no_gate_and_covers_no_tool(tmp_path, changes, why):
     report = examined(tmp_path, reads=False, **changes)
@@ -130,13 +129,6 @@ def test_a_wrong_answer_closes_the_gate_and_tells_what_was_expected(tmp_path):
     assert found(report, "behaviour.evaluated") == [
         "left: the answer of copies_left does not say '43 copies': '42 copies are left'"
     ]
-
-
-def test_the_same_server_gets_the_same_report_though_its_ports_are_others(tmp_path):
-    body = "return f\"{ask('/books/' + isbn)} from {os.environ['STOCK_BASE_URL']}\""
-    first, second = (examined(tmp_path, body=body, says=["43 copies"]).to_json() for _ in range(2))
-    assert first == second
-    assert "127.0.0.1" in str(first)
 
 
 def test_a_model_that_does_not_start_closes_no_gate_and_is_told(tmp_path):
@@ -166,8 +158,6 @@ def test_what_is_not_answered_in_time_closes_no_gate_and_a_server_that_ends_does
     [
         (ASKING, {"go": True}, None),
         (HONEST, {"go": True}, "did it without asking a person"),
-        (ASKING, None, "needs the client capability elicitation"),
-        (ASKING, {"go": "perhaps"}, "the answer of the person does not fit the form"),
         (ASKING.replace("if not (", "if False and ("), {"go": True}, "as if the person had agreed, who declined"),
     ],
 )

@@ -64,18 +64,6 @@ async def test_a_request_whose_head_has_no_end_is_hung_up_on_and_nothing_is_prin
     assert printed == []
 
 
-async def test_while_nothing_fails_the_bytes_of_a_case_are_sent() -> None:
-    response = {"status": 200, "content_type": "image/png", "body": {"base64": "iVBORw0KGgo="}}
-    async with FailingApi(response) as hostile:
-        await hostile.begin(None)
-        reader, writer = await asyncio.open_connection("127.0.0.1", hostile.port)
-        writer.write(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
-        head = await reader.readuntil(b"\r\n\r\n")
-        assert b"Content-Length: 8" in head
-        assert await reader.readexactly(8) == b"\x89PNG\r\n\x1a\n"
-        writer.transport.abort()
-
-
 @pytest.mark.parametrize("failure", [one for one in FAILURES if one.id in ("drip", "reset")], ids=lambda one: one.id)
 async def test_answer_to_head_breaks_off_inside_its_head(failure: ApiFailure) -> None:
     """It has no body, so that a complete head would be a complete answer."""
@@ -92,8 +80,8 @@ async def test_answer_to_head_breaks_off_inside_its_head(failure: ApiFailure) ->
         writer.transport.abort()
 
 
-@full("unpacks two gigabytes")
-@pytest.mark.parametrize(("failure", "bits"), [("gzip-bomb", 31), ("deflate-bomb", 15)])
+@full("unpacks a gigabyte")
+@pytest.mark.parametrize(("failure", "bits"), [("gzip-bomb", 31)])
 async def test_a_bomb_unpacks_to_the_end(failure: str, bits: int) -> None:
     async with FailingApi({"status": 200}) as api:
         await api.begin(next(one for one in FAILURES if one.id == failure))

@@ -7,32 +7,9 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.checks.bait import tempt
-from mcpfactory_pipeline.checks.cascades import tool_of
-from mcpfactory_pipeline.checks.exchange import WireExchange
-from mcpfactory_pipeline.checks.questions import foreign_kinds
 from mcpfactory_pipeline.checks.wire import conversation
 from mcpfactory_pipeline.checks.wire.conversation import Watch, heard_apart
 from tests.rows import rows
-
-
-class Counted(str):
-    """A text that counts how often a part of it is taken."""
-
-    __slots__ = ()
-    taken = 0
-
-    def __getitem__(self, key: Any) -> str:
-        Counted.taken += 1
-        return str(super().__getitem__(key))
-
-
-def test_a_place_with_many_dots_is_cut_once_for_each_length_of_a_name() -> None:
-    where = Counted("." * 100_000)
-    assert tool_of(where, {"search", "find"}) == ""
-    assert Counted.taken <= 4
-    assert tool_of("search.word", {"search", "search.word"}) == "search.word"
-    assert tool_of("search inputSchema/x", {"search"}) == "search"
-    assert tool_of("searching", {"search"}) == ""
 
 
 def test_a_flood_on_streams_is_kept_up_to_a_bound_and_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,12 +24,6 @@ def test_a_flood_on_streams_is_kept_up_to_a_bound_and_looked_at_once(monkeypatch
     first, second = heard_apart([{"id": 1}, {"id": 2}], watch.heard)
     assert (len(first.heard), len(second.heard)) == (10_000, 0)
     assert len(looked) == 10_000
-
-
-@pytest.mark.parametrize("kind", [[], {}, 3, None])
-def test_a_kind_of_content_that_is_no_word_breaks_nothing(kind: Any) -> None:
-    exchange = WireExchange({}, {"result": {"content": [{"type": kind}, {"type": "audio"}]}})
-    assert foreign_kinds(exchange, "2024-11-05") == ["audio"]
 
 
 @rows(

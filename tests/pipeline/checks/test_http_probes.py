@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import io
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -38,11 +37,6 @@ def test_of_a_stream_of_keepalives_a_bounded_part_is_read() -> None:
     assert _events(Trickle(repeat(b": still here\n" * 10_000)))[0] == b""  # type: ignore[arg-type]
     assert _events(Trickle(iter([ANSWER[:-1]])))[0] == ANSWER[5:-1]  # type: ignore[arg-type]  # the end of the stream ends the line
     assert _events(Trickle(chain([b": one\nda"], [ANSWER[2:] + b"\ndata: more"])))[0] == ANSWER[5:-1]  # type: ignore[arg-type]
-
-
-def test_of_a_body_without_end_a_bounded_part_is_read() -> None:
-    assert len(_body(Trickle(repeat(b"x" * 100_000)))) == 1_000_000  # type: ignore[arg-type]
-    assert _body(io.BytesIO(b'{"jsonrpc": "2.0"}')) == b'{"jsonrpc": "2.0"}'  # type: ignore[arg-type]
 
 
 @contextmanager

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import jsonschema
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_pipeline.checks.calls import PlannedCall
 from mcpfactory_pipeline.checks.jsonschemas import schema_error
-from mcpfactory_pipeline.checks.matrix import choose_subjects
 from tests.rows import rows
 
 DRAFT_4 = {"$schema": "http://json-schema.org/draft-04/schema#"}
@@ -54,20 +51,3 @@ PARTS = st.sampled_from(
 def test_the_verdict_is_the_librarys(schema: dict[str, Any]) -> None:
     whole = jsonschema.Draft202012Validator(jsonschema.Draft202012Validator.META_SCHEMA).is_valid(schema)
     assert (schema_error(schema) == "") == whole
-
-
-def _call(method: str) -> PlannedCall:
-    return PlannedCall(method.lower(), {}, "case", request={"method": method}, case={"request": {"method": method}})
-
-
-@pytest.mark.parametrize(
-    ("methods", "chosen"),
-    [
-        (["PUT", "GET", "POST"], ["get", "post"]),
-        (["DELETE", "HEAD"], ["head"]),
-        (["PUT", "DELETE"], ["put"]),
-        ([], []),
-    ],
-)
-def test_the_api_fails_for_a_tool_of_any_method(methods: list[str], chosen: list[str]) -> None:
-    assert [one.tool for one in choose_subjects([_call(method) for method in methods])] == chosen

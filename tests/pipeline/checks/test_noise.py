@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from mcpfactory_pipeline.checks.evidence import ServerProcess
-from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.noise import noise_cause, noise_hint
-from tests.pipeline.checks.test_rules import TOOL, judged, observed
+from tests.pipeline.checks.test_rules import judged, observed
 from tests.rows import rows
 
 PING = {"jsonrpc": "2.0", "id": 1, "result": {}}
@@ -42,15 +40,3 @@ def test_of_a_server_that_says_nothing_but_noise_one_finding_tells_what_it_said(
     assert finding.rule == "startup.starts"
     assert "no answer came; what stood on stdout is no JSON-RPC message: binary data" in finding.message
     assert "base64" in finding.hint
-
-
-def test_a_call_whose_answer_was_no_message_follows_from_that() -> None:
-    big = "a line of more than 16 MB"
-    start = ServerProcess("session 2000", answered=True, ended_after=20, noise=(big,), noise_causes=(big,))
-    lost = WireExchange({"jsonrpc": "2.0", "id": 1, "method": "ping"}, problem="no answer within 10 s")
-    evidence = observed(TOOL, starts=(start,))
-    report = judged(replace(evidence, probes={**evidence.probes, "ping": lost}))
-    (finding,) = report.findings
-    assert finding.rule == "startup.stdout"
-    assert finding.follows == ("legacy.ping at ping: no answer within 10 s",)
-    assert report.not_applicable["legacy.ping"] == "cannot be judged because of startup.stdout"

@@ -224,12 +224,6 @@ def test_two_tools_with_one_description_are_each_told_of_the_other() -> None:
     ]
 
 
-def test_many_tools_that_are_small_each_break_the_total_budget() -> None:
-    text = "Do one thing of very many, with care. " * 20
-    tools = [{**TOOL, "name": f"tool_{n}", "description": f"{text} Number {n}."} for n in range(100)]
-    assert "descriptions.total-budget" in failed(judged(observed(*tools)))
-
-
 def test_a_reference_within_the_schema_and_a_property_called_ref_are_fine() -> None:
     schema = {
         "type": "object",
@@ -263,13 +257,6 @@ def test_what_could_not_be_checked_counts_as_not_passed_and_says_why() -> None:
     )
     assert not report.passed
     assert report.score < 100
-
-
-def test_what_does_not_apply_is_left_out_of_the_score() -> None:
-    report = judged(observed(TOOL))
-    assert "modern.discover" in report.not_applicable
-    assert "lists.prompts" in report.not_applicable
-    assert set(report.checked).isdisjoint(report.not_applicable)
 
 
 def call(text: str, *, is_error: bool = True, origin: Any = "no arguments") -> RecordedCall:
@@ -307,11 +294,6 @@ def test_a_case_that_fails_is_a_finding_and_refuses() -> None:
     assert report.verdict == "refused"
     assert failed(report) == {"behaviour.tools-work"}
     assert "follows: behaviour.cases at search_books" in report.to_text()
-
-
-def test_one_tool_that_works_is_enough_for_that_gate() -> None:
-    report = judged(observed(PLAIN, calls=(call("no such book"), call("found", is_error=False))))
-    assert report.passed
 
 
 def test_evidence_is_the_exchange_with_secrets_masked_and_long_texts_cut() -> None:
@@ -416,11 +398,6 @@ def test_a_slow_tool_is_no_dead_server(problem: str, origin: Any, found: list[tu
     assert [(f.rule, f.gate) for f in report.findings] == found
 
 
-def test_a_server_whose_tools_all_keep_silent_is_not_promotable() -> None:
-    report = judged(observed(PLAIN, calls=(unanswered("no answer within 10 s", "no arguments"),)))
-    assert {"behaviour.tools-work", "behaviour.answers"} <= set(report.failed_gates)
-
-
 def test_of_several_starts_the_fastest_says_how_slow_a_server_is() -> None:
     cold = ServerProcess("first", answered=True, milliseconds=11_000, ended_after=22_300)
     warm = ServerProcess("second", answered=True, milliseconds=900, ended_after=300)
@@ -433,11 +410,6 @@ def test_a_process_that_was_still_at_work_is_not_blamed_for_not_ending() -> None
     stuck = ServerProcess("session", answered=True, ended_after=None)
     assert "startup.ends" in judged(observed(TOOL, starts=(at_work,))).not_applicable
     assert failed(judged(observed(TOOL, starts=(at_work, stuck)))) == {"startup.ends"}
-
-
-def test_a_first_answer_that_takes_eleven_seconds_is_slow() -> None:
-    slow = ServerProcess("session", answered=True, milliseconds=11_000, ended_after=1)
-    assert failed(judged(observed(TOOL, starts=(slow,)))) == {"startup.in-time"}
 
 
 def test_the_same_finding_at_many_tools_is_one_paragraph() -> None:

@@ -39,8 +39,3 @@ def test_only_what_is_required_is_given_and_where_it_comes_from_is_known(
     ])  # fmt: skip
 def test_a_sample_matches_its_schema(schema: dict[str, Any]) -> None:
     assert instance_error(sample(schema, schema), schema) == ""
-
-
-def test_a_reference_to_itself_ends() -> None:
-    schema = {"$ref": "#"}
-    assert sample(schema, schema) == "text"

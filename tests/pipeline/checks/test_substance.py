@@ -6,8 +6,6 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from mcpfactory_pipeline.checks.evidence import RecordedCall
 from tests.pipeline.checks.test_rules import TOOL, exchange, judged, observed
 from tests.rows import rows
@@ -74,12 +72,6 @@ def test_what_the_api_answers_is_compared_with_what_the_model_gets(call: Recorde
     told = [(one.severity, one.gate) for one in report.findings if one.rule == "substance.results"]
     assert told == found
     assert ("substance.results" in report.failed_gates) is ((5, True) in found)
-
-
-def test_a_hook_that_says_not_implemented_is_seen_where_the_api_answers_no_value_too() -> None:
-    report = judged(observed(PLAIN, calls=(called("NOT IMPLEMENTED", body={}),), with_cases=True))
-    assert "substance.finished" in report.failed_gates
-    assert report.score < 50
 
 
 def test_a_server_whose_every_answer_is_lost_has_no_high_score() -> None:
@@ -162,19 +154,6 @@ def test_only_what_a_tool_says_of_itself_is_unfinished(texts: list[str], found: 
     assert told(*[text if "{}" in text else text.replace("{", "{{").replace("}", "}}") for text in texts]) == found
 
 
-@pytest.mark.parametrize(
-    ("text", "query", "found"),
-    [
-        ("Noted: {}", "Work in progress", []),  # it repeats what it was told
-        ("{} is coming soon.", "Dune", []),
-        ("Status of the card: {}", "TODO", []),
-        ("{}: not implemented yet", "e", UNFINISHED),
-    ],
-)
-def test_what_a_tool_repeats_is_not_what_it_says(text: str, query: str, found: list[Any]) -> None:
-    assert told(text, query=query) == found
-
-
 @rows(
     "text, found",
     [
@@ -187,12 +166,3 @@ def test_what_a_tool_repeats_is_not_what_it_says(text: str, query: str, found: l
 )
 def test_one_answer_to_all_arguments_is_a_note_where_it_counts_nothing(text: str, found: list[Any]) -> None:
     assert told(text, text, text) == found
-
-
-@pytest.mark.parametrize(("names", "found"), [(("save_note", "send_note"), []), (("save_note", "notes"), [5])])
-def test_tools_that_change_something_may_confirm_it_in_the_same_words(names: tuple[str, ...], found: list[int]) -> None:
-    schema = {"type": "object"}
-    tools = [{"name": name, "description": f"{name} on the desk.", "inputSchema": schema} for name in names]
-    calls = tuple(replace(called("The keeper was told.", tool=name), requests=(), response=None) for name in names)
-    report = judged(observed(*tools, calls=calls))
-    assert [one.severity for one in report.findings if one.rule == "substance.distinct"] == found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,6 @@ from mcpfactory_pipeline.workspace.waivers import (
     Waiver,
     WaiverPolicy,
     add_waiver,
-    expiring,
-    in_force,
     read_waiver_policy,
     read_waivers,
 )
@@ -52,12 +50,6 @@ def test_a_waiver_takes_the_findings_of_its_rule_away_and_the_report_lists_both(
     assert "by Ada until" in after.to_text()
 
 
-def test_a_waiver_for_one_tool_leaves_the_others() -> None:
-    report = judged(waiver("descriptions.distinct", "a.b"), waiver("schemas.names-portable", "search_books"))
-    assert "schemas.names-portable" in failed(report)
-    assert [one.state for one in report.waivers][1] == "not needed"
-
-
 def test_a_waiver_for_a_tool_covers_its_arguments_and_no_tool_whose_name_begins_alike() -> None:
     mute = broken_tool(lambda tool: tool["inputSchema"]["properties"]["query"].pop("description"))
     tools = (mute, {**mute, "name": "search_books.all"}, {**mute, "name": "search_books twice"})
@@ -82,10 +74,6 @@ def test_a_gate_that_could_not_be_checked_can_be_waived_and_then_weighs_nothing(
     assert CLOSED in before.failed_gates
     assert CLOSED not in after.failed_gates
     assert after.applicable == before.applicable - 5
-
-
-def test_a_waiver_for_a_rule_that_does_not_exist_is_said() -> None:
-    assert judged(waiver("no.rule")).waivers[0].state == "no such rule"
 
 
 GOOD = {"rule": '"a.b"', "person": '"Ada"', "reason": '"why"', "until": "2031-01-31"}
@@ -126,14 +114,6 @@ def test_what_is_written_is_read_again_and_replaces_the_same(tmp_path: Path) -> 
     assert [(one.person, one.tool) for one in read_waivers(tmp_path)] == [("Ada", ""), ("Grace", "tool")]
 
 
-def test_those_that_end_soon_and_those_that_have_ended_are_told_with_their_days(tmp_path: Path) -> None:
-    for days in (14, 15, -3):
-        add_waiver(tmp_path, waiver(f"rule.{days + 10}", days=days))
-    soon = expiring(tmp_path, clock=lambda: datetime(TODAY.year, TODAY.month, TODAY.day, 12, tzinfo=UTC))
-    assert [left for _, left in soon] == [-3, 14]
-    assert len(in_force(read_waivers(tmp_path), TODAY)) == 2
-
-
 def test_more_waivers_than_are_allowed_count_as_none_and_the_report_says_why() -> None:
     two = (waiver("schemas.names-valid"), waiver("descriptions.tool", "a.b"))
     assert judged(*two, policy=WaiverPolicy(limit=2)).waived
@@ -152,11 +132,6 @@ def test_a_waiver_that_ends_too_late_or_is_of_somebody_else_counts_as_none() -> 
     for report in (late, other):
         assert rule in failed(report)
         assert f"[not allowed: {report.waivers[0].reason}]" in report.to_text()
-
-
-def test_every_rule_waived_for_ever_changes_no_score() -> None:
-    ever = [Waiver(rule.id, "Ada", "x", date(9999, 12, 31)) for rule in RULES]
-    assert (judged(*ever).score, judged(*ever).waived) == (judged().score, ())
 
 
 def test_a_score_that_waivers_raised_says_so() -> None:

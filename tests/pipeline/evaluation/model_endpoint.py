@@ -41,7 +41,6 @@ HABITS = {
     "streaming": "refuses what is no stream",
     "dripping": "sends a little now and then, and never ends",
     "flooding": "sends as fast as it can, and never ends",
-    "garbled": "says that its answer is compressed, which it is not",
     "packed": "sends a few kilobytes that are many megabytes once they are decompressed",
 }
 _PAUSE = 0.02  # seconds
@@ -136,9 +135,8 @@ class _Handler(BaseHTTPRequestHandler):
         if "nonsense" in habits:
             self._write(200, b"<html>Welcome to the hotel</html>", {"Content-Type": "text/html"})
             return
-        if packed := habits & {"packed", "garbled"}:
-            data = _PACKED if "packed" in packed else _PACKED[20:]
-            self._write(200, data, {"Content-Type": "application/json", "Content-Encoding": "gzip"})
+        if "packed" in habits:
+            self._write(200, _PACKED, {"Content-Type": "application/json", "Content-Encoding": "gzip"})
             return
         if "streaming" in habits and not asked.body.get("stream"):
             raise RequestRefusedError(400, "this model only streams: stream must be true")

@@ -26,11 +26,6 @@ def test_the_interval_of_a_share_is_wilsons(passed, tried, lower, upper):
     assert found.rate == passed / tried
 
 
-def test_nothing_tried_says_nothing():
-    assert (wilson(0, 0).lower, wilson(0, 0).upper) == (0.0, 1.0)
-    assert mean_rate([]).questions == 0
-
-
 @pytest.mark.parametrize("truth", [0.3, 0.6, 0.9])
 def test_about_95_of_100_intervals_hold_the_truth(truth):
     held = sum(

@@ -8,7 +8,7 @@ from datetime import date
 
 import pytest
 
-from mcpfactory_pipeline.base.errors import ConfigError, StateError
+from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.evaluation.attempt import NO_TOOL, Attempt, MadeCall, Setting, ToolChoice, WrongArgument
 from mcpfactory_pipeline.evaluation.model import TokenUsage
 from mcpfactory_pipeline.evaluation.model_page import against_rows, model_case_rows, model_page, setting_rows
@@ -17,7 +17,6 @@ from mcpfactory_pipeline.evaluation.model_report import (
     ModelReport,
     hash_cases,
     hash_tools,
-    read_prices,
     read_report,
 )
 from mcpfactory_pipeline.evaluation.recorded import load_report, read_reports, report_file, write_report
@@ -68,27 +67,6 @@ def test_tokens_are_paid_by_the_prices_that_were_given_and_those_from_a_cache_by
     assert found.cost(FULL) == pytest.approx(4 * (600 * 10 + 400 * 1 + 50 * 100) / 1e6)
     assert setting_rows(found)[0][-1] == "0.0456 EUR"
     assert report(*MIXED).cost(FULL) is None
-
-
-@pytest.mark.parametrize(
-    ("settings", "found"),
-    [
-        ({}, None),
-        ({"url": "x"}, None),
-        ({"read": 1, "written": 2}, ModelPrices(1, 2, 1)),
-        ({"read": 1, "written": 2, "cached": 0.5, "currency": "EUR"}, ModelPrices(1, 2, 0.5, "EUR")),
-    ],
-)
-def test_prices_are_read_or_absent(settings, found):
-    assert read_prices(settings) == found
-
-
-@pytest.mark.parametrize(
-    "settings", [{"read": 1}, {"read": "1", "written": 2}, {"read": -1, "written": 2}, {"written": True}]
-)
-def test_half_a_price_is_an_error(settings):
-    with pytest.raises(ConfigError, match="the price"):
-        read_prices(settings)
 
 
 def test_a_report_is_the_same_out_of_its_file_and_its_figures_are_not_believed(tmp_path):

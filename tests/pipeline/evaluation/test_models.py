@@ -14,7 +14,6 @@ from mcpfactory_pipeline.evaluation.ask_openai import OpenAIEndpoint
 from mcpfactory_pipeline.evaluation.asking import ShownTools, converse, system_text
 from mcpfactory_pipeline.evaluation.model import (
     EndpointError,
-    ModelCall,
     ModelEndpoint,
     ModelUnreachableError,
     find_endpoint,
@@ -215,40 +214,6 @@ async def test_what_is_refused_for_good_ends_the_evaluation_and_shows_no_key(
         await asked(endpoint, server, replace(of(endpoint, kind, habits), key=key))
     assert words in str(caught.value)
     assert key not in str(caught.value), "the endpoint repeats it in its message"
-
-
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-@pytest.mark.parametrize("kind", KINDS)
-async def test_an_answer_that_cannot_be_decompressed_is_an_error_of_the_question(endpoint, server, kind, stream):
-    with pytest.raises(EndpointError):
-        await asked(endpoint, server, replace(of(endpoint, kind, "garbled", stream=stream), attempts=1))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-async def test_nobody_there_is_an_error_of_the_question(endpoint, server, kind):
-    with pytest.raises(EndpointError):
-        await asked(endpoint, server, ModelEndpoint(kind, "scripted", "http://127.0.0.1:9/v1", KEY, attempts=1))
-
-
-async def test_an_endpoint_that_only_streams_is_asked_for_a_stream(endpoint, server):
-    done = await asked(endpoint, server, of(endpoint, "openai", "scripted+streaming", stream=True))
-    assert len(done.calls) == 2
-
-
-@rows(
-    "text, arguments",
-    [
-        ("", {}),
-        ("{}", {}),
-        ('{"a": 1}', {"a": 1}),
-        ("[1]", None),
-        ('{"a":', None),
-        ("null", None),
-        ("[" * 100_000, None),
-    ],
-)
-def test_arguments_are_an_object_or_none(text, arguments):
-    assert ModelCall("1", "a", text).arguments == arguments
 
 
 def test_an_endpoint_is_found_by_name_settings_and_environment_and_its_key_shows_nowhere():

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import date
-
 import pytest
 import yaml
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.evaluation.attempt import Attempt, MadeCall, Setting
-from mcpfactory_pipeline.evaluation.model_report import ModelReport
 from mcpfactory_pipeline.evaluation.propose import example_calls, proposals_text, propose_cases
 from mcpfactory_pipeline.evaluation.recorded import PROPOSALS
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, read_cases
@@ -35,11 +32,6 @@ EXAMPLES = example_calls(
 )  # fmt: skip
 
 
-def report(*attempts: Attempt) -> ModelReport:
-    questions = {case.name: case.question for case in CASES}
-    return ModelReport("shop", "openai:x", "", date(2026, 11, 1), "t", "c", 1, questions, {Setting(): (3, 9)}, attempts)
-
-
 def attempt(verdict: str, *calls: MadeCall, words: str = "own") -> Attempt:
     return Attempt("tea", Setting(words=words), 1, verdict, calls=calls)
 
@@ -53,23 +45,6 @@ def test_each_tool_without_a_case_is_proposed_in_the_documents_words_with_the_ar
     assert found[0].right == [{"tool": "buy_tea", "arguments": {"kind": "green"}}]
     assert found[1].right == [{"tool": "tea_party", "arguments": {"guests": 2}}]
     assert "without the document's words" in found[0].doubt
-
-
-def test_another_way_that_a_model_went_to_its_end_is_proposed_once():
-    other = MadeCall("buy_tea", {"kind": "black"}, 1)
-    made = report(
-        attempt("wrong-tool", MadeCall("search_tools", {}, 1, machinery=True), other),
-        attempt("wrong-tool", other),
-        attempt("wrong-tool", other, words="shuffled"),
-        attempt("passed", MadeCall("find_tea", {}, 1)),
-        attempt("wrong-tool", MadeCall("tea_party", {}, 1, failed=True)),
-        attempt("unfinished", MadeCall("tea_party", {}, 1)),
-        attempt("no-call"),
-    )
-    found = propose_cases([], CASES, examples={}, reports=[made])
-    assert [(one.name, one.question) for one in found] == [("tea-otherwise", "Tea?")]
-    assert found[0].right == [{"tool": "buy_tea", "arguments": {"kind": "black"}}]
-    assert "add it to `right` of tea" in found[0].doubt
 
 
 def test_the_file_is_not_asked_and_its_entries_are_cases_once_they_are_moved(tmp_path):

@@ -52,23 +52,6 @@ def test_in_a_damaged_list_no_tool_keeps_the_words_that_are_swapped_and_all_stay
     assert reword(TOOLS, "own") == (TOOLS, {})
 
 
-def test_what_arguments_say_is_gone_with_what_the_tool_says_and_their_names_stay():
-    part = {"type": "string", "description": "warm", "title": "W", "examples": ["x"]}
-    schema = {
-        "type": "object",
-        "properties": {"title": part, "list": {"items": part}},
-        "required": ["title"],
-        "title": "T",
-    }
-    shown, _ = reword([{**TOOLS[0], "inputSchema": schema}, TOOLS[1]], "shuffled")
-    bare = {"type": "string"}
-    assert shown[0]["inputSchema"] == {
-        "type": "object",
-        "properties": {"title": bare, "list": {"items": bare}},
-        "required": ["title"],
-    }
-
-
 def test_without_a_model_the_search_index_tells_which_cases_hang_on_the_words():
     cases = [
         case("rain", "Does it rain outside, and is it warm?", "get_weather"),
@@ -85,20 +68,6 @@ def test_without_a_model_the_search_index_tells_which_cases_hang_on_the_words():
     }
     assert found["rain"].words == "tells lists apart: fails with the shuffled and the swapped one"
     assert found["rain"].passed == {"own": 1.0, "shuffled": 0.0, "renamed": 1.0, "swapped": 0.0}
-
-
-def test_a_tool_counts_as_found_only_among_the_first_three():
-    asked = "When is the sea high?"
-    texts = (
-        "Say when the sea is high today.",
-        "When the sea is high in the morning.",
-        "When the sea is high at night.",
-    )
-    better = [{"name": f"ask{number}", "description": text, "inputSchema": {}} for number, text in enumerate(texts)]
-    right = {"name": "waves", "description": "Draw a sea.", "inputSchema": {}}
-    (third,) = found_worth([case("sea", asked, "waves")], [*better[:2], right])
-    (fourth,) = found_worth([case("sea", asked, "waves")], [*better, right])
-    assert (third.passed["own"], fourth.passed["own"]) == (1.0, 0.0)
 
 
 def report(verdicts: dict[str, dict[str, str]], **choices: ToolChoice) -> ModelReport:
@@ -149,10 +118,3 @@ def test_confused_tools_come_with_both_texts_and_the_questions_and_damaged_lists
     assert pairs[0].texts == {name: ABOUT[name] for name in ("get_weather", "get_tide")}
     assert pairs[1].texts["old"] == ""
     assert pairs[0].advice.startswith("begin get_weather with what these questions ask for")
-
-
-def test_tools_whose_texts_compete_are_named_though_nobody_confused_them_yet():
-    twins = [{"name": name, "description": "Read a user.", "inputSchema": {}} for name in ("get_user", "get_users")]
-    (pair,) = confused_pairs([*TOOLS, *twins], [])
-    assert (pair.expected, pair.chosen, pair.times) == ("get_user", "get_users", 0)
-    assert "rename one" in pair.advice
