@@ -44,10 +44,6 @@ HOMES = {
         "factory/runtime/src/mcpfactory_runtime/server/observe/metrics.py",
         "factory/runtime/src/mcpfactory_runtime/server/operation.py",  # for types
     ),
-    "numpy": (
-        "factory/runtime/src/mcpfactory_runtime/server/generated/search_encoder.py",
-        "factory/runtime/src/mcpfactory_runtime/server/generated/search_vectors.py",
-    ),
     "redis": ("factory/runtime/src/mcpfactory_runtime/store/redis.py",),
     "botocore": ("factory/runtime/src/mcpfactory_runtime/upstream/signature.py",),
     "jmespath": ("factory/runtime/src/mcpfactory_runtime/upstream/selection.py",),

@@ -217,12 +217,3 @@ def test_versions_of_one_operation_stand_once_among_the_first() -> None:
         tool("get_parcel_lines", "GET /apis/v1/parcels/lines", "Lines", "Lines of parcels."),
     ]
     assert found("parcels", [*entries, *OTHERS])[-1] in {"get_parcel_v1", "get_parcel_v2"}
-
-
-def test_another_order_counts_as_much_and_may_name_what_no_word_finds() -> None:
-    index = SearchIndex(SHOP)
-    by_words = [number for number, _ in index.search("list invoices", 3)]
-    merged = [number for number, _ in index.search("list invoices", 3, similar=[5, by_words[1]])]
-    assert merged[0] == by_words[1]
-    assert set(merged[1:]) == {by_words[0], 5}
-    assert [number for number, _ in index.search("zzz", 3, similar=[5, 2])] == [5, 2]
