@@ -161,7 +161,7 @@ def test_a_dead_worker_is_replaced_and_its_sessions_have_ended(web: Web) -> None
 
 
 def test_with_a_store_the_sessions_of_a_dead_worker_live_on(tmp_path: Path) -> None:
-    with serving(tmp_path, "--workers", "2", MCPFACTORY_EVENTS_DB=str(tmp_path / "events.db")) as web:
+    with serving(tmp_path, "--workers", "2", MCPFACTORY_STORE=f"sqlite:///{tmp_path}/store.db") as web:
         for pid in children(web):
             headers = session_of(web, pid)
             os.kill(pid, signal.SIGKILL)

@@ -49,12 +49,12 @@ class SharedTaskStore(TaskStore):
 
     async def create(self, task: Task) -> Task:
         """Keep a new task."""
-        await self._processes.join()
         own = replace(task, runner=self._processes.id)
         self._created += 1
         place = f"{own.created:020.6f}/{self._created:012}/{own.id}"
         seconds = self._seconds(own)
         try:
+            await self._processes.join()
             listed = _list_of(own.owner)
             over = [(key, None) for key, until in await self._store.scan(listed, limit=_LOOKED_AT) if self._over(until)]
             until = b"" if own.expires is None else repr(own.expires).encode()

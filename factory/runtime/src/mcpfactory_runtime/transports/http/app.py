@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.host import Host
     from mcpfactory_runtime.store.base import SharedStore
-    from mcpfactory_runtime.transports.http.event_store import EventStore
     from mcpfactory_runtime.transports.http.login import LoginEndpoints
     from mcpfactory_runtime.transports.http.relay import WorkerRelay
     from mcpfactory_runtime.transports.http.routes import RouteTable
@@ -90,11 +89,10 @@ class HttpApp:
         max_sessions: when there are more, one of whoever holds most ends: one that was hardly used, else the one unused for longest.
         max_requests: requests of the per-request lifecycle at once, streams that listen included; more are refused.
         auth: who may call; None serves everybody. An `OAuthProxy` also gives clients their tokens.
-        event_store: keeps sessions and their events beyond this process; None keeps the latest in memory.
         legacy_sse: also serve the transport of the oldest revision, at `sse` and `messages` beside the endpoint.
         relay: forwards requests to the other worker processes behind the same port.
         store: where processes that serve the same clients keep sessions, their events, tasks and used states (docs/reference/transports.md);
-            takes the place of `event_store` and `relay`.
+            takes the place of `relay`.
         pages: path → what is served there on GET, besides the protocol.
 
     Raises:
@@ -113,7 +111,6 @@ class HttpApp:
         max_sessions: int = 10_000,
         max_requests: int = 10_000,
         auth: Authorization | OAuthProxy | None = None,
-        event_store: EventStore | None = None,
         legacy_sse: bool = True,
         relay: WorkerRelay | None = None,
         store: SharedStore | None = None,
@@ -132,7 +129,7 @@ class HttpApp:
         self._max_requests = max_requests
         self._requests = 0
         self._sharing = None if store is None else create_sharing(store, self._lose_session)
-        self._store = event_store if self._sharing is None else self._sharing.events
+        self._store = None if self._sharing is None else self._sharing.events
         self._sessions: dict[str, HttpSession] = {}
         parent = self._path.rpartition("/")[0]
         self._relay = relay if self._sharing is None else self._sharing.relay
@@ -224,9 +221,6 @@ class HttpApp:
         self._probes.draining = False
         if self._sharing is not None:
             await stack.enter_async_context(self._sharing.entered(self._server))
-        elif self._store is not None:
-            await self._store.open()
-            stack.push_async_callback(self._store.aclose)
         if self._server.metrics is not None and self._server.metrics.joined:
             await stack.enter_async_context(kept_metrics(self._server.metrics, self._count_sessions))
         await stack.enter_async_context(self._server.running())

@@ -45,8 +45,7 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
             and web pages are refused unless `allowed_origins` names them.
         port: 0 takes any free one; the URL is printed on stderr.
         workers: processes that serve; more than one needs fork, so not on Windows.
-        options: those of `HttpApp`; `store` may be an address. Without `event_store` and `store`, MCPFACTORY_STORE is the address of
-            a store, or MCPFACTORY_EVENTS_DB the file of an event store.
+        options: those of `HttpApp`; `store` may be an address, and is MCPFACTORY_STORE by default.
 
     Raises:
         OSError: the address cannot be listened on, or the store cannot be used (`StoreError`).
@@ -92,17 +91,12 @@ def _complete(options: dict[str, Any], host: str) -> None:
     """Add what follows from the address and the environment."""
     if host not in LOOPBACK | {"::1"}:
         options.setdefault("allowed_hosts", ("*",))
-    store = options.get("store") or (None if options.get("event_store") else os.environ.get("MCPFACTORY_STORE")) or None
+    store = options.get("store") or os.environ.get("MCPFACTORY_STORE") or None
     if isinstance(store, str):
         from mcpfactory_runtime.store.address import create_store  # noqa: PLC0415 - for those who share only
 
         store = create_store(store)
     options["store"] = store
-    path = os.environ.get("MCPFACTORY_EVENTS_DB")
-    if path and options.get("store") is None and options.get("event_store") is None:
-        from mcpfactory_runtime.transports.http.sqlite_events import SqliteEventStore  # noqa: PLC0415 - SQLite is for those who ask for it
-
-        options["event_store"] = SqliteEventStore(path)
 
 
 async def _try(store: SharedStore) -> None:
