@@ -192,21 +192,3 @@ async def test_what_needs_more_goes_the_longer_way(
     server: Server, line: Line, way: Callable[..., Any], said: str
 ) -> None:
     assert await way(server, line) == said
-
-
-def test_no_call_asks_for_the_shorter_way_where_no_tool_can_go_it() -> None:
-    server = Server("longer")
-
-    @server.tool(inline=True)
-    def quick() -> str:
-        return ""
-
-    @server.tool(timeout=30)
-    def bounded() -> str:
-        return ""
-
-    @server.tool
-    def where(ctx: Context) -> str:
-        return ctx.revision
-
-    assert not server.registry.forwards

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import logging
 import subprocess
 import sys
 import threading
@@ -202,30 +201,6 @@ async def test_an_inline_tool_runs_on_the_event_loop_and_another_one_does_not() 
     async with connect(server) as client:
         assert (await client.call_tool("here"))["structuredContent"]["result"] is True
         assert (await client.call_tool("there"))["structuredContent"]["result"] is False
-
-
-async def test_an_inline_tool_that_holds_the_event_loop_is_named_with_its_place_while_it_does() -> None:
-    server, told = Server("threads", version="1"), threading.Event()
-    messages: list[str] = []
-
-    class Handler(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            messages.append(record.getMessage())
-            told.set()
-
-    @server.tool(inline=True)
-    def holds() -> bool:
-        return told.wait(PATIENCE)
-
-    handler, log = Handler(), logging.getLogger("mcpfactory_runtime")
-    log.addHandler(handler)
-    try:
-        async with connect(server) as client:
-            assert (await client.call_tool("holds"))["structuredContent"]["result"] is True
-    finally:
-        log.removeHandler(handler)
-    assert "the tool holds holds the event loop, now at " in messages[0]
-    assert "test_threads.py:" in messages[0]
 
 
 def test_inline_is_refused_for_an_async_function() -> None:

@@ -18,7 +18,6 @@ from mcpfactory_runtime.client.channel import ClientChannel
 from mcpfactory_runtime.client.errors import HttpError, ProtocolError
 from mcpfactory_runtime.client.handlers import Handlers
 from mcpfactory_runtime.client.headers import annotation_fault, header_parameters, modern_headers
-from mcpfactory_runtime.client.prepared import PreparedRequest
 from mcpfactory_runtime.client.session import ClientSession, Progress, Transcript
 from mcpfactory_runtime.client.streams import ByteStream, MemoryChannel, StdioChannel
 from mcpfactory_runtime.client.subscription import Subscription, subscription_filter
@@ -328,10 +327,6 @@ class Client:
         if cache is not None:
             cache.keep(method, params, result)
         return result
-
-    def prepare(self, method: str, params: Json) -> PreparedRequest:
-        """Return a request to be made often, with other arguments each time, without anything that waits (`PreparedRequest`)."""
-        return PreparedRequest(self._session, method, self._with_meta(params, None) or params)
 
     async def call(
         self,

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.protocol.errors import McpError
     from mcpfactory_runtime.revisions import Revision
-    from mcpfactory_runtime.server.forwarding import Done, Forward
     from mcpfactory_runtime.server.rates import Allowance, Rates
     from mcpfactory_runtime.server.readiness import Readiness
     from mcpfactory_runtime.server.registry import PromptOptions, Registry, Resource, ResourceOptions, Tool, ToolOptions
@@ -104,15 +104,8 @@ class Host(Protocol):
             McpError: the error to send; so may the awaitable.
         """
 
-    def forward(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
-        """Send a tool call on, where its tool can, and give its answer to `done`; None: it is to be handled.
-
-        Raises:
-            McpError: the error to send.
-        """
-
-    def direct(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
-        """Return a tool call that any thread may run, where it can be; None: it is to be handled.
+    def direct(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
+        """Return a function that answers a tool call in any thread; None: the call is to be handled.
 
         Raises:
             McpError: the error to send.
