@@ -49,7 +49,6 @@ class Host(Protocol):
         metrics: the figures to be served; None without any.
         readiness: the author's checks of whether it can do its work.
         routes: what it answers over HTTP besides MCP.
-        store: what processes that serve the same clients share; None where this one is alone.
     """
 
     name: str
@@ -67,7 +66,6 @@ class Host(Protocol):
     metrics: ServedMetrics | None
     readiness: Readiness
     routes: HttpRoutes
-    store: SharedStore | None
 
     @property
     def capabilities(self) -> Json:
@@ -84,9 +82,6 @@ class Host(Protocol):
     @property
     def extensions(self) -> Sharer:
         """What keeps tasks."""
-
-    def share(self, store: SharedStore | None) -> None:
-        """Count in a store from now on; None ends that."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Enter the life of the process."""

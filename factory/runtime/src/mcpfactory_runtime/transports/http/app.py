@@ -357,23 +357,11 @@ class HttpApp:
             error = McpError(INTERNAL_ERROR, f"{self._max_requests} requests are in flight already")
             await reject(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))
             return
-        client = client_of(principal, scope)
-        if self._sharing is None:
-            allowance, admit = self._server.rates.of(client), None
-        else:
-            allowance, admit = self._sharing.rates(self._server).of(client, call.method)
+        allowance = self._server.rates.of(client_of(principal, scope))
+        request = AsgiRequest(scope)
         self._requests += 1
         try:
-            await Exchange(
-                self._server,
-                call,
-                AsgiRequest(scope),
-                receive,
-                send,
-                principal=principal,
-                allowance=allowance,
-                admit=admit,
-            ).run()
+            await Exchange(self._server, call, request, receive, send, principal=principal, allowance=allowance).run()
         finally:
             self._requests -= 1
 
