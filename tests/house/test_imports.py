@@ -31,7 +31,6 @@ HOMES = {
     "jwt": (
         "factory/runtime/src/mcpfactory_runtime/auth/jose.py",
         "factory/runtime/src/mcpfactory_runtime/oauth/assertion.py",
-        "factory/runtime/src/mcpfactory_runtime/oauth/dpop.py",
         "factory/runtime/src/mcpfactory_runtime/oauth_proxy/tokens.py",
         "factory/runtime/src/mcpfactory_runtime/upstream/account.py",
     ),

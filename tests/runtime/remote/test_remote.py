@@ -298,7 +298,6 @@ async def test_a_server_on_the_official_sdk_is_a_part(elsewhere: Elsewhere, call
 @pytest.mark.parametrize(
     ("part_mode", "tool", "grown"),
     [
-        ("modern", "far_grow", "far_sprout"),
         ("modern", "far_grow_and_publish", "far_published"),
         ("legacy", "far_grow", "far_sprout"),
     ],

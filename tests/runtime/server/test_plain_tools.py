@@ -1,4 +1,4 @@
-"""`def` tools that need nothing but a thread: answered without a task, with everything that the handler's way has."""
+"""`def` tools that need nothing but a thread: their answers, failures, cancellations and the end."""
 
 from __future__ import annotations
 
@@ -98,15 +98,6 @@ async def line(server: Server) -> AsyncIterator[Line]:
         yield made
         await made.session.close(1)
         asyncio.get_running_loop().set_task_factory(None)
-
-
-async def test_calls_are_answered_without_a_task_each(line: Line) -> None:
-    before = line.tasks  # of the test itself
-    for number in range(50):
-        line.call("add", number, a=number, b=1)
-    answers = {one["id"]: one["result"]["structuredContent"]["result"] for one in await line.told(50)}
-    assert answers == {number: number + 1 for number in range(50)}
-    assert line.tasks == before
 
 
 async def test_failures_are_told_as_by_every_tool(line: Line, caplog: pytest.LogCaptureFixture) -> None:

@@ -8,7 +8,6 @@ lifecycle; any other answer, or none, means `initialize`.
 from __future__ import annotations
 
 import logging
-import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
@@ -72,7 +71,6 @@ class Client:
         revision: the record of the revision spoken.
         server_info, capabilities, instructions: what the server said of itself.
         transcript: every message so far.
-        lifetimes: for how many seconds the server lets the lists be kept that it was asked for last, by method.
 
     Every method that calls the server raises McpError (the server's error), TimeoutError, ConnectionLostError, HttpError
     (a response that is no message) or ProtocolError.
@@ -98,7 +96,6 @@ class Client:
     ) -> None:
         self.revision: Revision = LATEST
         self.header_parameters: dict[str, dict[tuple[str, ...], str]] = {}
-        self.lifetimes: dict[str, float] = {}
         self.server_info: Json = {}
         self.capabilities: Json = {}
         self.instructions = ""
@@ -460,7 +457,6 @@ class Client:
         found: list[Json] = []
         cursor: str | None = None
         seen: set[str] = set()
-        lifetime = math.inf
         for _ in range(_MAX_PAGES):
             result = await self.request(method, {} if cursor is None else {"cursor": cursor})
             page = result.get(member)
@@ -469,11 +465,8 @@ class Client:
             if not all(isinstance(one, dict) for one in page):
                 raise ProtocolError(f"the answer to {method} lists something that is no object")
             found += page
-            kept = result.get("ttlMs")
-            lifetime = min(lifetime, kept / 1000 if isinstance(kept, int | float) else 0.0)
             cursor = result.get("nextCursor")
             if cursor is None:
-                self.lifetimes[method] = lifetime
                 return found
             if cursor in seen:
                 raise ProtocolError(f"{method} gave the same nextCursor twice")

@@ -8,8 +8,6 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Unpack, overload
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.protocol.errors import McpError
     from mcpfactory_runtime.revisions import Revision
@@ -153,16 +151,6 @@ class Host(Protocol):
 
 class ServedMetrics(Protocol):
     """The figures of a server."""
-
-    @property
-    def joined(self) -> bool:
-        """Whether there are other processes behind the port."""
-
-    def join(self, folder: Path, name: str) -> None:
-        """Add up with the other processes that join this folder, from now on; `name` is this one's alone, ever."""
-
-    def keep(self, sessions: int) -> None:
-        """Write down for the others what this process has counted, if there are some. From any thread."""
 
     def expose(self, accept: str, sessions: int) -> tuple[str, bytes]:
         """Return a content type that is accepted, and the figures in that form. From any thread."""

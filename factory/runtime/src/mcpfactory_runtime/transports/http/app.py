@@ -37,7 +37,7 @@ from mcpfactory_runtime.transports.http.event_store import Journal, session_key
 from mcpfactory_runtime.transports.http.exchange import CUT_OFF, Exchange
 from mcpfactory_runtime.transports.http.gate import create_gate
 from mcpfactory_runtime.transports.http.life import Life
-from mcpfactory_runtime.transports.http.probes import METRICS, PROBES, Probes, kept_metrics
+from mcpfactory_runtime.transports.http.probes import METRICS, PROBES, Probes
 from mcpfactory_runtime.transports.http.session import HttpSession
 from mcpfactory_runtime.transports.http.sharing import create_sharing
 from mcpfactory_runtime.transports.http.sse import SseEndpoints, session_in
@@ -221,8 +221,6 @@ class HttpApp:
         self._probes.draining = False
         if self._sharing is not None:
             await stack.enter_async_context(self._sharing.entered(self._server))
-        if self._server.metrics is not None and self._server.metrics.joined:
-            await stack.enter_async_context(kept_metrics(self._server.metrics, self._count_sessions))
         await stack.enter_async_context(self._server.running())
         stack.push_async_callback(self._leave)
         if self._relay is not None:

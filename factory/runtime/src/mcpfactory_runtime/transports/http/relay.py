@@ -13,7 +13,6 @@ import re
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
@@ -61,11 +60,6 @@ class WorkerRelay:
     def label(self) -> str:
         """What the ids of this worker's sessions begin with."""
         return f"{self._number}."
-
-    @property
-    def folder(self) -> Path:
-        """A folder that the workers share, and that ends with the last of them."""
-        return Path(self._paths[self._number]).parent
 
     def owner(self, session_id: str) -> int | None:
         """Return the other worker that has a session; None when it is not another's."""

@@ -54,6 +54,8 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
     _complete(options, host)
     if workers < 1 or (workers > 1 and not hasattr(os, "fork")):
         raise ValueError(f"{workers} worker processes are not possible here\nhint: leave workers= out")
+    if workers > 1 and server.metrics is not None:
+        raise ValueError("metrics are those of one process\nhint: --otel, or processes of their own with --store")
     app = HttpApp(server, **options)
     if options["store"] is not None:
         asyncio.run(_try(options["store"]))
@@ -67,12 +69,7 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
     if options["store"] is None:  # else the workers share what all processes of the store do
         os.environ.setdefault("MCPFACTORY_STATE_KEY", secrets.token_hex(32))
 
-    def make_app(others: WorkerRelay) -> HttpApp:
-        if server.metrics is not None:
-            server.metrics.join(others.folder / "metrics", f"{others.label}{os.getpid()}.{time.time_ns()}")
-        return HttpApp(server, relay=others, **options)
-
-    _run_workers(server.name, make_app, listeners)
+    _run_workers(server.name, lambda others: HttpApp(server, relay=others, **options), listeners)
 
 
 async def serve_http(server: Host, host: str, port: int, **options: Any) -> None:
