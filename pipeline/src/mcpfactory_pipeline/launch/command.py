@@ -27,7 +27,7 @@ _OF_PROGRAMS: Final = (
 _OF_RUNTIME: Final = (
     *SETTINGS,
     *("MODE", "PROFILE", "DIALECT", "RATES", "FILES", "DEMO", "TOKEN_STORE", "TOOL_RECORD"),
-    *("STATE_KEY", "STATE_DIR", "STORE", "TASKS_DB", "CACHE_DIR"),
+    *("STATE_KEY", "STORE", "TASKS_DB", "CACHE_DIR"),
 )
 _PREFIXES: Final = ("XDG_", "PYTHON", f"{SHARED}_AUTH_")
 

@@ -66,7 +66,6 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
     from mcpfactory_runtime.store.base import SharedStore
     from mcpfactory_runtime.transports.http.login import LoginEndpoints
-    from mcpfactory_runtime.transports.http.relay import WorkerRelay
     from mcpfactory_runtime.transports.http.routes import RouteTable
 
 __all__ = ["HttpApp"]
@@ -90,13 +89,11 @@ class HttpApp:
         max_requests: requests of the per-request lifecycle at once, streams that listen included; more are refused.
         auth: who may call; None serves everybody. An `OAuthProxy` also gives clients their tokens.
         legacy_sse: also serve the transport of the oldest revision, at `sse` and `messages` beside the endpoint.
-        relay: forwards requests to the other worker processes behind the same port.
-        store: where processes that serve the same clients keep sessions, their events, tasks and used states (docs/reference/transports.md);
-            takes the place of `relay`.
+        store: where processes that serve the same clients keep sessions, their events, tasks and used states (docs/reference/transports.md).
         pages: path → what is served there on GET, besides the protocol.
 
     Raises:
-        ValueError: a route of the server has the path of MCP or of a page, or several processes with an OAuth proxy have no store.
+        ValueError: a route of the server has the path of MCP or of a page.
         RuntimeError: the server has routes, and Starlette is not installed.
     """
 
@@ -112,7 +109,6 @@ class HttpApp:
         max_requests: int = 10_000,
         auth: Authorization | OAuthProxy | None = None,
         legacy_sse: bool = True,
-        relay: WorkerRelay | None = None,
         store: SharedStore | None = None,
         pages: Mapping[str, Page] | None = None,
     ) -> None:
@@ -123,7 +119,7 @@ class HttpApp:
         self._gate = create_gate(believed, server, self.path)
         self._hosts = LOOPBACK | self._gate.hosts if allowed_hosts is None else frozenset(allowed_hosts)
         self._origins = frozenset(allowed_origins)
-        self._login = None if proxy is None else self._own_login(proxy, relay, store)
+        self._login = None if proxy is None else self._own_login(proxy, store)
         self._idle = session_idle
         self._max_sessions = max_sessions
         self._max_requests = max_requests
@@ -132,7 +128,7 @@ class HttpApp:
         self._store = None if self._sharing is None else self._sharing.events
         self._sessions: dict[str, HttpSession] = {}
         parent = self._path.rpartition("/")[0]
-        self._relay = relay if self._sharing is None else self._sharing.relay
+        self._relay = None if self._sharing is None else self._sharing.relay
         self._label = self._relay.label if self._relay else ""
         self._sse = SseEndpoints(server, parent, max_sessions, self._label) if legacy_sse else None
         self._paths = frozenset({self._path}) | (self._sse.paths if self._sse is not None else frozenset())
@@ -151,10 +147,8 @@ class HttpApp:
         """The path of the MCP endpoint."""
         return self._path or "/"
 
-    def _own_login(self, proxy: OAuthProxy, relay: WorkerRelay | None, store: SharedStore | None) -> LoginEndpoints:
+    def _own_login(self, proxy: OAuthProxy, store: SharedStore | None) -> LoginEndpoints:
         """Return the endpoints of an OAuth proxy, whose pages may send forms here."""
-        if relay is not None and store is None:
-            raise ValueError("several processes need a store for logins\nhint: --store sqlite:///FILE or redis://…")
         from mcpfactory_runtime.transports.http.login import LoginEndpoints  # noqa: PLC0415 - for those who have a proxy
 
         name = str(self._server.info.get("title") or self._server.name)
