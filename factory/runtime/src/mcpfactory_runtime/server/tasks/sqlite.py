@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from os import PathLike
 
-from mcpfactory_runtime.server.tasks.shared import SharedTaskStore
+from mcpfactory_runtime.server.tasks.store import TaskStore
 from mcpfactory_runtime.store.sqlite import SqliteStore
 
 __all__ = ["SqliteTaskStore"]
 
 
-class SqliteTaskStore(SharedTaskStore):
+class SqliteTaskStore(TaskStore):
     """Keeps tasks in an SQLite database.
 
     Args:
