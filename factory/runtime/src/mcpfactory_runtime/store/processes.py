@@ -40,20 +40,12 @@ class Processes:
         self.lease = lease
         self.on_lapse: Callable[[], Awaitable[None]] | None = None
         self._keeper: asyncio.Task[None] | None = None
-        self._sure_until = 0.0
-
-    @property
-    def sure(self) -> bool:
-        """Whether the lease of this process is surely not over, so that no other can have taken what is its own."""
-        return asyncio.get_running_loop().time() < self._sure_until
 
     async def join(self) -> None:
         """Begin to be seen by the others; no effect on one that did."""
         if self._keeper is None:
-            began = asyncio.get_running_loop().time()
             await self._prolong()
             await self._enlist()
-            self._sure_until = began + self.lease
             self._keeper = asyncio.get_running_loop().create_task(self._keep())
 
     async def leave(self) -> None:
@@ -95,7 +87,6 @@ class Processes:
         lapsed = False
         while True:
             await asyncio.sleep(self.lease / 4)
-            began = clock()
             try:
                 lapsed = not await self._prolong() or lapsed  # until all of what follows is done
                 if lapsed or clock() - named > _DAY / 4:  # the others forget who died
@@ -104,7 +95,6 @@ class Processes:
                 if lapsed and self.on_lapse is not None:
                     await self.on_lapse()
                 lapsed = False
-                self._sure_until = began + self.lease
             except OSError as error:
                 log.warning("the lease of this process was not prolonged: %s", error)
 

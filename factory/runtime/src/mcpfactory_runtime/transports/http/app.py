@@ -309,11 +309,11 @@ class HttpApp:
         session_id = headers.get(SESSION_HEADER) or session_in(scope)
         if self._relay is None or not session_id or session_id in self._sessions:
             return receive
-        if self._sharing is not None:  # nobody fills the store who may not call; the token goes on with the request
-            refused = await self._gate.authenticate(dict(scope), dict(headers))
-            if isinstance(refused, Rejection):
-                await reject(send, refused)
-                return None
+        # Nobody fills the store who may not call; the token goes on with the request.
+        refused = await self._gate.authenticate(dict(scope), dict(headers))
+        if isinstance(refused, Rejection):
+            await reject(send, refused)
+            return None
         return await self._relay.forward(session_id, scope, receive, send)
 
     async def _serve_other(self, place: str, path: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
@@ -408,7 +408,7 @@ class HttpApp:
             if session_id in self._sessions:
                 return
             assert self._store is not None
-            if self._sharing is not None and await self._sharing.events.claim(session_key(session_id)) is not None:
+            if await self._store.claim(session_key(session_id)) is not None:
                 return
             journal = Journal(self._store, session_id)
             found = await journal.load()

@@ -79,8 +79,6 @@ class SharedEventStore:
 
     async def claim(self, key: str) -> str | None:
         """Return the other living process that has a session; None when it is this one's from now on, or there is none."""
-        if key in self._owned and self._processes.sure:
-            return None
         while True:
             owner = await self._store.get(_space(key), _OWNER)
             if owner is None or owner == self._me:
