@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from mcpfactory_runtime.transports.http.shared_events import SharedEventStore
+from typing import Any, NamedTuple, Protocol
 
 __all__ = ["Journal", "SessionLostError", "Unfinished", "session_key"]
 
@@ -31,6 +28,20 @@ class Unfinished(NamedTuple):
     last: int
 
 
+class _Events(Protocol):
+    """What a journal needs of `SharedEventStore`, which has the docstrings."""
+
+    def save(self, key: str, state: Json) -> None: ...
+    def touch(self, key: str) -> None: ...
+    def forget(self, key: str) -> None: ...
+    def begin(self, key: str, stream: str, requests: Sequence[str | int]) -> None: ...
+    def append(self, key: str, stream: str, number: int, data: bytes) -> None: ...
+    def finish(self, key: str, stream: str) -> None: ...
+    async def written(self) -> None: ...
+    async def load(self, key: str) -> tuple[Json, list[Unfinished]] | None: ...
+    async def events(self, key: str, stream: str) -> list[tuple[int, bytes]] | None: ...
+
+
 def session_key(session_id: str) -> str:
     """Return the name of a session in a store."""
     return hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
@@ -39,7 +50,7 @@ def session_key(session_id: str) -> str:
 class Journal:
     """One session's part of a store; the recorder of its streams."""
 
-    def __init__(self, store: SharedEventStore, session_id: str) -> None:
+    def __init__(self, store: _Events, session_id: str) -> None:
         self._store = store
         self._key = session_key(session_id)
         self._saved: Json = {}
