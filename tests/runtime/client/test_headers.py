@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_runtime.client.headers import annotation_fault, encode_value, header_parameters, modern_headers
+from mcpfactory_runtime.client.headers import encode_value, header_parameters, modern_headers
+from mcpfactory_runtime.protocol.param_headers import annotation_fault
 from mcpfactory_runtime.revisions import LATEST
 from tests.rows import rows
 
@@ -82,7 +83,7 @@ MARKED = {"type": "string", "x-mcp-header": "Region"}
     ],
 )
 def test_an_annotation_at_the_wrong_place_or_with_the_wrong_name_is_a_fault(schema: Any, match: str) -> None:
-    assert match in annotation_fault({"name": "t", "inputSchema": schema})
+    assert match in annotation_fault(schema)
 
 
 @pytest.mark.parametrize(
@@ -95,4 +96,4 @@ def test_an_annotation_at_the_wrong_place_or_with_the_wrong_name_is_a_fault(sche
     ],
 )
 def test_what_is_no_annotation_or_a_good_one_is_no_fault(schema: Any) -> None:
-    assert annotation_fault({"name": "t", "inputSchema": schema}) == ""
+    assert annotation_fault(schema) == ""

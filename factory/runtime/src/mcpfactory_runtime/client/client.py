@@ -16,7 +16,7 @@ from mcpfactory_runtime.client.cache import ResultCache
 from mcpfactory_runtime.client.channel import ClientChannel
 from mcpfactory_runtime.client.errors import HttpError, ProtocolError
 from mcpfactory_runtime.client.handlers import Handlers
-from mcpfactory_runtime.client.headers import annotation_fault, header_parameters, modern_headers
+from mcpfactory_runtime.client.headers import header_parameters, modern_headers
 from mcpfactory_runtime.client.session import ClientSession, Progress, Transcript
 from mcpfactory_runtime.client.streams import ByteStream, MemoryChannel, StdioChannel
 from mcpfactory_runtime.client.subscription import Subscription, subscription_filter
@@ -28,6 +28,7 @@ from mcpfactory_runtime.protocol.errors import (
     UNSUPPORTED_VERSION,
     McpError,
 )
+from mcpfactory_runtime.protocol.param_headers import annotation_fault
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_SERVER, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, MODERN, Revision
 
@@ -530,7 +531,7 @@ class Client:
 
 
 def _usable(tool: Json) -> bool:
-    fault = annotation_fault(tool)
+    fault = annotation_fault(tool.get("inputSchema"))
     if fault:
         _LOG.warning("tool %r is left out: %s", tool.get("name"), fault)
     return not fault
