@@ -61,11 +61,10 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
         print_url(server.name, listener, host, app.path)
         serve(app, listener)
         return
-    folder = tempfile.mkdtemp(prefix="mcpfactory-")  # for its owner only
-    if options["store"] is None:
-        options["store"] = _read_store(f"sqlite:///{folder}/store.db")
     listeners = listen_each(host, port, workers)
     print_url(server.name, listeners[0], host, app.path, f" by {workers} processes")
+    folder = tempfile.mkdtemp(prefix="mcpfactory-")  # for its owner only
+    options["store"] = options["store"] or _read_store(f"sqlite:///{folder}/store.db")
     _run_workers(server.name, lambda: HttpApp(server, **options), listeners, folder)
 
 
