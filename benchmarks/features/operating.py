@@ -70,7 +70,7 @@ TRANSPORTS: Final = (
         ours(f"{_API}#http", "allowed_hosts", "runtime/transports/test_routes.py::test_foreign_pages_and_hosts_are_refused_and_named_pages_are_served", used="allowed_origins"),
         (partly("fastmcp:FastMCP.http_app(allowed_hosts)", "off unless it is asked for"), yes("mcp.server.transport_security:TransportSecuritySettings"))),
     Feature("resuming", "Streams go on after a lost connection",
-        ours(f"{_WIRE}#sessions-that-outlive-their-process", "--store", "runtime/transports/test_resuming.py::test_a_session_outlives_a_killed_process"),
+        ours(f"{_WIRE}#sessions-that-outlive-their-process", "MCPFACTORY_STORE", "runtime/transports/test_resuming.py::test_a_session_outlives_a_killed_process"),
         (yes("fastmcp.server.event_store:EventStore"), partly("mcp.server.streamable_http:EventStore", "an interface without a store"))),
     Feature("processes", "Several processes and machines serve the same clients, sessions included",
         ours(f"{_WIRE}#processes-that-share-a-store", "redis://", "runtime/transports/test_several_processes.py::test_after_a_kill_the_other_process_goes_on_with_session_and_streams", used="--store"),
