@@ -14,7 +14,7 @@ import re
 import ssl
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from hashlib import sha256
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.metadata import version
@@ -34,7 +34,7 @@ from mcpfactory_runtime.server.results import ToolResult
 from mcpfactory_runtime.tracing import TracedCall, traced
 from mcpfactory_runtime.unreachable import system_error, why_unreachable
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, credentials_for
-from mcpfactory_runtime.upstream.connections import Certificate, GuardedBackend, tls_context
+from mcpfactory_runtime.upstream.connections import Certificate, ConnectionPool, GuardedBackend, tls_context
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme, ServerAddress
 from mcpfactory_runtime.upstream.redaction import Redaction, remember_secrets
 from mcpfactory_runtime.upstream.request import UpstreamRequest, build_request
@@ -59,7 +59,6 @@ _VERSION: Final = version("mcpfactory-runtime")
 _LONGEST_WAIT: Final = 10.0  # seconds; an API that wants more is reported instead
 _CONNECT_TIMEOUT: Final = 10.0
 _CONNECTIONS: Final = 32
-_KEEP: Final = 30.0  # seconds that a connection is kept without a request
 _FETCH_TIME: Final = 30.0  # seconds for one answer of an authorization server
 _FETCH_SIZE: Final = 1_000_000  # bytes of it
 
@@ -428,42 +427,45 @@ def _store_file(folder: Path, content: bytes, kind: str) -> str:
 
 
 class _Body(httpx.AsyncByteStream):
-    """The body of a response."""
+    """The body of a response; closing it gives the connection back, once."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, release: Callable[[], Awaitable[None]]) -> None:
         self._stream = stream
+        self._release: Callable[[], Awaitable[None]] | None = release
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in self._stream:
             yield chunk
 
     async def aclose(self) -> None:
-        await self._stream.aclose()
+        release, self._release = self._release, None
+        try:
+            await self._stream.aclose()
+        finally:
+            if release is not None:
+                await release()
 
 
 class _Transport(httpx.AsyncBaseTransport):
-    """A connection pool with our network backend, which httpx's own transport does not let one choose."""
+    """The connection pool with a network backend of ours, which the client's own transport does not let one choose."""
 
     def __init__(self, backend: httpcore.AsyncNetworkBackend, trust: ssl.SSLContext) -> None:
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=trust,
-            network_backend=backend,
-            max_connections=_CONNECTIONS,
-            max_keepalive_connections=_CONNECTIONS,
-            keepalive_expiry=_KEEP,
-        )
+        self._pool = ConnectionPool(trust, backend, _CONNECTIONS)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         url = httpcore.URL(
             scheme=request.url.raw_scheme, host=request.url.raw_host, port=request.url.port, target=request.url.raw_path
         )
-        response = await self._pool.handle_async_request(
+        response, release = await self._pool.send(
             httpcore.Request(
                 request.method, url, headers=request.headers.raw, content=request.stream, extensions=request.extensions
             )
         )
         return httpx.Response(
-            response.status, headers=response.headers, stream=_Body(response.stream), extensions=response.extensions
+            response.status,
+            headers=response.headers,
+            stream=_Body(response.stream, release),
+            extensions=response.extensions,
         )
 
     async def aclose(self) -> None:

@@ -1,12 +1,13 @@
-"""Connections to APIs: to which addresses, trusting whom, with which certificate of ours."""
+"""Connections to APIs: to which addresses, trusting whom, with which certificate of ours, and kept for the next call."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable, Collection
-from typing import Any
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any, Final
 
 import httpcore
 
@@ -15,7 +16,9 @@ from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.settings import Settings
 
-__all__ = ["Certificate", "GuardedBackend", "tls_context"]
+__all__ = ["Certificate", "ConnectionPool", "GuardedBackend", "tls_context"]
+
+_KEEP: Final = 30.0  # seconds that a connection is kept without a request
 
 Certificate = tuple[str, str] | None
 """Paths of a client's certificate and its key."""
@@ -109,3 +112,64 @@ def _bad_file(what: str, error: Exception) -> ToolError:
         f"The file of {what} cannot be used: {reason or 'not PEM, encrypted, or key and certificate do not match'}.\n"
         "hint: the person who runs this server checks the paths in its environment."
     )
+
+
+_Origin = tuple[bytes, bytes, int | None]
+
+
+class ConnectionPool:
+    """Keep-alive connections of one event loop: a free one is found without looking at all the others.
+
+    httpcore's own pool asks every connection's socket whether it is readable whenever a request begins or ends; with thirty
+    calls in flight that is half of the time that a call takes. The connections themselves are httpcore's.
+
+    Args:
+        trust: for https.
+        backend: resolves and dials.
+        limit: how many requests are under way at once, and how many free connections are kept.
+    """
+
+    def __init__(self, trust: ssl.SSLContext, backend: httpcore.AsyncNetworkBackend, limit: int) -> None:
+        self._trust = trust
+        self._backend = backend
+        self._limit = limit
+        self._slots = asyncio.Semaphore(limit)
+        self._free: defaultdict[_Origin, list[httpcore.AsyncHTTPConnection]] = defaultdict(list)
+
+    async def send(self, request: httpcore.Request) -> tuple[httpcore.Response, Callable[[], Awaitable[None]]]:
+        """Return the response, and what gives its connection back once its stream is closed. Raises what httpcore raises."""
+        await self._slots.acquire()
+        try:
+            free = self._free[request.url.origin.scheme, request.url.origin.host, request.url.origin.port]
+            connection = await _first_usable(free) or httpcore.AsyncHTTPConnection(
+                request.url.origin, self._trust, keepalive_expiry=_KEEP, network_backend=self._backend
+            )
+            response = await connection.handle_async_request(request)
+        except BaseException:
+            self._slots.release()
+            raise
+
+        async def release() -> None:
+            self._slots.release()
+            if connection.is_idle():
+                free.append(connection)
+                if sum(map(len, self._free.values())) > self._limit:
+                    await next(filter(None, self._free.values())).pop(0).aclose()
+
+        return response, release
+
+    async def aclose(self) -> None:
+        """Close the connections that are free."""
+        for connections in self._free.values():
+            while connections:
+                await connections.pop().aclose()
+
+
+async def _first_usable(free: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTTPConnection | None:
+    """Return the connection used last, for the API is the least likely to have closed it; those that it has closed go."""
+    while free:
+        connection = free.pop()
+        if not connection.has_expired():
+            return connection
+        await connection.aclose()
+    return None
