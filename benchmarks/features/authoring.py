@@ -165,7 +165,7 @@ MIDDLEWARE: Final = (
     Feature("middleware", "Middleware around requests, and around tools however they are called",
         ours(f"{_MIDDLEWARE}#middleware", "@server.middleware", f"{_DOC}::test_middleware"),
         (yes("fastmcp.server.middleware:Middleware"), partly("mcp.server.mcpserver:MCPServer(middleware)", "around requests"))),
-    Feature("middleware-ready", "Ready ones: timing, logs as JSON, retries, errors in one's words",
+    Feature("middleware-ready", "Ready ones: logs as JSON with durations, retries, errors in one's words",
         ours(f"{_MIDDLEWARE}#ready-ones", "Retry(", "runtime/server/test_middleware.py::test_retry_calls_again_what_may_be_called_again"),
         (yes("fastmcp.server.middleware.timing:TimingMiddleware fastmcp.server.middleware.error_handling:RetryMiddleware fastmcp.server.middleware.logging:StructuredLoggingMiddleware"),
          no("~(?i)retry_?middleware"))),

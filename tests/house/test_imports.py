@@ -31,7 +31,6 @@ HOMES = {
     "jwt": (
         "factory/runtime/src/mcpfactory_runtime/auth/jose.py",
         "factory/runtime/src/mcpfactory_runtime/oauth/assertion.py",
-        "factory/runtime/src/mcpfactory_runtime/oauth/dpop.py",
         "factory/runtime/src/mcpfactory_runtime/oauth_proxy/tokens.py",
         "factory/runtime/src/mcpfactory_runtime/upstream/account.py",
     ),
@@ -43,10 +42,6 @@ HOMES = {
     "prometheus_client": (
         "factory/runtime/src/mcpfactory_runtime/server/observe/metrics.py",
         "factory/runtime/src/mcpfactory_runtime/server/operation.py",  # for types
-    ),
-    "numpy": (
-        "factory/runtime/src/mcpfactory_runtime/server/generated/search_encoder.py",
-        "factory/runtime/src/mcpfactory_runtime/server/generated/search_vectors.py",
     ),
     "redis": ("factory/runtime/src/mcpfactory_runtime/store/redis.py",),
     "botocore": ("factory/runtime/src/mcpfactory_runtime/upstream/signature.py",),

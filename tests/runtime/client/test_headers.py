@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcpfactory_runtime.client.headers import annotation_fault, encode_value, header_parameters, modern_headers
+from mcpfactory_runtime.client.headers import encode_value, header_parameters, modern_headers
+from mcpfactory_runtime.protocol.param_headers import annotation_fault
 from mcpfactory_runtime.revisions import LATEST
 from tests.rows import rows
 
@@ -60,4 +61,4 @@ MARKED = {"type": "string", "x-mcp-header": "Region"}
     ],
 )
 def test_an_annotation_at_the_wrong_place_or_with_the_wrong_name_is_a_fault(schema: Any, match: str) -> None:
-    assert match in annotation_fault({"name": "t", "inputSchema": schema})
+    assert match in annotation_fault(schema)

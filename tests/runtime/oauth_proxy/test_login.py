@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from base64 import urlsafe_b64decode
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -184,12 +183,6 @@ async def test_any_process_with_the_store_and_the_secret_goes_on_with_a_login(tm
         assert (await at.call("whoami", tokens["access_token"])).status_code == 401
     for store in stores:
         await store.aclose()
-
-
-async def test_several_processes_without_a_store_are_refused() -> None:
-    async with guarded() as at:
-        with pytest.raises(ValueError, match="need a store for logins"):
-            books().http_app(auth=at.proxy, relay=SimpleNamespace(label=""))
 
 
 def test_a_route_of_ones_own_does_not_stand_where_logins_are() -> None:

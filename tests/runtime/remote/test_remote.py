@@ -286,9 +286,13 @@ async def test_a_server_on_the_official_sdk_is_a_part(elsewhere: Elsewhere) -> N
                 assert await said(client, "far_ask") == "accept name='Ada'"
 
 
+@both_callers
 @pytest.mark.parametrize(
-    ("caller", "part_mode", "tool", "grown"),
-    [("", "modern", "far_grow_and_publish", "far_published"), (OLD, "legacy", "far_grow", "far_sprout")],
+    ("part_mode", "tool", "grown"),
+    [
+        ("modern", "far_grow_and_publish", "far_published"),
+        ("legacy", "far_grow", "far_sprout"),
+    ],
 )
 async def test_a_tool_that_a_server_on_the_official_sdk_adds_is_told(
     caller: str, part_mode: Any, tool: str, grown: str

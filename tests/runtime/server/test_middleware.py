@@ -13,7 +13,7 @@ from mcpfactory_runtime import Context, McpError, Middleware, Request, Server, T
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
-from mcpfactory_runtime.server.middleware import Caching, ErrorShaping, Logging, NextRequest, RateLimit, Retry, Timing
+from mcpfactory_runtime.server.middleware import Caching, ErrorShaping, Logging, NextRequest, RateLimit, Retry
 from mcpfactory_runtime.testing import connect
 
 Json = dict[str, Any]
@@ -290,20 +290,6 @@ def test_words_for_exceptions_are_the_authors() -> None:
     found = flaky.texts(("read", {}), ("read", {"other": "x"}))
     assert found[0] == "The shop is closed."
     assert "other" in found[1]  # what is wrong with arguments stays as it is
-
-
-def test_timing_reports_requests_and_tools() -> None:
-    clock, flaky = Clock(), Flaky()
-    reported: list[tuple[str, float]] = []
-    flaky.server.add_middleware(Timing(lambda what, seconds: reported.append((what, seconds)), clock))
-
-    @flaky.server.tool
-    def slow() -> str:
-        clock.now += 2
-        return "done"
-
-    flaky.texts(("slow", {}))
-    assert reported[-2:] == [("tool slow", 2.0), ("tools/call", 2.0)]
 
 
 def test_logging_writes_a_line_of_json_for_each(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,4 +1,4 @@
-"""`def` tools that need nothing but a thread: answered without a task, with everything that the handler's way has."""
+"""`def` tools that need nothing but a thread: their answers, failures, cancellations and the end."""
 
 from __future__ import annotations
 
@@ -97,15 +97,6 @@ async def line(server: Server) -> AsyncIterator[Line]:
         yield made
         await made.session.close(1)
         asyncio.get_running_loop().set_task_factory(None)
-
-
-async def test_calls_are_answered_without_a_task_each(line: Line) -> None:
-    before = line.tasks  # of the test itself
-    for number in range(50):
-        line.call("add", number, a=number, b=1)
-    answers = {one["id"]: one["result"]["structuredContent"]["result"] for one in await line.told(50)}
-    assert answers == {number: number + 1 for number in range(50)}
-    assert line.tasks == before
 
 
 async def test_a_cancelled_call_is_not_answered_and_does_not_begin_if_it_has_not(server: Server, line: Line) -> None:

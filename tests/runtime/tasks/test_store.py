@@ -12,7 +12,6 @@ import pytest
 
 from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT, TaskOptions, read_options
 from mcpfactory_runtime.server.tasks.record import Task
-from mcpfactory_runtime.server.tasks.shared import SharedTaskStore
 from mcpfactory_runtime.server.tasks.sqlite import SqliteTaskStore
 from mcpfactory_runtime.server.tasks.store import MemoryTaskStore, TaskStore, TaskStoreError
 from mcpfactory_runtime.store.base import SharedStore
@@ -44,20 +43,14 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["memory", "sqlite", "shared-memory", "shared-sqlite", "shared-redis"])
+@pytest.fixture(params=["memory", "sqlite", "redis"])
 async def store(request: pytest.FixtureRequest, clock: Clock, tmp_path: Path) -> AsyncIterator[TaskStore]:
-    own = {"memory": lambda: MemoryTaskStore(clock), "sqlite": lambda: SqliteTaskStore(tmp_path / "tasks.db", clock)}
-    if request.param in own:
-        made = own[request.param]()
-        yield made
-        await made.close()
-        return
     shared: SharedStore = {
-        "shared-memory": MemoryStore,
-        "shared-sqlite": lambda: SqliteStore(tmp_path / "store.db"),
-        "shared-redis": lambda: RedisStore(request.getfixturevalue("redis_address"), f"{token_hex(4)}:"),
+        "memory": MemoryStore,
+        "sqlite": lambda: SqliteStore(tmp_path / "store.db"),
+        "redis": lambda: RedisStore(request.getfixturevalue("redis_address"), f"{token_hex(4)}:"),
     }[request.param]()
-    made = SharedTaskStore(shared, clock=clock)
+    made = TaskStore(shared, clock=clock)
     yield made
     await made.close()
     await shared.aclose()
@@ -80,8 +73,6 @@ async def test_a_task_exists_until_its_time_is_over_and_no_longer(store: TaskSto
     assert [item.id for item in listed] == ["long", "ever"]
     assert not more
     clock.now += 1
-    await store.expire()
-    assert await store.expire() == 0
     assert await store.get("long") is None
     assert await store.get("ever") is not None
 
@@ -143,7 +134,7 @@ async def test_a_running_task_ends_with_its_time(store: TaskStore, clock: Clock)
 async def test_a_task_whose_process_died_has_failed_and_one_whose_process_lives_has_not(clock: Clock) -> None:
     shared = MemoryStore(clock)
     mine, other = Processes(shared), Processes(shared)
-    one, two = SharedTaskStore(shared, mine, clock), SharedTaskStore(shared, other, clock)
+    one, two = TaskStore(shared, mine, clock), TaskStore(shared, other, clock)
     await one.create(task("a", ttl=None))
     await one.create(task("b", ttl=None))
     done = await one.update("b", lambda now: now.completed({}))
@@ -187,8 +178,7 @@ def test_the_environment_names_a_file_where_the_server_does_not(
     assert isinstance(read_options(None).store, MemoryTaskStore)
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "env.db"))
     for given, path in ((None, tmp_path / "env.db"), (tmp_path / "own.db", tmp_path / "own.db")):
-        store = read_options(given).store
-        assert isinstance(store, SqliteTaskStore)
-        assert store.path == path
+        asyncio.run(read_options(given).store.create(task("a")))
+        assert path.is_file()
     own = MemoryTaskStore()
     assert read_options(own).store is own

@@ -9,10 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from mcpfactory_runtime import Server
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.revisions import LATEST_LEGACY, R2025_03_26, R2025_06_18
-from mcpfactory_runtime.transports.http.sqlite_events import SqliteEventStore
 from tests.patience import PATIENCE
 from tests.rows import rows
 from tests.runtime.requirements import requirement
@@ -29,7 +27,7 @@ def gate(tmp_path: Path) -> Gate:
 
 @pytest.fixture
 def database(tmp_path: Path) -> str:
-    return str(tmp_path / "events.db")
+    return f"sqlite:///{tmp_path}/store.db"
 
 
 def events(lines: Any, count: int | None = None) -> list[Event]:
@@ -92,7 +90,7 @@ def test_ids_that_are_none_are_refused(tmp_path: Path, after: str) -> None:
 @requirement("resume.durable")
 @pytest.mark.parametrize("revision", [R2025_03_26, R2025_06_18, LATEST_LEGACY], ids=str)
 def test_a_session_outlives_a_killed_process(tmp_path: Path, gate: Gate, database: str, revision: Any) -> None:
-    with serving(tmp_path, MCPFACTORY_EVENTS_DB=database) as web:
+    with serving(tmp_path, MCPFACTORY_STORE=database) as web:
         answer = web.http.post("/mcp", json=hello(revision.name))
         headers = {"mcp-session-id": answer.headers["mcp-session-id"]}
         with web.http.stream("POST", "/mcp", **speaking(gate, headers, ["one", "two"])) as stream:
@@ -104,7 +102,7 @@ def test_a_session_outlives_a_killed_process(tmp_path: Path, gate: Gate, databas
         assert answer_of(seen) == "three"
         web.process.kill()
         web.process.wait(PATIENCE)
-    with serving(tmp_path, MCPFACTORY_EVENTS_DB=database) as again:
+    with serving(tmp_path, MCPFACTORY_STORE=database) as again:
         rest = events(resume(again, headers, seen[0]["id"]).text.splitlines())
         assert rest == seen[1:]  # a finished response is replayed
         batch = again.http.post("/mcp", json=[request("ping")], headers=headers)
@@ -117,14 +115,14 @@ def test_a_session_outlives_a_killed_process(tmp_path: Path, gate: Gate, databas
 def test_a_request_that_died_with_the_process_is_answered_with_an_error(
     tmp_path: Path, gate: Gate, database: str
 ) -> None:
-    with serving(tmp_path, MCPFACTORY_EVENTS_DB=database) as web:
+    with serving(tmp_path, MCPFACTORY_STORE=database) as web:
         headers = web.begin()
         with web.http.stream("POST", "/mcp", **speaking(gate, headers, ["one"])) as stream:
             seen = events(stream.iter_lines(), 2)
             gate.wait()
             web.process.kill()
             web.process.wait(PATIENCE)
-    with serving(tmp_path, MCPFACTORY_EVENTS_DB=database) as again:
+    with serving(tmp_path, MCPFACTORY_STORE=database) as again:
         rest = events(resume(again, headers, seen[-1]["id"]).text.splitlines())
         message = json.loads(rest[-1]["data"])
         assert (message["id"], message["error"]["code"]) == (7, INTERNAL_ERROR)
@@ -132,16 +130,11 @@ def test_a_request_that_died_with_the_process_is_answered_with_an_error(
 
 
 def test_an_ended_session_is_not_revived_and_a_strange_one_does_not_exist(tmp_path: Path, database: str) -> None:
-    with serving(tmp_path, MCPFACTORY_EVENTS_DB=database) as web:
+    with serving(tmp_path, MCPFACTORY_STORE=database) as web:
         headers = web.begin()
         assert web.http.delete("/mcp", headers=headers).status_code == 200
         web.process.terminate()
         assert web.process.wait(PATIENCE) == 0
-    with serving(tmp_path, MCPFACTORY_EVENTS_DB=database) as again:
+    with serving(tmp_path, MCPFACTORY_STORE=database) as again:
         assert again.call("who", {}, headers).status_code == 404
         assert again.call("who", {}, {"mcp-session-id": "guessed"}).status_code == 404
-
-
-def test_a_store_that_cannot_be_is_told_in_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="hint"):
-        Server("x").http_app(event_store=SqliteEventStore(tmp_path / "none" / "events.db"))

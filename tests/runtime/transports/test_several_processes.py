@@ -95,20 +95,6 @@ def test_a_change_at_one_process_is_told_to_clients_of_the_other(two: tuple[Web,
         assert "tools/list_changed" in events(own.iter_lines(), 1)[0]["data"]
 
 
-def test_a_rate_of_the_server_is_counted_by_all_processes_together(tmp_path: Path, address: str) -> None:
-    with ExitStack() as stack:
-        one, other = (
-            stack.enter_context(serving(tmp_path, "--store", address, MCPFACTORY_RATES="calls=3/h")) for _ in range(2)
-        )
-        said = [web.call("who").json() for web in (one, other, one, other)]
-        assert [int(answer["result"]["content"][0]["text"]) for answer in said[:3]] == [
-            web.process.pid for web in (one, other, one)
-        ]
-        assert said[3]["error"]["data"]["limit"] == "calls"
-        headers = one.begin()  # a session is in one process, and has a rate of its own
-        assert text_of(one.call("who", {}, headers)) == str(one.process.pid)
-
-
 def test_a_process_that_ends_in_order_hands_its_sessions_over(two: tuple[Web, Web]) -> None:
     one, other = two
     headers = one.begin()

@@ -17,7 +17,7 @@ Json = dict[str, Any]
 class Receiver(Protocol):
     """What a channel delivers to. The methods do not block."""
 
-    def received(self, message: Any, http: Json | None = None, data: bytes = b"") -> None:
+    def received(self, message: Any, http: Json | None = None) -> None:
         """Take a JSON value that was received (or text that is none), and the bytes that it was where they are at hand."""
 
     def failed(self, request_id: Any, error: Exception) -> None:
@@ -51,14 +51,6 @@ class ClientChannel(ABC):
         Raises:
             ConnectionLostError: the server is gone.
         """
-
-    def post(self, data: bytes) -> None:
-        """Send an encoded message without waiting; only channels to a process can.
-
-        Raises:
-            ConnectionLostError: the server is gone.
-        """
-        raise NotImplementedError
 
     @abstractmethod
     async def send_raw(self, data: bytes) -> None:

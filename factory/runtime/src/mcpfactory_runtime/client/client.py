@@ -8,7 +8,6 @@ lifecycle; any other answer, or none, means `initialize`.
 from __future__ import annotations
 
 import logging
-import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
@@ -17,8 +16,7 @@ from mcpfactory_runtime.client.cache import ResultCache
 from mcpfactory_runtime.client.channel import ClientChannel
 from mcpfactory_runtime.client.errors import HttpError, ProtocolError
 from mcpfactory_runtime.client.handlers import Handlers
-from mcpfactory_runtime.client.headers import annotation_fault, header_parameters, modern_headers
-from mcpfactory_runtime.client.prepared import PreparedRequest
+from mcpfactory_runtime.client.headers import header_parameters, modern_headers
 from mcpfactory_runtime.client.session import ClientSession, Progress, Transcript
 from mcpfactory_runtime.client.streams import ByteStream, MemoryChannel, StdioChannel
 from mcpfactory_runtime.client.subscription import Subscription, subscription_filter
@@ -30,6 +28,7 @@ from mcpfactory_runtime.protocol.errors import (
     UNSUPPORTED_VERSION,
     McpError,
 )
+from mcpfactory_runtime.protocol.param_headers import annotation_fault
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_SERVER, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, MODERN, Revision
 
@@ -73,7 +72,6 @@ class Client:
         revision: the record of the revision spoken.
         server_info, capabilities, instructions: what the server said of itself.
         transcript: every message so far.
-        lifetimes: for how many seconds the server lets the lists be kept that it was asked for last, by method.
 
     Every method that calls the server raises McpError (the server's error), TimeoutError, ConnectionLostError, HttpError
     (a response that is no message) or ProtocolError.
@@ -99,7 +97,6 @@ class Client:
     ) -> None:
         self.revision: Revision = LATEST
         self.header_parameters: dict[str, dict[tuple[str, ...], str]] = {}
-        self.lifetimes: dict[str, float] = {}
         self.server_info: Json = {}
         self.capabilities: Json = {}
         self.instructions = ""
@@ -329,10 +326,6 @@ class Client:
             cache.keep(method, params, result)
         return result
 
-    def prepare(self, method: str, params: Json) -> PreparedRequest:
-        """Return a request to be made often, with other arguments each time, without anything that waits (`PreparedRequest`)."""
-        return PreparedRequest(self._session, method, self._with_meta(params, None) or params)
-
     async def call(
         self,
         method: str,
@@ -465,7 +458,6 @@ class Client:
         found: list[Json] = []
         cursor: str | None = None
         seen: set[str] = set()
-        lifetime = math.inf
         for _ in range(_MAX_PAGES):
             result = await self.request(method, {} if cursor is None else {"cursor": cursor})
             page = result.get(member)
@@ -474,11 +466,8 @@ class Client:
             if not all(isinstance(one, dict) for one in page):
                 raise ProtocolError(f"the answer to {method} lists something that is no object")
             found += page
-            kept = result.get("ttlMs")
-            lifetime = min(lifetime, kept / 1000 if isinstance(kept, int | float) else 0.0)
             cursor = result.get("nextCursor")
             if cursor is None:
-                self.lifetimes[method] = lifetime
                 return found
             if cursor in seen:
                 raise ProtocolError(f"{method} gave the same nextCursor twice")
@@ -542,7 +531,7 @@ class Client:
 
 
 def _usable(tool: Json) -> bool:
-    fault = annotation_fault(tool)
+    fault = annotation_fault(tool.get("inputSchema"))
     if fault:
         _LOG.warning("tool %r is left out: %s", tool.get("name"), fault)
     return not fault

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from mcpfactory_runtime.protocol.methods import CALL_TOOL, METHODS
+from mcpfactory_runtime.protocol.param_headers import mirror_annotations
 from mcpfactory_runtime.revisions import Revision
 
-__all__ = ["annotation_fault", "encode_value", "header_parameters", "modern_headers"]
+__all__ = ["encode_value", "header_parameters", "modern_headers"]
 
 Json = dict[str, Any]
 Path = tuple[str, ...]
 
 _PLAIN: Final = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
-_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 §5.6.2
-_TYPES: Final = frozenset({"string", "integer", "boolean"})
-# Where JSON Schema keeps other schemas, `properties` apart: one, a list of them, or a map of them.
-_ONE: Final = (
-    *("items", "contains", "additionalProperties", "additionalItems", "propertyNames", "contentSchema"),
-    *("unevaluatedItems", "unevaluatedProperties", "not", "if", "then", "else"),
-)
-_LISTS: Final = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
-_MAPS: Final = ("patternProperties", "dependentSchemas", "$defs", "definitions")
 
 
 def modern_headers(
@@ -65,42 +57,8 @@ def encode_value(value: Any) -> str:
 
 def header_parameters(tool: Json) -> dict[Path, str]:
     """Return the arguments of a tool that travel as headers too: those with a valid `x-mcp-header`."""
-    found = _annotated(tool.get("inputSchema"), ())
-    return {path: header for path, header, _ in found if path is not None and isinstance(header, str) and header}
-
-
-def annotation_fault(tool: Json) -> str:
-    """Return why a client must leave this tool out over HTTP; "" when nothing speaks against it (Custom Headers, Schema Extension)."""
-    seen: set[str] = set()
-    for path, header, kind in _annotated(tool.get("inputSchema"), ()):
-        if not isinstance(header, str) or not _TOKEN.fullmatch(header):
-            return f"x-mcp-header {header!r} is no header name"
-        if path is None or path == ():
-            return f"x-mcp-header {header!r} is not on a property that is reached by `properties` alone"
-        if kind not in _TYPES:
-            return f"x-mcp-header {header!r} is on {'.'.join(path)}, which is no string, integer or boolean"
-        if header.lower() in seen:
-            return f"x-mcp-header {header!r} is there twice"
-        seen.add(header.lower())
-    return ""
-
-
-def _annotated(schema: Any, path: Path | None) -> Iterator[tuple[Path | None, Any, Any]]:
-    """(path, header, type) of all annotations; the path is None where other keywords than `properties` lead."""
-    stack = [(schema, path)]
-    while stack:
-        node, here = stack.pop()
-        if not isinstance(node, dict):
-            continue
-        if "x-mcp-header" in node:
-            kind = node.get("type")
-            yield here, node["x-mcp-header"], kind if isinstance(kind, str) else None
-        properties = node.get("properties")
-        if isinstance(properties, dict):
-            stack += [(inner, None if here is None else (*here, str(name))) for name, inner in properties.items()]
-        stack += [(node.get(word), None) for word in _ONE]
-        stack += [(inner, None) for word in _LISTS if isinstance(node.get(word), list) for inner in node[word]]
-        stack += [(inner, None) for word in _MAPS if isinstance(node.get(word), dict) for inner in node[word].values()]
+    found = mirror_annotations(tool.get("inputSchema"))
+    return {path: header for path, header, _ in found if path and isinstance(header, str) and header}
 
 
 def _at(value: Any, path: Path) -> Any:

@@ -110,21 +110,15 @@ class _Http(ClientChannel):
         request_id: Any = None,
     ) -> AsyncIterator[httpx.Response]:
         """Send a request with our token, and again with another when the server refuses that. Raises OAuthError."""
-        logins, again = 0, False
+        logins = 0
         while True:
             token = self.oauth.token(self.url) if self.oauth else ""
             async with self._followed(method, url, headers, content, token) as response:
                 challenge = response.headers.get("www-authenticate", "")
-                noted = self.oauth is not None and self.oauth.wants_proof_again(
-                    self.url, response.status_code, response.headers
-                )
                 if self.oauth is None or not self.oauth.refused(response.status_code, challenge):
                     yield response
                     return
                 self._to.received(None, _note(response))
-            if noted and not again:  # once for each token: a server that always has another nonce is refusing
-                again = True
-                continue
             if logins == _LOGINS:
                 raise OAuthError("refused", f"{self.url} refuses every token (HTTP status {response.status_code})")
             self._to.delayed(request_id, True)
@@ -132,7 +126,7 @@ class _Http(ClientChannel):
                 await self.oauth.renew(self.url, response.status_code, challenge, token, self._fetch)
             finally:
                 self._to.delayed(request_id, False)
-            logins, again = logins + 1, False
+            logins += 1
 
     @asynccontextmanager
     async def _followed(
@@ -141,7 +135,7 @@ class _Http(ClientChannel):
         """Send a request with a token, and go where redirects within the origin lead: with all that is in it, or not at all."""
         redirects = Redirects()
         while True:
-            presented = self.oauth.headers(method, self.url, token, url) if self.oauth else {}
+            presented = {"Authorization": f"Bearer {token}"} if token else {}
             async with self._http.stream(method, url, content=content, headers={**headers, **presented}) as response:
                 found = redirects.next(method, url, response.status_code, response.headers.get("location", ""))
                 if found is None or found.refusal or found.method != method:

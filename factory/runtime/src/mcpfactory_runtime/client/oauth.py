@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Final
@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 from mcpfactory_runtime.addresses import describe_private
 from mcpfactory_runtime.oauth.assertion import Assertion, IdentityProvider, PrivateKey, Workload
 from mcpfactory_runtime.oauth.challenge import Challenge, bearer_challenge
-from mcpfactory_runtime.oauth.dpop import ALGORITHM, ProofKey, can_prove, wants_nonce
 from mcpfactory_runtime.oauth.grants import (
     GrantContext,
     Tokens,
@@ -47,14 +46,13 @@ from mcpfactory_runtime.oauth.registration import Identity, Registration, regist
 
 __all__ = ["Fetch", "IdentityProvider", "Loopback", "OAuth", "OAuthError", "PrivateKey", "Visit", "Workload"]
 
-_KEY: Final = "dpop key"  # in the store
 _MARGIN: Final = 10.0  # seconds before its end at which a token counts as expired
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "registration_endpoint")
 
 
 @dataclass(frozen=True, slots=True)
 class _ServerToken:
-    """A token for one MCP server. `requested` are the scopes asked for, `granted` those that the token has; `bound`: it needs our proof."""
+    """A token for one MCP server. `requested` are the scopes asked for, `granted` those that the token has."""
 
     access_token: str
     refresh_token: str
@@ -62,7 +60,6 @@ class _ServerToken:
     issuer: str
     requested: tuple[str, ...]
     granted: tuple[str, ...]
-    bound: bool = False
 
 
 class OAuth:
@@ -112,7 +109,6 @@ class OAuth:
         self._clock = clock
         self._private_hosts = frozenset(host.lower() for host in private_hosts)
         self._lock = asyncio.Lock()
-        self._key: ProofKey | None = None
 
     def token(self, url: str) -> str:
         """Return the access token for the MCP server at `url`; "" when there is none that is still good."""
@@ -124,31 +120,6 @@ class OAuth:
     def permits_private(self, url: str) -> bool:
         """Return whether the host that a URL names is one of `private_hosts`: what a person named, whatever address it has."""
         return (urlsplit(url).hostname or "") in self._private_hosts
-
-    def headers(self, method: str, url: str, token: str, at: str) -> dict[str, str]:
-        """Return what a request at `at` presents the token of the MCP server at `url` with; {} without one."""
-        held = self._stored(url)
-        if not token:
-            return {}
-        if held is None or not held.bound:
-            return {"Authorization": f"Bearer {token}"}
-        return {"Authorization": f"DPoP {token}", "DPoP": self._proof_key().proof(method, at, self._clock(), token)}
-
-    def wants_proof_again(self, url: str, status: int, headers: Mapping[str, str]) -> bool:
-        """Return whether a refusal asks for the same once more, with a nonce; the nonces of answers are kept."""
-        held = self._stored(url)
-        if held is None or not held.bound:
-            return False
-        fresh = self._proof_key().note(url, headers)
-        return fresh and wants_nonce(status, headers.get("www-authenticate", ""))
-
-    def _proof_key(self) -> ProofKey:
-        """Return our key; it is kept with the tokens that are bound to it."""
-        if self._key is None:
-            known = self._store.get(_KEY)
-            self._key = ProofKey(str(known["pem"]) if known else "")
-            self._store[_KEY] = {"pem": self._key.pem}
-        return self._key
 
     @staticmethod
     def refused(status: int, header: str) -> bool:
@@ -189,9 +160,8 @@ class OAuth:
         resource = yield from _find_resource(url, challenge)
         server = yield from _find_authorization_server(resource, url, self._identity.issuer)
         registration = yield from self._registration(server)
-        key = self._proof_key() if ALGORITHM in server.proofs and can_prove() else None
         place = resource.identifier if resource else ""
-        context = GrantContext(server, registration, place, self._prove, key, self._clock)
+        context = GrantContext(server, registration, place, self._prove)
         before = held.requested if held else ()
         if status == 401 and held and held.refresh_token and held.issuer == server.issuer:
             try:
@@ -248,9 +218,7 @@ class OAuth:
         """Keep tokens; `granted` are their scopes when the answer did not say (RFC 6749 §5.1)."""
         expires_at = None if tokens.expires_in is None else self._clock() + tokens.expires_in
         had = granted if tokens.scopes is None else tokens.scopes
-        grant = _ServerToken(
-            tokens.access_token, tokens.refresh_token, expires_at, server.issuer, asked, had, tokens.bound
-        )
+        grant = _ServerToken(tokens.access_token, tokens.refresh_token, expires_at, server.issuer, asked, had)
         data = asdict(grant)
         self._store[_tokens_of(url)] = {**data, "requested": list(asked), "granted": list(had)}
 

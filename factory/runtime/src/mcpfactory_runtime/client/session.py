@@ -14,15 +14,13 @@ from typing import Any, Final, Literal, Protocol
 from mcpfactory_runtime.client.channel import ClientChannel, end_tasks
 from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
-from mcpfactory_runtime.protocol.jsonrpc import decode, error_message, error_of, notification_message, request_message
+from mcpfactory_runtime.protocol.jsonrpc import error_message, error_of, notification_message, request_message
 from mcpfactory_runtime.revisions import Revision
 
 __all__ = ["ClientSession", "Progress", "Transcript", "TranscriptEntry", "Watcher"]
 
 Json = dict[str, Any]
 Progress = Callable[[Json], Any]
-Posted = Callable[[Json | Exception, bytes], None]
-"""Takes the result of a request, or why there is none, and the bytes of the answer where they are known; does not block."""
 Answerer = Callable[[str, Json], Awaitable[Json]]
 Listener = Callable[[str, Json], Any]
 
@@ -106,7 +104,6 @@ class ClientSession:
         self._revision = revision
         self._ids = count(1)
         self._pending: dict[int, asyncio.Future[Json]] = {}
-        self._posted: dict[int, Posted] = {}
         self._progress: dict[int, Progress] = {}
         self._limits: dict[int, tuple[asyncio.Timeout, float]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -191,35 +188,6 @@ class ClientSession:
             if future.done() and not future.cancelled():
                 future.exception()  # seen, whoever was cancelled meanwhile
 
-    def wire(self, method: str) -> str:
-        """Return what the revision that is spoken calls a method."""
-        return self._revision().wire(method)
-
-    def post(self, rest: bytes, done: Posted) -> int:
-        """Send a request, and give its result to `done` when it comes: no task waits for it. Returns its id, for `withdraw`.
-
-        Args:
-            rest: the encoded message behind its id.
-            done: takes what comes of it.
-
-        Raises:
-            ConnectionLostError: the server is gone.
-        """
-        if self._lost is not None:
-            raise self._lost
-        request_id = next(self._ids)
-        message = b'{"jsonrpc":"2.0","id":%d%b' % (request_id, rest)
-        if self.transcript.maxlen != 0:
-            self.transcript.sent(decode(message))
-        self._posted[request_id] = done
-        self.channel.post(message)
-        return request_id
-
-    def withdraw(self, request_id: int) -> None:
-        """Tell the server that nobody waits for a posted request any more."""
-        if self._posted.pop(request_id, None) is not None and self._lost is None:
-            self._spawn(self._notify_cancelled(request_id))
-
     async def _exchange(self, message: Json, future: asyncio.Future[Json]) -> Json:
         await self.send(message)
         if future.done():  # the answer overtook the end of sending it: notifications before it come first
@@ -237,29 +205,12 @@ class ClientSession:
 
     # --- what comes back (Receiver) ---
 
-    def received(self, message: Any, http: Json | None = None, data: bytes = b"") -> None:
+    def received(self, message: Any, http: Json | None = None) -> None:
         """Take a message of the server's."""
         self.transcript.received(message, http)
-        if self._posted and type(message) is dict and "method" not in message and self._settle(message, data):
-            return
         for one in message if isinstance(message, list) else [message]:
             if isinstance(one, dict):
                 self._dispatch(one)
-
-    def _settle(self, message: Json, data: bytes) -> bool:
-        """Give the answer to a posted request to whoever waits for it; False for other answers."""
-        request_id = message.get("id")
-        done = self._posted.pop(request_id, None) if type(request_id) is int else None
-        if done is None:
-            return False
-        outcome: Any = error_of(message) if "error" in message else message.get("result")
-        if not isinstance(outcome, dict | Exception):
-            outcome = ProtocolError("the server sent a response without a result object")
-        if self._tasks:  # notifications before it come first
-            asyncio.get_running_loop().call_soon(done, outcome, data)
-        else:
-            done(outcome, data)
-        return True
 
     def failed(self, request_id: Any, error: Exception) -> None:
         """Fail one request."""
@@ -280,8 +231,6 @@ class ClientSession:
         for future in self._pending.values():
             if not future.done():
                 future.set_exception(self._lost)
-        while self._posted:
-            self._posted.pop(next(iter(self._posted)))(self._lost, b"")
         for watcher in self.watchers:
             watcher.ended(self._lost)
 

@@ -83,7 +83,7 @@ def _deliver(line: Any, receiver: Receiver) -> None:
         message = decode(line)
     except McpError:
         message = line.decode("utf-8", "replace")
-    receiver.received(message, None, line)
+    receiver.received(message)
 
 
 class ByteStream(Protocol):
@@ -227,11 +227,6 @@ class StdioChannel(_LineChannel):
             await self._process.stdin.drain()
         except (OSError, RuntimeError):
             raise await self._ended() from None
-
-    def post(self, data: bytes) -> None:
-        """Write an encoded message without waiting. That a server is gone is told by the end of its output."""
-        with suppress(OSError, RuntimeError):
-            self._put(data + b"\n")
 
     def _put(self, data: bytes) -> None:
         assert self._process is not None

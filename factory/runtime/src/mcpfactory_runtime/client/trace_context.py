@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
-__all__ = ["TRACE_FIELDS", "current_trace", "is_loaded", "passed_trace"]
+__all__ = ["TRACE_FIELDS", "current_trace", "passed_trace"]
 
 TRACE_FIELDS: Final = ("traceparent", "tracestate", "baggage")
 """Members of `_meta`, written as the HTTP headers of the same names (W3C Trace Context, W3C Baggage)."""

@@ -46,6 +46,6 @@ def read_challenges(header: str) -> Iterator[Challenge]:
 
 
 def bearer_challenge(header: str) -> Challenge:
-    """Return the challenge for access tokens, which are presented as `Bearer` or, bound to a key, as `DPoP`; an empty one when there is none."""
-    found = [one for one in read_challenges(header) if one.scheme in ("bearer", "dpop")]
+    """Return the challenge for access tokens, which are presented as `Bearer`; an empty one when there is none."""
+    found = [one for one in read_challenges(header) if one.scheme == "bearer"]
     return next((one for one in found if one.scheme == "bearer"), found[0] if found else Challenge("bearer"))

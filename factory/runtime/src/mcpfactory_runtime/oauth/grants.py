@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import secrets
-import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from mcpfactory_runtime.oauth.dpop import ProofKey
 from mcpfactory_runtime.oauth.metadata import AuthorizationServer
-from mcpfactory_runtime.oauth.model import HttpAnswer, OAuthError, Pause, Steps, Visit, json_object, post_form
+from mcpfactory_runtime.oauth.model import OAuthError, Pause, Steps, Visit, json_object, post_form
 from mcpfactory_runtime.oauth.registration import Registration, authenticate_client
 
 __all__ = [
@@ -28,13 +26,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Tokens:
-    """What a token endpoint gave. `expires_in` is in seconds, None when not answered; `scopes` None likewise; `bound`: to our key (DPoP)."""
+    """What a token endpoint gave. `expires_in` is in seconds, None when not answered; `scopes` None likewise."""
 
     access_token: str
     refresh_token: str = ""
     expires_in: float | None = None
     scopes: tuple[str, ...] | None = None
-    bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +39,12 @@ class GrantContext:
     """Both ends of a grant: the authorization server, and us; and the resource that tokens are for ("": not answered).
 
     `prove` returns what a request has in place of a secret, for an audience, where our registration is by `private_key_jwt`.
-    Tokens are bound to `key`, where there is one.
     """
 
     server: AuthorizationServer
     registration: Registration
     resource: str
     prove: Callable[[str], dict[str, str]] | None = None
-    key: ProofKey | None = None
-    clock: Callable[[], float] = time.time
 
 
 def authorization_code_grant(context: GrantContext, redirect_uri: str, scopes: Iterable[str]) -> Steps[Tokens]:
@@ -157,14 +151,13 @@ def _code(url: str, state: str, server: AuthorizationServer) -> str:
 
 def _token(context: GrantContext, form: dict[str, str]) -> Steps[Tokens]:
     form, headers = _authenticated(context, {**form, **_resource(context)})
-    answer = yield from _post_with_proof(context, form, headers)
+    answer = yield from post_form(context.server.token_endpoint, form, headers)
     data = json_object(answer, f"the answer of {context.server.token_endpoint}")
     token = data.get("access_token")
     if answer.status != 200 or not isinstance(token, str) or not token:
         code = str(data.get("error") or "bad_response")
         raise OAuthError(code, f"{context.server.name} gave no token: {data.get('error_description') or code}")
-    kind = str(data.get("token_type", "")).lower()
-    if kind != "bearer" and not (kind == "dpop" and context.key is not None):
+    if str(data.get("token_type", "")).lower() != "bearer":
         raise OAuthError("bad_response", f"{context.server.name} gave a token of type {data.get('token_type')!r}")
     expires, scope, refresh = data.get("expires_in"), data.get("scope"), data.get("refresh_token")
     return Tokens(
@@ -172,21 +165,7 @@ def _token(context: GrantContext, form: dict[str, str]) -> Steps[Tokens]:
         refresh if isinstance(refresh, str) else "",
         float(expires) if isinstance(expires, int | float) else None,
         tuple(scope.split()) if isinstance(scope, str) else None,
-        kind == "dpop",
     )
-
-
-def _post_with_proof(context: GrantContext, form: dict[str, str], headers: dict[str, str]) -> Steps[HttpAnswer]:
-    """Yield a token request; once more with the nonce that the authorization server wants of us (RFC 9449 §8)."""
-    url, key = context.server.token_endpoint, context.key
-    if key is None:
-        return (yield from post_form(url, form, headers))
-    answer = yield from post_form(url, form, {**headers, "DPoP": key.proof("POST", url, context.clock())})
-    fresh = key.note(url, answer.headers)
-    if fresh and answer.status in (400, 401) and b"use_dpop_nonce" in answer.content:
-        answer = yield from post_form(url, form, {**headers, "DPoP": key.proof("POST", url, context.clock())})
-        key.note(url, answer.headers)
-    return answer
 
 
 def _authenticated(context: GrantContext, form: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:

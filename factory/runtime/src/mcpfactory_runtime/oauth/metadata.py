@@ -21,7 +21,7 @@ _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "device_authori
 class AuthorizationServer:
     """What we need of an authorization server's metadata (RFC 8414, OpenID Connect Discovery).
 
-    `issuer` is "" when only endpoints are known, as from an OpenAPI document. `proofs` are the algorithms of DPoP proofs (RFC 9449 §5.1).
+    `issuer` is "" when only endpoints are known, as from an OpenAPI document.
     """
 
     issuer: str
@@ -33,7 +33,6 @@ class AuthorizationServer:
     auth_methods: tuple[str, ...] = ("client_secret_basic",)  # RFC 8414 §2: the default
     names_issuer: bool = False
     takes_documents: bool = False
-    proofs: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -58,7 +57,6 @@ class AuthorizationServer:
             auth_methods=texts(data.get("token_endpoint_auth_methods_supported")) or ("client_secret_basic",),
             names_issuer=data.get("authorization_response_iss_parameter_supported") is True,
             takes_documents=data.get("client_id_metadata_document_supported") is True,
-            proofs=texts(data.get("dpop_signing_alg_values_supported")),
         )
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.readiness import Readiness
     from mcpfactory_runtime.server.routes import HttpRoutes
     from mcpfactory_runtime.server.transform import TransformOptions
-    from mcpfactory_runtime.store.base import SharedStore
 
 __all__ = ["Composed"]
 
@@ -30,17 +29,10 @@ class Composed:
     def __init__(self) -> None:
         self.parts: list[Any] = []
         """The servers that were mounted here; their lifespans are entered with this one's."""
-        self.store: SharedStore | None = None
-        """What processes that serve the same clients share; None where this process is alone."""
         self.wholes: dict[Any, None] = {}
         """The servers that this one was mounted in; their clients are told when something of this one changes."""
         self._mounted: list[Mounted] = []
         self._transforms: list[_Transform] = []
-
-    def share(self, store: SharedStore | None) -> None:
-        """Let this server and its parts count in a store what all processes together may do; None ends that."""
-        for one in _all_parts(self):
-            one.store = store
 
     def mount(self, part: Any, prefix: str = "") -> None:
         """Offer everything that another server has: tools, resources, templates, prompts, and completion for them.
@@ -75,8 +67,6 @@ class Composed:
         self.readiness.include(part.readiness, mounted.before)
         self._mounted.append(mounted)
         self.parts.append(part)
-        if self.store is not None:
-            part.share(self.store)
         part.wholes[self] = None
         for kind in ("tools", "resources", "prompts"):
             self.notify_changed(kind)

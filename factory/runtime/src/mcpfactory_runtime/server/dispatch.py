@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
@@ -23,8 +22,7 @@ from mcpfactory_runtime.revisions.projection import RESULT_TYPES, project, proje
 from mcpfactory_runtime.server.completion import read_completion, read_request
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import InputRequired, ToolError, interrupts, words_of
-from mcpfactory_runtime.server.execution import ThreadForwarder, run_tool
-from mcpfactory_runtime.server.forwarding import Done, Forward
+from mcpfactory_runtime.server.execution import is_plain, run_plain, run_tool
 from mcpfactory_runtime.server.lists import page
 from mcpfactory_runtime.server.middleware.layers import Layer, Layers, through
 from mcpfactory_runtime.server.middleware.protocol import Request
@@ -170,70 +168,35 @@ class Dispatcher:
                 return _settled(tasks.call_tool(tool, arguments, call, channel))
         return self._run_tool(tool, arguments, call, channel)
 
-    def forward(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
-        """Send a tool call on, where its tool can and nothing is around it; None: it is to be handled.
+    def direct(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
+        """Return a function that answers a tool call in whatever thread calls it; None: the call is to be handled.
 
         Raises:
             McpError: the call is refused.
         """
-        tool = self._tool_that_sends(call)
-        if tool is None:
-            return None
-        forward = self._forward(tool, call, channel, done)
-        assert tool.forwarder is not None
-        tool.forwarder.send(forward)
-        return forward
-
-    def direct(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
-        """Return a tool call whose `run` answers it, in whatever thread, where it needs nothing but its handler; None: it is to be handled.
-
-        Raises:
-            McpError: the call is refused.
-        """
-        tool = self._tool_that_sends(call)
-        if tool is None or type(tool.forwarder) is not ThreadForwarder:
-            return None
-        forward = self._forward(tool, call, channel, done)
-        forward.run = partial(tool.forwarder.run, forward)
-        return forward
-
-    def _tool_that_sends(self, call: Call) -> Tool | None:
-        """Return the tool that a call is sent on to; None where it is to be handled."""
-        params = call.params
+        params, registry = call.params, self._registry
         name, arguments = params.get("name"), params.get("arguments", {})
-        registry = self._registry
         tool = registry.tools.get(name) if type(name) is str else None
-        if registry.offers is not None and tool is not None and not registry.offers(tool):
-            tool = None
-        if tool is None or tool.forwarder is None or type(arguments) is not dict:
+        if tool is None or not is_plain(tool) or type(arguments) is not dict:
             return None
-        if tool.task is not None or "task" in params:
+        if tool.task is not None or "task" in params or (registry.offers is not None and not registry.offers(tool)):
             return None
-        if self._layers.requests or registry.around is not None or not tool.forwarder.ready(call):
+        if self._layers.requests or registry.around is not None:
             return None
-        return tool
-
-    def _forward(self, tool: Tool, call: Call, channel: ReplyChannel, done: Done) -> Forward:
         bucket = channel.allowance.calls
         if bucket is not None:
             bucket.admit("calls")
-        return Forward(
-            call,
-            call.params.get("arguments", {}),
-            channel.http,
-            make_context=partial(self._context, call, channel),
-            finish=partial(self._forwarded, tool, channel),
-            done=done,
-        )
 
-    def _forwarded(
-        self, tool: Tool, channel: ReplyChannel, forward: Forward, result: Json | None
-    ) -> Json | Awaitable[Json]:
-        """Return the answer to a call that was sent on; its handler's where no result came."""
-        call = forward.call
-        if result is not None:
-            return self._final(call, result)
-        return self._finished(call, self._run_tool(tool, forward.arguments, call, channel))
+        def run() -> Json | McpError:
+            try:
+                return self._final(call, run_plain(tool, arguments))
+            except McpError as error:
+                return error
+            except Exception:
+                log.exception("%s failed", call.method)
+                return McpError(INTERNAL_ERROR, "Internal error")
+
+        return run
 
     async def _run_tool(self, tool: Tool, arguments: Json, call: Call, channel: ReplyChannel) -> Json:
         context = None

@@ -8,23 +8,19 @@ import logging
 import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.server.audience import READ_BY_CODE
 from mcpfactory_runtime.server.errors import InputRequired, ToolError, interrupts, words_of
-from mcpfactory_runtime.server.inline import run_inline
 from mcpfactory_runtime.server.signature import ArgumentsError, Injected
-from mcpfactory_runtime.server.threads import begin_in_thread, in_thread
+from mcpfactory_runtime.server.threads import in_thread
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.protocol.connection import Call
-    from mcpfactory_runtime.server.forwarding import Forward
     from mcpfactory_runtime.server.registry import Around, Registry, Tool
 
-__all__ = ["ThreadForwarder", "call_other", "run_handler", "run_through", "run_tool"]
+__all__ = ["call_other", "is_plain", "run_handler", "run_plain", "run_through", "run_tool"]
 
 Json = dict[str, Any]
 
@@ -68,61 +64,29 @@ def _failure(tool: Tool, error: BaseException) -> Json:
     return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
-class ThreadForwarder:
-    """Calls a `def` tool in a thread, and answers as it is done: no task waits for it, and the event loop makes two rounds, not four."""
+def is_plain(tool: Tool) -> bool:
+    """Return True if calls of a tool need nothing but the handler and a thread."""
+    plain = tool.handler is not None and tool.context is None and tool.load is None and tool.timeout is None
+    return plain and not tool.is_async and not tool.inline and not _RECORD
 
-    def __init__(self, tool: Tool) -> None:
-        self._tool = tool
 
-    @staticmethod
-    def fits(tool: Tool) -> bool:
-        """Whether calls of a tool need nothing but the handler and a thread."""
-        plain = tool.handler is not None and tool.context is None and tool.load is None and tool.timeout is None
-        return plain and not tool.is_async and not tool.inline and not _RECORD
+def run_plain(tool: Tool, arguments: Json) -> Json:
+    """Return the result of a plain tool, whose handler is called here and now.
 
-    def ready(self, call: Call) -> bool:
-        """Always: `fits` has said so."""
-        return True
-
-    def send(self, forward: Forward) -> None:
-        """Call the handler."""
-        tool = self._tool
-        assert tool.handler is not None
-        try:
-            bound = tool.bind(forward.arguments)
-        except ArgumentsError as error:
-            asyncio.get_running_loop().call_soon(forward.answer, _failure(tool, error))
-            return
-        forward.withdraw = begin_in_thread(tool.handler, bound, partial(self._take, forward)).cancel
-
-    def run(self, forward: Forward) -> Json | McpError:
-        """Call the handler here and now, and return what came of it. Never raises."""
-        handler = self._tool.handler
-        assert handler is not None
-        value: Any = None
-        error: BaseException | None = None
-        try:
-            value = handler(**self._tool.bind(forward.arguments))
-        except BaseException as raised:  # noqa: BLE001 - told to the model, and the log
-            error = raised
-        return self._outcome(value, error)
-
-    def _take(self, forward: Forward, value: Any, error: BaseException | None) -> None:
-        """Answer with what came of it. Never raises."""
-        forward.answer(self._outcome(value, error))
-
-    def _outcome(self, value: Any, error: BaseException | None) -> Json | McpError:
-        try:
-            if error is not None:
-                raise error
-            return self._tool.convert(value)
-        except McpError as said:
-            return said
-        except asyncio.CancelledError:
-            log.exception("tool %s was ended", self._tool.name)
-            return McpError(INTERNAL_ERROR, "The handler was cancelled")
-        except BaseException as raised:  # noqa: BLE001 - told to the model, and the log
-            return _failure(self._tool, raised)
+    Raises:
+        McpError: the handler raised it, or was cancelled.
+    """
+    handler = tool.handler
+    assert handler is not None
+    try:
+        return tool.convert(handler(**tool.bind(arguments)))
+    except McpError:
+        raise
+    except asyncio.CancelledError:
+        log.exception("tool %s was ended", tool.name)
+        raise McpError(INTERNAL_ERROR, "The handler was cancelled") from None
+    except BaseException as error:  # noqa: BLE001 - told to the model, and the log
+        return _failure(tool, error)
 
 
 def run_through(registry: Registry, tool: Tool, arguments: Json, context: Injected) -> Awaitable[Json]:
@@ -144,7 +108,7 @@ async def run_handler(tool: Tool, arguments: Json, make_context: Callable[[], In
     if _RECORD:
         _record_tool(Path(_RECORD), tool.name)
     if tool.inline:
-        return tool.convert(run_inline(tool.name, handler, bound))
+        return tool.convert(handler(**bound))
     running = handler(**bound) if tool.is_async else in_thread(handler, bound)
     return tool.convert(await (running if tool.timeout is None else _in_time(running, tool.name, tool.timeout)))
 

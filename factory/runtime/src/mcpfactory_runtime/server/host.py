@@ -8,11 +8,9 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Unpack, overload
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.protocol.errors import McpError
     from mcpfactory_runtime.revisions import Revision
-    from mcpfactory_runtime.server.forwarding import Done, Forward
     from mcpfactory_runtime.server.rates import Allowance, Rates
     from mcpfactory_runtime.server.readiness import Readiness
     from mcpfactory_runtime.server.registry import PromptOptions, Registry, Resource, ResourceOptions, Tool, ToolOptions
@@ -49,7 +47,6 @@ class Host(Protocol):
         metrics: the figures to be served; None without any.
         readiness: the author's checks of whether it can do its work.
         routes: what it answers over HTTP besides MCP.
-        store: what processes that serve the same clients share; None where this one is alone.
     """
 
     name: str
@@ -67,7 +64,6 @@ class Host(Protocol):
     metrics: ServedMetrics | None
     readiness: Readiness
     routes: HttpRoutes
-    store: SharedStore | None
 
     @property
     def capabilities(self) -> Json:
@@ -85,9 +81,6 @@ class Host(Protocol):
     def extensions(self) -> Sharer:
         """What keeps tasks."""
 
-    def share(self, store: SharedStore | None) -> None:
-        """Count in a store from now on; None ends that."""
-
     def running(self) -> AbstractAsyncContextManager[None]:
         """Enter the life of the process."""
 
@@ -104,15 +97,8 @@ class Host(Protocol):
             McpError: the error to send; so may the awaitable.
         """
 
-    def forward(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
-        """Send a tool call on, where its tool can, and give its answer to `done`; None: it is to be handled.
-
-        Raises:
-            McpError: the error to send.
-        """
-
-    def direct(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
-        """Return a tool call that any thread may run, where it can be; None: it is to be handled.
+    def direct(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
+        """Return a function that answers a tool call in any thread; None: the call is to be handled.
 
         Raises:
             McpError: the error to send.
@@ -165,16 +151,6 @@ class Host(Protocol):
 
 class ServedMetrics(Protocol):
     """The figures of a server."""
-
-    @property
-    def joined(self) -> bool:
-        """Whether there are other processes behind the port."""
-
-    def join(self, folder: Path, name: str) -> None:
-        """Add up with the other processes that join this folder, from now on; `name` is this one's alone, ever."""
-
-    def keep(self, sessions: int) -> None:
-        """Write down for the others what this process has counted, if there are some. From any thread."""
 
     def expose(self, accept: str, sessions: int) -> tuple[str, bytes]:
         """Return a content type that is accepted, and the figures in that form. From any thread."""

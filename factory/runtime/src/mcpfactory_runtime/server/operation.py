@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from mcpfactory_runtime.protocol.connection import Call
-    from mcpfactory_runtime.server.forwarding import Done, Forward
+    from mcpfactory_runtime.protocol.errors import McpError
     from mcpfactory_runtime.server.host import Outcome, ReplyChannel, ServedMetrics
     from mcpfactory_runtime.server.observe.request import ObservedHandler, RequestObserver
     from mcpfactory_runtime.server.registry import Registry
@@ -33,11 +33,8 @@ class _Answering(Protocol):
     def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
         """Answer one request."""
 
-    def forward(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
-        """Send a tool call on without a task; None: it is to be handled."""
-
-    def direct(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
-        """Return a tool call that any thread may run; None: it is to be handled."""
+    def direct(self, call: Call, channel: ReplyChannel) -> Callable[[], dict[str, Any] | McpError] | None:
+        """Return a function that answers a tool call in any thread; None: the call is to be handled."""
 
 
 class Operated:

@@ -18,14 +18,11 @@ from mcpfactory_runtime.protocol.methods import CALL_TOOL
 __all__ = [
     "DEFAULT",
     "KINDS",
-    "ROUNDING",
     "VARIABLE",
     "Allowance",
     "Bucket",
     "Rates",
-    "kind_of",
     "read_rate",
-    "refusal",
 ]
 
 Clock = Callable[[], float]
@@ -47,8 +44,7 @@ Over HTTP all clients behind one proxy count as one, so anything lower would ref
 VARIABLE: Final = "MCPFACTORY_RATES"
 """Environment variable by which the operator of a server replaces rates: `calls=600/m,logs=off`."""
 
-ROUNDING: Final = 1e-6
-"""Of a token: a client that waited as long as it should must not be refused by a last digit."""
+_ROUNDING: Final = 1e-6  # of a token: a client that waited as long as it should must not be refused by a last digit
 
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
 _CLIENTS: Final = (
@@ -93,14 +89,19 @@ class Bucket:
         if self._out:
             self._out -= 1
         elif not self._take_out():
-            raise refusal(kind, (round(self._count), round(self._count / self._gain)), self.wait)
+            rate, wait = f"{self._count:g} in {self._count / self._gain:.0f} s", ceil(self.wait * 1000)
+            raise McpError(
+                RATE_LIMITED,
+                f"Too many requests: {KINDS[kind]} is limited to {rate} for each client; the next one may come in {wait} ms",
+                {"retryAfterMs": wait, "limit": kind},
+            )
 
     def _take_out(self) -> bool:
         """Fill up by the clock, and take a step's tokens out, the first of them for now; False when there is none."""
         now = self._clock()
         left = min(self._count, self._left + (now - self._seen) * self._gain)
         self._seen = now
-        taken = min(self._step, int(left + ROUNDING))
+        taken = min(self._step, int(left + _ROUNDING))
         self._left = left - taken
         self._out = max(taken - 1, 0)
         return taken > 0
@@ -122,13 +123,6 @@ class Allowance:
             limit = limits[kind]
             setattr(self, kind, None if limit is None else Bucket(*limit, clock))
 
-    def without(self, kind: str) -> Allowance:
-        """Return the same, the same buckets too, but without a limit of one kind: somebody else counts that."""
-        other = object.__new__(Allowance)
-        for each in KINDS:
-            setattr(other, each, None if each == kind else getattr(self, each))
-        return other
-
 
 class Rates:
     """The rates of a server, and the allowances of clients that have no session.
@@ -145,7 +139,6 @@ class Rates:
         self._limits = {kind: _read(kind, DEFAULT) for kind in KINDS}
         for kind, rate in (given or {}).items():
             self._limits[kind] = _read(kind, rate)
-        self._chosen = set(given or {})
         self._clock = clock
         self._clients: dict[str, Allowance] = {}
 
@@ -158,11 +151,6 @@ class Rates:
         for part in filter(None, (item.strip() for item in text.split(","))):
             kind, _, rate = (word.strip() for word in part.partition("="))
             self._limits[kind] = _read(kind, rate, f"{VARIABLE}: ")
-            self._chosen.add(kind)
-
-    def chosen(self, kind: str) -> tuple[int, int] | None:
-        """Return the rate of a kind, tokens and seconds, if the author or the operator chose one."""
-        return self._limits[kind] if kind in self._chosen else None
 
     def allowance(self) -> Allowance:
         """Return a full one, for a new session or connection."""
@@ -177,23 +165,6 @@ class Rates:
             found = self.allowance()
         self._clients[client] = found  # the last one now: a dict keeps its order
         return found
-
-
-def kind_of(method: str) -> str | None:
-    """Return the kind of a request that has a rate; None for all others."""
-    if method.startswith("tasks/"):
-        return "tasks"
-    return {CALL_TOOL: "calls", KINDS["completions"]: "completions"}.get(method)
-
-
-def refusal(kind: str, rate: tuple[int, int], seconds: float) -> McpError:
-    """Return the error for a request without a token, with the seconds to wait for one."""
-    wait = ceil(seconds * 1000)
-    return McpError(
-        RATE_LIMITED,
-        f"Too many requests: {KINDS[kind]} is limited to {rate[0]} in {rate[1]} s for each client; the next one may come in {wait} ms",
-        {"retryAfterMs": wait, "limit": kind},
-    )
 
 
 def _read(kind: str, rate: str | None, place: str = "") -> tuple[int, int] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict
+from typing import Any, Final, Literal, NamedTuple, TypedDict
 
 from mcpfactory_runtime.revisions import TASKS
 from mcpfactory_runtime.server.dependencies import with_dependencies
@@ -19,9 +19,6 @@ from mcpfactory_runtime.server.signature import (
     returned,
 )
 from mcpfactory_runtime.server.uri_template import UriTemplate
-
-if TYPE_CHECKING:
-    from mcpfactory_runtime.server.forwarding import Forwarder
 
 __all__ = [
     "Around",
@@ -101,12 +98,11 @@ class Tool:
         inline: a `def` handler runs on the event loop.
         timeout: seconds after which a call has failed; None for any time.
         resolve_target: of a tool that calls others: returns the one that these arguments mean, None when there is none.
-        forwarder: sends calls on without a task, where they need no handler; None: the handler answers all of them.
     """
 
     __slots__ = (
         *("bind", "context", "convert", "handler", "is_async", "load", "name", "scopes", "wire"),
-        *("defer_task", "forwarder", "inline", "resolve_target", "task", "timeout"),
+        *("defer_task", "inline", "resolve_target", "task", "timeout"),
     )
 
     def __init__(self, name: str, wire: Json, load: Callable[[Tool], None] | None = None) -> None:
@@ -124,7 +120,6 @@ class Tool:
         self.inline = False
         self.timeout: float | None = None
         self.resolve_target: Callable[[Any], Tool | None] | None = None
-        self.forwarder: Forwarder | None = None
 
     @classmethod
     def passing_on(cls, name: str, wire: Json, handler: Handler) -> Tool:
@@ -284,7 +279,6 @@ class Registry:
         declares_tools: advertise tools even when there are none (a manifest without operations, a gateway).
         extensions: identifier of an extension of the protocol → its capability object.
         around: what is around each call of a tool: middleware; None where there is none.
-        forwards: whether there are tools with a forwarder.
         offers: whether clients may know of a tool that is listed here, where a profile leaves some out; None: of all.
     """
 
@@ -298,7 +292,6 @@ class Registry:
         self.declares_tools = False
         self.extensions: dict[str, Json] = {}
         self.around: Around | None = None
-        self.forwards = False
         self.offers: Callable[[Tool], bool] | None = None
         self.version = 0
 

@@ -14,12 +14,9 @@ import hashlib
 import hmac
 import json
 import os
-import re
 import secrets
 from base64 import b32decode, b32encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
@@ -39,7 +36,6 @@ _NOT_BOUND: Final = {"_meta", "inputResponses", "requestState"}  # differ betwee
 _HEAD: Final = (
     10  # bytes of a code: 5 for when it ends, in seconds since the epoch, and 5 random ones; 10 of an HMAC follow
 )
-_CHALLENGE: Final = re.compile(r"[0-9a-f]{32}")
 _EVER: Final = 10 * 365 * 86_400.0  # seconds that processes keep their common key in a store
 _MOST_USED: Final = 100_000  # challenges that one process remembers
 
@@ -54,30 +50,14 @@ class Opened(NamedTuple):
 
 
 class UsedChallenges:
-    """Remembers which states were used, until they expire.
+    """Remembers which states this process saw used, until they expire."""
 
-    Args:
-        folder: where all processes that share the key remember them; None: this process does, for itself.
-    """
-
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
         self._used: dict[str, float] = {}
         self._forgotten = 0.0  # states that expire until then count as used: they may have been
-        self._swept = 0.0
 
     def add(self, challenge: str, expires: float, now: float) -> bool:
         """Note that a state is used; return False where it was used before."""
-        if self._folder is not None:
-            self._sweep(now)
-            self._folder.mkdir(
-                0o700, parents=True, exist_ok=True
-            )  # whoever tidies up temporary files may have taken it
-            try:
-                os.close(os.open(self._folder / challenge, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            except FileExistsError:
-                return False
-            return True
         if challenge in self._used or expires <= self._forgotten:
             return False
         self._used[challenge] = expires
@@ -88,18 +68,6 @@ class UsedChallenges:
             self._forgotten = max(self._forgotten, self._used.pop(oldest))
         return True
 
-    def _sweep(self, now: float) -> None:
-        """Remove what has expired, once in a while."""
-        assert self._folder is not None
-        if now - self._swept < LIFETIME:
-            return
-        self._swept = now
-        self._folder.mkdir(0o700, parents=True, exist_ok=True)
-        for path in (one for one in self._folder.iterdir() if _CHALLENGE.fullmatch(one.name)):
-            with suppress(OSError):
-                if path.stat().st_mtime < now - LIFETIME:
-                    path.unlink()
-
 
 class Sealer:
     """Seals and opens states with one key.
@@ -107,21 +75,19 @@ class Sealer:
     Args:
         key: the secret; every process that serves the same clients needs the same one.
         server: the server's name; states of others are refused.
-        used: remembers which states were used.
     """
 
-    def __init__(self, key: bytes, server: str = "", used: UsedChallenges | None = None) -> None:
+    def __init__(self, key: bytes, server: str = "") -> None:
         self._key = key
         self._server = server
-        self._used = UsedChallenges() if used is None else used
+        self._used = UsedChallenges()
         self._store: SharedStore | None = None
 
     @classmethod
     def from_environment(cls, server: str = "") -> Sealer:
         """Return one with the key of MCPFACTORY_STATE_KEY, or with one that lives as long as this process."""
-        given, folder = os.environ.get("MCPFACTORY_STATE_KEY"), os.environ.get("MCPFACTORY_STATE_DIR")
-        used = UsedChallenges(Path(folder) if folder else None)
-        return cls(given.encode() if given else os.urandom(32), server, used)
+        given = os.environ.get("MCPFACTORY_STATE_KEY")
+        return cls(given.encode() if given else os.urandom(32), server)
 
     def seal(
         self, answers: Json, asked: Iterable[str], *, principal: str, method: str, params: Json, now: float

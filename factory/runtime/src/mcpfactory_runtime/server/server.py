@@ -15,7 +15,6 @@ from mcpfactory_runtime.revisions import APPS
 from mcpfactory_runtime.server.composition import Composed
 from mcpfactory_runtime.server.decorators import decorated, lifespan_manager, middleware_decorator
 from mcpfactory_runtime.server.dispatch import Dispatcher
-from mcpfactory_runtime.server.execution import ThreadForwarder
 from mcpfactory_runtime.server.extensions.extensions import Extensions
 from mcpfactory_runtime.server.identity import check_identity
 from mcpfactory_runtime.server.middleware.layers import Layers
@@ -26,9 +25,9 @@ from mcpfactory_runtime.server.subscriptions import KINDS, UPDATED, Hub
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.protocol.errors import McpError
     from mcpfactory_runtime.server.extensions.apps import AppOptions
     from mcpfactory_runtime.server.extensions.extensions import TasksOption
-    from mcpfactory_runtime.server.forwarding import Done, Forward
     from mcpfactory_runtime.server.generated.hooks import Hook
     from mcpfactory_runtime.server.host import Outcome, ReplyChannel
     from mcpfactory_runtime.server.middleware import Middleware
@@ -180,8 +179,6 @@ class Server(Operated, Composed):
         if not isinstance(tool, Tool):
             raise TypeError(f"add_tool takes a Tool, not {tool!r}\nhint: server.tool(function)")
         self.registry.add(self.registry.tools, tool.name, tool)
-        if tool.forwarder is None and ThreadForwarder.fits(tool):
-            tool.forwarder, self.registry.forwards = ThreadForwarder(tool), True
         self.notify_changed("tools")
 
     def remove_tool(self, name: str) -> None:
@@ -509,13 +506,9 @@ class Server(Operated, Composed):
         """
         return (self._observed or self._dispatcher).handle(call, channel)
 
-    def forward(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
-        """Send a tool call on, where its tool can, and give its answer to `done`; None: it is to be handled. Raises the error to send."""
-        return None if self._observed else self._dispatcher.forward(call, channel, done)
-
-    def direct(self, call: Call, channel: ReplyChannel, done: Done) -> Forward | None:
-        """As `forward`, for a call that any thread may run."""
-        return None if self._observed else self._dispatcher.direct(call, channel, done)
+    def direct(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
+        """Return a function that answers a tool call in any thread; None: the call is to be handled. Raises the error to send."""
+        return None if self._observed else self._dispatcher.direct(call, channel)
 
     @asynccontextmanager
     async def running(self, *, alone: bool = True) -> AsyncIterator[None]:

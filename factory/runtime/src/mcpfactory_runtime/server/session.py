@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from mcpfactory_runtime.protocol import jsonrpc
@@ -17,13 +17,11 @@ from mcpfactory_runtime.protocol.connection import Answer, Batch, Call, Connecti
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
 from mcpfactory_runtime.protocol.framing import Oversize
 from mcpfactory_runtime.protocol.jsonrpc import RequestId
-from mcpfactory_runtime.protocol.methods import CALL_TOOL
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.errors import interrupts
 from mcpfactory_runtime.server.subscriptions import UPDATED
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.forwarding import Forward
     from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
 
 __all__ = ["Session", "answer_or_error"]
@@ -55,8 +53,6 @@ class Session:
         self.session_state: Json = {}
         self.allowance = server.rates.allowance()
         self._tasks: dict[Call, asyncio.Task[None]] = {}
-        self._forwards: dict[Call, Forward] = {}  # calls that were sent on: none of them has a task
-        self._settled: asyncio.Event | None = None  # set when there are none any more; for those who wait for that
         self._waiting: dict[RequestId, asyncio.Future[Json]] = {}
         self._batches: dict[Call, BatchReply] = {}
         server.hub.add(self)
@@ -109,69 +105,47 @@ class Session:
 
     def _start(self, call: Call) -> None:
         try:
-            channel = self.channel_of(call)
-            if call.method == CALL_TOOL and self._server.registry.forwards:
-                forward = self._server.forward(call, channel, self._forwarded)
-                if forward is not None:
-                    self._forwards[call] = forward
-                    return
-            outcome = self._server.handle(call, channel)
+            outcome = self._server.handle(call, self.channel_of(call))
         except McpError as error:
-            self._reply(call, error)
+            self.reply(call, error)
         except Exception:
             log.exception("%s failed", call.method)
-            self._reply(call, McpError(INTERNAL_ERROR, "Internal error"))
+            self.reply(call, McpError(INTERNAL_ERROR, "Internal error"))
         else:
             if isinstance(outcome, dict | bytes):
-                self._reply(call, outcome)
+                self.reply(call, outcome)
             else:
-                task = _start_task(self._finish(call, outcome), self._loop)
-                if not task.done():
-                    self._tasks[call] = task
+                self._start_task(call, outcome)
 
-    def _forwarded(self, call: Call, outcome: Json | McpError | Awaitable[Json]) -> None:
-        """Answer a call that was sent on, or let its handler do so."""
-        self._end_forward(call)
-        if isinstance(outcome, dict) or isinstance(outcome, McpError):  # noqa: SIM101 - a union costs as much as the look itself
-            self._reply(call, outcome)
+    def _start_task(self, call: Call, outcome: Awaitable[Json]) -> None:
+        """Start a task. Where Python can (from 3.12), it runs to its first wait here: most handlers end without a round of the loop."""
+        work = self._finish(call, outcome)
+        if sys.version_info >= (3, 12):
+            task = asyncio.Task(work, loop=self._loop, eager_start=True)
         else:
-            task = _start_task(self._finish(call, outcome), self._loop)
-            if not task.done():
-                self._tasks[call] = task
+            task = self._loop.create_task(work)
+        if not task.done():
+            self._tasks[call] = task
 
     # -- calls that the thread answers which has the stream (transports/direct.py) ----------------------------------
 
     @property
-    def has_direct(self) -> bool:
-        """Whether there are tools whose calls may be direct."""
-        return self._server.registry.forwards
-
-    @property
     def alone(self) -> bool:
         """Whether nothing but the request that came last is in flight."""
-        return not self._tasks and not self._forwards and len(self.connection.in_flight) <= 1
+        return not self._tasks and len(self.connection.in_flight) <= 1
 
-    def direct(self, call: Call) -> Forward | None:
-        """Return a tool call to be run by the thread that asks; None: it is to be handled."""
+    def direct(self, call: Call) -> Callable[[], Json | McpError] | None:
+        """Return a function that answers a tool call in the thread that calls it; None: the call is to be handled."""
         try:
-            return self._server.direct(call, self, self._answer_directly)
+            return self._server.direct(call, self)
         except McpError:  # which handling it says again
             return None
 
-    def adopt(self, forward: Forward) -> None:
-        """Take a call that a thread is running: it is answered like one that was sent on."""
-        forward.done = self._forwarded
-        self._forwards[forward.call] = forward
-
-    def _answer_directly(self, call: Call, outcome: Json | McpError | Awaitable[Json]) -> None:
-        assert isinstance(outcome, dict | McpError)
-        self._reply(call, outcome)
-
-    def _end_forward(self, call: Call) -> Forward | None:
-        forward = self._forwards.pop(call, None)
-        if self._settled is not None and not self._forwards:
-            self._settled.set()
-        return forward
+    def adopt(self, call: Call) -> asyncio.Future[Json]:
+        """Answer a call that a thread is running with the result of the future returned."""
+        future = self._loop.create_future()
+        self._start_task(call, future)
+        return future
 
     async def _finish(self, call: Call, outcome: Awaitable[Json]) -> None:
         try:
@@ -188,9 +162,10 @@ class Session:
                 call, None
             )  # here and not in a callback of the task, which is a round of the loop for every call
         if self.connection.in_flight.get(call.id) is call:
-            self._reply(call, answer)
+            self.reply(call, answer)
 
-    def _reply(self, call: Call, outcome: Json | bytes | McpError) -> None:
+    def reply(self, call: Call, outcome: Json | bytes | McpError) -> None:
+        """Send the response to a request."""
         try:
             data = self.connection.answer(call, outcome)
         except Exception:  # mostly a ValueError; a value that others change meanwhile raises other ones
@@ -209,8 +184,6 @@ class Session:
         if batch is not None:
             batch.add(None)
         self.on_cancelled(call)
-        if (forward := self._end_forward(call)) is not None:
-            forward.cancel()
         task = self._tasks.get(call)
         if task is not None:
             task.cancel()
@@ -311,24 +284,13 @@ class Session:
 
     async def wait_idle(self) -> None:
         """Wait until no request is in flight."""
-        while self._tasks or self._forwards:
-            await self._wait(None)
+        while self._tasks:
+            await asyncio.wait(list(self._tasks.values()))
 
-    async def _wait(self, seconds: float | None) -> None:
+    async def _wait(self, seconds: float) -> None:
         """Wait until what is in flight now has ended, at most `seconds`."""
-        works: list[asyncio.Future[Any]] = [*self._tasks.values()]
-        settled = None
-        if self._forwards:
-            self._settled = self._settled or asyncio.Event()
-            self._settled.clear()
-            settled = asyncio.ensure_future(self._settled.wait())
-            works.append(settled)
-        try:
-            if works:
-                await asyncio.wait(works, timeout=seconds)
-        finally:
-            if settled is not None:
-                settled.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks.values()), timeout=seconds)
 
     async def close(self, grace: float) -> None:
         """Let handlers that are about to finish do so for `grace` seconds, then cancel the rest."""
@@ -336,10 +298,6 @@ class Session:
         for future in self._waiting.values():
             future.cancel()
         await self._wait(grace)
-        for call, forward in list(self._forwards.items()):
-            self.connection.forget(call)
-            forward.cancel()
-        self._forwards.clear()
         for call, task in list(self._tasks.items()):
             self.connection.forget(call)
             task.cancel()
@@ -361,13 +319,6 @@ class BatchReply:
         self._missing -= 1
         if not self._missing and self._parts:
             self._send(b"[" + b",".join(self._parts) + b"]")
-
-
-def _start_task(work: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
-    """Return a task. Where Python can (from 3.12), it runs to its first wait here: most handlers end without a round of the loop."""
-    if sys.version_info >= (3, 12):
-        return asyncio.Task(work, loop=loop, eager_start=True)
-    return loop.create_task(work)
 
 
 async def answer_or_error(call: Call, outcome: Awaitable[Json]) -> Json | McpError:

@@ -9,7 +9,6 @@ thread has nothing more to do, and looks by itself every millisecond while calls
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import threading
 from collections import deque
@@ -19,13 +18,11 @@ from contextvars import Context, copy_context
 from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
 
-__all__ = ["MOST", "ThreadOutcome", "begin_in_thread", "busy", "in_thread"]
+__all__ = ["MOST", "busy", "in_thread"]
 
 MOST: Final = 40  # handlers that run at a time; the next ones wait, as in AnyIO and Starlette
 _STUCK: Final = 0.001  # seconds without a handler begun after which another thread joins
 _REST: Final = 30.0  # seconds without work after which a thread ends
-
-log = logging.getLogger("mcpfactory_runtime")
 
 
 def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio.Future[Any]:
@@ -37,64 +34,17 @@ def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio
     """
     loop = asyncio.get_running_loop()
     future = loop.create_future()
-    _begin(handler, arguments, loop, future)
-    return future
-
-
-def _begin(
-    handler: Callable[..., Any],
-    arguments: dict[str, Any],
-    loop: asyncio.AbstractEventLoop,
-    future: asyncio.Future[Any] | ThreadOutcome,
-) -> None:
     arrivals = _arrivals.get(loop)
     if arrivals is None:
         arrivals = _arrivals[loop] = _Arrivals(loop)
-    work = _Work(future, copy_context(), handler, arguments, arrivals)
-    if _workers.put(work) and not arrivals.watched:
+    if _workers.put(_Work(future, copy_context(), handler, arguments, arrivals)) and not arrivals.watched:
         arrivals.watched = True
         loop.call_later(_STUCK, _watch, loop, arrivals)
-
-
-class ThreadOutcome:
-    """In the place of a future: what a handler returned or raised goes to a function at once, without a round of the event loop."""
-
-    __slots__ = ("_cancelled", "_take")
-
-    def __init__(self, take: Callable[[Any, BaseException | None], None]) -> None:
-        self._take = take
-        self._cancelled = False
-
-    def cancel(self) -> None:
-        """Do not begin with the handler if it has not begun; take nothing from it if it has."""
-        self._cancelled = True
-
-    def cancelled(self) -> bool:
-        """Whether it was cancelled."""
-        return self._cancelled
-
-    done = cancelled
-
-    def set_result(self, value: Any) -> None:
-        """Take what the handler returned."""
-        self._take(value, None)
-
-    def set_exception(self, error: BaseException) -> None:
-        """Take what it raised."""
-        self._take(None, error)
-
-
-def begin_in_thread(
-    handler: Callable[..., Any], arguments: dict[str, Any], take: Callable[[Any, BaseException | None], None]
-) -> ThreadOutcome:
-    """`in_thread` without a future: `take` is called on the event loop, later, and must not raise."""
-    arrival = ThreadOutcome(take)
-    _begin(handler, arguments, asyncio.get_running_loop(), arrival)
-    return arrival
+    return future
 
 
 def busy() -> bool:
-    """Whether a handler is running in a worker thread now."""
+    """Return True while a handler is running in a worker thread."""
     return _workers.running > 0
 
 
@@ -105,7 +55,7 @@ class _Work:
 
     def __init__(
         self,
-        future: asyncio.Future[Any] | ThreadOutcome,
+        future: asyncio.Future[Any],
         context: Context,
         handler: Callable[..., Any],
         arguments: dict[str, Any],
@@ -138,10 +88,10 @@ class _Arrivals:
         self.watched = False
         """Whether the loop looks by itself, soon (`_watch`)."""
         self._loop = ref(loop)  # the dictionary of arrivals does not keep the loop alive
-        self._done: deque[tuple[asyncio.Future[Any] | ThreadOutcome, Any, BaseException | None]] = deque()
+        self._done: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
         self._called = False
 
-    def add(self, outcome: tuple[asyncio.Future[Any] | ThreadOutcome, Any, BaseException | None]) -> None:
+    def add(self, outcome: tuple[asyncio.Future[Any], Any, BaseException | None]) -> None:
         """Leave an outcome for the event loop. Any thread."""
         self._done.append(outcome)
         if not self.watched:  # asked after the line above: the loop takes everything after it has reset this
@@ -163,13 +113,10 @@ class _Arrivals:
             future, value, error = self._done.popleft()
             if future.done():  # cancelled meanwhile
                 continue
-            try:
-                if error is None:
-                    future.set_result(value)
-                else:
-                    future.set_exception(error)
-            except BaseException:  # the next ones are other clients'
-                log.exception("what a handler returned could not be taken")
+            if error is None:
+                future.set_result(value)
+            else:
+                future.set_exception(error)
 
 
 class _Workers:

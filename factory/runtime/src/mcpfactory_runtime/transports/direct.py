@@ -20,15 +20,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mcpfactory_runtime.protocol.connection import Call
+from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Event
     from mcpfactory_runtime.protocol.framing import LineReader, Oversize
-    from mcpfactory_runtime.server.forwarding import Forward
     from mcpfactory_runtime.server.session import Session
 
 __all__ = ["READ_SIZE", "DirectCalls", "DirectWriter", "working"]
@@ -50,6 +50,8 @@ _BACKLOG: Final = (
     0.01  # seconds after reading after which the event loop gets what was read with it and is not answered
 )
 
+Json = dict[str, Any]
+
 log = logging.getLogger("mcpfactory_runtime")
 
 
@@ -61,6 +63,26 @@ class DirectWriter(Protocol):
 
     def write_held(self) -> bool:
         """Write all that is held now; return False where the client does not read, and the event loop has to. The thread's."""
+
+
+class _DirectCall:
+    """A call that the thread runs; `future` is set where the event loop took the stream meanwhile."""
+
+    __slots__ = ("call", "future", "run")
+
+    def __init__(self, call: Call, run: Callable[[], Json | McpError]) -> None:
+        self.call = call
+        self.run = run
+        self.future: asyncio.Future[Json] | None = None
+
+    def resolve(self, outcome: Json | McpError) -> None:
+        """Hand the outcome to the event loop. Event loop only."""
+        if self.future is None or self.future.done():  # done: the client cancelled the call
+            return
+        if isinstance(outcome, McpError):
+            self.future.set_exception(outcome)
+        else:
+            self.future.set_result(outcome)
 
 
 class DirectCalls:
@@ -87,7 +109,9 @@ class DirectCalls:
         self._pending: deque[bytes | Oversize] = deque()  # lines that were read; of the side that has the stream
         self._thread: threading.Thread | None = None
         self._gate = threading.Semaphore(0)
-        self._first: Forward | None = None  # what the thread begins with when it is let through the gate; None: it ends
+        self._first: _DirectCall | None = (
+            None  # what the thread begins with when it is let through the gate; None: it ends
+        )
         self._wake = -1, -1  # a pipe that ends the thread's wait for input
         self._parked = True  # the thread waits at its gate
         self._back = asyncio.Event()  # the event loop has the stream
@@ -101,7 +125,7 @@ class DirectCalls:
         self._lock = threading.Lock()
         self._led = False  # the thread has the stream
         self._ended = False  # it never gets it again
-        self._running: Forward | None = None  # what it runs
+        self._running: _DirectCall | None = None  # what it runs
         self._begun = 0  # handlers, ever
         self._began = 0  # of these when it got the stream last
         self._seen = 0  # of these when the event loop looked last
@@ -132,19 +156,19 @@ class DirectCalls:
     def _begin(self, call: Call) -> bool:
         """Give the stream to the thread, if it can answer this call, and nothing else is in flight."""
         session = self._session
-        if not self._ended and session.alone and session.has_direct:
-            forward = session.direct(call)
-            if forward is not None:
-                self._lead(forward)
+        if not self._ended and session.alone:
+            run = session.direct(call)
+            if run is not None:
+                self._lead(_DirectCall(call, run))
                 return True
         self._streak = -_PATIENCE
         return False
 
-    def _lead(self, forward: Forward) -> None:
+    def _lead(self, first: _DirectCall) -> None:
         self._give(True)
         self._back.clear()
         self._parked = False
-        self._first = forward
+        self._first = first
         self._read_at = self._written_at = monotonic()
         with self._lock:
             self._led = True
@@ -170,11 +194,11 @@ class DirectCalls:
         elif self._watched:
             self._loop.call_later(_LOOK, self._watch)
 
-    def _take(self, forward: Forward) -> None:
+    def _take(self, stuck: _DirectCall) -> None:
         """Go on without the thread, whose handler becomes one of a worker thread."""
         good = self._begun - self._began >= _GOOD
         self._needed = 2 * _STREAK if good else min(2 * self._needed, _LONGEST_STREAK)
-        self._session.adopt(forward)
+        stuck.future = self._session.adopt(stuck.call)
         self._resume(None)
 
     def _resume(self, event: Event | None) -> None:
@@ -217,11 +241,11 @@ class DirectCalls:
             os.close(descriptor)
 
     def _turns(self, poll: select.poll) -> None:
-        while self._gate.acquire() and (forward := self._first) is not None:
+        while self._gate.acquire() and (current := self._first) is not None:
             self._first = None
             try:
-                while forward is not None:
-                    forward = self._next(poll) if self._answer(forward) else None
+                while current is not None:
+                    current = self._next(poll) if self._answer(current) else None
             except Exception:  # a fault of ours: the event loop goes on
                 log.exception("a call could not be answered where it was read")
                 self._leave(None)
@@ -232,24 +256,24 @@ class DirectCalls:
         with suppress(RuntimeError):  # it is closed; nobody waits
             self._loop.call_soon_threadsafe(function, *arguments)
 
-    def _answer(self, forward: Forward) -> bool:
+    def _answer(self, current: _DirectCall) -> bool:
         """Run a call and answer it. Returns False where the event loop took the stream meanwhile."""
         with self._lock:
-            self._running = forward
+            self._running = current
             self._begun += 1
             watched, self._watched = self._watched, True
         if not watched:
             self._tell(self._watch)
-        outcome = copy_context().run(forward.run)
+        outcome = copy_context().run(current.run)
         with self._lock:
             self._running = None
             led = self._led
             if not led:
                 _WORKING.discard(self)
         if not led:
-            self._tell(forward.answer, outcome)
+            self._tell(current.resolve, outcome)
             return False
-        forward.answer(outcome)
+        self._session.reply(current.call, outcome)
         self._held += 1
         late = False
         if self._pending:  # who knows what is behind: a message for the event loop should not wait for all of them
@@ -264,7 +288,7 @@ class DirectCalls:
         self._leave(None)
         return False
 
-    def _next(self, poll: select.poll) -> Forward | None:
+    def _next(self, poll: select.poll) -> _DirectCall | None:
         """Return the next call that the thread can answer; None: the event loop has the stream."""
         while not self._pending:
             if not self._read(poll):
@@ -273,9 +297,9 @@ class DirectCalls:
         self._session.feed(self._pending.popleft(), self._note)
         event = self._event
         if type(event) is Call and event.method == CALL_TOOL and not self._ended:
-            forward = self._session.direct(event)
-            if forward is not None:
-                return forward
+            run = self._session.direct(event)
+            if run is not None:
+                return _DirectCall(event, run)
         self._leave(event)
         return None
 

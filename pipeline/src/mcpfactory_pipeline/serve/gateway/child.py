@@ -1,9 +1,7 @@
 """One server behind the gateway, as a process: started at its first use, stopped when it has been idle, started again after its end.
 
 A call is forwarded to it with what comes back before its end: progress, log messages, and questions. A server behind the
-gateway asks by ending its request (`input_required`), so it is known which call a question belongs to. A call that needs
-none of this is sent on without a task (`post`); what comes back and is no plain result then goes the way of the others, from
-there on. All that a server says arrives here, and goes on without characters that nobody sees.
+gateway asks by ending its request (`input_required`), so it is known which call a question belongs to. All that a server says arrives here, and goes on without characters that nobody sees.
 """
 
 from __future__ import annotations
@@ -11,18 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.ids import format_time, utc_now
 from mcpfactory_pipeline.launch.failure import read_failure
-from mcpfactory_pipeline.serve.gateway.texts import is_plain_json, plain_answer, plain_text
+from mcpfactory_pipeline.serve.gateway.texts import plain_answer, plain_text
 from mcpfactory_runtime import Context, McpError, ToolError
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
-from mcpfactory_runtime.client.prepared import PreparedRequest
-from mcpfactory_runtime.server.forwarding import Forward
-from mcpfactory_runtime.server.remote.forward import forward, forwarded_params, without_envelope
+from mcpfactory_runtime.server.remote.forward import forward
 
 __all__ = ["Child", "Condition"]
 
@@ -32,7 +27,6 @@ Condition = Literal["asleep", "starting", "awake", "broken"]
 
 _START_TIMEOUT: Final = 60.0  # seconds until a server must have answered
 _MAX_ERROR: Final = 500  # characters of an error that are kept
-_CAME: Final = "gateway.came"  # in the state of a request: what was answered to it when it was posted
 
 
 class Child:
@@ -69,7 +63,7 @@ class Child:
         self._on_started, self._on_log = on_started, on_log
         self._client: Client | None = None
         self._starting = asyncio.Lock()
-        self._flights: dict[Context | Forward, None] = {}  # the calls that are being made, in their order
+        self._flights: dict[Context, None] = {}  # the calls that are being made, in their order
         self._idle_timer: asyncio.TimerHandle | None = None
         self._idle_since = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -91,16 +85,13 @@ class Child:
             ToolError: when the server cannot be started, or ended meanwhile.
             McpError: as the server says.
         """
-        first: Json | Exception | None = ctx.request_state.pop(_CAME, None)
-        self.calls += first is None
+        self.calls += 1
         self._flights[ctx] = None
         try:
-            if isinstance(first, Exception):
-                raise first
             client = self._client
             if client is None or client.lost is not None:
                 client = await self._running_client()
-            return await forward(client, method, params, ctx, plain=self._plain, first=first)
+            return await forward(client, method, params, ctx, plain=self._plain)
         except (ConnectionLostError, ProtocolError, TimeoutError, PipelineError) as error:
             raise self._tool_error(error) from None
         except McpError as error:
@@ -112,33 +103,7 @@ class Child:
         finally:
             self._land(ctx)
 
-    def prepare(self, method: str, params: Json, flight: Forward) -> PreparedRequest:
-        """Return a request as the server gets it from whoever made this call, but for the arguments. Only while it is awake."""
-        assert self._client is not None
-        return self._client.prepare(method, forwarded_params(self._client, params, flight.context))
-
-    def post(self, request: PreparedRequest, flight: Forward, outer: Callable[[Json], Json]) -> None:
-        """Send one request without a task, while the server is awake. `outer` makes the result what it is behind the gateway."""
-        self.calls += 1
-        self._flights[flight] = None
-        number = request.post(flight.arguments, partial(self._came, flight, outer))
-        flight.withdraw = partial(self._withdraw, flight, request, number)
-
-    def _came(self, flight: Forward, outer: Callable[[Json], Json], result: Json | Exception, data: bytes) -> None:
-        """Answer a request that was posted: itself, if the result is all that there is to it."""
-        self._land(flight)
-        if isinstance(result, dict) and _is_usual(result):
-            plain = result if data and is_plain_json(data) else self._plain(result)
-            flight.answer(outer(without_envelope(plain)))
-        else:
-            flight.context.request_state[_CAME] = result
-            flight.answer(None)
-
-    def _withdraw(self, flight: Forward, request: PreparedRequest, number: int) -> None:
-        self._land(flight)
-        request.withdraw(number)
-
-    def _land(self, flight: Context | Forward) -> None:
+    def _land(self, flight: Context) -> None:
         """Note that a call is over."""
         self._flights.pop(flight, None)
         if not self._flights:
@@ -260,8 +225,7 @@ class Child:
 
     def _notified(self, method: str, params: Json) -> None:
         if method == "notifications/message" and self._flights:
-            contexts = [one.context if isinstance(one, Forward) else one for one in self._flights]
-            self._on_log(contexts, self._plain(params))
+            self._on_log(list(self._flights), self._plain(params))
 
     def _spawn(self, work: Awaitable[None]) -> None:
         async def quietly() -> None:
@@ -271,8 +235,3 @@ class Child:
         task = asyncio.create_task(quietly())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _is_usual(result: Json) -> bool:
-    """Whether a result is all that there is to a call of a tool, and in the form that all of them have."""
-    return result.get("resultType", "complete") == "complete" and isinstance(result.get("content", []), list)

@@ -184,7 +184,7 @@ class Gateway:
         shown = {name: found for name, (found, _) in plain.items()}
         for server, found in shown.items():
             for wire in found.tools:
-                tool = relayed_tool(server, wire, self._call, self._children[server])
+                tool = relayed_tool(server, wire, self._call)
                 rows[tool.name] = GeneratedTool(tool, "", server)
             for wire in found.resources:
                 resource = relayed_resource(server, wire, self._call)
@@ -197,7 +197,6 @@ class Gateway:
                 registry.prompts[prompt.name] = prompt
                 self._inner[prompt.name] = (server, str(wire["name"]))
         registry.tools.update(self._listed_tools(rows))
-        registry.forwards = True
         registry.version += 1
         self.server.resource("gateway://health", name="health", mime_type="application/json")(self._health)
         if registry.completion is None and (registry.prompts or registry.templates):

@@ -124,10 +124,10 @@ class Extensions:
         from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT  # noqa: PLC0415 - for those who share only
 
         if (self._task_options is None and not os.environ.get(ENVIRONMENT)) or self._shares_tasks:
-            from mcpfactory_runtime.server.tasks.shared import SharedTaskStore  # noqa: PLC0415 - likewise
+            from mcpfactory_runtime.server.tasks.store import TaskStore  # noqa: PLC0415 - likewise
 
             self._shares_tasks = True
-            self._task_options = SharedTaskStore(store, processes)
+            self._task_options = TaskStore(store, processes)
             self.task_manager = self._task_methods = None  # of an earlier life of the server, if any
 
     async def close(self) -> None:

@@ -3,14 +3,12 @@
 A *profile* is a named choice of tools: `full`, `read-only` (those that only read), and those that the manifest defines. A
 *mode* is how they are listed: `full` lists each, `search` lists three tools that find, describe and call them. A *dialect* is
 what their names and schemas look like, for clients with limits (`dialects`). All are chosen by the manifest, by MCPFACTORY_MODE,
-MCPFACTORY_PROFILE and MCPFACTORY_DIALECT, or by `--mode`, `--profile` and `--dialect`, the last of these winning. Search has
-the help of a sentence model when MCPFACTORY_SEARCH_MODEL names the folder of one.
+MCPFACTORY_PROFILE and MCPFACTORY_DIALECT, or by `--mode`, `--profile` and `--dialect`, the last of these winning.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -53,7 +51,6 @@ class Catalogue:
         registry.declares_tools = True
         self._profiles: dict[str, frozenset[str]] = {}
         self._listed: list[str] = []
-        self._search_model: Path | None = None
 
     def add(self, rows: Sequence[GeneratedTool], profiles: Mapping[str, Sequence[str]]) -> None:
         """Take in the tools of one manifest, and the profiles that it defines; `select` then shows them.
@@ -77,7 +74,7 @@ class Catalogue:
         """Show the tools of a profile in a mode and a dialect; None keeps what is chosen.
 
         Raises:
-            CatalogueError: there is no such mode, profile or dialect, or the model for search cannot be used; nothing has changed.
+            CatalogueError: there is no such mode, profile or dialect; nothing has changed.
         """
         mode, profile, dialect = mode or self.mode, profile or self.profile, dialect or self.dialect
         if mode not in MODES:
@@ -86,22 +83,18 @@ class Catalogue:
             raise CatalogueError(f"there is no profile {profile!r}\nhint: one of {', '.join(self.profiles)}")
         if dialect not in DIALECTS:
             raise CatalogueError(f"there is no dialect {dialect!r}\nhint: one of {', '.join(DIALECTS)}")
-        if mode != _FULL and self._search_model is not None:
-            _check_model(self._search_model)
         self.mode, self.profile, self.dialect = mode, profile, dialect
         self._registry.offers = self._offers if profile == _READ_ONLY else None
         self._update_listed()
 
     def select_from_environment(self, environ: Mapping[str, str]) -> None:
         """`select` what the environment asks for; what cannot be is kept as the complaint that `run` ends with."""
-        if model := environ.get("MCPFACTORY_SEARCH_MODEL"):
-            self._search_model = Path(model)
         try:
             self.select(*(environ.get(f"MCPFACTORY_{one}") for one in ("MODE", "PROFILE", "DIALECT")))
         except CatalogueError as error:
             self._update_listed()
             names = ", ".join(f"MCPFACTORY_{one}" for one in ("MODE", "PROFILE", "DIALECT"))
-            self.environment_error = f"{names} or MCPFACTORY_SEARCH_MODEL: {error}"
+            self.environment_error = f"{names}: {error}"
 
     def discard(self, name: str) -> bool:
         """Take a generated tool away; False when there is none of this name."""
@@ -119,9 +112,7 @@ class Catalogue:
         else:
             from mcpfactory_runtime.server.generated.search_mode import search_mode  # noqa: PLC0415 - most servers list their tools
 
-            listed = {
-                tool.name: tool for tool in search_mode(selected, self.title, {*self._rows, *own}, self._search_model)
-            }
+            listed = {tool.name: tool for tool in search_mode(selected, self.title, {*self._rows, *own})}
         self._listed = list(listed)
         tools.clear()
         tools.update(listed)
@@ -167,17 +158,3 @@ class Catalogue:
 
 def _reads(tool: Tool) -> bool:
     return tool.wire.get("annotations", {}).get("readOnlyHint") is True
-
-
-def _check_model(folder: Path) -> None:
-    """Complain about a model before the server starts, not at its first search."""
-    from importlib.util import find_spec  # noqa: PLC0415 - few servers have a model
-
-    from mcpfactory_runtime.server.generated.search_model import ModelError, read_model  # noqa: PLC0415 - as above
-
-    if find_spec("numpy") is None:
-        raise CatalogueError("a model for search needs numpy\nhint: pip install 'mcpfactory-runtime[embeddings]'")
-    try:
-        read_model(folder)
-    except ModelError as error:
-        raise CatalogueError(str(error)) from None

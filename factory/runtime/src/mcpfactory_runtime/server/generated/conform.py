@@ -16,19 +16,16 @@ Output schemas are generated in a plain form (`mcpfactory_codegen.describe.outpu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
-
 from mcpfactory_runtime.server.output import Converter, free_result
-from mcpfactory_runtime.server.schema.values import boolean_from_text, number_from_text
+from mcpfactory_runtime.server.schema.values import TYPES, boolean_from_text, number_from_text
 
 __all__ = ["conforming"]
 
 Json = dict[str, Any]
-CoreSchema = core_schema.CoreSchema
 
 _DIGITS: Final = (
     17  # of a fraction: as many as programs write so that another reads the same number (IEEE 754, binary64)
@@ -39,15 +36,12 @@ _REMOVED: Final = object()
 
 def conforming(schema: Json) -> Converter:
     """Return a converter whose results keep to the output schema of their tool."""
-    conforms_fast = _fast_check(schema)
 
     def convert(value: Any) -> Json:
         result = free_result(value)
         if result.get("isError"):
             return {key: one for key, one in result.items() if key != "structuredContent"}
         structured = result.get("structuredContent", {})
-        if conforms_fast(structured):
-            return result if "structuredContent" in result else {**result, "structuredContent": structured}
         return _repaired(result, structured, schema)
 
     return convert
@@ -79,9 +73,6 @@ _DONE: Final = "The call itself was carried out: do not repeat it because of thi
 
 def _note(text: str) -> Json:
     return {"type": "text", "text": text}
-
-
-# --- exactly, place by place ---
 
 
 def _fit(value: Any, schema: Any, place: str, missing: dict[str, None]) -> Any:
@@ -133,24 +124,11 @@ def _fit_object(value: Json, schema: Mapping[str, Any], place: str, missing: dic
 def _is_of(value: Any, schema: Mapping[str, Any]) -> bool:
     kinds = schema.get("type")
     if kinds is not None and not any(
-        _TYPES[one](value) for one in (kinds if isinstance(kinds, list) else [kinds]) if one in _TYPES
+        TYPES[one](value) for one in (kinds if isinstance(kinds, list) else [kinds]) if one in TYPES
     ):
         return False
     values = schema.get("enum")
     return values is None or any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in values)
-
-
-_TYPES: Final[dict[str, Callable[[Any], bool]]] = {
-    "string": lambda value: isinstance(value, str),
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "object": lambda value: isinstance(value, dict),
-    "array": lambda value: isinstance(value, list),
-    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-    "integer": lambda value: (
-        (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())
-    ),
-}
 
 
 def _missing_required(value: Any, schema: Any, place: str) -> str:
@@ -167,71 +145,3 @@ def _missing_required(value: Any, schema: Any, place: str) -> str:
     if isinstance(value, list) and "items" in schema:
         return next(filter(None, (_missing_required(one, schema["items"], f"{place}[]") for one in value)), "")
     return ""
-
-
-# --- quickly: True is certain, False is not ---
-
-
-def _fast_check(schema: Json) -> Callable[[Any], bool]:
-    try:
-        validator = SchemaValidator(_core(schema))
-    except SchemaError:  # a combination that pydantic-core refuses as a whole
-        return lambda _: False
-
-    def conforms(value: Any) -> bool:
-        try:
-            validator.validate_python(value)
-        except ValidationError:
-            return False
-        return True
-
-    return conforms
-
-
-def _core(schema: Any) -> CoreSchema:
-    if schema is False:
-        return core_schema.no_info_plain_validator_function(_refuse)
-    if not isinstance(schema, Mapping) or not (schema.keys() & {"type", "enum"}):
-        return core_schema.any_schema()
-    if "enum" in schema:
-        return core_schema.no_info_plain_validator_function(lambda value: value if _is_of(value, schema) else _refuse())
-    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    choices = [_CORES[one](schema) for one in kinds if one in _CORES and one != "null"]
-    core: CoreSchema = choices[0] if len(choices) == 1 else core_schema.union_schema(list(choices))
-    if not choices:
-        return core_schema.none_schema()
-    return core_schema.nullable_schema(core) if "null" in kinds else core
-
-
-def _refuse(_: Any = None) -> Any:
-    raise ValueError("not permitted")
-
-
-def _object(schema: Mapping[str, Any]) -> CoreSchema:
-    required = set(schema.get("required", ()))
-    properties = {**dict.fromkeys(required, True), **schema.get("properties", {})}
-    fields = {
-        str(name): core_schema.typed_dict_field(_core(one), required=name in required)
-        for name, one in properties.items()
-    }
-    more = schema.get("additionalProperties", True)
-    if more is False:
-        return core_schema.typed_dict_schema(fields, extra_behavior="forbid", strict=True)
-    if isinstance(more, Mapping):
-        return core_schema.typed_dict_schema(fields, extra_behavior="allow", extras_schema=_core(more), strict=True)
-    return core_schema.typed_dict_schema(fields, extra_behavior="allow", strict=True)
-
-
-def _array(schema: Mapping[str, Any]) -> CoreSchema:
-    return core_schema.list_schema(_core(schema["items"]) if "items" in schema else None, strict=True)
-
-
-_CORES: Final[dict[str, Callable[[Mapping[str, Any]], CoreSchema]]] = {
-    "object": _object,
-    "array": _array,
-    "string": lambda _: core_schema.str_schema(strict=True),
-    "boolean": lambda _: core_schema.bool_schema(strict=True),
-    "integer": lambda _: core_schema.int_schema(strict=True),
-    "number": lambda _: core_schema.float_schema(strict=True),
-    "null": lambda _: core_schema.none_schema(),
-}

@@ -54,8 +54,6 @@ _VALUES: Final = 80
 _VALUE: Final = 40
 _DEPTH: Final = 4
 
-_MERGED: Final = 100  # places of each of two orders that are merged
-_LEAD: Final = 3  # the smaller, the more the first places of either order count
 
 _SUPPORT: Final = 0.5  # part of the tools that must agree on what a word of descriptions is about
 _LIFT: Final = 3.0  # how much more often than elsewhere
@@ -250,19 +248,15 @@ class SearchIndex:
         self._rarities = {word: self._worth(word) for word in self._postings}
         self._core_worths = [sum(self._rarities[word] for word in traits.core) for traits in self._traits]
 
-    def search(
-        self, question: str, limit: int, within: Sequence[int] | None = None, similar: Sequence[int] = ()
-    ) -> list[tuple[int, float]]:
+    def search(self, question: str, limit: int, within: Sequence[int] | None = None) -> list[tuple[int, float]]:
         """Return the best entries with their scores, best first.
 
         Args:
             question: in plain words.
             limit: how many.
             within: narrows which may be found; all without it.
-            similar: entries in another order of merit, best first, that counts as much as this one's.
         """
-        ranked = self._ranked(question, within)
-        return self._twins_last(_merged(ranked, self._twins_last([(one, 0.0) for one in similar])))[:limit]
+        return self._twins_last(self._ranked(question, within))[:limit]
 
     def _ranked(self, question: str, within: Sequence[int] | None) -> list[tuple[int, float]]:
         asked = read_question(question)
@@ -422,17 +416,6 @@ class _Hits:
     def coverage(self, number: int) -> float:
         """Return how much of the question an entry has."""
         return self._shares[number] / self.whole if self.whole else 0.0
-
-
-def _merged(ranked: list[tuple[int, float]], similar: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Merge two orders by their places alone, reciprocal rank fusion: their scores have no common measure."""
-    if not similar:
-        return ranked
-    scores: dict[int, float] = {}
-    for order in (ranked[:_MERGED], similar[:_MERGED]):
-        for place, (number, _) in enumerate(order):
-            scores[number] = scores.get(number, 0.0) + 1 / (_LEAD + place)
-    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def _counted(value: float, before: float, again: float) -> float:

@@ -2,21 +2,15 @@
 
 `search_tools` finds tools by a question, `describe_tools` shows their schemas, `call_tool` calls one. A call goes the way
 that it goes without search mode: the tool's own schema checks the arguments, its own scopes are asked for (`transports/http/gate.py`
-follows `Tool.resolve_target`), its own result comes back. The index is built at the first search. Where somebody provides a model of
-sentences (MCPFACTORY_SEARCH_MODEL), what is near in meaning is found, too; its vectors are computed in a thread.
+follows `Tool.resolve_target`), its own result comes back. The index is built at the first search.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections import Counter
-from collections.abc import Callable, Container, Mapping
-from concurrent.futures import Future
+from collections.abc import Container, Mapping
 from itertools import count
-from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import to_json
 
@@ -28,14 +22,10 @@ from mcpfactory_runtime.server.signature import ArgumentsError, argument_binder
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.context import Context
     from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex
-    from mcpfactory_runtime.server.generated.search_vectors import ToolVectors
 
 __all__ = ["CALLS", "search_mode"]
 
 Json = dict[str, Any]
-_Result = TypeVar("_Result")
-
-_log = logging.getLogger(__name__)
 
 CALLS: Final = "mcpfactory/calls"
 """Member of `_meta` of the tool that calls others, so that programs which know a tool's name find the way to it."""
@@ -44,8 +34,6 @@ _DEFAULT_COUNT: Final = 8  # tools that a search names unless it is asked for mo
 _MAX_COUNT: Final = 50
 _NAMED: Final = 10  # tools that a search names beside those
 _OPTIONAL: Final = 3  # optional arguments that are named; of more, the number is said
-_PATIENCE: Final = 10.0  # seconds that one search waits for the vectors of all tools
-_NEAREST: Final = 400  # tools that a model may name: those that do the same by another method count as one
 _MAX_DESCRIBED: Final = 10
 _DESCRIPTION_SIZE: Final = 40_000  # characters of whole descriptions in one answer
 _OUTLINES_SIZE: Final = 12_000  # characters of all in one answer where they need not be whole
@@ -55,27 +43,22 @@ _ABOUT_SIZE: Final = 120  # characters for what is said of one that has no title
 _GROUPS_SIZE: Final = 400  # characters for the names of groups
 
 
-def search_mode(
-    rows: Mapping[str, GeneratedTool], title: str, taken: Container[str], model: Path | None = None
-) -> tuple[Tool, Tool, Tool]:
+def search_mode(rows: Mapping[str, GeneratedTool], title: str, taken: Container[str]) -> tuple[Tool, Tool, Tool]:
     """Return the three tools that stand for those of `rows`.
 
     Args:
         rows: by name.
         title: what the API is called.
         taken: names that the three must not have.
-        model: the folder of a sentence model (`search_model`) that helps to find.
     """
-    return _Search(dict(rows), title, taken, model).tools
+    return _Search(dict(rows), title, taken).tools
 
 
 class _Search:
-    def __init__(self, rows: dict[str, GeneratedTool], title: str, taken: Container[str], model: Path | None) -> None:
+    def __init__(self, rows: dict[str, GeneratedTool], title: str, taken: Container[str]) -> None:
         self._rows = rows
         self._names = list(rows)
         self._index: SearchIndex | None = None
-        self._model = model
-        self._vectors: Future[ToolVectors | None] | None = None
         self._groups = Counter(row.group for row in rows.values() if row.group)
         self._search, self._describe, self._call = _free_names(taken)
         self.tools = (self._search_tool(title), self._describe_tool(), self._call_tool())
@@ -118,8 +101,7 @@ class _Search:
         within = [number for number, name in enumerate(self._names) if not group or self._rows[name].group == group]
         if query.strip():
             wanted = offset + limit + _NAMED
-            similar = await self._similar(query, within)
-            ranked = [number for number, _ in self.index.search(query, wanted, within, similar)][offset:]
+            ranked = [number for number, _ in self.index.search(query, wanted, within)][offset:]
             found, beside = ranked[:limit], ranked[limit:]
         else:
             found, beside = within[offset : offset + limit], []
@@ -151,27 +133,6 @@ class _Search:
             IndexedTool.from_wire(row.tool.wire | {"name": name}, row.operation, row.group)
             for name, row in self._rows.items()
         ]
-
-    async def _similar(self, query: str, within: list[int]) -> list[int]:
-        """Return the tools that a model finds near, once their vectors are there; until then, and without a model, none."""
-        if self._model is None:
-            return []
-        if self._vectors is None:
-            self._vectors = _in_background(self._open_vectors, self._model)
-        waiting = asyncio.wrap_future(self._vectors)
-        await asyncio.wait([waiting], timeout=_PATIENCE)
-        waiting.cancel()
-        vectors = self._vectors.result() if self._vectors.done() else None
-        return [] if vectors is None else await asyncio.to_thread(vectors.nearest, query, _NEAREST, within)
-
-    def _open_vectors(self, model: Path) -> ToolVectors | None:
-        try:
-            from mcpfactory_runtime.server.generated.search_vectors import ToolVectors, cache_folder  # noqa: PLC0415 - loads numpy
-
-            return ToolVectors(model, self._entries(), cache_folder())
-        except Exception as error:  # noqa: BLE001 - files that changed since the start, no memory: words are left, and nobody waits
-            _log.warning("search goes on without its model: %s: %s", type(error).__name__, error)
-            return None
 
     # -- describe --------------------------------------------------------------------------------------------------
 
@@ -283,14 +244,6 @@ class _Search:
             hint = f"perhaps {', '.join(near)}; " if near else ""
             raise ToolError(f"There is no tool {name!r}.\nhint: {hint}{self._search} finds the names")
         return row
-
-
-def _in_background(call: Callable[..., _Result], *arguments: Any) -> Future[_Result]:
-    """Call a function in a thread that does not keep the process alive, as those of `asyncio.to_thread` do."""
-    future: Future[_Result] = Future()
-    future.set_running_or_notify_cancel()  # who no longer waits for it does not end it
-    Thread(target=lambda: future.set_result(call(*arguments)), daemon=True).start()
-    return future
 
 
 _READS: Final[Json] = {"readOnlyHint": True, "openWorldHint": False}

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.middleware.rate_limit import RateLimit as RateLimit
     from mcpfactory_runtime.server.middleware.response_limit import ResponseLimit as ResponseLimit
     from mcpfactory_runtime.server.middleware.retry import Retry as Retry
-    from mcpfactory_runtime.server.middleware.timing import Timing as Timing
 
 _READY: Final = {
     "Caching": "caching",
@@ -25,7 +24,6 @@ _READY: Final = {
     "RateLimit": "rate_limit",
     "ResponseLimit": "response_limit",
     "Retry": "retry",
-    "Timing": "timing",
 }
 
 __all__ = ["Middleware", "NextRequest", "NextTool", "Request", "ToolRequest", *_READY]  # noqa: PLE0604 - the table above

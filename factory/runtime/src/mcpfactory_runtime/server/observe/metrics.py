@@ -5,18 +5,12 @@ The home of prometheus_client, which takes a tenth of a second to load.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-from prometheus_client import CollectorRegistry, Gauge, Histogram, Metric
+from prometheus_client import CollectorRegistry, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
-from prometheus_client.samples import Sample
 
 from mcpfactory_runtime.server.observe.request import BUCKETS, ObservedRequest, bounded_failure
-
-if TYPE_CHECKING:
-    from mcpfactory_runtime.server.observe.added_metrics import AddedMetrics, Families
 
 __all__ = ["Metrics"]
 
@@ -48,24 +42,6 @@ class Metrics:
             "mcp_server_active_requests", "MCP requests under way.", _LABELS[:1], registry=self.registry
         )
         self._sessions = Gauge("mcp_server_active_sessions", "MCP sessions over HTTP.", registry=self.registry)
-        self._added: AddedMetrics | None = None
-
-    @property
-    def joined(self) -> bool:
-        """Whether there are other processes behind the port."""
-        return self._added is not None
-
-    def join(self, folder: Path, name: str) -> None:
-        """Add up with the other processes that join this folder, from now on; `name` is this one's alone, ever."""
-        from mcpfactory_runtime.server.observe.added_metrics import AddedMetrics  # noqa: PLC0415 - needs locks of POSIX
-
-        self._added = AddedMetrics(lambda: _families(self.registry), folder, name)
-
-    def keep(self, sessions: int) -> None:
-        """Write down for the others what this process has counted, if there are some. From any thread."""
-        self._sessions.set(sessions)
-        if self._added is not None:
-            self._added.write()
 
     def begin(self, request: ObservedRequest) -> None:
         """Count a request as under way."""
@@ -81,31 +57,4 @@ class Metrics:
         """Return a content type that is accepted, and all series in that form. From any thread."""
         self._sessions.set(sessions)
         encode, content_type = choose_encoder(accept)
-        registry: Any = self.registry if self._added is None else _AddedSeries(self._added.sums())
-        return content_type, encode(registry)
-
-
-class _AddedSeries:
-    """Series of several processes, in the place of a registry: it collects as one does."""
-
-    def __init__(self, families: Families) -> None:
-        self._families = families
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield them."""
-        for name, (documentation, kind, unit, samples) in sorted(self._families.items()):
-            family = Metric(name, documentation, kind, unit)
-            family.samples = [Sample(sample, dict(labels), value) for (sample, labels), value in samples.items()]
-            yield family
-
-
-def _families(registry: CollectorRegistry) -> Families:
-    return {
-        one.name: (
-            one.documentation,
-            one.type,
-            one.unit,
-            {(sample.name, tuple(sorted(sample.labels.items()))): sample.value for sample in one.samples},
-        )
-        for one in registry.collect()
-    }
+        return content_type, encode(self.registry)

@@ -21,7 +21,7 @@ from mcpfactory_runtime.revisions.projection import project
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.inputs import Elicit, Question
 
-__all__ = ["abilities", "forward", "forwarded_params", "forwarded_question", "without_envelope"]
+__all__ = ["abilities", "forward", "forwarded_question", "without_envelope"]
 
 Json = dict[str, Any]
 
@@ -40,7 +40,6 @@ async def forward(
     ctx: Context,
     *,
     plain: Callable[[Any], Any] = _same,
-    first: Json | None = None,
     timeout: float | None = None,  # noqa: ASYNC109 - the client tells the server that nobody waits
 ) -> Json:
     """Return the result of a request to another server, without envelope.
@@ -54,7 +53,6 @@ async def forward(
         params: likewise.
         ctx: who asks.
         plain: what is made of all that the server says.
-        first: the result of the request, where it was made already.
         timeout: seconds; None leaves it to the caller to give up.
 
     Raises:
@@ -62,12 +60,10 @@ async def forward(
         InputRequired: the caller has to answer first (a BaseException).
         ConnectionLostError, HttpError, ProtocolError, TimeoutError: as a client.
     """
-    sent = forwarded_params(client, params, ctx)
+    sent = {**params, "_meta": (_meta(ctx) if client.modern else {}) | _trace(ctx)}
     answered: Json = {}
-    result = first
     for number in range(1, _ROUNDS + 1):
-        if result is None:
-            result = await client.request(method, {**sent, **answered}, timeout=timeout, progress=_progress(ctx, plain))
+        result = await client.request(method, {**sent, **answered}, timeout=timeout, progress=_progress(ctx, plain))
         if result.get("resultType", "complete") != "input_required":
             return without_envelope(cast("Json", plain(result)))
         wanted = plain(result.get("inputRequests") or {})
@@ -75,13 +71,7 @@ async def forward(
         answered = {"inputResponses": {key: answers[f"{number}.{key}"] for key in wanted}}
         if "requestState" in result:
             answered["requestState"] = result["requestState"]
-        result = None
     raise McpError(INTERNAL_ERROR, f"the server still asks after {_ROUNDS} rounds")
-
-
-def forwarded_params(client: Client, params: Json, ctx: Context) -> Json:
-    """Return the params of a request as the other server gets them: with what it may know of the caller, and of the trace."""
-    return {**params, "_meta": (_meta(ctx) if client.modern else {}) | _trace(ctx)}
 
 
 def abilities(ctx: Context) -> Json:

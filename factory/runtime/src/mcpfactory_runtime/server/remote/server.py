@@ -44,7 +44,6 @@ _FIRST_PAUSE: Final = 1.0  # seconds before a server that could not be reached i
 _LONGEST_PAUSE: Final = 60.0
 _LIVED: Final = 10.0  # seconds that a connection must have been there for the pause to begin anew
 _PROBE: Final = 60.0  # seconds that a program has to start, before it is taken for one that does not know how to answer
-_BETWEEN: Final = 1.0  # seconds between two looks for changes that a server does not tell of
 _LONGEST_NAME: Final = 128  # of a tool
 _UPDATED: Final = "notifications/resources/updated"
 # What a process gets of our environment: what programs need to run, and nothing that could be a secret.
@@ -111,11 +110,7 @@ class RemoteServer(Server):
         self._followed: set[str] = set()
         self._settled = asyncio.Event()
         self._following = asyncio.Event()
-        self._called = asyncio.Event()
         self._listing = asyncio.Lock()
-        self._listed_at = 0.0
-        self._tells = False
-        """Whether it has told of a change of a list, so that it can be believed to tell of each."""
         self._problem = self._reason = ""
 
     @property
@@ -150,16 +145,15 @@ class RemoteServer(Server):
     # -- its life --------------------------------------------------------------------------------------------------
 
     async def _connected(self, _server: Server) -> AsyncIterator[None]:
-        self._settled, self._following, self._called = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._settled, self._following = asyncio.Event(), asyncio.Event()
         self._listing = asyncio.Lock()  # of this event loop, as the events
         self._connections.begin()
-        keeping = [asyncio.create_task(self._keep_connected()), asyncio.create_task(self._look_for_changes())]
+        keeping = asyncio.create_task(self._keep_connected())
         try:
             yield
         finally:
-            for one in keeping:
-                one.cancel()
-            await asyncio.gather(*keeping, return_exceptions=True)
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
             await self._connections.aclose()
 
     async def _keep_connected(self) -> None:
@@ -214,29 +208,7 @@ class RemoteServer(Server):
         if method == _UPDATED:
             self.notify_resource_updated(str(params.get("uri", "")))
         else:
-            self._tells = True
             await self._update_listing(client)
-
-    async def _look_for_changes(self) -> None:
-        """List what there is after calls, where the server could say in the newest revision that this changed, and has not yet.
-
-        A server made for the handshake revisions sends a notification that the newest one forbids: its library drops it.
-        """
-        while True:
-            await self._called.wait()
-            self._called.clear()
-            client = self._connections.first
-            if client is None or not self._may_have_changed(client):
-                continue
-            with suppress(Exception):  # of the connection: a call or `_keep_connected` says it
-                await self._update_listing(client)
-            await asyncio.sleep(_BETWEEN)
-
-    def _may_have_changed(self, client: Client) -> bool:
-        """Whether its tools may be others than when they were listed, by what it says of itself."""
-        changes = (client.capabilities.get("tools") or {}).get("listChanged") is True
-        age = asyncio.get_running_loop().time() - self._listed_at
-        return client.modern and changes and not self._tells and age >= client.lifetimes.get("tools/list", 0.0)
 
     def _note(self, error: Exception) -> None:
         """Say in the log why the server cannot be reached, once and not at each try."""
@@ -253,7 +225,7 @@ class RemoteServer(Server):
             await self._list_all(client)
 
     async def _list_all(self, client: Client) -> None:
-        able, self._listed_at = client.capabilities, asyncio.get_running_loop().time()
+        able = client.capabilities
         found = {
             "tools": await client.list_tools() if "tools" in able else [],
             "resources": await client.list_resources() if "resources" in able else [],
@@ -344,10 +316,7 @@ class RemoteServer(Server):
             for again in (True, False):
                 async with self._connections.exchange(ctx) as exchange:
                     try:
-                        result = await self._ask(exchange, method, params)
-                        if method == "tools/call":
-                            self._called.set()
-                        return result
+                        return await self._ask(exchange, method, params)
                     except (SessionEndedError, HttpError) as error:
                         ended = isinstance(error, SessionEndedError) or error.status == 404
                         if not ended or exchange.client.modern or not again:

@@ -164,7 +164,6 @@ class TaskManager:
             raise McpError(
                 INVALID_REQUEST, f"{options.limit} tasks are running already. hint: wait until one of them ends"
             )
-        await self.store.expire()
         now = self.store.clock()
         granted = options.ttl if ttl is None else min(ttl, options.max_ttl)
         task = Task(secrets.token_urlsafe(18), owner, tool, now, now, granted)

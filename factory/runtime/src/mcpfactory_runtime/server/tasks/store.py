@@ -1,15 +1,21 @@
-"""Where tasks are kept: the interface, and the store in memory."""
+"""Where tasks are kept: in a store that several processes may share, on one machine or on many; or in memory."""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Final
+
+from pydantic_core import from_json, to_json
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.server.tasks.record import Change, Task
+from mcpfactory_runtime.store.base import Expected, SharedStore, StoreError
+from mcpfactory_runtime.store.memory import MemoryStore
+from mcpfactory_runtime.store.processes import Processes
 
 __all__ = ["LOST", "MemoryTaskStore", "TaskStore", "TaskStoreError"]
 
@@ -24,104 +30,159 @@ class TaskStoreError(Exception):
     """The store cannot be used; the message says which, and what to do."""
 
 
-class TaskStore(ABC):
-    """Keeps tasks. All methods are called on the event loop and must not block it.
+_EVER: Final = 10 * 365 * 86_400.0  # seconds that a task without ttl is kept
+_LISTED: Final = 30 * 86_400.0  # seconds that a principal's list outlives its latest task, at least
+_LOOKED_AT: Final = 8  # places of a list that each new task looks at, to remove what is over
+_TASK: Final = "task"
+_PLACE: Final = "place"
 
-    A task that has outlived its `ttl` by the store's clock does not exist: no method returns it.
+
+class TaskStore:
+    """Keeps tasks in a store. A task whose process has died, by its lease, is failed when it is next looked at.
+
+    A task that has outlived its `ttl` by the clock does not exist: no method returns it. Methods are called on the event
+    loop, and raise TaskStoreError where the store cannot be used.
 
     Args:
+        store: where; further databases are further kinds of `SharedStore`.
+        processes: who lives; closed by whoever made it. None: the task store makes its own, and joins at the first task.
         clock: seconds since the epoch.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        store: SharedStore,
+        processes: Processes | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self.clock = clock
+        self._store = store
+        self._own = processes is None
+        self._processes = processes or Processes(store)
+        self._writing = asyncio.Lock()  # changes of this process come one after the other, and need not be tried again
+        self._created = 0
 
-    @abstractmethod
     async def create(self, task: Task) -> Task:
         """Keep a new task; when this returns, `get` finds it, whatever happens. Returns it with its `runner`."""
+        own = replace(task, runner=self._processes.id)
+        self._created += 1
+        place = f"{own.created:020.6f}/{self._created:012}/{own.id}"
+        seconds = self._seconds(own)
+        try:
+            await self._processes.join()
+            listed = _list_of(own.owner)
+            over = [(key, None) for key, until in await self._store.scan(listed, limit=_LOOKED_AT) if self._over(until)]
+            until = b"" if own.expires is None else repr(own.expires).encode()
+            # The list first: a task that is in it and does not exist yet is passed over.
+            await self._store.write(listed, [*over, (place, until)], seconds=max(seconds, _LISTED))
+            entries = [(_TASK, _encoded(own)), (_PLACE, place.encode())]
+            await self._store.write(_space(own.id), entries, seconds=seconds)
+        except StoreError as error:
+            raise TaskStoreError(str(error)) from error
+        return own
 
-    @abstractmethod
     async def get(self, task_id: str) -> Task | None:
         """Return the task, or None."""
+        found = await self._read(task_id)
+        return None if found is None else found[0]
 
-    @abstractmethod
     async def update(self, task_id: str, change: Change) -> Task | None:
         """Change a task as one step that nobody else comes between.
 
-        `change` must be a pure function; it may run in another thread. The store sets `updated` and `version`.
+        `change` must be a pure function. The store sets `updated` and `version`.
 
         Returns:
             The task afterwards; None when there is no such task, or `change` left it as it is.
         """
+        async with self._writing:
+            while True:
+                found = await self._read(task_id)
+                changed = change(found[0]) if found is not None else None
+                if found is None or changed is None:
+                    return None
+                after = replace(changed, updated=self.clock(), version=found[0].version + 1)
+                if await self._replace(after, found[1]):
+                    return after
 
-    @abstractmethod
     async def list(self, owner: str, after: str | None, size: int) -> tuple[list[Task], bool]:
-        """Return the tasks of a principal in the order of creation: at most `size` after the task `after`.
-
-        Returns:
-            The tasks, and whether there are more.
+        """Return the tasks of a principal in the order of creation: at most `size` after the task `after`, and whether there are more.
 
         Raises:
             KeyError: the principal has no task `after`.
         """
+        place = ""
+        if after is not None:
+            before = await self.get(after)
+            if before is None or before.owner != owner:
+                raise KeyError(after)
+            place = (await self._store.get(_space(after), _PLACE) or b"").decode()
+        found: list[Task] = []
+        while len(found) <= size:
+            places = [key for key, _ in await self._store.scan(_list_of(owner), after=place, limit=size + 1)]
+            tasks = [await self.get(key.rpartition("/")[2]) for key in places]
+            found += [task for task in tasks if task is not None]
+            if len(places) <= size:
+                break
+            place = places[-1]
+        return found[:size], len(found) > size
 
-    @abstractmethod
-    async def expire(self) -> int:
-        """Delete what has outlived its time; how many."""
+    async def close(self) -> None:
+        """Let the others know at once that this process ends."""
+        if self._own:
+            await self._processes.leave()
 
-    async def close(self) -> None:  # noqa: B027 - a store in memory has nothing to release
-        """Release files and the like. The store may be used again afterwards."""
+    async def _read(self, task_id: str) -> tuple[Task, bytes] | None:
+        """Return a task and its form in the store; failed, if it cannot end any more because its process did."""
+        while True:
+            try:
+                data = await self._store.get(_space(task_id), _TASK)
+                if data is None:
+                    return None
+                task = Task(**from_json(data))
+                if self._over(b"" if task.expires is None else repr(task.expires).encode()):
+                    return None
+                if task.terminal or await self._processes.alive(task.runner):
+                    return task, data
+            except StoreError as error:
+                raise TaskStoreError(str(error)) from error
+            failed = task.failed(LOST)
+            assert failed is not None, "only a task that has not ended is failed"
+            after = replace(failed, updated=self.clock(), version=task.version + 1)
+            if await self._replace(after, data):
+                return after, _encoded(after)
+
+    async def _replace(self, after: Task, before: bytes) -> bool:
+        try:
+            return await self._store.write(
+                _space(after.id),
+                [(_TASK, _encoded(after))],
+                seconds=self._seconds(after),
+                expected=Expected(_TASK, before),
+            )
+        except StoreError as error:
+            raise TaskStoreError(str(error)) from error
+
+    def _seconds(self, task: Task) -> float:
+        return _EVER if task.expires is None else max(task.expires - self.clock(), 0.001)
+
+    def _over(self, until: bytes) -> bool:
+        return bool(until) and float(until) <= self.clock()
 
 
 class MemoryTaskStore(TaskStore):
     """Keeps tasks as long as the process lives."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        super().__init__(clock)
-        self._tasks: dict[str, Task] = {}
+        super().__init__(MemoryStore(), clock=clock)
 
-    async def create(self, task: Task) -> Task:
-        """Keep a new task."""
-        self._tasks[task.id] = task
-        return task
 
-    async def get(self, task_id: str) -> Task | None:
-        """Return the task, or None."""
-        task = self._tasks.get(task_id)
-        if task is not None and self._expired(task):
-            del self._tasks[task_id]
-            return None
-        return task
+def _encoded(task: Task) -> bytes:
+    return to_json(asdict(task))
 
-    async def update(self, task_id: str, change: Change) -> Task | None:
-        """Change a task."""
-        task = await self.get(task_id)
-        changed = change(task) if task is not None else None
-        if task is None or changed is None:
-            return None
-        after = replace(changed, updated=self.clock(), version=task.version + 1)
-        self._tasks[task_id] = after
-        return after
 
-    async def list(self, owner: str, after: str | None, size: int) -> tuple[list[Task], bool]:
-        """Return a page of a principal's tasks."""
-        await self.expire()
-        own = [task for task in self._tasks.values() if task.owner == owner]
-        start = 0 if after is None else [task.id for task in own].index(after) + 1 if self._has(after, owner) else None
-        if start is None:
-            raise KeyError(after)
-        return own[start : start + size], len(own) > start + size
+def _space(task_id: str) -> str:
+    return f"task/{task_id}"
 
-    async def expire(self) -> int:
-        """Delete what has outlived its time."""
-        old = [task.id for task in self._tasks.values() if self._expired(task)]
-        for task_id in old:
-            del self._tasks[task_id]
-        return len(old)
 
-    def _has(self, task_id: str, owner: str) -> bool:
-        task = self._tasks.get(task_id)
-        return task is not None and task.owner == owner
-
-    def _expired(self, task: Task) -> bool:
-        return task.expires is not None and task.expires <= self.clock()
+def _list_of(owner: str) -> str:
+    return f"tasks/{hashlib.sha256(owner.encode('utf-8', 'surrogatepass')).hexdigest()}"

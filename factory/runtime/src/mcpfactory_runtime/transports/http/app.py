@@ -37,7 +37,7 @@ from mcpfactory_runtime.transports.http.event_store import Journal, session_key
 from mcpfactory_runtime.transports.http.exchange import CUT_OFF, Exchange
 from mcpfactory_runtime.transports.http.gate import create_gate
 from mcpfactory_runtime.transports.http.life import Life
-from mcpfactory_runtime.transports.http.probes import METRICS, PROBES, Probes, kept_metrics
+from mcpfactory_runtime.transports.http.probes import METRICS, PROBES, Probes
 from mcpfactory_runtime.transports.http.session import HttpSession
 from mcpfactory_runtime.transports.http.sharing import create_sharing
 from mcpfactory_runtime.transports.http.sse import SseEndpoints, session_in
@@ -65,9 +65,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.host import Host
     from mcpfactory_runtime.store.base import SharedStore
-    from mcpfactory_runtime.transports.http.event_store import EventStore
     from mcpfactory_runtime.transports.http.login import LoginEndpoints
-    from mcpfactory_runtime.transports.http.relay import WorkerRelay
     from mcpfactory_runtime.transports.http.routes import RouteTable
 
 __all__ = ["HttpApp"]
@@ -90,15 +88,12 @@ class HttpApp:
         max_sessions: when there are more, one of whoever holds most ends: one that was hardly used, else the one unused for longest.
         max_requests: requests of the per-request lifecycle at once, streams that listen included; more are refused.
         auth: who may call; None serves everybody. An `OAuthProxy` also gives clients their tokens.
-        event_store: keeps sessions and their events beyond this process; None keeps the latest in memory.
         legacy_sse: also serve the transport of the oldest revision, at `sse` and `messages` beside the endpoint.
-        relay: forwards requests to the other worker processes behind the same port.
-        store: where processes that serve the same clients keep sessions, their events, tasks and used states (docs/reference/transports.md);
-            takes the place of `event_store` and `relay`.
+        store: where processes that serve the same clients keep sessions, their events, tasks and used states (docs/reference/transports.md).
         pages: path → what is served there on GET, besides the protocol.
 
     Raises:
-        ValueError: a route of the server has the path of MCP or of a page, or several processes with an OAuth proxy have no store.
+        ValueError: a route of the server has the path of MCP or of a page.
         RuntimeError: the server has routes, and Starlette is not installed.
     """
 
@@ -113,9 +108,7 @@ class HttpApp:
         max_sessions: int = 10_000,
         max_requests: int = 10_000,
         auth: Authorization | OAuthProxy | None = None,
-        event_store: EventStore | None = None,
         legacy_sse: bool = True,
-        relay: WorkerRelay | None = None,
         store: SharedStore | None = None,
         pages: Mapping[str, Page] | None = None,
     ) -> None:
@@ -126,16 +119,16 @@ class HttpApp:
         self._gate = create_gate(believed, server, self.path)
         self._hosts = LOOPBACK | self._gate.hosts if allowed_hosts is None else frozenset(allowed_hosts)
         self._origins = frozenset(allowed_origins)
-        self._login = None if proxy is None else self._own_login(proxy, relay, store)
+        self._login = None if proxy is None else self._own_login(proxy, store)
         self._idle = session_idle
         self._max_sessions = max_sessions
         self._max_requests = max_requests
         self._requests = 0
         self._sharing = None if store is None else create_sharing(store, self._lose_session)
-        self._store = event_store if self._sharing is None else self._sharing.events
+        self._store = None if self._sharing is None else self._sharing.events
         self._sessions: dict[str, HttpSession] = {}
         parent = self._path.rpartition("/")[0]
-        self._relay = relay if self._sharing is None else self._sharing.relay
+        self._relay = None if self._sharing is None else self._sharing.relay
         self._label = self._relay.label if self._relay else ""
         self._sse = SseEndpoints(server, parent, max_sessions, self._label) if legacy_sse else None
         self._paths = frozenset({self._path}) | (self._sse.paths if self._sse is not None else frozenset())
@@ -154,10 +147,8 @@ class HttpApp:
         """The path of the MCP endpoint."""
         return self._path or "/"
 
-    def _own_login(self, proxy: OAuthProxy, relay: WorkerRelay | None, store: SharedStore | None) -> LoginEndpoints:
+    def _own_login(self, proxy: OAuthProxy, store: SharedStore | None) -> LoginEndpoints:
         """Return the endpoints of an OAuth proxy, whose pages may send forms here."""
-        if relay is not None and store is None:
-            raise ValueError("several processes need a store for logins\nhint: --store sqlite:///FILE or redis://…")
         from mcpfactory_runtime.transports.http.login import LoginEndpoints  # noqa: PLC0415 - for those who have a proxy
 
         name = str(self._server.info.get("title") or self._server.name)
@@ -224,11 +215,6 @@ class HttpApp:
         self._probes.draining = False
         if self._sharing is not None:
             await stack.enter_async_context(self._sharing.entered(self._server))
-        elif self._store is not None:
-            await self._store.open()
-            stack.push_async_callback(self._store.aclose)
-        if self._server.metrics is not None and self._server.metrics.joined:
-            await stack.enter_async_context(kept_metrics(self._server.metrics, self._count_sessions))
         await stack.enter_async_context(self._server.running())
         stack.push_async_callback(self._leave)
         if self._relay is not None:
@@ -323,11 +309,11 @@ class HttpApp:
         session_id = headers.get(SESSION_HEADER) or session_in(scope)
         if self._relay is None or not session_id or session_id in self._sessions:
             return receive
-        if self._sharing is not None:  # nobody fills the store who may not call; the token goes on with the request
-            refused = await self._gate.authenticate(dict(scope), dict(headers))
-            if isinstance(refused, Rejection):
-                await reject(send, refused)
-                return None
+        # Nobody fills the store who may not call; the token goes on with the request.
+        refused = await self._gate.authenticate(dict(scope), dict(headers))
+        if isinstance(refused, Rejection):
+            await reject(send, refused)
+            return None
         return await self._relay.forward(session_id, scope, receive, send)
 
     async def _serve_other(self, place: str, path: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
@@ -363,23 +349,11 @@ class HttpApp:
             error = McpError(INTERNAL_ERROR, f"{self._max_requests} requests are in flight already")
             await reject(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))
             return
-        client = client_of(principal, scope)
-        if self._sharing is None:
-            allowance, admit = self._server.rates.of(client), None
-        else:
-            allowance, admit = self._sharing.rates(self._server).of(client, call.method)
+        allowance = self._server.rates.of(client_of(principal, scope))
+        request = AsgiRequest(scope)
         self._requests += 1
         try:
-            await Exchange(
-                self._server,
-                call,
-                AsgiRequest(scope),
-                receive,
-                send,
-                principal=principal,
-                allowance=allowance,
-                admit=admit,
-            ).run()
+            await Exchange(self._server, call, request, receive, send, principal=principal, allowance=allowance).run()
         finally:
             self._requests -= 1
 
@@ -434,7 +408,7 @@ class HttpApp:
             if session_id in self._sessions:
                 return
             assert self._store is not None
-            if self._sharing is not None and await self._sharing.events.claim(session_key(session_id)) is not None:
+            if await self._store.claim(session_key(session_id)) is not None:
                 return
             journal = Journal(self._store, session_id)
             found = await journal.load()

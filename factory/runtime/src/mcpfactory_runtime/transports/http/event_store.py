@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["EventStore", "Journal", "SessionLostError", "Unfinished", "session_key"]
+__all__ = ["Journal", "SessionLostError", "Unfinished", "session_key"]
 
 Json = dict[str, Any]
 
@@ -28,50 +28,18 @@ class Unfinished(NamedTuple):
     last: int
 
 
-class EventStore(Protocol):
-    """Keeps sessions, streams and events. Event loop only; nothing here may block it.
+class _Events(Protocol):
+    """What a journal needs of `SharedEventStore`, which has the docstrings."""
 
-    Sessions are named by `key`, a digest of their id, so that a store's contents open no session. The methods that write
-    return at once; those that read see everything that was written before. What is kept of a stream may be bounded from
-    its beginning on, and sessions that were not used for long may be forgotten.
-    """
-
-    async def open(self) -> None:
-        """Begin.
-
-        Raises:
-            OSError: the store cannot be used.
-        """
-
-    async def aclose(self) -> None:
-        """Write what is not written yet, and end."""
-
-    def save(self, key: str, state: Json) -> None:
-        """Remember a session, or what changed of it."""
-
-    def touch(self, key: str) -> None:
-        """Note that the session is in use."""
-
-    def forget(self, key: str) -> None:
-        """Drop a session that has ended, with all its streams."""
-
-    def begin(self, key: str, stream: str, requests: Sequence[str | int]) -> None:
-        """Begin a stream that will answer `requests`. No effect on one that exists."""
-
-    def append(self, key: str, stream: str, number: int, data: bytes) -> None:
-        """Record an event of a stream."""
-
-    def finish(self, key: str, stream: str) -> None:
-        """Finish a stream that has answered its requests."""
-
-    async def written(self) -> None:
-        """Wait until everything so far outlives the process. Events are sent to clients only after this."""
-
-    async def load(self, key: str) -> tuple[Json, list[Unfinished]] | None:
-        """Return a session's state and its unfinished streams; None if it is not known."""
-
-    async def events(self, key: str, stream: str) -> list[tuple[int, bytes]] | None:
-        """Return the events that are kept of a stream, by number; None if it is not known."""
+    def save(self, key: str, state: Json) -> None: ...
+    def touch(self, key: str) -> None: ...
+    def forget(self, key: str) -> None: ...
+    def begin(self, key: str, stream: str, requests: Sequence[str | int]) -> None: ...
+    def append(self, key: str, stream: str, number: int, data: bytes) -> None: ...
+    def finish(self, key: str, stream: str) -> None: ...
+    async def written(self) -> None: ...
+    async def load(self, key: str) -> tuple[Json, list[Unfinished]] | None: ...
+    async def events(self, key: str, stream: str) -> list[tuple[int, bytes]] | None: ...
 
 
 def session_key(session_id: str) -> str:
@@ -82,7 +50,7 @@ def session_key(session_id: str) -> str:
 class Journal:
     """One session's part of a store; the recorder of its streams."""
 
-    def __init__(self, store: EventStore, session_id: str) -> None:
+    def __init__(self, store: _Events, session_id: str) -> None:
         self._store = store
         self._key = session_key(session_id)
         self._saved: Json = {}

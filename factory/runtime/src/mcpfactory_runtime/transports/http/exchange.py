@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
@@ -51,12 +50,10 @@ class Exchange:
         *,
         principal: str,
         allowance: Allowance,
-        admit: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.principal = principal
         self.allowance = allowance
         self.http: HttpRequest | None = request
-        self._admit = admit
         self._server = server
         self._call = call
         self._receive = receive
@@ -91,8 +88,6 @@ class Exchange:
 
     async def _outcome(self) -> Json | bytes | McpError:
         try:
-            if self._admit is not None:
-                await self._admit()
             outcome = self._server.handle(self._call, self)
         except McpError as error:
             return error

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.transports.http.gate import AccessGate, OpenGate
     from mcpfactory_runtime.transports.http.life import Life
 
-__all__ = ["METRICS", "PROBES", "Probes", "kept_metrics"]
+__all__ = ["METRICS", "PROBES", "Probes"]
 
 log = logging.getLogger("mcpfactory_runtime")
 
@@ -29,7 +27,6 @@ READY: Final = "/ready"
 METRICS: Final = "/metrics"
 PROBES: Final = frozenset({HEALTH, READY})
 _METHODS: Final = ("GET", "HEAD")
-_KEEP_EVERY: Final = 1.0  # seconds: what is lost at most of the figures of a process that is killed
 _ONLY_GET: Final = Rejection(405, None, "Only GET\n", {"allow": "GET, HEAD"})
 _HEAD: Final[Headers] = [(b"cache-control", b"no-store")]
 
@@ -100,25 +97,6 @@ class Probes:
             await self._life.start()
         except Exception:
             log.exception("the lifespan could not be entered")
-
-
-@asynccontextmanager
-async def kept_metrics(metrics: ServedMetrics, sessions: Callable[[], int]) -> AsyncIterator[None]:
-    """Write the figures down for other processes behind the port, now and then and at the end."""
-
-    async def keep() -> None:
-        while True:
-            await asyncio.sleep(_KEEP_EVERY)
-            await asyncio.to_thread(metrics.keep, sessions())
-
-    metrics.keep(sessions())
-    task = asyncio.get_running_loop().create_task(keep())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait((task,))
-        metrics.keep(sessions())
 
 
 async def _refused(gate: AccessGate | OpenGate, scope: Scope, headers: dict[str, str]) -> Rejection | None:

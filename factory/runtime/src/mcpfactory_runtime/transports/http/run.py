@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import shutil
 import signal
 import socket
@@ -16,12 +15,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol.http import LOOPBACK
 from mcpfactory_runtime.transports.http.app import HttpApp
-from mcpfactory_runtime.transports.http.relay import WorkerRelay
 from mcpfactory_runtime.transports.http.serve import DRAIN, listen, listen_each, print_url, serve, serve_embedded, tell
 
 if TYPE_CHECKING:
@@ -45,8 +42,7 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
             and web pages are refused unless `allowed_origins` names them.
         port: 0 takes any free one; the URL is printed on stderr.
         workers: processes that serve; more than one needs fork, so not on Windows.
-        options: those of `HttpApp`; `store` may be an address. Without `event_store` and `store`, MCPFACTORY_STORE is the address of
-            a store, or MCPFACTORY_EVENTS_DB the file of an event store.
+        options: those of `HttpApp`; `store` may be an address, and is MCPFACTORY_STORE by default.
 
     Raises:
         OSError: the address cannot be listened on, or the store cannot be used (`StoreError`).
@@ -55,6 +51,8 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
     _complete(options, host)
     if workers < 1 or (workers > 1 and not hasattr(os, "fork")):
         raise ValueError(f"{workers} worker processes are not possible here\nhint: leave workers= out")
+    if workers > 1 and server.metrics is not None:
+        raise ValueError("metrics are those of one process\nhint: --otel, or processes of their own with --store")
     app = HttpApp(server, **options)
     if options["store"] is not None:
         asyncio.run(_try(options["store"]))
@@ -65,15 +63,9 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
         return
     listeners = listen_each(host, port, workers)
     print_url(server.name, listeners[0], host, app.path, f" by {workers} processes")
-    if options["store"] is None:  # else the workers share what all processes of the store do
-        os.environ.setdefault("MCPFACTORY_STATE_KEY", secrets.token_hex(32))
-
-    def make_app(others: WorkerRelay) -> HttpApp:
-        if server.metrics is not None:
-            server.metrics.join(others.folder / "metrics", f"{others.label}{os.getpid()}.{time.time_ns()}")
-        return HttpApp(server, relay=others, **options)
-
-    _run_workers(server.name, make_app, listeners)
+    folder = tempfile.mkdtemp(prefix="mcpfactory-")  # for its owner only
+    options["store"] = options["store"] or _read_store(f"sqlite:///{folder}/store.db")
+    _run_workers(server.name, lambda: HttpApp(server, **options), listeners, folder)
 
 
 async def serve_http(server: Host, host: str, port: int, **options: Any) -> None:
@@ -92,17 +84,14 @@ def _complete(options: dict[str, Any], host: str) -> None:
     """Add what follows from the address and the environment."""
     if host not in LOOPBACK | {"::1"}:
         options.setdefault("allowed_hosts", ("*",))
-    store = options.get("store") or (None if options.get("event_store") else os.environ.get("MCPFACTORY_STORE")) or None
-    if isinstance(store, str):
-        from mcpfactory_runtime.store.address import create_store  # noqa: PLC0415 - for those who share only
+    store = options.get("store") or os.environ.get("MCPFACTORY_STORE") or None
+    options["store"] = _read_store(store) if isinstance(store, str) else store
 
-        store = create_store(store)
-    options["store"] = store
-    path = os.environ.get("MCPFACTORY_EVENTS_DB")
-    if path and options.get("store") is None and options.get("event_store") is None:
-        from mcpfactory_runtime.transports.http.sqlite_events import SqliteEventStore  # noqa: PLC0415 - SQLite is for those who ask for it
 
-        options["event_store"] = SqliteEventStore(path)
+def _read_store(address: str) -> SharedStore:
+    from mcpfactory_runtime.store.address import create_store  # noqa: PLC0415 - for those who share only
+
+    return create_store(address)
 
 
 async def _try(store: SharedStore) -> None:
@@ -113,21 +102,19 @@ async def _try(store: SharedStore) -> None:
         await store.aclose()
 
 
-def _run_workers(name: str, make_app: Callable[[WorkerRelay], HttpApp], listeners: Sequence[socket.socket]) -> None:
+def _run_workers(name: str, make_app: Callable[[], HttpApp], listeners: Sequence[socket.socket], folder: str) -> None:
     """Serve by as many processes as there are listening sockets until SIGINT or SIGTERM. Workers leave by SystemExit.
 
     Args:
         name: of the server, for messages.
         make_app: makes the application, in each worker.
         listeners: a listening socket for each worker; they may be the same.
+        folder: is removed at the end.
 
     Raises:
         SystemExit: with status 1 when workers cannot start, or die again and again.
     """
-    folder = Path(tempfile.mkdtemp(prefix="mcpfactory-"))  # for its owner only
-    # What one worker has sealed another must be able to open (by the key, see above), once.
-    os.environ.setdefault("MCPFACTORY_STATE_DIR", str(folder / "used"))
-    parent = _Parent(name, make_app, listeners, [str(folder / f"{number}.sock") for number in range(len(listeners))])
+    parent = _Parent(name, make_app, listeners)
     try:
         failed = parent.run()
     finally:
@@ -140,18 +127,10 @@ def _run_workers(name: str, make_app: Callable[[WorkerRelay], HttpApp], listener
 class _Parent:
     """Starts workers, replaces them, ends them."""
 
-    def __init__(
-        self,
-        name: str,
-        make_app: Callable[[WorkerRelay], HttpApp],
-        listeners: Sequence[socket.socket],
-        paths: list[str],
-    ) -> None:
+    def __init__(self, name: str, make_app: Callable[[], HttpApp], listeners: Sequence[socket.socket]) -> None:
         self._name = name
         self._make_app = make_app
         self._listeners = listeners
-        self._paths = paths
-        self._sockets = [_bind(path) for path in paths]
         self._pid = os.getpid()
         self._lifeline = os.pipe()  # workers read from it: its end means that the parent has gone
         self._workers: dict[int, tuple[int, float]] = {}  # pid → number, start
@@ -169,7 +148,7 @@ class _Parent:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         signal.signal(signal.SIGALRM, self._kill)
-        for worker in range(len(self._paths)):
+        for worker in range(len(self._listeners)):
             self._start(worker)
         while self._workers:
             pid, status = os.waitpid(-1, 0)
@@ -179,8 +158,6 @@ class _Parent:
         return self._failed
 
     def _start(self, worker: int) -> None:
-        if not Path(self._paths[worker]).exists():  # a worker that ends in order may take its socket away
-            self._sockets[worker] = _bind(self._paths[worker])
         pid = os.fork()
         if not pid:
             self._work(worker)
@@ -197,8 +174,7 @@ class _Parent:
         for listener in self._listeners:
             if listener is not own:
                 listener.close()
-        app = self._make_app(WorkerRelay(worker, self._sockets[worker], self._paths))
-        serve(app, own, self._lifeline[0])
+        serve(self._make_app(), own, self._lifeline[0])
         sys.exit(0)
 
     def _replace(self, worker: int, started: float, pid: int, status: int) -> None:
@@ -235,10 +211,3 @@ class _Parent:
 
     def _report(self, text: str) -> None:
         tell(self._name, text)
-
-
-def _bind(path: str) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listener.bind(path)
-    listener.listen(128)
-    return listener

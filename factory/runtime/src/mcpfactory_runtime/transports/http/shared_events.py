@@ -35,7 +35,10 @@ _STATE: Final = "state"
 
 
 class SharedEventStore:
-    """An `EventStore` in a shared one. Event loop only.
+    """Keeps sessions, streams and events. Event loop only.
+
+    Sessions are named by `key`, a digest of their id, so that the contents of a store open no session. The methods that write
+    return at once; those that read see everything that was written before.
 
     Args:
         store: where.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
-    from mcpfactory_runtime.server.shared_rates import SharedRates
     from mcpfactory_runtime.store.base import SharedStore
     from mcpfactory_runtime.store.processes import Processes
     from mcpfactory_runtime.transports.http.shared_events import SharedEventStore
@@ -30,15 +29,6 @@ class Sharing:
         self._processes = processes
         self.events = events
         self.relay = relay
-        self._rates: SharedRates | None = None
-
-    def rates(self, server: Host) -> SharedRates:
-        """Return what counts the requests of clients without a session, here and in the others."""
-        if self._rates is None:
-            from mcpfactory_runtime.server.shared_rates import SharedRates  # noqa: PLC0415 - for those who share only
-
-            self._rates = SharedRates(server.rates, self._store)
-        return self._rates
 
     @asynccontextmanager
     async def entered(self, server: Host) -> AsyncIterator[None]:
@@ -55,8 +45,6 @@ class Sharing:
             await self.events.open()
             server.extensions.share(self._store, self._processes)
             await server.sealer.share(self._store)
-            stack.callback(server.share, None)
-            server.share(self._store)
             yield
 
 
