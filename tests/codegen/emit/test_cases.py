@@ -162,16 +162,13 @@ def test_credentials_are_those_of_the_first_alternative() -> None:
     )
 
 
-def test_variants_are_the_least_call_and_the_edges() -> None:
+def test_a_variant_is_the_least_call() -> None:
     parameters = (
         ApiParameter("query", "n", {"type": "integer", "minimum": 3, "maximum": 9}, required=True),
         ApiParameter("query", "e", {"enum": ["a", "b"]}),
     )
     variants = case(ApiOperation("GET", "/a", "", parameters=parameters))["variants"]
-    assert [(one["title"], one["arguments"]) for one in variants] == [
-        ("required arguments only", {"n": 3}),
-        ("highest values", {"n": 9, "e": "b"}),  # the lowest are those of the case itself
-    ]
+    assert [(one["title"], one["arguments"]) for one in variants] == [("required arguments only", {"n": 3})]
 
 
 def test_a_variant_has_characters_that_a_path_a_query_and_a_form_must_encode() -> None:
@@ -335,53 +332,8 @@ def test_what_is_asked_for_is_what_the_first_success_has(responses: tuple[Respon
     assert accepted(ApiOperation("GET", "/a", "", responses=responses)) == sent
 
 
-def listed(answer: dict[str, Any], *parameters: ApiParameter, headers: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    response = Response("200", "", "application/json", answer, headers=headers)
-    pages: list[dict[str, Any]] = case(ApiOperation("GET", "/a", "", parameters=parameters, responses=(response,)))[
-        "pages"
-    ]
-    return pages
-
-
-ITEMS = {"type": "array", "items": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}}
-WHOLE = {"type": "integer", "example": 3}
-
-
 def an_object(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties)}
-
-
-@rows("answer, parameters, following, query", [
-        (an_object(items=ITEMS, total={"type": "integer"}), {"page": WHOLE, "limit": {"type": "integer", "example": 2}}, {"page": 4}, [["page", "4"], ["limit", "2"]]),
-        (ITEMS, {"page": WHOLE, "limit": {"type": "integer", "example": 2}}, {"page": 4}, [["page", "4"], ["limit", "2"]]),
-        (an_object(items=ITEMS, hasMore={"type": "boolean"}), {"offset": WHOLE}, {"offset": 5}, [["offset", "5"]]),
-        (an_object(items=ITEMS, nextCursor={"type": "string"}), {"cursor": {"type": "string"}}, {"cursor": "cursor-2"}, [["cursor", "cursor-2"]]),
-        (an_object(items=ITEMS, next={"type": "string", "format": "uri"}), {"page": WHOLE}, {"page": 4}, [["page", "4"]]),
-        (an_object(data=ITEMS, has_more={"type": "boolean"}), {"starting_after": {"type": "integer"}}, {"starting_after": 1}, [["starting_after", "1"]]),
-    ])  # fmt: skip
-def test_a_list_that_goes_on_has_two_pages(answer: Any, parameters: dict[str, Any], following: Any, query: Any) -> None:
-    first, last = listed(answer, *(ApiParameter("query", name, schema) for name, schema in parameters.items()))
-    assert (first["next"], first["after"]["query"]) == (following, query)
-    assert (last["next"], last["after"]) == ({}, {})
-
-
-def test_a_list_goes_on_by_a_header() -> None:
-    (first, last) = listed(ITEMS, ApiParameter("query", "cursor", {"type": "string"}), headers=("link",))
-    assert first["response"]["headers"] == {"Link": '<?cursor=cursor-2>; rel="next"'}
-    assert "headers" not in last["response"]
-
-
-@pytest.mark.parametrize(
-    ("answer", "parameter"),
-    [
-        (ITEMS, ApiParameter("query", "page", WHOLE)),
-        (an_object(total={"type": "integer"}), ApiParameter("query", "offset", WHOLE)),
-        (ITEMS, ApiParameter("query", "q", TEXT)),
-    ],
-    ids=["nothing says whether there is more", "no list", "no paging"],
-)
-def test_what_says_too_little_has_no_pages(answer: Any, parameter: ApiParameter) -> None:
-    assert listed(answer, parameter) == []
 
 
 def test_the_words_of_a_documented_failure_are_expected_where_its_format_has_a_place_for_some() -> None:

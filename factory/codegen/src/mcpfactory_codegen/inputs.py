@@ -140,7 +140,11 @@ def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, lef
     if depth > _DEPTH or left[0] < 0 or not isinstance(schema, dict) or any(key in schema for key in _BRANCHING):
         return None
     kind = schema.get("type")
-    if kind != "object" and not (isinstance(kind, list) and "object" in kind) and (kind or not _objectlike(schema)):
+    if (
+        kind != "object"
+        and not (isinstance(kind, list) and "object" in kind)
+        and (kind or not {"properties", "allOf"} & schema.keys())
+    ):
         return None
     flat: dict[str, Any] = {"properties": {}, "required": [], "choices": ()}
     for part in schema.get("allOf", ()):
@@ -167,10 +171,6 @@ def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, lef
     if "additionalProperties" in schema:
         flat["additionalProperties"] = schema["additionalProperties"]
     return flat
-
-
-def _objectlike(schema: dict[str, Any]) -> bool:
-    return "properties" in schema or "allOf" in schema
 
 
 def _choices(branches: Any) -> tuple[tuple[str, ...], ...] | None:

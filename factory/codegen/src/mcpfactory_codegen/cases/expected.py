@@ -262,7 +262,11 @@ def _body(operation: ApiOperation, given: Given) -> dict[str, Any]:
         return {"content_type": media, "text": value}
     if whole and not isinstance(value, dict):
         return {}
-    members = [(name, one, None) for name, one in value.items()] if whole else [_member(one) for one in inside]
+    members = (
+        [(name, one, None) for name, one in value.items()]
+        if whole
+        else [(item.name, one, item.encoding) for item, one in inside]
+    )
     if media == _FORM:
         fields = [_form_field(*member) for member in members]
         return _stated(media, "form", fields)
@@ -270,10 +274,6 @@ def _body(operation: ApiOperation, given: Given) -> dict[str, Any]:
         fields = [_part(*member) for member in members]
         return _stated(media, "parts", fields)
     return {}
-
-
-def _member(one: tuple[Input, Any]) -> tuple[str, Any, Encoding | None]:
-    return one[0].name, one[1], one[0].encoding
 
 
 def _stated(media: str, key: str, fields: Sequence[Pairs | None]) -> dict[str, Any]:

@@ -249,8 +249,11 @@ def _change(found: _Words, *, certain: bool, reading: bool) -> str:
         return ""
     doubtful = CLEAR if reads else _CHANGES
     spoken = (base_of(word, CLEAR) for word in words(found.text))
-    told = [word for word in found.every if word in doubtful] + [word for word in spoken if word in CLEAR - _LEADS]
-    return next(iter(told), "")
+    changing = (
+        *(word for word in found.every if word in doubtful),
+        *(word for word in spoken if word in CLEAR - _LEADS),
+    )
+    return next(iter(changing), "")
 
 
 def _asks(found: _Words, *, reading: bool) -> bool:

@@ -14,18 +14,13 @@ from mcpfactory_codegen.openapi.references import LocatedNode, Location
 from mcpfactory_runtime.upstream.names import unusable_header
 from mcpfactory_runtime.upstream.styles import STYLES, ParameterLocation, Style
 
-__all__ = ["gather", "plain_path", "read_parameters", "template_names"]
+__all__ = ["gather", "plain_path", "read_parameters"]
 
 _NOT_OURS: Final = frozenset({"accept", "content-type"})
 """Header parameters of these names are ignored (OpenAPI 3.1 §4.8.12.1); so is `Authorization`, by `credentials`."""
 _SHELL: Final = ("name", "description", "required", "deprecated", "allowEmptyValue", "explode", "allowReserved")
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _HINT: Final = "a parameter has `name`, `in` and `schema`"
-
-
-def template_names(path: str) -> tuple[str, ...]:
-    """Return the names in braces, in order, each once."""
-    return tuple(dict.fromkeys(_TEMPLATE.findall(path)))
 
 
 def plain_path(path: str, names: frozenset[str]) -> str:
@@ -198,7 +193,7 @@ def _style(reading: Reading, node: dict[str, Any], where: ParameterLocation, loc
 def _fit_template(
     reading: Reading, parameters: list[ApiParameter], path: str, location: Location
 ) -> tuple[ApiParameter, ...]:
-    names = template_names(path)
+    names = tuple(dict.fromkeys(_TEMPLATE.findall(path)))
     if "" in names:
         raise BrokenError(
             "path-invalid", location, f"the path {path[:200]!r} has empty braces", "name the parameter between them"

@@ -43,7 +43,7 @@ from mcpfactory_codegen.servers.documents import ApiSource, Sources, choose_labe
 from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.overview import Overview
-from mcpfactory_codegen.servers.report import published_names, published_prefix, published_servers
+from mcpfactory_codegen.servers.report import published
 from mcpfactory_codegen.servers.scaffold import ServerTemplate, find_template, kept_source
 from mcpfactory_codegen.sources.reading import title_of
 from mcpfactory_codegen.text import snake
@@ -169,9 +169,9 @@ def regenerate(folder: Path) -> Created:
         if not config.document:
             return Created(config.name, folder)
         documents = stored_documents(folder, config)
-        pinned = {**published_names(folder), **config.names}
-        version, servers, prefix = stated_version(folder, config), published_servers(folder), published_prefix(folder)
-        built = generate(config, documents, pinned, version, servers=servers, prefix=prefix)
+        known, version = published(folder), stated_version(folder, config)
+        pinned = {**known.names, **config.names}
+        built = generate(config, documents, pinned, version, servers=known.servers, prefix=known.prefix)
         refuse_empty(built, config, config.document)
         steps = tree.write(folder, built.machine, owner="machine")
     tampered = tuple(file_tampered(step) for step in steps if step.tampered)
