@@ -47,7 +47,7 @@ def shop(tmp_path: Path) -> Path:
 def test_what_is_decided_about_offering_is_written_and_read_again(tmp_path: Path) -> None:
     config = ServerConfig(
         name="shop", package="shop_mcp", template="openapi",
-        apis=(ApiConfig("api/a.yaml", include_methods=("GET",), overlays=("api/overlays/mine.yaml",)),),
+        apis=(ApiConfig("api/a.yaml", selection=Selection(include_methods=("GET",)), overlays=("api/overlays/mine.yaml",)),),
         mode="search", profile="read-only", dialect="flat",
     )  # fmt: skip
     (tmp_path / CONFIG).write_text(render_config(config), "utf-8")
@@ -156,7 +156,7 @@ def test_an_overlay_that_cannot_be_had_is_told(shop: Path, name: str) -> None:
 def test_methods_are_selected_when_the_server_is_made(tmp_path: Path) -> None:
     made = create_server(tmp_path, source=written(tmp_path), name="bookshop", selection=SEARCH)
     assert made.tools == 2
-    assert read_config(made.path).apis[0].include_methods == ("GET",)
+    assert read_config(made.path).apis[0].selection.include_methods == ("GET",)
 
 
 def large(tmp_path: Path, paths: dict[str, Any]) -> Created:

@@ -16,7 +16,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding, JsonSchema, is_json, lookup
+from mcpfactory_codegen.ir import (
+    Api,
+    ApiBody,
+    ApiOperation,
+    ApiParameter,
+    Encoding,
+    JsonSchema,
+    essence,
+    is_json,
+    lookup,
+)
 from mcpfactory_codegen.text import digest, identifier, is_identifier, shorten, words
 
 __all__ = ["PLACES", "Input", "Inputs", "Place", "inputs", "may_be_argument", "name_arguments"]
@@ -93,7 +103,7 @@ def inputs(operation: ApiOperation, api: Api) -> Inputs:
 def _of_body(
     body: ApiBody, schemas: dict[str, JsonSchema]
 ) -> tuple[list[Input], tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    media = body.content_type.split(";")[0].strip().lower()
+    media = essence(body.content_type)
     form = media in _FORMS
     place: Place = "form" if form else "body"
     flat = (

@@ -189,9 +189,6 @@ class Translator:
                     spot.location.down(key),
                     f"{key[:80]!r} is no keyword of a schema; dropped",
                 )
-        if foreign := sorted(key for key in node if self._foreign(key, node[key])):
-            message = f"{', '.join(foreign)} does not exist in {self._spec.version}; read as what it means elsewhere"
-            self._report("schema-dialect", spot.location, message)
         older_drafts(out, node)
 
         def report(code: str, key: str, message: str) -> None:
@@ -205,14 +202,6 @@ class Translator:
             tag_branches(out, node, spot.location, self._references, self._spec)
         self._closing.apply(out, spot.location)
         return out
-
-    def _foreign(self, key: str, value: Any) -> bool:
-        """Whether a keyword, or this way to use it, belongs to another version."""
-        if key in {"exclusiveMinimum", "exclusiveMaximum"}:
-            return isinstance(value, bool) == self._spec.siblings
-        if self._spec.siblings:
-            return key == "nullable" and value is True
-        return key in _NEWER or (key == "type" and (isinstance(value, list) or value == "null"))
 
     def _scalar(self, out: Object, key: str, value: Any, location: Location) -> None:
         if isinstance(value, bool) and key in {"exclusiveMinimum", "exclusiveMaximum"}:
@@ -301,14 +290,6 @@ class Translator:
             out["required"] = list(dict.fromkeys(names))
 
 
-_NEWER: Final = frozenset(
-    {
-        "const", "contains", "contentEncoding", "contentMediaType", "dependentRequired", "dependentSchemas",
-        "else", "if", "patternProperties", "prefixItems", "propertyNames", "then", "unevaluatedItems",
-        "unevaluatedProperties", "$defs",
-    }
-)  # fmt: skip
-"""Keywords that came with 3.1."""
 _HARMLESS: Final = ANNOTATIONS | DROPPED | {"summary"}
 
 

@@ -163,9 +163,9 @@ def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify
         except ScaffoldError:
             return BuiltServer()
     known, documents = published(folder), stored_documents(folder, old)
-    prefix = known.prefix if config == old else ""
-    pinned = {**known.names, **old.names}
-    make = partial(generate, config, documents, pinned, version, servers=known.servers, prefix=prefix)
+    if config != old:
+        known = replace(known, prefix="")
+    make = partial(generate, config, documents, known, version)
     try:
         return make(scaffold=find_template(config.template, folder), notify=notify)
     except ScaffoldError:
@@ -234,11 +234,7 @@ def _configured(names: _Names, text: str) -> str:
 
 
 def _refuse_half(folder: Path, names: _Names, text: str) -> None:
-    """Check that the configuration would say the new name and package.
-
-    Raises:
-        CreateError: it would not; nothing is written then.
-    """
+    """Check that the configuration would say the new name and package."""
     text = text or (folder / CONFIG).read_text("utf-8")
     if parse_config(text, folder / CONFIG) != names.new:
         wanted = f'name = "{names.new.name}" and package = "{names.new.package}"'

@@ -215,16 +215,13 @@ def _built(
             every[api.label] = apply_overlays(
                 as_kept(fresh, document_files(fresh, api.label)), overlays_of(folder, api)
             )
-    known = published(folder)
     built = generate(
         config,
         every,
-        {**known.names, **config.names},
+        published(folder),
         stated_version(folder, config),
         scaffold=template,
         sources=sources,
-        servers=known.servers,
-        prefix=known.prefix,
         notify=notify,
     )
     refuse_empty(built, config, config.document)
@@ -253,11 +250,7 @@ def _added(config: ServerConfig, places: Mapping[str, str]) -> tuple[ApiConfig, 
 
 
 def _places(config: ServerConfig, source: Sources, labels: Collection[str]) -> dict[str, str]:
-    """Return where documents are to be read from now, by label, as a person named it.
-
-    Raises:
-        CreateError: nothing says which document a place or a label is for.
-    """
+    """Return where documents are to be read from now, by label, as a person named it."""
     known = [api.label for api in config.apis]
     hint = f"documents: {', '.join(known)}" if any(known) else "this server has one API document: leave out --api"
     for label in labels:
@@ -340,11 +333,7 @@ def _take_documents(
 
 
 def _own(paths: Iterable[str], api: ApiConfig, owners: dict[str, str]) -> None:
-    """Note whose the files are.
-
-    Raises:
-        CreateError: one is another document's.
-    """
+    """Note whose the files are."""
     for path in paths:
         other = owners.setdefault(path, api.named)
         if other != api.named:
