@@ -71,7 +71,7 @@ _NOTE: Final = re.compile(
     r"|[^A-Za-z0-9'\"/`(\[]+|`?/[\w{}/._-]*`?)\s*",
     re.I,
 )
-_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"'(])|\n+")
+_SENTENCE: Final = re.compile(r"(?<=[^.]{3}[.!?])\s+(?=[A-Za-z`*\"'(])|\n+")
 _LED: Final = re.compile(
     r"\b(?:endpoint|api|method|operation|action|function|request|route|service|resource|call|command|/[\w{}/-]+`?)\s+"
     r"(?:(?:that|which|will|can|may|be|is|are|to|allows?|lets?|enables?|permits?|used|you|users?|developers|an|the|your|apps?|caller|clients?|third"
@@ -147,13 +147,14 @@ class _Said:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """All that an operation says of itself. `every`: the words of name and path; `second`: a second verb of a name or a sentence."""
+    """All that an operation says of itself. `every`: the words of name and path, `first` the first sentences; `second`: a second verb of a name or a sentence."""
 
     name: _Said
     path: _Said
     texts: tuple[_Said, ...]
     second: _Said
     every: tuple[str, ...]
+    first: str
     text: str
 
     @property
@@ -248,7 +249,7 @@ def _change(found: _Words, *, certain: bool, reading: bool) -> str:
     if reading:
         return ""
     doubtful = CLEAR if reads else _CHANGES
-    spoken = (base_of(word, CLEAR) for word in words(found.text))
+    spoken = (base_of(word, CLEAR) for word in words(found.first))
     changing = (
         *(word for word in found.every if word in doubtful),
         *(word for word in spoken if word in CLEAR - _LEADS),
@@ -307,8 +308,9 @@ def _words(name: str, path: str, texts: Sequence[str]) -> _Words:
         leads.append(_of_text(told_in[0], later=any(lead.reads for lead in leads)) if told_in else _Said())
         seconds += [_second(sentence) for sentence in told_in]
     second = next((one for one in seconds if one.changes), _Said())
-    shown = ". ".join(sentence for text in texts for sentence in _sentences(text))
-    return _Words(_of_name(own), _of_path(path), tuple(leads), second, every, shown)
+    first = " ".join(sentence for text in texts for sentence in _sentences(text)[:1])
+    shown = " ".join(sentence for text in texts for sentence in _sentences(text))
+    return _Words(_of_name(own), _of_path(path), tuple(leads), second, every, first, shown)
 
 
 def _action_of(parameter: ApiParameter) -> str:
