@@ -35,7 +35,7 @@ reads    | GET  /webinars/{id}/qa | listQA | List questions | The feature allows
 reads    | GET  /issues | search/issues-and-pull-requests | Search issues and pull requests
 reads    | GET  /delay/{seconds} | | Delay the response
 reads    | GET  /gzip | gzip | Gzips a response
-reads    | GET  /headers | request_headers | Request Headers
+writes   | GET  /headers | request_headers | Request Headers
 reads    | HEAD /books/{id} | existsBook | Check a book
 reads    | OPTIONS /files/content | options_files | Performs a check before an upload
 reads    | GET  /#Action=DescribeVolumes | GET_DescribeVolumes | | <p>Describes the volumes.</p>
@@ -117,7 +117,7 @@ writes   | POST /comments/read | markAllAsRead
 writes   | POST /account | deposit_a_check | Deposit a check
 writes   | POST /ReceiveMessage | ReceiveMessage | | Retrieves messages and hides them for a while.
 writes   | POST /nodes/{id}/reimage | ComputeNode_Reimage | Reinstalls the system on the specified node.
-writes   | POST /messages/{id}/untrash | untrash | | Removes the message from the trash.
+destroys | POST /messages/{id}/untrash | untrash | | Removes the message from the trash.
 destroys | POST /bulk | bulk | Delete many books
 destroys | POST /indices/delete | indices-delete
 writes   | POST /tasks/{id}:cancel

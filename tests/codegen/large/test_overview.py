@@ -83,7 +83,6 @@ SMALL: dict[str, Any] = {
 }
 LOGIN = {"schemes": [{"name": "oauth", "variables": ["SHOP_ID"], "flows": [{}]}]}
 AT_HOME = {**SMALL["address"], "base_url": "http://127.0.0.1:8000/v1"}
-BESIDE = {"name": "files", "url": "https://files.example", "variable": "SHOP_FILES_BASE_URL", "tools": 1}
 NOWHERE = [{"name": "SHOP_BASE_URL", "required": True, "secret": False}]
 CHEAP = {"mode": "search", "profile": "full", "profiles": {"full": {"tokens": 30_000}}}
 LOST = [{"code": "operation-no-tool"}]
@@ -98,10 +97,6 @@ LOST = [{"code": "operation-no-tool"}]
         ({"credentials": LOGIN}, "credentials", "mcpfactory login shop"),
         ({"credentials": {}, "problems": LOST}, "left-out", "mcpfactory inspect shop"),
         ({"credentials": {}, "tools": [tool("a", effect="destroys")]}, "read-only", 'profile = "read-only"   # below [server]'),
-        ({"credentials": {}, "address": {**SMALL["address"], "servers": [BESIDE]}}, "addresses", "export SHOP_FILES_BASE_URL=https://…"),
-        ({"credentials": {}, "tools": [tool("a_9c0cd79d")]}, "names", '[tools.a_9c0cd79d] name = "…"'),
-        ({"credentials": {}, "tools": [tool("a", hard=["undescribed"])]}, "descriptions", '[tools.a] description = "…"'),
-        ({"credentials": {}}, "no-credentials", "write an overlay that adds a scheme; name it below [api]"),
     ])  # fmt: skip
 def test_what_is_worth_deciding_comes_with_what_to_type(changes: dict[str, Any], code: str, line: str) -> None:
     first = overview("shop", {**SMALL, **changes}).decisions[0]

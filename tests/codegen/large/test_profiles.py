@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.describe.suggest import BOUND
+from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.servers.apis import ApiConfig
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, ServerConfigError, read_config, render_config
-from mcpfactory_codegen.servers.create import Created, create_server, regenerate
+from mcpfactory_codegen.servers.create import Created, CreateError, create_server, regenerate
 from mcpfactory_codegen.servers.update import update_server
 from tests.codegen.execution.documents import document, written
 from tests.codegen.execution.test_generated import call
@@ -45,7 +46,7 @@ def shop(tmp_path: Path) -> Path:
 def test_what_is_decided_about_offering_is_written_and_read_again(tmp_path: Path) -> None:
     config = ServerConfig(
         name="shop", package="shop_mcp", template="openapi",
-        apis=(ApiConfig("api/a.yaml", include_methods=("GET",), overlays=("api/overlays/mine.yaml",)),),
+        apis=(ApiConfig("api/a.yaml", selection=Selection(include_methods=("GET",)), overlays=("api/overlays/mine.yaml",)),),
         mode="search", profile="read-only", dialect="flat",
     )  # fmt: skip
     (tmp_path / CONFIG).write_text(render_config(config), "utf-8")
@@ -140,3 +141,4 @@ def test_a_document_that_is_too_large_gets_groups_by_tag_with_what_to_type(tmp_p
         ("big one", 15, "--include-tag 'big one'"), ("small", 10, "--include-tag small"),
     ]  # fmt: skip
     assert sum(group.tokens for group in made.groups) == made.tokens
+from mcpfactory_codegen.servers.create import Created, create_server, regenerate

@@ -168,9 +168,9 @@ SETS = "groups.sites.termStore.sets.parentGroup.sets."
             ["GetPaymentInformationSepaSeparatePaymentByPaymentInformationSepaSeparatePaymentId"],
             ["get_payment_information_sepa_separate_payment_by_id"],
         ),
-        (  # an ending that restates the beginning
+        (  # little words, and a word that is there twice
             ["enterprise-admin/add-org-access-to-self-hosted-runner-group-in-enterprise"],
-            ["enterprise_admin_add_org_access_to_self_hosted_runner_group"],
+            ["admin_add_org_access_self_hosted_runner_group_enterprise"],
         ),
         (  # little words, and a word that is there twice
             ["packages/list-docker-migration-conflicting-packages-for-authenticated-user"],

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.servers.apis import ApiConfig
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, ServerConfigError, read_config, render_config
 from tests.rows import rows
@@ -19,8 +20,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
                 document="api/openapi.yaml",
                 source="https://example.com/a.yaml",
                 allow_private=("127.0.0.1:8000", "[::1]:8000", "intranet"),
-                include_tags=('quote " and \\ backslash', "größe 🐶"),
-                include_paths=("/books/**",),
+                selection=Selection(('quote " and \\ backslash', "größe 🐶"), ("/books/**",)),
             ),
         ),
         names={"GET /books/{id}": "read_book"},

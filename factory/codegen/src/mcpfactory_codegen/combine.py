@@ -14,9 +14,6 @@ from typing import Any, Final
 from urllib.parse import urljoin
 
 from mcpfactory_codegen.ir import (
-    LISTS,
-    MAPS,
-    SINGLE,
     Api,
     ApiOperation,
     ApiSecurityScheme,
@@ -25,6 +22,7 @@ from mcpfactory_codegen.ir import (
     Problem,
     definition,
     escape,
+    mapped,
     references,
 )
 from mcpfactory_codegen.naming.variables import is_same_server
@@ -239,20 +237,9 @@ def _referring(schema: JsonSchema, names: Mapping[str, str]) -> JsonSchema:
     """Return a schema whose references have the new names. Values that are no schemas stay as they are."""
     if not isinstance(schema, dict):
         return schema
-    done: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key == "$ref" and isinstance(value, str):
-            name = definition(value)
-            done[key] = f"#/$defs/{escape(names[name])}" if name in names else value
-        elif key in SINGLE:
-            done[key] = _referring(value, names)
-        elif key in LISTS and isinstance(value, list):
-            done[key] = [_referring(one, names) for one in value]
-        elif key in MAPS and isinstance(value, dict):
-            done[key] = {name: _referring(one, names) for name, one in value.items()}
-        else:
-            done[key] = value
-    return done
+    done = mapped(schema, lambda one: _referring(one, names))
+    name = definition(schema["$ref"]) if isinstance(schema.get("$ref"), str) else ""
+    return {**done, "$ref": f"#/$defs/{escape(names[name])}"} if name in names else done
 
 
 # --- credentials: each document has its own, and none goes to another document's host ---

@@ -16,7 +16,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding, JsonSchema, is_json, lookup
+from mcpfactory_codegen.ir import (
+    Api,
+    ApiBody,
+    ApiOperation,
+    ApiParameter,
+    Encoding,
+    JsonSchema,
+    essence,
+    is_json,
+    lookup,
+)
 from mcpfactory_codegen.text import digest, identifier, is_identifier, shorten, words
 
 __all__ = ["PLACES", "Input", "Inputs", "Place", "inputs", "may_be_argument", "name_arguments"]
@@ -93,7 +103,7 @@ def inputs(operation: ApiOperation, api: Api) -> Inputs:
 def _of_body(
     body: ApiBody, schemas: dict[str, JsonSchema]
 ) -> tuple[list[Input], tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    media = body.content_type.split(";")[0].strip().lower()
+    media = essence(body.content_type)
     form = media in _FORMS
     place: Place = "form" if form else "body"
     flat = (
@@ -140,7 +150,11 @@ def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, lef
     if depth > _DEPTH or left[0] < 0 or not isinstance(schema, dict) or any(key in schema for key in _BRANCHING):
         return None
     kind = schema.get("type")
-    if kind != "object" and not (isinstance(kind, list) and "object" in kind) and (kind or not _objectlike(schema)):
+    if (
+        kind != "object"
+        and not (isinstance(kind, list) and "object" in kind)
+        and (kind or not {"properties", "allOf"} & schema.keys())
+    ):
         return None
     flat: dict[str, Any] = {"properties": {}, "required": [], "choices": ()}
     for part in schema.get("allOf", ()):
@@ -167,10 +181,6 @@ def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, lef
     if "additionalProperties" in schema:
         flat["additionalProperties"] = schema["additionalProperties"]
     return flat
-
-
-def _objectlike(schema: dict[str, Any]) -> bool:
-    return "properties" in schema or "allOf" in schema
 
 
 def _choices(branches: Any) -> tuple[tuple[str, ...], ...] | None:

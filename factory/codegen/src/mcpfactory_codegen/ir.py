@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -43,6 +43,7 @@ __all__ = [
     "is_json",
     "is_structured",
     "lookup",
+    "mapped",
     "operation_key",
     "references",
     "split_label",
@@ -310,7 +311,6 @@ CODES: Final[dict[str, Level]] = {
     "document-tag": "warning",
     "document-many": "warning",
     "document-text": "warning",
-    "document-key": "warning",
     "version-unknown": "warning",
     "version-unsupported": "error",
     "info-invalid": "warning",
@@ -364,7 +364,6 @@ CODES: Final[dict[str, Level]] = {
     "schema-invalid": "warning",
     "schema-keyword": "warning",
     "schema-unknown-keyword": "warning",
-    "schema-dialect": "warning",
     "schema-default": "warning",
     "schema-required": "warning",
     "schema-type": "warning",
@@ -464,13 +463,7 @@ MISLABELED: Final = re.compile(
     r"text/(plain|html|javascript|x-json)|application/(octet-stream|javascript|x-javascript)"
 )
 _JSON_LINES: Final = frozenset(
-    {
-        "application/x-ndjson",
-        "application/ndjson",
-        "application/jsonl",
-        "application/x-jsonlines",
-        "application/json-seq",
-    }
+    {f"application/{name}" for name in ("x-ndjson", "ndjson", "jsonl", "x-jsonlines", "json-seq")}
 )
 
 
@@ -527,6 +520,19 @@ def subschemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield from (item for item in value if isinstance(item, dict))
         elif key in MAPS and isinstance(value, dict):
             yield from (item for item in value.values() if isinstance(item, dict))
+
+
+def mapped(schema: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return the schema with `change` applied to each direct subschema."""
+    result = dict(schema)
+    for key, value in schema.items():
+        if key in SINGLE:
+            result[key] = change(value)
+        elif key in LISTS and isinstance(value, list):
+            result[key] = [change(item) for item in value]
+        elif key in MAPS and isinstance(value, dict):
+            result[key] = {name: change(item) for name, item in value.items()}
+    return result
 
 
 def references(schema: JsonSchema) -> Iterator[str]:

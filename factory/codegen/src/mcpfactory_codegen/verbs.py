@@ -13,30 +13,37 @@ __all__ = [
     "ADDS",
     "ASKS",
     "BARE",
+    "CLEAR",
     "DESTROYS",
-    "ENUMERATES",
     "ISSUED",
-    "MAY",
     "MAYBE",
-    "METHODS",
-    "NAMES_ONLY",
     "NOT_FIRST",
-    "NOUNS_OF_ASKING",
-    "NOUNS_TOO",
     "NOUN_HEADS",
-    "OTHERS",
     "READS",
-    "RESTORES",
     "SHOWS",
     "VERBS",
     "WRITES",
+    "base_of",
     "verbs",
 ]
+
+
+_ENDINGS: Final = (
+    ("ies", "y"), ("es", ""), ("s", ""), ("ing", "e"), ("ting", "t"), ("ting", ""), ("ning", "n"), ("ing", ""),
+)  # fmt: skip
 
 
 def verbs(text: str) -> frozenset[str]:
     """Return the words of a text as a set."""
     return frozenset(text.split())
+
+
+def base_of(word: str, known: frozenset[str]) -> str:
+    """Return the base of a verb in the third person or as a gerund if that is known, else the word."""
+    if word in known:
+        return word
+    stems = (word.removesuffix(ending) + instead for ending, instead in _ENDINGS if word.endswith(ending))
+    return next((stem for stem in stems if stem in known), word)
 
 
 READS: Final = verbs(
@@ -48,7 +55,7 @@ READS: Final = verbs(
 SHOWS: Final = verbs(
     "access ask browse can collect contain convert decode detect determine diff discover display do does download enumerate evaluate exist exists"
     " export filter gather give has identify info iterate load monitor obtain poll print provide render report resolve respond return"
-    " is scan see select show simulate stat status stream tail test track translate view watch"
+    " is scan see select show simulate stat status stream tail test track translate view watch receive"
 )
 """Verbs of reading that are too weak to make a POST read-only."""
 DESTROYS: Final = verbs(
@@ -62,40 +69,44 @@ ADDS: Final = verbs(
     "add append charge dequeue deposit enqueue increment pay pop redeliver refund requeue resend send toggle transfer"
 )
 """Verbs of which a second call does more than the first: such a call is not idempotent, whatever its method."""
-RESTORES: Final = verbs("restore recover undelete untrash unarchive reinstate")
 WRITES: Final = verbs(
-    "accept ack acknowledge acquire activate add adjust advertise allocate allow amend append apply approve assign associate"
-    " attach authorise authorize ban bind bootstrap bundle buy cancel capture change charge checkin checkout claim complete"
-    " configure confirm connect consume copy create deactivate decline demote deny deploy deprecate dequeue detach disable"
-    " disassociate disconnect dismiss dispatch duplicate edit eject enable enqueue ensure establish exchange exclude exec execute expire"
-    " extend fail finalise finalize finish force forward fulfil fulfill generate grant hide ignore import increment"
-    " initialise initialize initiate inject insert install instantiate invalidate invite invoke join kick launch lease leave"
-    " login logoff logon logout migrate minimize modify move mute negotiate notify optin optout onboard offboard override overwrite park"
-    " passivate patch pause pay perform pop prepare promote provision publish purchase push put reactivate rearrange"
-    " reassign reauthorize rebind reboot rebuild recalculate reconcile recreate redeem redeliver redeploy refresh release"
-    " regenerate register reindex reject reload relocate rename renew reopen reorder repair replace replicate reprocess requeue"
-    " rerequest rerun resend reserve reset resize restart resubmit resume retry revalidate revert rewrite rotate run save"
-    " seed send set setup shrink signin signoff signout signup snooze spawn start stop store submit subscribe suspend switch"
-    " sync synchronise synchronize tag toggle transition trash trigger unassign unattach unban unbind unblock unbookmark"
-    " undeploy unpublish unfollow unhide unlink unlock unmute unpause unpin unset unshare unstar unsubscribe untag unwatch update"
-    " upgrade upload upsert vote withdraw write zap"
+    "accept ack acknowledge acquire activate add adjust advertise allocate allow amend append apply approve assign"
+    " associate attach authorise authorize ban bind bootstrap bundle buy cancel capture change charge checkin"
+    " checkout claim complete configure confirm connect consume copy create deactivate decline demote deny deploy"
+    " deprecate dequeue detach disable disassociate disconnect dismiss dispatch duplicate edit eject enable enqueue"
+    " ensure establish exchange exec execute expire extend fail finalise finalize finish force forward fulfil"
+    " fulfill generate grant hide ignore import increment initialise initialize initiate inject insert install"
+    " instantiate invalidate invite invoke join kick launch lease leave login logoff logon logout migrate minimize"
+    " modify move mute negotiate notify offboard onboard optin optout override overwrite park passivate patch pause"
+    " pay pop prepare promote provision publish purchase push put reactivate rearrange reassign reauthorize"
+    " rebind reboot rebuild recalculate reconcile recover recreate redeem redeliver redeploy refresh regenerate"
+    " register reindex reinstate reject release reload relocate rename renew reopen reorder repair replace replicate"
+    " reprocess requeue rerequest rerun resend reserve reset resize restart restore resubmit resume retry revalidate"
+    " revert rewrite rotate run save seed send set setup shrink signin signoff signout signup snooze spawn start"
+    " stop store submit subscribe suspend switch sync synchronise synchronize tag toggle transition trash trigger"
+    " unarchive unassign unattach unban unbind unblock unbookmark undelete undeploy unfollow unhide unlink unlock"
+    " unmute unpause unpin unpublish unset unshare unstar unsubscribe untag untrash unwatch update upgrade upload"
+    " upsert vote withdraw write zap mark"
 )
 """Verbs that are hardly ever a noun at the beginning of a name or a sentence."""
 MAYBE: Final = verbs(
     "answer archive attempt backup beep bid blink block book boost broadcast build call charge close comment commit control cut debit deposit credit"
     " delegate disburse draft drain encrypt decrypt escalate favorite feature flag follow format freeze fund gift hold"
-    " increase issue label license like link lock log mail make mark merge message mirror mount open order pin play post process pull quarantine rate"
+    " increase issue label license like link lock log mail make merge message mirror mount open order pin play post process pull quarantine rate"
     " record redirect refund reply request review rollover schedule seal share sign skip snapshot split star swap test ticket touch"
-    " receive ring vibrate transfer trade train transcribe unfreeze verify work"
+    " ring vibrate transfer trade train transcribe unfreeze verify work"
 )
 """Verbs that are as often nouns: they count where an article or pronoun follows, or where nothing else says what is done."""
 NOUNS_TOO: Final = verbs(
-    "allow bundle buy cancel capture change charge checkin checkout claim complete connect copy delete deploy edit exchange extend grant hide import"
-    " increment install kick launch lease leave login logon migrate move notify park patch pause pay pop prepare publish purchase push"
-    " put refresh reindex release repair reset resize resume rollback run save seed set setup sign signin signup start stop store submit switch sync"
-    " tag toggle trash transition trigger update upgrade upload vote write"
+    "allow bundle buy cancel capture change charge checkin checkout claim complete connect copy deploy edit"
+    " exchange extend grant hide import increment install kick launch lease leave login logon migrate move notify"
+    " park patch pause pay pop prepare publish purchase push put refresh reindex release repair reset resize resume"
+    " rollback run save seed set setup sign signin signup start stop store submit switch sync tag toggle transition"
+    " trash trigger update upgrade upload vote write mark"
 )
-"""Clear verbs that are in names of things, too: cancel policy, release notes, stop points, import jobs."""
+"""Verbs of writing that are in names of things, too: cancel policy, release notes, stop points, import jobs."""
+CLEAR: Final = (WRITES | DESTROYS) - NOUNS_TOO
+"""Verbs of changing that are never nouns."""
 NOUN_HEADS: Final = verbs(
     "activities activity attempts bill by candidates capabilities capability code codes config configuration configurations count counts data date"
     " dates default defaults details endpoint endpoints error errors event events failures fee fees field fields flow for form format from"
@@ -114,25 +125,19 @@ NOT_FIRST: Final = verbs(
 )
 """Words before the verb of a name or a sentence."""
 ISSUED: Final = verbs(
-    "access challenge code codes login magic new next nonce otp pin session sessions signed ticket token tokens upload"
+    "challenge code codes login magic new next nonce otp pin session sessions signed ticket token tokens upload"
 )
 """What a POST that “gets” or “returns” it has rather made."""
 ASKS: Final = verbs("count fetch find get list lookup query retrieve search")
 """What a text has to begin with that makes a POST read-only where name and path have no verb."""
-ENUMERATES: Final = verbs("count describe find list query search")
-MAY: Final = verbs("allow enable let permit")
-NAMES_ONLY: Final = verbs("describe fetch find get retrieve")
-"""Verbs of asking that are no nouns: at the end of a name, too, they say what is done. Others may be a saved search or a wish list."""
-NOUNS_OF_ASKING: Final = verbs("check count estimate head list lookup match preview query read search")
-"""Verbs of asking that are nouns, too: `checkCreate` makes a check."""
 OTHERS: Final = verbs(
     "admit assume audit authenticate batch begin bulk classify clean clone compile continue debug decrease define"
-    " deliver derive dislike dissociate draw emit encode end enroll enter expand extract fill forget forgot fork"
-    " handle include index infer ingest init keep lend look manage map meter opt options ping place populate prevent"
-    " queue rank recognize recommend reduce reencrypt refer reimport relate remind repeat replay rescan resync retain"
-    " retire retract reveal reverse rewind roll sample scale score sell serve settle ship shutdown solve sort stage"
-    " succeed synthesize take trace transform try tweet unassociate undo unenroll unflag uninvite unlike unlist unmap"
-    " unmark unsnooze unsuspend void wait wake warm withhold"
+    " deliver derive dislike dissociate draw emit encode end enroll enter exclude expand extract fill forget forgot"
+    " fork handle include index infer ingest init keep lend look manage map meter opt options ping place populate"
+    " prevent queue rank recognize recommend reduce reencrypt refer reimport relate remind repeat replay rescan"
+    " resync retain retire retract reveal reverse rewind roll sample scale score sell serve settle ship shutdown"
+    " solve sort stage succeed synthesize take trace transform try tweet unassociate undo unenroll unflag uninvite"
+    " unlike unlist unmap unmark unsnooze unsuspend void wait wake warm withhold perform"
 )
 """Verbs that say nothing of what is changed, or too little."""
 _RATHER_NOUNS: Final = verbs(
@@ -163,5 +168,5 @@ ACTIONS: Final = verbs(
     " unsubscribe upgrade upload validate verify void vote withdraw"
 )
 """What a last segment of a path says when it is done to what stands before it: `POST /books/{id}/publish`."""
-VERBS: Final = (READS | SHOWS | DESTROYS | RESTORES | WRITES | MAYBE | OTHERS | METHODS) - _RATHER_NOUNS
+VERBS: Final = (READS | SHOWS | DESTROYS | WRITES | MAYBE | OTHERS | METHODS) - _RATHER_NOUNS
 """The verbs of names."""

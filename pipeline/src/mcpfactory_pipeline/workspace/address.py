@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from mcpfactory_codegen.naming import variable_prefix
-from mcpfactory_codegen.servers.report import published_prefix
+from mcpfactory_codegen.servers.report import published
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.upstream.settings import SHARED
@@ -34,7 +34,7 @@ def address_variable(server: WorkspaceServer) -> str:
 
 def server_prefix(server: WorkspaceServer) -> str:
     """Return what the variables of a server begin with: an existing server keeps the names that people have set."""
-    return published_prefix(server.folder) or variable_prefix(server.name)
+    return published(server.folder).prefix or variable_prefix(server.name)
 
 
 def refuse_shared(servers: Sequence[WorkspaceServer], environ: Mapping[str, str]) -> None:

@@ -28,7 +28,6 @@ Json = dict[str, Any]
 
 DATA: Json = json.loads(Path(__file__).with_name("cases.json").read_text("utf-8"))
 CASES: list[Json] = DATA["cases"]
-NEXT = "mcpfactory/next"  # where a result's _meta says what the next call of a list must have
 ONCE = ("POST", "PATCH")  # methods that are never repeated
 READING = ("GET", "HEAD", "OPTIONS", "TRACE", "QUERY")
 REPEATED = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE")  # methods that may be sent again (RFC 9110 §9.2.2)
@@ -169,18 +168,6 @@ def test_what_the_api_fails_for_a_moment_is_asked_again(case: Json, bench: Bench
     done = bench.call({**case, "response": [busy, case["response"]]}, case["arguments"])
     assert not done.failed, done.text
     assert done.methods == [case["request"]["method"]] * 2
-
-
-@pytest.mark.parametrize(("case", "page"), _each("pages"))
-def test_a_list_goes_on_until_its_last_page(case: Json, page: Json, bench: Bench) -> None:
-    done = bench.call({**case, **page}, page["arguments"])
-    assert not done.failed, done.text
-    following = done.result.get("_meta", {}).get(NEXT, {}).get("arguments", {})
-    assert following == page["next"]
-    assert all(str(value) in done.text for value in following.values())  # the model is told, too
-    if page["after"]:
-        done = bench.call({**case, "request": page["after"]}, {**page["arguments"], **following})
-        assert not done.failed, done.text
 
 
 def test_the_address_of_the_api_is_the_documented_one(monkeypatch: pytest.MonkeyPatch) -> None:

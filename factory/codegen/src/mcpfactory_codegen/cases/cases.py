@@ -2,11 +2,10 @@
 
 For each tool one case: a call with all its arguments. With it go
 - `offers`: the arguments that the list must show;
-- `variants`: with the required arguments alone, with characters that must be encoded, with every value at its lowest and at its highest;
+- `variants`: with the required arguments alone, and with characters that must be encoded;
 - `refused`: calls that are wrong in one argument, which must be refused and must not reach the API;
 - `reads`: that nothing is changed by it, where that does not follow from the method;
-- `answers`: the other documented answers, and a failure where none is documented;
-- `pages`: where a list goes on, a page with what the next call must have, and the request of that; and the last page.
+- `answers`: the other documented answers, and a failure where none is documented.
 
 The expected requests are `expected`'s. A tool whose path these plain rules cannot state, or whose operation has a server of
 its own (which a stub cannot stand in for), has no case; `untested` says so. Arguments differ from each other wherever their
@@ -20,13 +19,11 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from mcpfactory_codegen.cases.expected import expected_request
-from mcpfactory_codegen.cases.paging import PAGE_SIZE, first_page, last_page
 from mcpfactory_codegen.cases.samples import (
     NOTHING,
-    edge,
     invalid_values,
     lenient_sample,
     neighbours,
@@ -138,7 +135,7 @@ def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
     )  # else three tests each are too many already, and what else there is would be cut again
     callees = (_callee(operations[tool.key], tool, api, names) for tool in tools)
     built = [case for callee in callees if (case := _case(callee, more=more)) is not None]
-    for key in ("refused", "answers", "variants", "pages"):  # in this order they can be done without
+    for key in ("refused", "answers", "variants"):  # in this order they can be done without
         for most in range(MOST_EACH, -1, -1):
             if most < MOST_EACH and count(built) <= MOST:
                 break
@@ -149,8 +146,7 @@ def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
 
 def count(built: Sequence[Json]) -> int:
     """How many tests these cases are."""
-    lists = ("variants", "refused", "answers", "pages")
-    return sum(3 + sum(len(case[name]) for name in lists) for case in built)
+    return sum(3 + sum(len(case[name]) for name in ("variants", "refused", "answers")) for case in built)
 
 
 def untested(built: Sequence[Json], tools: Sequence[ApiTool], api: Api) -> dict[str, str]:
@@ -205,7 +201,6 @@ def _case(one: _Callee, *, more: bool) -> Json | None:
                 case["variants"] = list(_variants(one, values, needed)) if more else []
                 case["refused"] = list(_refused(one, arguments)) if more else []
                 case["answers"] = list(_answers(one, response["status"])) if more else []
-                case["pages"] = list(_pages(one, values, response)) if more else []
                 return case
     return None
 
@@ -319,8 +314,6 @@ def _variants(one: _Callee, values: dict[Slot, Any], needed: set[Slot]) -> Itera
     starts: Sequence[tuple[str, dict[Slot, Any], Callable[[Input], Sequence[Any]] | None]] = (
         ("required arguments only", fewest, None),
         ("characters that must be encoded", values, lambda item: _encoded(item, values.get(item.slot), one)),
-        ("lowest values", values, lambda item: _edges(item, one, "lowest")),
-        ("highest values", values, lambda item: _edges(item, one, "highest")),
     )
     for title, start, candidates in starts:
         changed = dict(start)
@@ -330,11 +323,6 @@ def _variants(one: _Callee, values: dict[Slot, Any], needed: set[Slot]) -> Itera
         if changed not in seen and one.takes(changed) and (request := one.request(changed)):
             seen.append(changed)
             yield {"title": title, "arguments": one.given(changed), "request": request}
-
-
-def _edges(item: Input, one: _Callee, which: Literal["lowest", "highest"]) -> list[Any]:
-    new = edge(item.schema, one.api.schemas, which)
-    return [new] if new is not NOTHING and _fits_place(item, new) else []
 
 
 def _encoded(item: Input, value: Any, one: _Callee) -> Sequence[Any]:
@@ -356,35 +344,6 @@ def _is_free(schema: Any, one: _Callee) -> bool:
     """Whether a schema takes any text."""
     schema = lookup(schema, one.api.schemas)
     return isinstance(schema, dict) and schema.get("type") == "string" and schema.keys() <= _FREE
-
-
-# --- lists that go on ---
-
-
-def _pages(one: _Callee, values: dict[Slot, Any], response: Json) -> Iterator[Json]:
-    """Yield `{"title", "arguments", "request", "response", "next", "after"}`: `next` are arguments, {} after the last page.
-
-    `after` is the request of the call that has them; {} where the plain rules do not know it.
-    """
-    paging = one.tool.paging
-    if paging is None or paging.argument not in one.tool.input_schema["properties"]:
-        return
-    if not _JSON.match(response["content_type"]) or response["body"] is None:
-        return
-    item = next((item for item in one.items if one.arguments[item.slot] == paging.argument), None)
-    if item is None or item.slot in one.own | one.shared:
-        return
-    size = next((slot for slot in values if one.arguments[slot] == paging.size and slot not in one.own), None)
-    if size is not None and one.takes(bounded := {**values, size: PAGE_SIZE}):
-        values = bounded
-    arguments = {one.arguments[slot]: value for slot, value in values.items()}
-    call: Json = {"arguments": one.given(values), "request": one.request(values)}
-    if made := first_page(paging, item.name if item.place == "query" else "", arguments, response):
-        changed = {**values, item.slot: made[1][paging.argument]}
-        after = one.request(changed) if one.takes(changed) else {}
-        yield {"title": "a page", **call, "response": made[0], "next": made[1], "after": after}
-        if last := last_page(paging, arguments, response):
-            yield {"title": "the last page", **call, "response": last, "next": {}, "after": {}}
 
 
 # --- calls that are wrong ---

@@ -14,13 +14,12 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from mcpfactory_codegen.inputs import Input
-from mcpfactory_codegen.ir import Api, ApiOperation, Encoding
+from mcpfactory_codegen.ir import Api, ApiOperation, Encoding, essence, is_json
 from mcpfactory_codegen.naming import Names
 from mcpfactory_runtime.upstream.styles import CookieStyle, HeaderStyle, PathStyle, QueryStyle, complete
 
 __all__ = ["expected_request"]
 
-_JSON: Final = re.compile(r"(application|text)/([\w.+-]+\+)?json\Z")
 _FORM: Final = "application/x-www-form-urlencoded"
 _OF_THE_CLIENT: Final = frozenset({"accept", "content-type", "authorization"})  # §4.8.12.1: such parameters are ignored
 _ENDS_PATH: Final = re.compile(r"[?#]")
@@ -157,7 +156,7 @@ def _query(given: Given) -> Pairs | None:
             continue
         parameter = item.parameter
         if parameter.content_type:
-            if not _is_json(parameter.content_type):
+            if not is_json(parameter.content_type):
                 return None
             built: Pairs | None = [[item.name, json.dumps(value, separators=(",", ":"), ensure_ascii=False)]]
         else:
@@ -253,16 +252,20 @@ def _body(operation: ApiOperation, given: Given) -> dict[str, Any]:
         return {"content_type": "application/json", "json": {"query": operation.body.graphql, **variables}}
     if not inside:
         return {} if operation.body.required else {"empty": True}
-    media = operation.body.content_type.split(";")[0].strip().lower()
+    media = essence(operation.body.content_type)
     first, value = inside[0]
     whole = first.name == ""
-    if _is_json(media):
+    if is_json(media):
         return {"content_type": media, "json": value if whole else {item.name: one for item, one in inside}}
     if whole and isinstance(value, str) and media and "*" not in media:
         return {"content_type": media, "text": value}
     if whole and not isinstance(value, dict):
         return {}
-    members = [(name, one, None) for name, one in value.items()] if whole else [_member(one) for one in inside]
+    members = (
+        [(name, one, None) for name, one in value.items()]
+        if whole
+        else [(item.name, one, item.encoding) for item, one in inside]
+    )
     if media == _FORM:
         fields = [_form_field(*member) for member in members]
         return _stated(media, "form", fields)
@@ -270,10 +273,6 @@ def _body(operation: ApiOperation, given: Given) -> dict[str, Any]:
         fields = [_part(*member) for member in members]
         return _stated(media, "parts", fields)
     return {}
-
-
-def _member(one: tuple[Input, Any]) -> tuple[str, Any, Encoding | None]:
-    return one[0].name, one[1], one[0].encoding
 
 
 def _stated(media: str, key: str, fields: Sequence[Pairs | None]) -> dict[str, Any]:
@@ -289,7 +288,7 @@ def _form_field(name: str, value: Any, encoding: Encoding | None) -> Pairs | Non
     if encoding is not None and (encoding.style or encoding.explode is not None):
         return _pairs(name, value, encoding.style, encoding.explode)
     texts = _texts(value)
-    if texts is None or (encoding is not None and _is_json(encoding.content_type)):
+    if texts is None or (encoding is not None and is_json(encoding.content_type)):
         return [[name, {"json": value}]]
     return [[name, text] for text in texts]
 
@@ -303,7 +302,7 @@ def _part(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
         text = _scalar(one)
         if encoding is not None and encoding.file:
             parts.append([name, one["text"] if isinstance(one, dict) else one])
-        elif text is None or (encoding is not None and _is_json(encoding.content_type)):
+        elif text is None or (encoding is not None and is_json(encoding.content_type)):
             parts.append([name, {"json": one}])
         else:
             parts.append([name, text])
@@ -332,10 +331,6 @@ def _credentials(operation: ApiOperation, api: Api, names: Names) -> list[dict[s
 
 
 # --- texts ---
-
-
-def _is_json(media: str) -> bool:
-    return _JSON.match(media.partition(";")[0].strip().lower()) is not None
 
 
 def _texts(value: Any) -> list[str] | None:

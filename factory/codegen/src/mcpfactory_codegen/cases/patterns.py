@@ -100,11 +100,7 @@ class _Reader:
         self._depth = 0
 
     def text(self) -> str:
-        """Return a text for the whole expression.
-
-        Raises:
-            _UnknownSyntaxError: it has something that no text is made for.
-        """
+        """Return a text for the whole expression."""
         text = self._choice()
         if self._at < len(self._pattern):
             raise _UnknownSyntaxError
@@ -203,11 +199,7 @@ class _Reader:
 
 @lru_cache(maxsize=2048)
 def _one_of(characters: str) -> str:
-    """Return a character of a class in brackets.
-
-    Raises:
-        _UnknownSyntaxError: none of it is known.
-    """
+    """Return a character of a class in brackets."""
     for candidate in _CANDIDATES + characters[1:-1]:
         if matches(f"^{characters}$", candidate):
             return candidate

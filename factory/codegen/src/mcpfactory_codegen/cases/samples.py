@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from mcpfactory_codegen.cases.patterns import LONGEST, is_judged, matches, texts
 from mcpfactory_codegen.ir import JsonSchema, lookup
 
-__all__ = ["NOTHING", "edge", "invalid_values", "lenient_sample", "neighbours", "sample", "two_items"]
+__all__ = ["NOTHING", "invalid_values", "lenient_sample", "neighbours", "sample", "two_items"]
 
 
 class _Nothing:
@@ -366,22 +366,14 @@ def _number(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float
     return _integer(schema, schemas, depth)
 
 
-def _boolean(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float) -> Any:
-    return True
-
-
-def _null(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: float) -> Any:
-    return None
-
-
-_MAKERS: Final = {
+_MAKERS: Final[Mapping[str, Callable[..., Any]]] = {
     "object": _object,
     "array": _array,
     "string": _string,
     "integer": _integer,
     "number": _number,
-    "boolean": _boolean,
-    "null": _null,
+    "boolean": lambda _schema, _schemas, _depth: True,
+    "null": lambda _schema, _schemas, _depth: None,
 }
 
 
@@ -433,32 +425,6 @@ def two_items(value: list[Any], schema: JsonSchema, schemas: dict[str, JsonSchem
     items = schema.get("items", {}) if isinstance(schema, dict) else {}
     if len(value) == 1:
         yield from ([value[0], other] for other in neighbours(value[0], items, schemas, 1))
-
-
-def edge(schema: JsonSchema, schemas: dict[str, JsonSchema], which: Literal["lowest", "highest"]) -> Any:
-    """Return the smallest or the largest value that the schema's bounds, lengths or enumeration allow; NOTHING without any."""
-    schema = lookup(schema, schemas)
-    if not isinstance(schema, dict) or "const" in schema:
-        return NOTHING
-    low = which == "lowest"
-    enum = schema.get("enum")
-    if isinstance(enum, list):
-        values = [one for one in enum if one is not None]
-        return NOTHING if not values else values[0] if low else values[-1]
-    kind = _one_kind(schema)
-    if kind == "boolean":
-        return not low
-    if kind in {"integer", "number"}:
-        return _bound(schema, low=low, integer=kind == "integer")
-    if kind == "string" and "pattern" not in schema and "format" not in schema:
-        length = schema.get("minLength") if low else schema.get("maxLength")
-        return "a" * max(length, 1) if isinstance(length, int) and length <= _LONGEST_EDGE else NOTHING
-    if kind == "array" and not schema.get("uniqueItems") and "prefixItems" not in schema:
-        count = schema.get("minItems") if low else schema.get("maxItems")
-        value = sample(schema.get("items", {}), schemas, 2)
-        fits = isinstance(count, int) and 0 < count <= _MOST_ITEMS and value is not NOTHING
-        return [value] * count if fits and isinstance(count, int) else NOTHING
-    return NOTHING
 
 
 def _bound(schema: dict[str, Any], *, low: bool, integer: bool) -> Any:

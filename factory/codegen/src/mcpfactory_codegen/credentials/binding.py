@@ -164,7 +164,9 @@ def _rule(
     everywhere = share >= _COMMON
     if not _plain(parameter, binding.api) or (operation.security and share < _RARE):
         return None
-    if _about_tokens(operation) and "token" in plain and not everywhere:
+    literal = [part for part in operation.path.split("/") if part and "{" not in part]
+    about_tokens = bool(literal) and _ABOUT_TOKENS.search(literal[-1])  # a token is what the operation is about
+    if about_tokens and "token" in plain and not everywhere:
         return None
     said = parameter.description or _samples(parameter, "description")
     for rule in RULES:
@@ -184,12 +186,6 @@ def _plain(parameter: ApiParameter, api: Api) -> bool:
         return True
     kind = schema.get("type", "string")
     return kind in ("string", ["string", "null"]) and not schema.keys() & {"enum", "const", "properties", "items"}
-
-
-def _about_tokens(operation: ApiOperation) -> bool:
-    """Whether the operation makes, checks or ends tokens, so that a token is what it is about."""
-    literal = [part for part in operation.path.split("/") if part and "{" not in part]
-    return bool(literal) and _ABOUT_TOKENS.search(literal[-1]) is not None
 
 
 def _signed(operation: ApiOperation, binding: _Binding) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
@@ -19,10 +19,13 @@ __all__ = [
     "MergeCuration",
     "ResponseOptions",
     "ToolCuration",
-    "first_wrong",
     "read_responses",
+    "read_table",
     "read_tools",
 ]
+
+
+_T = TypeVar("_T")
 
 
 def _finite(value: JsonValue) -> JsonValue:
@@ -72,19 +75,24 @@ class ToolCuration(ConfigRecord):
     merge: Mapping[str, MergeCuration] = Field(default_factory=dict)
 
 
-_TOOLS: Final = TypeAdapter(dict[str, ToolCuration])
-
-
-def read_tools(table: Mapping[str, Any]) -> dict[str, ToolCuration]:
-    """Return the table `[tools]`, by the names that the tools have without it.
+def read_table(adapter: TypeAdapter[_T], table: Mapping[str, Any], name: str, *models: type[BaseModel]) -> _T:
+    """Return the table `[name]` of a person's `mcpfactory.toml`, whose records are these models.
 
     Raises:
         ValueError: an unknown key or a value of the wrong type; the text says where.
     """
     try:
-        return _TOOLS.validate_python(dict(table))
+        return adapter.validate_python(dict(table))
     except ValidationError as error:
-        raise ValueError(first_wrong(error, "tools", ToolCuration, ArgumentCuration, MergeCuration)) from None
+        raise ValueError(_first_wrong(error, name, *models)) from None
+
+
+_TOOLS: Final = TypeAdapter(dict[str, ToolCuration])
+
+
+def read_tools(table: Mapping[str, Any]) -> dict[str, ToolCuration]:
+    """Return the table `[tools]`, by the names that the tools have without it; errors as `read_table`."""
+    return read_table(_TOOLS, table, "tools", ToolCuration, ArgumentCuration, MergeCuration)
 
 
 # --- What a person decided about answers in `[responses]` of a server's `mcpfactory.toml`: the record, and its reader ---
@@ -102,22 +110,18 @@ class ResponseOptions(ConfigRecord):
     max_text: int = Field(default=MAX_TEXT, ge=1_000, le=10_000_000)
 
 
-def read_responses(table: Mapping[str, Any]) -> ResponseOptions:
-    """Return the table `[responses]`.
+_RESPONSES: Final = TypeAdapter(ResponseOptions)
 
-    Raises:
-        ValueError: an unknown key or a value of the wrong type; the text says where.
-    """
-    try:
-        return ResponseOptions.model_validate(dict(table))
-    except ValidationError as error:
-        raise ValueError(first_wrong(error, "responses", ResponseOptions)) from None
+
+def read_responses(table: Mapping[str, Any]) -> ResponseOptions:
+    """Return the table `[responses]`; errors as `read_table`."""
+    return read_table(_RESPONSES, table, "responses", ResponseOptions)
 
 
 # --- what pydantic says about a person's table, as one sentence ---
 
 
-def first_wrong(error: ValidationError, table: str, *models: type[BaseModel]) -> str:
+def _first_wrong(error: ValidationError, table: str, *models: type[BaseModel]) -> str:
     """Return the first thing that is wrong in `[table]`, whose records are these models."""
     first = error.errors(include_url=False)[0]
     where = ".".join([table, *map(str, first["loc"])])

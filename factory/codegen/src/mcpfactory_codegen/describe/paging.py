@@ -19,6 +19,7 @@ from mcpfactory_codegen.effects import effect_of
 from mcpfactory_codegen.inputs import Input, Inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, lookup
 from mcpfactory_codegen.naming import OperationNames
+from mcpfactory_codegen.verbs import verbs
 from mcpfactory_runtime.upstream.operation import Paging
 
 __all__ = ["UNCLEAR", "recognise"]
@@ -29,15 +30,11 @@ UNCLEAR: Final = "paging-unclear"
 Path = tuple[str, ...]
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 def _paths(text: str) -> tuple[Path, ...]:
     return tuple(tuple(path.split(".")) for path in text.split())
 
 
-_CURSOR: Final = _words("""
+_CURSOR: Final = verbs("""
     cursor pagecursor nextcursor startcursor aftercursor cursorafter pagetoken nextpagetoken nexttoken
     paginationtoken pagingtoken continuation continuationtoken skiptoken resumptiontoken marker bookmark iterator
     scrollid searchafter exclusivestartkey after pageafter afterid startingafter startafter
@@ -45,7 +42,7 @@ _CURSOR: Final = _words("""
 _LAST: Final = frozenset(["after", "afterid", "startingafter", "startafter"])
 _PAGE: Final = frozenset(["page", "pagenumber", "pageno", "pagenum", "pageindex", "currentpage", "p"])
 _OFFSET: Final = frozenset(["offset", "skip", "start", "startat", "startindex", "startrow", "pageoffset"])
-_SIZE: Final = _words("""
+_SIZE: Final = verbs("""
     limit perpage pagesize pagelimit pagelen size maxresults count top rows first max take maxitems itemsperpage
 """)
 
@@ -60,11 +57,11 @@ _URLS: Final = _paths("""
     nexturl nextlink odatanextlink nextpageurl nexthref next.href next.url next.uri nextpage.uri links.next
     pages.next next nextpage
 """)
-_MORE: Final = _words("""
+_MORE: Final = verbs("""
     hasmore hasnext hasnextpage morepages more hasmoreitems istruncated truncated moreavailable
 """)
 _DONE: Final = frozenset(["done", "last", "islast", "islastpage", "lastpage", "end", "complete", "isfinished"])
-_TOTAL: Final = _words("""
+_TOTAL: Final = verbs("""
     total totalcount totalresults totalitems totalelements totalhits totalrecords totalsize totalentries
 """)
 _PAGES: Final = frozenset(["totalpages", "pages", "pagecount", "numpages", "lastpage", "pagestotal", "maxpage"])

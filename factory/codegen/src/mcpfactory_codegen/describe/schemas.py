@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.describe.apart import are_apart
 from mcpfactory_codegen.describe.values import EXAMPLE_DEPTH, constant_title, example_of, meanings
 from mcpfactory_codegen.ir import (
     LISTS,
@@ -27,6 +26,7 @@ from mcpfactory_codegen.ir import (
     essence,
     is_structured,
     lookup,
+    mapped,
     references,
 )
 from mcpfactory_codegen.text import compact, one_line
@@ -72,13 +72,7 @@ class Library:
             kept = self._keyword(key, value, depth)
             if kept is not None:
                 cleaned[key] = kept
-        if (
-            isinstance(schema.get("oneOf"), list)
-            and "oneOf" in cleaned
-            and not are_apart(schema["oneOf"], self._schemas)
-        ):
-            cleaned = _any_of(cleaned)
-        return _merged_single({**cleaned, **_values(schema, depth)})
+        return _merged_single({**_any_of(cleaned), **_values(schema, depth)})
 
     def _keyword(self, key: str, value: Any, depth: int) -> Any:
         """Return the cleaned value of one keyword; None drops it."""
@@ -129,7 +123,7 @@ class Library:
             waiting.extend(self._refs[name])
         if not uses:
             return schema, ()
-        shared = {name for name in kept if uses[name] > 1 and not self._tiny(name)}
+        shared = {name for name in kept if uses[name] > 1 and not (self._sizes[name] <= _TINY and not self._refs[name])}
         expand = _Expansion(self, shared, kept)
         closed = expand(schema)
         defs = {name: expand(self.definition(name)) for name in sorted(shared)}
@@ -150,12 +144,11 @@ class Library:
         text = f"{name}: what else it has is in the documentation of the API."
         return {"type": "object", "description": text, "properties": shown, "required": required}
 
-    def _tiny(self, name: str) -> bool:
-        return self._sizes[name] <= _TINY and not self._refs[name]
-
 
 def _any_of(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema with its `oneOf` as `anyOf`: its branches may fit the same value, and the API judges in the end."""
+    """Return the schema with its `oneOf` as `anyOf`: branches often fit the same value, and the API judges in the end."""
+    if "oneOf" not in schema:
+        return schema
     choice = {"anyOf": schema["oneOf"]}
     if "anyOf" in schema:
         rest = {key: value for key, value in schema.items() if key != "oneOf"}
@@ -197,8 +190,8 @@ class _Expansion:
             return schema
         ref = schema.get("$ref")
         if not isinstance(ref, str):
-            return self._open_choice(schema, _mapped(schema, self))
-        siblings = _mapped({key: value for key, value in schema.items() if key != "$ref"}, self)
+            return mapped(schema, self)
+        siblings = mapped({key: value for key, value in schema.items() if key != "$ref"}, self)
         name = definition(ref)
         if name in self.shared:
             return {"$ref": "#/$defs/" + name.replace("~", "~0").replace("/", "~1"), **siblings}
@@ -213,31 +206,6 @@ class _Expansion:
         if isinstance(target, dict) and (siblings.keys() <= _ANNOTATIONS or not siblings.keys() & target.keys()):
             return {**target, **siblings}
         return {"allOf": [target], **siblings}
-
-    def _open_choice(self, schema: dict[str, Any], mapped: dict[str, Any]) -> dict[str, Any]:
-        """Return `oneOf` as `anyOf` where a branch was cut: what is left of two branches may fit the same value."""
-        branches = mapped.get("oneOf")
-        cut = any(
-            isinstance(one, dict) and isinstance(one.get("$ref"), str) and definition(one["$ref"]) not in self.kept
-            for one in schema.get("oneOf") or ()
-        )
-        if not cut or not isinstance(branches, list) or "anyOf" in mapped:
-            return mapped
-        once = list({compact(one): one for one in branches}.values())
-        return {("anyOf" if key == "oneOf" else key): once if key == "oneOf" else mapped[key] for key in mapped}
-
-
-def _mapped(schema: dict[str, Any], change: Any) -> dict[str, Any]:
-    """Return the schema with `change` applied to each direct subschema."""
-    result = dict(schema)
-    for key, value in schema.items():
-        if key in SINGLE and isinstance(value, dict):
-            result[key] = change(value)
-        elif key in LISTS and isinstance(value, list):
-            result[key] = [change(item) for item in value]
-        elif key in MAPS and isinstance(value, dict):
-            result[key] = {name: change(item) for name, item in value.items()}
-    return result
 
 
 def _merged_single(schema: dict[str, Any]) -> dict[str, Any]:

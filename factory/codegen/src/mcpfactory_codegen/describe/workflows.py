@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
-from pydantic import Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import Field, JsonValue, TypeAdapter
 
-from mcpfactory_codegen.describe.curation import ConfigRecord, FiniteJson, first_wrong
+from mcpfactory_codegen.describe.curation import ConfigRecord, FiniteJson, read_table
 from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.naming import may_be_argument
@@ -63,15 +63,8 @@ _WORKFLOWS: Final = TypeAdapter(dict[str, WorkflowConfig])
 
 
 def read_workflows(table: Mapping[str, Any]) -> dict[str, WorkflowConfig]:
-    """Return the table `[workflows]`, by name.
-
-    Raises:
-        ValueError: an unknown key or a value of the wrong type; the text says where.
-    """
-    try:
-        return _WORKFLOWS.validate_python(dict(table))
-    except ValidationError as error:
-        raise ValueError(first_wrong(error, "workflows", WorkflowConfig, StepConfig)) from None
+    """Return the table `[workflows]`, by name; errors as `read_table`."""
+    return read_table(_WORKFLOWS, table, "workflows", WorkflowConfig, StepConfig)
 
 
 def path_of(text: str) -> tuple[str | int, ...] | None:

@@ -1,38 +1,37 @@
-"""Whether an operation reads, writes or destroys: one rule for generation, generated tests and `validate`. Pure.
+"""One rule for what an operation does: read, write or destroy. Generation, generated tests and `validate` share it. Pure.
 
-Read are the method, the verb of the name (operationId, or the name of a tool), the verb of the path, and the verbs that summary
-and description begin with. The table in docs/reference/effects.md says what follows from them. Clients run a tool that is called
-read-only without asking anybody: where the words leave a doubt, it is not called so.
+It reads the method and the verbs of the name (operationId, or the name of a tool), of the path, and of the sentences in summary and
+description. The table in docs/reference/effects.md says what follows from them. Clients run a read-only tool without asking, so
+a doubtful operation is not read-only.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.effects.phrases import (
-    Said,
-    action_of,
-    beginning,
-    is_rpc,
-    of_acting,
-    of_clause,
-    of_ending,
-    of_included,
-    of_joined,
-    of_name,
-    of_pair,
-    of_path,
-    of_text,
-    says_each,
-    says_replaced,
-    sentences,
-    without_method,
+from mcpfactory_codegen.ir import ApiOperation, ApiParameter
+from mcpfactory_codegen.text import plain, plural, words
+from mcpfactory_codegen.verbs import (
+    ACTIONS,
+    ADDITIVE,
+    ADDS,
+    ASKS,
+    CLEAR,
+    DESTROYS,
+    ISSUED,
+    MAYBE,
+    NOT_FIRST,
+    NOUN_HEADS,
+    READS,
+    SHOWS,
+    WRITES,
+    base_of,
+    verbs,
 )
-from mcpfactory_codegen.ir import ApiOperation
-from mcpfactory_codegen.text import words
-from mcpfactory_codegen.verbs import ADDITIVE, ADDS, ASKS, DESTROYS, ENUMERATES, ISSUED, MAYBE, NAMES_ONLY, WRITES
 
 __all__ = [
     "READING",
@@ -50,15 +49,73 @@ EffectKind = Literal["reads", "writes", "destroys"]
 READING: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
 """Methods that promise to change nothing (RFC 9110 §9.2.1)."""
 _IDEMPOTENT: Final = frozenset({"PUT", "DELETE"})
-_PARTS: Final = frozenset({"body", "header", "headers"})
-"""Parts of a message: `request headers` are those of a request, and nobody requests them."""
 _REPLACES: Final = frozenset({"PUT", "PATCH", "DELETE"})
 """Methods that change or replace what is there (RFC 9110 §9.3.4, RFC 5789 §2), whatever the words say."""
+_CHANGES: Final = WRITES | DESTROYS | MAYBE
+_ENUMERATES: Final = ASKS - {"fetch", "get", "retrieve"}
+_KNOWN: Final = READS | SHOWS | _CHANGES
+
+_ACTION: Final = re.compile(r"[#?&](?:Action|action|operation|method|cmd|X-Amz-Target)=(?:[\w-]+\.)?([\w-]+)")
+_FILE: Final = re.compile(
+    r"\.(json|xml|csv|txt|html|pdf|yaml|yml|atom|rss|png|jpe?g|gif|svg|zip|php|aspx?|do|cgi|jsp)\Z", re.I
+)
+_DOTTED: Final = re.compile(r"/(?:[a-z][A-Za-z0-9]*\.)+[a-z][A-Za-z]*\Z")
+_METHOD_FIRST: Final = re.compile(
+    r"(GET|HEAD|DELETE|PATCH|PUT|POST|OPTIONS)_|(?:post|put|patch)[_./ -]|(?:Post|Put|Patch)(?=[A-Z])"
+)
+
+_READ_CHARACTERS: Final = 1200
+_SENTENCES_READ: Final = 3
+_NOTE: Final = re.compile(
+    r"^(?:\[[^\]]{0,40}\]|\([^)]{0,40}\)|!?\[?(?:note|warning|deprecated|experimental|beta|preview|alpha|important|tip)\]?[:.!\]-]+"
+    r"|[^A-Za-z0-9'\"/`(\[]+|`?/[\w{}/._-]*`?)\s*",
+    re.I,
+)
+_SENTENCE: Final = re.compile(r"(?<=[^.]{3}[.!?])\s+(?=[A-Za-z`*\"'(])|\n+")
+_LED: Final = re.compile(
+    r"\b(?:endpoint|api|method|operation|action|function|request|route|service|resource|call|command|/[\w{}/-]+`?)\s+"
+    r"(?:(?:that|which|will|can|may|be|is|are|to|allows?|lets?|enables?|permits?|used|you|users?|developers|an|the|your|apps?|caller|clients?|third"
+    r"|parties|for|also|automatically)\s+)*(?=[A-Za-z])|\b(?:allows?|enables?|lets?|permits?|used|you can|us)\s+(?:[\w-]+\s+){0,3}?to\s+|\byou can\s+",
+    re.I,
+)
+"""What leads to the verb of a sentence: “Use this method to delete …”, “This endpoint allows you to delete …”."""
+_LEADS: Final = verbs("allow call enable invoke let make permit send use")
+_SENT: Final = re.compile(r",?\s*\b(?:send|make)(?:ing)? an? [A-Z]+\s+(?:request|call)\b")
+_JOINED: Final = re.compile(
+    r"(?:\band\b|\bor\b|\bthen\b|,|\bwhile\b|/)\s*(?:(?:then|also|either|optionally|automatically|immediately)\s+)*([a-z]+)(?:\s+([a-z]+)|\W*\Z)",
+    re.I,
+)
+"""A second verb, and the word behind it."""
+_DETERMINER: Final = verbs("a an the all any this that these those its it them your his her one each every up out off")
+_RELATIVE: Final = re.compile(r"\b(which|that|who|where|when|can|may|must|should|you|not|been)\b", re.I)
+_COMMAND: Final = re.compile(
+    r"(?:[A-Za-z]+ an?|[A-Za-z]*[A-RT-Za-rt-z] (?:the|this|your|my|it|them)) (?!response|answer|reply)[a-z]"
+)
+"""What a sentence begins with whose first word is a verb: “Ring a lost phone”. “Accounts the user follows” begins with a noun."""
+_NO_COMMAND: Final = verbs(
+    "to if when for in while once as before after by on with via at about above across against along among around because behind below beside"
+    " between both but combine classify data derive details during dump either except examine explore from given highlight how illustrate"
+    " infer information inside instead interpret into is it like measure near not of only outline over paginate per perform performs ping predict present rank recommend"
+    " represent since such sum survey than then there these this those through to tokenize toward trace under until upon what where which who why within without are"
+)
+"""Words before “the” or “a” that are no verbs, or verbs that change nothing."""
+_EACH: Final = re.compile(
+    r"\b(?:each|every) (?:call|request|invocation|time)\b[^.;]{0,40}?\b(?:makes?|creates?|adds?|sends?|appends?|charges?|increments?)\b"
+    r"|\b(?:receiv|retriev|fetch|read|return|get|tak)(?:es|s|e)? and (?:then )?(?:deletes?|removes?)\b",
+    re.I,
+)
+"""What a second call does again: `each call makes a new one`, `Receive and delete the first message`."""
+_REPLACED: Final = re.compile(
+    r"\b(?:upserts?|overwrit(?:es?|ten)|replac(?:es?|ed|ing)|(?:revoca|cancell?a|termina|rota|restora|invalida)tions?|deletions?"
+    r"|removals?|reversals?|erasures?|purges?|restores?|resets?|rollbacks?|rotate|(?:or|and|/) ?(?:then )?(?:updat|modif|edit|chang|set|delet|remov|cancel|mov)\w*)\b",
+    re.I,
+)
+"""What is done to what is there already: “Create or update a book”, “Create a deletion”."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What an operation does. `verb` is the word that decided, "" where the method did.
+    """What an operation does. `verb` is the word that decided, "" if the method did.
 
     `contradicts`: the method promises to change nothing, and the words say that it changes something. `adds`: the words say that
     a second call does more than the first. `additive`: they say that something is created or added, and nothing else.
@@ -72,54 +129,75 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
-    """All that an operation says of itself. `last`: the verb of the name does not stand at its beginning."""
+class _Said:
+    """The verb of a name, a path or a text. `clear`: it is not a noun here. `unknown`: it is one whose effect nobody knows."""
 
-    name: Said = field(default_factory=Said)
-    last: bool = False
-    path: Said = field(default_factory=Said)
-    texts: tuple[Said, ...] = ()
-    clause: Said = field(default_factory=Said)
-    spoken: frozenset[str] = frozenset()
-    each: bool = False
-    replaces: bool = False
+    verb: str = ""
+    clear: bool = False
+    unknown: bool = False
+
+    @property
+    def changes(self) -> bool:
+        return self.verb in _CHANGES
+
+    @property
+    def reads(self) -> bool:
+        return self.verb in READS or self.verb in SHOWS
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """All that an operation says of itself. `every`: the words of name and path, `first` the first sentences; `second`: a second verb of a name or a sentence."""
+
+    name: _Said
+    path: _Said
+    texts: tuple[_Said, ...]
+    second: _Said
+    every: tuple[str, ...]
+    first: str
+    text: str
+
+    @property
+    def said(self) -> tuple[_Said, ...]:
+        return (self.name, *self.texts, self.second)
 
 
 def effect_of(operation: ApiOperation) -> Effect:
     """Return what an operation of an API document does."""
-    name = without_method(operation.operation_id, operation.method)
-    texts = (operation.summary, operation.description)
-    action = next(filter(None, (action_of(parameter) for parameter in operation.parameters)), "")
-    path = f"{operation.path}#Action={action}" if action else operation.path
+    method, path = operation.method, operation.path
+    action = next(filter(None, map(_action_of, operation.parameters)), "")
+    path = f"{path}#Action={action}" if action else path
     graphql = operation.body.graphql if operation.body is not None else ""
     if graphql:  # its path only names it; a query promises what a GET does (GraphQL §2.3)
-        method = "QUERY" if graphql.startswith("query") else "PATCH"
-        return _decide(method, "", _read(name, "", texts, certain=method == "QUERY"))
-    return _decide(operation.method, path, _read(name, path, texts, certain=is_certain(operation.method, path)))
+        method, path = ("QUERY" if graphql.startswith("query") else "PATCH"), ""
+    found = _METHOD_FIRST.match(operation.operation_id)
+    said = found[0].strip("_./ -").upper() if found else ""
+    name = operation.operation_id[len(found[0]) :] if found and said == method else operation.operation_id
+    name = re.sub(rf"[_./ -]{re.escape(operation.method)}\Z", "", name, flags=re.I)
+    return _effect(method, path, name, (operation.summary, operation.description))
 
 
 def is_question(method: str, path: str) -> bool:
-    """Whether a request reads by its method, or by its path (`POST /books/search`), which may have values in it."""
-    return _decide(method, path, _read("", path, (), certain=is_certain(method, path))).kind == "reads"
+    """Return True if a request reads by its method, or by its path (`POST /books/search`), which may have values in it."""
+    return _effect(method, path, "", ()).kind == "reads"
 
 
 def sounds_like_change(name: str, *texts: str) -> bool:
-    """Whether a tool of which nothing but words is known may change something."""
-    found = _read(name, "", texts, certain=False)
-    asks = found.name.reads and not found.last
-    loud = any(word in WRITES or word in DESTROYS or word in MAYBE for word in words(name))
-    return (loud and not asks) or found.clause.changes or any(said.changes and not said.weak for said in found.texts)
+    """Return True if a tool of which only words are known may change something."""
+    found = _words(name, "", texts)
+    loud = not _CHANGES.isdisjoint(words(name)) and not (found.name.reads and found.name.clear)
+    return loud or found.second.changes or any(said.changes and said.clear for said in found.texts)
 
 
 def is_idempotent(effect: Effect, method: str) -> bool:
-    """Whether a second call does no more than the first: the method promises it, and no word says otherwise."""
+    """Return True if a second call does no more than the first: the method promises it, and no word says otherwise."""
     return effect.kind == "reads" or (method in _IDEMPOTENT and not effect.adds)
 
 
 def annotations_of(effect: Effect, method: str) -> dict[str, Any]:
     """Return the annotations of the tool (MCP schema, ToolAnnotations).
 
-    Without `destructiveHint` a tool may be destructive: that it is not is said only where the words say so.
+    Without `destructiveHint` a tool may be destructive: it is false only if the words say so.
     """
     if effect.kind == "reads":
         return {"readOnlyHint": True, "openWorldHint": True}
@@ -132,135 +210,212 @@ def annotations_of(effect: Effect, method: str) -> dict[str, Any]:
     }
 
 
-def _decide(method: str, path: str, found: _Words) -> Effect:
-    effect = replace(_kind(method, path, found), adds=_adds(path, found))
-    return replace(effect, additive=effect.kind == "writes" and method not in _REPLACES and _additive(path, found))
-
-
-def _additive(path: str, found: _Words) -> bool:
-    """Whether the words say that something is created or added, and none of them that anything is changed."""
-    name = Said() if found.last else found.name
-    told = [said for said in (name, *found.texts, found.clause) if said.kind and not said.reads]
-    acted = of_acting(path)
-    return (
-        any(said.verb in ADDITIVE for said in told)
-        and all(said.verb in ADDITIVE for said in told)
-        and (not acted or acted in ADDITIVE)
-        and not found.replaces
-    )
-
-
-def _adds(path: str, found: _Words) -> bool:
-    """Whether the words say that a second call does more. What is added under its own name, `PUT /members/{id}`, is there once."""
-    sources = [found.name, *found.texts, found.clause]
-    if not found.path.weak or not any(said.changes for said in sources):
-        sources.append(found.path)
-    known = ADDS - {"add"} if path.endswith("}") else ADDS
-    return found.each or any(said.changes and said.verb in known for said in sources)
-
-
-def _kind(method: str, path: str, found: _Words) -> Effect:
-    certain = is_certain(method, path)
-    if method not in READING | {"POST"}:
-        return _changing(method, found)
-    change = _change(found, certain=certain)
-    if change is not None:
-        return _changing(method, found, change, contradicts=certain)
-    unknown = _unknown(found)
-    if unknown is not None and not (certain and found.name.reads):
-        return _changing(method, found, unknown, contradicts=certain)
-    if certain:
-        return Effect("reads")
-    if _asks(found, reading=method in READING):
-        return Effect("reads", found.name.verb or found.path.verb)
-    return _changing(method, found)
-
-
-def _unknown(found: _Words) -> Said | None:
-    """Return the verb that the texts begin with, where nobody knows what it does, and no text says that something is read."""
-    if any(said.reads for said in found.texts):
-        return None
-    return next((said for said in found.texts if said.unknown), None)
-
-
 def is_certain(method: str, path: str) -> bool:
-    """Whether the method says that nothing is changed, and the path does not name another action."""
-    return method in READING and not is_rpc(path)
+    """Return True if the method promises to change nothing, and the path does not name another action."""
+    rpc = _ACTION.search(path) or (_DOTTED.search(path) and not _FILE.search(path))
+    return method in READING and not rpc
 
 
-def _change(found: _Words, *, certain: bool) -> Said | None:
-    """Return the word that says that something is changed. `certain`: the method says the opposite, so a noun is no such word."""
-    texts = [said for said in found.texts if said.changes]
-    told = next((said for said in texts if not said.weak), None)
+def _effect(method: str, path: str, name: str, texts: Sequence[str]) -> Effect:
+    found = _words(name, path, texts)
+    certain = is_certain(method, path)
+    changed = method not in READING | {"POST"}
+    change = "" if changed else _change(found, certain=certain, reading=method in READING)
+    if not changed and not change and (certain or _asks(found, reading=method in READING)):
+        return Effect("reads", "" if certain else found.name.verb or found.path.verb)
+    clear = (one.verb for one in (*found.said, found.path) if one.clear)
+    away = next((verb for verb in (*clear, *found.every) if verb in DESTROYS), "")
+    kind: EffectKind = "destroys" if away or method == "DELETE" else "writes"
+    effect = Effect(kind, away or change, certain and not changed, _adds(path, found))
+    return replace(effect, additive=kind == "writes" and method not in _REPLACES and _additive(path, found))
+
+
+def _change(found: _Words, *, certain: bool, reading: bool) -> str:
+    """Return the word that says that something is changed, or "". `certain`: the method says the opposite, so nouns do not count."""
     reads = any(said.reads for said in found.texts)
-    if told is not None:
-        return told
-    if found.clause.changes:
-        return found.clause
-    twice = any(said.verb == found.name.verb for said in texts)  # a noun in the name and in the text is a verb
-    noun = found.name.weak or (reads and (found.last or found.name.unclear))
-    if found.name.changes and (twice or not (certain and noun)):
-        return found.name
-    if found.path.changes and not found.path.weak and not (certain and (reads or found.name.reads)):
-        return found.path
-    return texts[0] if texts and not certain else None
+    if told := next((said for said in (*found.texts, found.second) if said.changes and said.clear), None):
+        return told.verb
+    twice = any(said.verb == found.name.verb for said in found.texts)  # a noun in the name and in the text is a verb
+    always = found.name.verb in CLEAR
+    if found.name.changes and (
+        twice or not certain or (always and found.name.clear) or ((always or found.name.clear) and not reads)
+    ):
+        return found.name.verb
+    if found.path.changes and found.path.clear and not (certain and (reads or found.name.reads)):
+        return found.path.verb
+    unknown = next((said.verb for said in found.texts if said.unknown), "")
+    if unknown and not reads and not (certain and found.name.reads):
+        return unknown
+    if reading:
+        return ""
+    doubtful = CLEAR if reads else _CHANGES
+    spoken = (base_of(word, CLEAR) for word in words(found.first))
+    changing = (
+        *(word for word in found.every if word in doubtful),
+        *(word for word in spoken if word in CLEAR - _LEADS),
+    )
+    return next(iter(changing), "")
 
 
 def _asks(found: _Words, *, reading: bool) -> bool:
-    """Whether a request whose method says nothing is a question: its name, its path or its text has a strong verb of reading.
+    """Return True if a request whose method promises nothing is a question: its name, its path or its text has a verb of reading.
 
-    A verb at the end of a name may be a noun (saved search, wish list): text or path have to say the same. `reading`: the method is
-    one of reading, after all.
+    A verb at the end of a name may be a noun (saved search): path or text must have the same. What is “listed” is plural, else it
+    is offered. What a POST “gets” may be made by it, such as a token. `reading`: the method is one of reading, after all.
     """
-    issued = found.spoken & ISSUED - ({"access"} if "control" in found.spoken else set())
-    if not reading and issued and found.name.verb not in ENUMERATES:
+    spoken = (*found.every, *words(found.text))
+    lists = "list" in {found.name.verb, *(said.verb for said in found.texts)}
+    issued = found.name.verb not in _ENUMERATES and not ISSUED.isdisjoint(spoken)
+    if not reading and (issued or (lists and not any(map(plural, words(found.text) or found.every)))):
         return False
-    told = any(said.kind == "reads" for said in found.texts)
-    asked = told or any(said.verb == "return" for said in found.texts)
-    if found.name.kind == "reads" and found.last and not reading and found.name.verb not in NAMES_ONLY:
-        return found.name.verb in {found.path.verb, *(said.verb for said in found.texts)}
-    if found.name.kind == "reads":
-        return not found.last or reading or asked or found.path.kind == "reads"
-    if found.name.kind:
-        return reading and found.name.reads and asked
-    if found.path.kind == "reads":
-        return reading or asked or found.path.verb in ENUMERATES | {"lookup"}
-    return asked if reading else any(said.verb in ASKS for said in found.texts)
+    returned = any(said.reads for said in found.texts)
+    asked = returned if reading else any(said.verb in ASKS for said in found.texts)
+    if found.name.verb in READS:
+        return found.name.clear or reading or found.name.verb in {found.path.verb, *(said.verb for said in found.texts)}
+    if found.name.verb:
+        return reading and found.name.reads and returned
+    return asked or (found.path.verb in READS and (returned or found.path.verb in _ENUMERATES))
 
 
-def _changing(method: str, found: _Words, said: Said | None = None, *, contradicts: bool = False) -> Effect:
-    """Return the effect of an operation that is not read-only: it destroys where method or words say so."""
-    sources = (found.name, found.path, *found.texts, found.clause)
-    away = next((one for one in sources if one.kind == "destroys" and not one.weak), None)
-    if method == "DELETE":
-        return Effect("destroys", away.verb if away else "")
-    if away is not None and found.name.kind != "restores":
-        return Effect("destroys", away.verb, contradicts)
-    return Effect("writes", said.verb if said else "", contradicts)
+def _additive(path: str, found: _Words) -> bool:
+    """Return True if the words say that something is created or added, and nothing says that anything is changed."""
+    told = [said.verb for said in (found.name, *found.texts, found.second) if said.changes]
+    acted = path.rpartition("}/")[2] if "}/" in path else path.rpartition(":")[2] if ":" in path else ""
+    acting = acted in ACTIONS | _CHANGES and acted not in ADDITIVE
+    text = f"{' '.join(found.every)} {found.text}"
+    return bool(told) and ADDITIVE.issuperset(told) and not acting and not _REPLACED.search(text)
 
 
-def _repeats(name: str, path: str, text: str, verb: str) -> bool:
-    """Whether a text is the name over again, of a part of a message that the path names: `request_headers`, "Request Headers", /headers."""
-    own, place = words(name), words(path)
-    return words(text) == own and verb not in place and own[-1:] == place[-1:] and own[-1] in _PARTS
+def _adds(path: str, found: _Words) -> bool:
+    """Return True if a second call does more. What is added under its own name, `PUT /members/{id}`, is there once."""
+    said = found.said if any(one.changes for one in found.said) and not found.path.clear else (*found.said, found.path)
+    known = ADDS - {"add"} if path.endswith("}") else ADDS
+    return bool(_EACH.search(found.text)) or any(one.verb in known for one in said)
 
 
-def _read(name: str, path: str, texts: Sequence[str], *, certain: bool) -> _Words:
-    said, last = of_name(name)
-    leads: list[Said] = []
-    clauses: list[Said] = []
+# --- the words ---
+
+
+def _words(name: str, path: str, texts: Sequence[str]) -> _Words:
+    own = next((part for part in reversed(re.split(r"[./:]", name)) if words(part)), "")
+    path = path if _ACTION.search(path) else _FILE.sub("", re.split(r"[?#]", path, maxsplit=1)[0].rstrip("/"))
+    segment = _ACTION.sub("", path).rpartition("/")[2]
+    every = (*words(own), *(() if segment.endswith("}") else words(segment)))
+    leads: list[_Said] = []
+    seconds = [_second(" ".join(words(part)), named=True) for part in (own, segment)]
     for text in texts:
-        told_in = sentences(text)
-        told = any(lead.reads for lead in leads)  # what a later text says besides is not its subject
-        lead = of_text(told_in[0], later=told, direct=told and certain) if told_in else Said()
-        leads.append(Said() if lead.weak and _repeats(name, path, text, lead.verb) else lead)
-        clauses += [of_clause(sentence, direct=not certain) for sentence in told_in]
-    ending = of_ending(name)
-    if ending.changes and not certain and not any(lead.reads for lead in leads):
-        said, last = ending, True
-    spoken = frozenset(words(name)) | frozenset(word for text in texts for word in words(beginning(text)[:80]))
-    included = () if certain else map(of_included, texts)
-    clause = next((one for one in (of_joined(name), of_pair(path), *included, *clauses) if one.changes), Said())
-    each = any(says_each(text) for text in texts)
-    replaces = any(says_replaced(text) for text in (" ".join(words(name)), " ".join(words(path)), *texts))
-    return _Words(said, last, of_path(path), tuple(leads), clause, spoken, each, replaces)
+        told_in = _sentences(text)
+        leads.append(_of_text(told_in[0], later=any(lead.reads for lead in leads)) if told_in else _Said())
+        seconds += [_second(sentence) for sentence in told_in]
+    second = next((one for one in seconds if one.changes), _Said())
+    first = " ".join(sentence for text in texts for sentence in _sentences(text)[:1])
+    shown = " ".join(sentence for text in texts for sentence in _sentences(text))
+    return _Words(_of_name(own), _of_path(path), tuple(leads), second, every, first, shown)
+
+
+def _action_of(parameter: ApiParameter) -> str:
+    """Return the action that a parameter with one possible value names: `?Action=DeleteVolume`."""
+    if parameter.place not in {"query", "header"} or parameter.name not in {"Action", "X-Amz-Target"}:
+        return ""
+    schema = parameter.schema if isinstance(parameter.schema, dict) else {}
+    values = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    return str(values[0]) if isinstance(values, list) and len(values) == 1 else ""
+
+
+def _of_name(name: str) -> _Said:
+    """Return the verb of a name: the first word, else a verb behind it, which is not clear."""
+    found = [
+        word
+        for word in words(name.rpartition("_")[2] if re.search(r"[a-z][A-Z]", name) else name)
+        if not word.isdigit()
+    ]
+    while len(found) > 1 and found[0] in NOT_FIRST:
+        found = found[1:]
+    first = found[0] if found else ""
+    if first in READS or first in CLEAR:
+        return _Said(first, clear=True)
+    later = next((word for word in reversed(found[1:]) if word in READS or word in CLEAR), "")
+    if later:
+        return _Said(later)
+    return (
+        _Said(first, clear=first in WRITES and not (len(found) > 1 and found[-1] in NOUN_HEADS))
+        if first in _KNOWN
+        else _Said()
+    )
+
+
+def _of_path(path: str) -> _Said:
+    """Return the verb that a path ends with: `/logout`, `:cancel`, `/{id}/start`, `#Action=DeleteVolume`."""
+    if found := _ACTION.search(path):
+        return _of_name(found[1])
+    before, _, segment = path.rpartition("/")
+    literal = "" if segment.endswith("}") else re.sub(r"^.*[}:.]", "", segment)
+    found_words = [word for word in words(literal) if word not in NOT_FIRST] or list(words(literal))
+    first = found_words[0] if found_words else ""
+    acted = ":" in segment or (before.endswith("}") and len(found_words) == 1)
+    if first not in _KNOWN or (len(found_words) > 1 and first not in CLEAR | READS):
+        return _Said()
+    return _Said(first, clear=acted or first in CLEAR)
+
+
+@lru_cache(maxsize=4096)
+def _sentences(text: str) -> tuple[str, ...]:
+    """Return the first sentences of a text, without markup and without notes like “[Beta]” or “Deprecated:” in front."""
+    shown = _SENT.sub("", plain(text[:_READ_CHARACTERS]).replace("\\", "")).strip()
+    while (found := _NOTE.match(shown)) and found.end():
+        shown = shown[found.end() :]
+    return tuple(one for one in _SENTENCE.split(shown)[:_SENTENCES_READ] if one)
+
+
+def _of_text(sentence: str, *, later: bool) -> _Said:
+    """Return the verb that a sentence begins with, in any of “Delete …”, “Deletes …”, “Use this method to delete …”.
+
+    `later`: a text before says that it reads, so that only what the sentence begins with counts, and no noun.
+    """
+    start = words(sentence[:200])
+    if not start or start[0] in {"to", "if", "when", "for"}:
+        return _Said()
+    led = [words(sentence[one.end() : one.end() + 120]) for one in _LED.finditer(sentence[:200])]
+    called = base_of(start[0], _LEADS) in _LEADS and (bool(led) or " to " in sentence[:120])
+    phrases = [*([] if called else [start]), *([] if later else led)]
+    said = next((one for one in map(_of_phrase, phrases) if one.verb), _Said())
+    if said.verb:
+        return _Said() if later and said.changes and not said.clear else said
+    if _COMMAND.match(sentence) and not led and start[0] not in _NO_COMMAND:
+        return _Said(start[0], unknown=True)
+    return _Said()
+
+
+def _of_phrase(found: Sequence[str]) -> _Said:
+    """Return the verb that words begin with; before a noun or “of” it is not clear, or none."""
+    while len(found) > 1 and (
+        found[0] in NOT_FIRST or (found[0].endswith("ly") and found[0] not in {"apply", "reply"})
+    ):
+        found = found[1:]
+    verb = base_of(found[0], _KNOWN) if found else ""
+    if verb not in _KNOWN or found[:2] == ("get", "started"):
+        return _Said()
+    following = found[1] if len(found) > 1 else ""
+    if verb not in _CHANGES:
+        return _Said(verb, clear=True)
+    if following == "of" or (not following and verb != found[0]):
+        return _Said()
+    third = verb != found[0] and found[2:3] != ("and",)
+    noun = verb not in CLEAR and (verb in MAYBE or following in NOUN_HEADS or third)
+    return _Said(verb, clear=following in _DETERMINER or not noun)
+
+
+def _second(sentence: str, *, named: bool = False) -> _Said:
+    """Return the second verb of a name or a sentence, if it is a change: “Returns the messages and marks them as read”."""
+    lead = words(sentence[:200])
+    if not lead or base_of(lead[0], _KNOWN) not in _KNOWN:
+        return _Said()
+    for found in _JOINED.finditer(sentence[:400]):
+        word, following = found[1].lower(), (found[2] or "").lower()
+        known = WRITES | DESTROYS if word.endswith("ing") else _CHANGES
+        verb = base_of(word, known)
+        joined = found[0][0] != "," and word == verb and (not following or (named and verb in CLEAR))
+        beside = following in _DETERMINER - {"each", "every"}
+        if verb in known and (joined or beside) and not _RELATIVE.search(sentence[: found.start()]):
+            return _Said(verb, clear=True)
+    return _Said()

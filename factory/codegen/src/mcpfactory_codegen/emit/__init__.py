@@ -26,6 +26,7 @@ from mcpfactory_codegen.ir import (
     ApiParameter,
     ApiSecurityScheme,
     Encoding,
+    essence,
     is_json,
     split_label,
 )
@@ -266,14 +267,12 @@ def accepted(operation: ApiOperation, *, structured: bool = False) -> str:
     success = sorted((one for one in operation.responses if one.status.startswith("2")), key=lambda one: one.status)
     typed = [one for one in success if one.content_type]
     first = [one.content_type for one in typed if one.status == typed[0].status]
-    if not first or any(_is_plain_json(one) for one in first):
+    if not first or _JSON in map(essence, first):
         return _JSON
     other = structured and not is_json(first[0])
-    return f"{first[0]}, {_JSON};q=0.9" if other or any(_is_plain_json(one.content_type) for one in typed) else first[0]
-
-
-def _is_plain_json(content_type: str) -> bool:
-    return content_type.partition(";")[0].strip().lower() == _JSON
+    return (
+        f"{first[0]}, {_JSON};q=0.9" if other or any(essence(one.content_type) == _JSON for one in typed) else first[0]
+    )
 
 
 def _stated(record: ApiParameter | Encoding, *names: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from mcpfactory_codegen.ir import ApiOperation
 from mcpfactory_codegen.text import VERSION, plural, singular, words
-from mcpfactory_codegen.verbs import ACTIONS, BARE, VERBS
+from mcpfactory_codegen.verbs import ACTIONS, BARE, VERBS, base_of, verbs
 
 __all__ = ["IdWords", "PathWords", "id_words", "path_words"]
 
@@ -156,9 +156,6 @@ _MACHINE_MADE: Final = re.compile(
     r"((operation|op|route|handler|endpoint|api|path|method|unnamed|id)[_-]?\d*|(\w*[_-])?(?=\w*\d)[0-9a-f]{8,}|\d+)\Z",
     re.I,
 )
-_GENERIC: Final = frozenset(
-    {"operation", "op", "route", "handler", "endpoint", "api", "path", "method", "unnamed", "id"}
-)
 _TELLING: Final = re.compile(r"[^\W\d_]+|[a-z]{3,}v\d{1,2}")  # letters alone, or with a version: `chatv2`
 _ONE_WORD: Final = re.compile(r"OAuth|iOS|macOS|GraphQL|IdP(?![a-z])")
 _MANY: Final = re.compile(r"[A-Z]{2,}s(?![a-z])")
@@ -181,7 +178,9 @@ class IdWords:
 
 def id_words(operation: ApiOperation) -> IdWords:
     """Return the words of the operationId, as far as it says something."""
-    text = _whole_words(operation.operation_id)
+    text = operation.operation_id
+    for pattern in (_ONE_WORD, _MANY):  # `OAuth2` is oauth2, and `IDs` ids
+        text = pattern.sub(lambda match: match.group().capitalize(), text)
     whole = words(text)
     if not whole or _MACHINE_MADE.match("_".join(whole)) or not any(_TELLING.fullmatch(part) for part in whole):
         return IdWords()
@@ -197,12 +196,6 @@ def id_words(operation: ApiOperation) -> IdWords:
         if parts and parts != whole:
             return IdWords() if _is_bare(parts) else IdWords(parts, whole)
     return IdWords(whole, whole)
-
-
-def _whole_words(text: str) -> str:
-    """Return the text with names and plurals of abbreviations in one piece: `OAuth2` is oauth2, and `IDs` ids."""
-    text = _ONE_WORD.sub(lambda match: match.group().capitalize(), text)
-    return _MANY.sub(lambda match: match.group().capitalize(), text)
 
 
 def _nouns(path: str) -> bool:
@@ -276,35 +269,19 @@ _KINDS: Final = {
     "update": "adjust amend change edit modify patch put replace save set update upsert configure alter",
     "delete": "clear delete destroy discard drop erase forget purge remove unset wipe",
 }
-_KIND_OF: Final = {verb: name for name, verbs in _KINDS.items() for verb in verbs.split()}
+_KIND_OF: Final = {verb: name for name, listed in _KINDS.items() for verb in listed.split()}
 # Verbs that are hardly ever a noun at the beginning of a summary; the others need an article or the like behind them.
-_CERTAIN_WORDS: Final = """
+_CERTAIN: Final = verbs("""
     add adjust amend approve archive assign authorize calculate cancel choose compute configure confirm convert create
     deactivate delete deliver describe destroy detect disable discard edit enable execute fetch find generate get import
     insert invite list modify obtain perform provide publish purge register reject remove rename replace resend restore
     retrieve return revoke rotate save send set start stop submit subscribe suspend terminate unsubscribe update upsert
     validate verify
-"""
-_CERTAIN: Final = frozenset(_CERTAIN_WORDS.split())
-_POINTING: Final = "a an the all any your my our their its this these one some new existing multiple several single specific current for"
-_POINTERS: Final = frozenset(_POINTING.split())
-_NOUN_BEFORE: Final = frozenset(
-    {
-        "details",
-        "detail",
-        "history",
-        "id",
-        "info",
-        "information",
-        "list",
-        "name",
-        "of",
-        "request",
-        "result",
-        "results",
-        "status",
-    }
+""")
+_POINTERS: Final = verbs(
+    "a an the all any your my our their its this these one some new existing multiple several single specific current for"
 )
+_NOUN_BEFORE: Final = verbs("details detail history id info information list name of request result results status")
 """Words behind a verb that make a noun of it: `Upload status`."""
 _ADVERBS: Final = frozenset({"bulk", "batch", "mass", "gracefully"})
 _NORMAL: Final = {
@@ -348,6 +325,5 @@ def summary_verb(summary: str, *, reading: bool) -> tuple[str, ...]:
 
 def _verb_of(word: str) -> str:
     """Return the verb that a word is a form of, or ""."""
-    endings = (("", ""), ("s", ""), ("es", ""), ("ies", "y"), ("ing", ""), ("ing", "e"))
-    forms = (word.removesuffix(end) + put for end, put in endings if word.endswith(end))
-    return next((form for form in forms if form in VERBS), "")
+    verb = base_of(word, VERBS)
+    return verb if verb in VERBS else ""

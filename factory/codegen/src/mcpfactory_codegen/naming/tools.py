@@ -16,14 +16,13 @@ operation has them. In this order, as far as needed:
 
 1. words that most operations of the API have
 2. a phrase that is there twice stays once
-3. an ending that restates what was said: `… for enterprise`
-4. long words with a usual short form take it: `configuration` is `config`
-5. articles and prepositions
-6. words that are there twice
-7. the commonest words that are left, but no verb, and not the last noun
+3. long words with a usual short form take it: `configuration` is `config`
+4. articles and prepositions
+5. words that are there twice
+6. the commonest words that are left, but no verb, and not the last noun
 
-What went is put back where room is left, the most telling first. What `kept` names goes last: the words that
-tell an operation from those that would have the same name. Only what is too long even then is cut, and gets a digest.
+What `kept` names goes last: the words that tell an operation from those that would have the same name. Only what is too long
+even then is cut, and gets a digest.
 """
 
 from __future__ import annotations
@@ -65,11 +64,10 @@ class _Claimant:
     path: frozenset[str]
     at: int = 0
     kept: frozenset[str] = frozenset()
-    dense: bool = False
 
     def proposal(self, common: Commonness) -> str:
         if self.at < len(self.forms):
-            return shortened(self.forms[self.at], TOOL_LIMIT, self.key, common, self.kept, dense=self.dense)
+            return shortened(self.forms[self.at], TOOL_LIMIT, self.key, common, self.kept)
         number = self.at - len(self.forms)
         length = _DIGESTS[number] if number < len(_DIGESTS) else _DIGESTS[-1] + 1 + number
         if length > TOOL_LIMIT:  # unreachable unless SHA-256 collides
@@ -94,13 +92,6 @@ class _Claimant:
         own, before = Counter(self.forms[self.at]), self.kept
         self.kept = before.union(*(own - Counter(rival) for rival in rivals))
         return self.kept != before
-
-    def go_on(self) -> None:
-        """Cut long words of a name that is too long, or else take the next form."""
-        if self.dense or self.fits():
-            self.at += 1
-        else:
-            self.dense = True
 
 
 def name_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) -> dict[str, str]:
@@ -139,7 +130,7 @@ def _phase(
             holders[name] = _forms([winner])[0]
         if name in holders or len(unchanged) == len(losers):
             for claimant in unchanged:
-                claimant.go_on()
+                claimant.at += 1
         if all(claimant.fits() for claimant in group):
             holders.setdefault(name, rivals[0])  # a name that was refused to several is free for nobody else
         left += losers
@@ -241,11 +232,6 @@ USUAL: Final = {
 """Long words and the short forms that everybody knows."""
 _ARTICLES: Final = frozenset({"a", "an", "the", "of"})
 _PREPOSITIONS: Final = frozenset({"for", "in", "to", "from", "with", "on", "at", "and", "by", "via"})
-_RESTATING: Final = frozenset({"for", "in", "of", "by"})
-_LONG: Final = 5  # characters of a word that is not cut
-_STEM: Final = 3
-_DIRECTIONS: Final = frozenset({"to", "from"})
-_ABOUT: Final = 2  # words before the last, of which no direction goes: `get from term` and `get to term`
 _ENOUGH: Final = 8
 """Operations from which on it says something that half of them have a word."""
 
@@ -273,39 +259,17 @@ class Commonness:
 
 
 def shortened(
-    parts: Sequence[str],
-    limit: int,
-    key: str,
-    common: Commonness,
-    kept: Collection[str] = frozenset(),
-    *,
-    dense: bool = False,
+    parts: Sequence[str], limit: int, key: str, common: Commonness, kept: Collection[str] = frozenset()
 ) -> str:
-    """Join words by `_` within `limit` characters; `key` is what the digest is of, where there is no other way.
-
-    `dense` cuts long words, so that more of them have room: for names that cannot be told apart by their whole words.
-    """
-    whole = "_".join(parts)
-    if len(whole) <= limit:
-        return whole
+    """Join words by `_` within `limit` characters; `key` is what the digest is of, where there is no other way."""
     middle = limit // 2  # more words than characters: what is in between would go in any case
     words = [*parts[:middle], *parts[-middle:]] if len(parts) > limit else list(parts)
     work = _Cut(words, limit, common, frozenset(kept))
-    for step in (
-        *((work.stems,) if dense else ()),
-        work.everywhere,
-        work.phrases,
-        work.restated,
-        work.abbreviate,
-        work.little,
-        work.repeated,
-        work.commonest,
-    ):
-        step()
+    for step in (work.everywhere, work.phrases, work.abbreviate, work.little, work.repeated, work.commonest):
         if work.fits():
-            work.put_back()
-            return work.name()
-    return shorten(work.left(), limit, key)
+            break
+        step()
+    return work.name() if work.fits() else shorten(work.left(), limit, key)
 
 
 def _usual(word: str) -> str:
@@ -313,16 +277,6 @@ def _usual(word: str) -> str:
         return USUAL[word]
     short = USUAL.get(singular(word), "")
     return short + "s" if short and not short.endswith("s") else short
-
-
-def _stem(word: str) -> str:
-    """Return the beginning of a long word, up to a consonant: `calendar` is `cal`, `properties` is `prop`."""
-    short = _usual(word)
-    if short or len(word) <= _LONG:
-        return short or word
-    stem = re.match(r"[^aeiouy]*[aeiouy]+[^aeiouy]+(?=[aeiouy]|\Z)", word)
-    found = stem.group() if stem and len(stem.group()) >= _STEM else word[:_LONG]
-    return found.rstrip("aeiouy") or word[:_LONG]
 
 
 class _Cut:
@@ -365,36 +319,17 @@ class _Cut:
 
     def abbreviate(self) -> None:
         """Give long words their usual short forms, in the plural, too; those first that save most."""
-        self._show({word: short for word in self.left() if (short := _usual(word))})
-
-    def stems(self) -> None:
-        """Cut long words that are no verbs, those first that save most."""
-        self._show({word: _stem(word) for word in self.parts if word not in VERBS})
-
-    def _show(self, short: Mapping[str, str]) -> None:
+        short = {word: found for word in self.left() if (found := _usual(word))}
         for word in sorted(short, key=lambda word: (len(short[word]) - len(word), word)):
             if self.fits():
                 return
             self.shown = [short[word] if shown == word else shown for shown in self.shown]
 
-    def restated(self) -> None:
-        """Leave out an ending that only says again what was said: `… for enterprise` of `enterprise_admin_…`."""
-        said = {singular(word) for word in self.parts[:-2]}
-        if (
-            len(self.parts) > 3
-            and self.parts[-1] not in self.kept
-            and self.parts[-2] in _RESTATING
-            and singular(self.parts[-1]) in said
-        ):
-            self._drop([len(self.parts) - 2, len(self.parts) - 1])
-
     def little(self) -> None:
         """Leave out articles, then prepositions."""
-        inner = range(1, len(self.parts) - 1)
-        telling = [index for index in inner[-_ABOUT:] if self.parts[index] in _DIRECTIONS]
         for group in (_ARTICLES, _PREPOSITIONS):
-            little = [index for index in inner if self.parts[index] in group - self.kept and index not in telling]
-            self._drop_until_it_fits(little)
+            inner = range(1, len(self.parts) - 1)
+            self._drop_until_it_fits(index for index in inner if self.parts[index] in group - self.kept)
 
     def repeated(self) -> None:
         """Leave a word out that comes again."""
@@ -418,16 +353,6 @@ class _Cut:
                 key=lambda index: (self.parts[index] in self.kept, self.common.rarity(self.parts[index]), index)
             )
             self._drop_until_it_fits(spared[: max(0, len(spared) - 1)])
-
-    def put_back(self) -> None:
-        """Put words back that fit, the most telling first."""
-        for index in sorted(self.out, key=lambda index: (-self.common.rarity(self.parts[index]), index)):
-            word = self.parts[index]
-            there = {singular(self.parts[other]) for other in range(len(self.parts)) if other not in self.out}
-            if word in _ARTICLES | _PREPOSITIONS or singular(word) in there:
-                continue
-            if len(self.name()) + 1 + len(self.shown[index]) <= self.limit:
-                self.out.remove(index)
 
     def _droppable(self) -> list[int]:
         """Return where words are that may go: no verbs, none that are kept, and not the two last, which say what it is about."""

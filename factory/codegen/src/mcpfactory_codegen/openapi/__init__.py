@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from mcpfactory_codegen.ir import MARK_PREFIXES, Api, ApiOperation, Problems, Response, Skipped
 from mcpfactory_codegen.openapi.content import read_body, read_responses
 from mcpfactory_codegen.openapi.parameters import gather, plain_path, read_parameters
-from mcpfactory_codegen.openapi.reading import SPEC_VERSIONS, BrokenError, Reading, check_object, flags, spec_version
+from mcpfactory_codegen.openapi.reading import SPEC_VERSIONS, BrokenError, Reading, flags, spec_version
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
 from mcpfactory_codegen.openapi.security import Security
 from mcpfactory_codegen.openapi.servers import own_server, report_rootless, root_servers, settle_servers
@@ -46,7 +46,6 @@ def read_api(document: Document) -> Api:
     info = _info(reading)
     servers = root_servers(reading)
     security = Security(reading)
-    _report_keys(reading)
     operations, skipped = read_operations(reading, security, servers)
     if operations and security.unapplied:
         message = "security schemes are defined, but nothing asks for one; each is sent when its credentials are there"
@@ -84,13 +83,6 @@ def _info(reading: Reading) -> dict[str, str]:
     if not isinstance(node, dict):
         reading.report("info-invalid", location, "`info` has to be an object with `title` and `version`; left empty")
         node = {}
-    else:
-        check_object(
-            reading,
-            "Info",
-            {key: str(value) if isinstance(value, float) else value for key, value in node.items()},
-            location,
-        )
     return {key: reading.text(node.get(key), location.down(key)) for key in ("title", "version", "description")}
 
 
@@ -109,30 +101,6 @@ def _tags(reading: Reading) -> dict[str, str]:
             text = reading.text(tag.get("description"), location.down("description"))
             found.setdefault(tag["name"], text or reading.text(tag.get("summary"), location.down("summary")))
     return found
-
-
-_KEYS: Final = frozenset(
-    {
-        "$self", "components", "externalDocs", "info", "jsonSchemaDialect", "openapi", "paths", "security",
-        "servers", "tags", "swagger", "webhooks",
-    }
-)  # fmt: skip
-_KEYS_2: Final = frozenset(
-    {
-        "basePath", "consumes", "definitions", "externalDocs", "host", "info", "parameters", "paths",
-        "produces", "responses", "schemes", "security", "securityDefinitions", "swagger", "tags", "openapi",
-    }
-)  # fmt: skip
-
-
-def _report_keys(reading: Reading) -> None:
-    known = _KEYS_2 if reading.spec.shape == "2" else _KEYS
-    for key in reading.document.data:
-        if key not in known and not key.startswith("x-"):
-            message = f"{key[:80]!r} is no key of a document of version {reading.spec.version}"
-            reading.report(
-                "document-key", Location("", "").down(key), f"{message}; what refers to it finds it, nothing else does"
-            )
 
 
 def _report_webhooks(reading: Reading) -> None:

@@ -9,23 +9,17 @@ from typing import Any, Final
 from mcpfactory_codegen.ir import ApiParameter, JsonSchema
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.content import choose, read_media
-from mcpfactory_codegen.openapi.reading import BrokenError, Reading, check_object, flags
+from mcpfactory_codegen.openapi.reading import BrokenError, Reading, flags
 from mcpfactory_codegen.openapi.references import LocatedNode, Location
 from mcpfactory_runtime.upstream.names import unusable_header
 from mcpfactory_runtime.upstream.styles import STYLES, ParameterLocation, Style
 
-__all__ = ["gather", "plain_path", "read_parameters", "template_names"]
+__all__ = ["gather", "plain_path", "read_parameters"]
 
 _NOT_OURS: Final = frozenset({"accept", "content-type"})
 """Header parameters of these names are ignored (OpenAPI 3.1 §4.8.12.1); so is `Authorization`, by `credentials`."""
-_SHELL: Final = ("name", "description", "required", "deprecated", "allowEmptyValue", "explode", "allowReserved")
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _HINT: Final = "a parameter has `name`, `in` and `schema`"
-
-
-def template_names(path: str) -> tuple[str, ...]:
-    """Return the names in braces, in order, each once."""
-    return tuple(dict.fromkeys(_TEMPLATE.findall(path)))
 
 
 def plain_path(path: str, names: frozenset[str]) -> str:
@@ -132,8 +126,6 @@ def _read(reading: Reading, target: LocatedNode) -> ApiParameter | None:
         node = _normalized_style(reading, node, location)
         if "collectionFormat" in node:
             node = swagger2.parameter_in_itself(reading, node, location)
-    shell: dict[str, Any] = {key: node[key] for key in _SHELL if key in node}
-    check_object(reading, "Parameter", {**shell, "in": "query" if where == "querystring" else where}, location)
     schema, content_type = _schema(reading, node, location)
     required = node.get("required") is True or where == "path"
     if where == "path" and node.get("required") is not True:
@@ -198,7 +190,7 @@ def _style(reading: Reading, node: dict[str, Any], where: ParameterLocation, loc
 def _fit_template(
     reading: Reading, parameters: list[ApiParameter], path: str, location: Location
 ) -> tuple[ApiParameter, ...]:
-    names = template_names(path)
+    names = tuple(dict.fromkeys(_TEMPLATE.findall(path)))
     if "" in names:
         raise BrokenError(
             "path-invalid", location, f"the path {path[:200]!r} has empty braces", "name the parameter between them"

@@ -23,6 +23,7 @@ __all__ = [
     "References",
     "UnresolvedError",
     "candidates",
+    "composed",
     "file_like",
     "properties_of",
 ]
@@ -298,49 +299,37 @@ def candidates(reference: str, data: Any) -> Iterator[list[str]]:
 _LEVELS: Final = 8  # levels of references and combinations to look through for properties
 
 
+def composed(references: References, schema: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:
+    """Yield the object schema behind references, then those in its lists of these keywords, depth first and each once."""
+    waiting = [(schema, _LEVELS)]
+    seen: set[Location] = set()
+    while waiting:
+        one, levels = waiting.pop()
+        with suppress(UnresolvedError):  # reported where the schema is translated
+            one = references.follow(*one)
+            if isinstance(one.node, dict) and levels and one.location not in seen:
+                seen.add(one.location)
+                yield one
+                waiting += [(part, levels - 1) for part in reversed([*one.parts(*keywords)])]
+
+
 def properties_of(references: References, schema: Any, location: Location) -> dict[str, LocatedNode]:
     """Return the properties of an object schema as written, also by way of references and combinations. First wins."""
     found: dict[str, LocatedNode] = {}
-    seen: set[Location] = set()
-
-    def collect(node: Any, at: Location, levels: int) -> None:
-        try:
-            node, at = references.follow(node, at)
-        except UnresolvedError:
-            return  # reported where the schema is translated
-        if not isinstance(node, dict) or at in seen or levels == 0:
-            return
-        seen.add(at)
+    for node, at in composed(references, LocatedNode(schema, location), "allOf", "anyOf", "oneOf"):
         properties, inside = references.mapping(node.get("properties"), at.down("properties"))
-        if isinstance(properties, dict):
-            for name, value in properties.items():
-                found.setdefault(name, LocatedNode(value, inside.down(name)))
-        for part in LocatedNode(node, at).parts("allOf", "anyOf", "oneOf"):
-            collect(*part, levels - 1)
-
-    collect(schema, location, _LEVELS)
+        for name, value in properties.items() if isinstance(properties, dict) else ():
+            found.setdefault(name, LocatedNode(value, inside.down(name)))
     return found
 
 
 def file_like(references: References, schema: Any, location: Location, levels: int = _LEVELS) -> bool:
     """Do values of this schema (or the items, for a list) travel as raw bytes? OpenAPI 3.0 §4.7.14.2, 3.1 §4.8.14.2."""
-    try:
-        node, location = references.follow(schema, location)
-    except UnresolvedError:
-        return False
-    if not isinstance(node, dict) or levels == 0:
-        return False
-    if node.get("format") == "binary" or node.get("type") == "file":
-        return True
-    inner = node.get("contentMediaType")
-    if (
-        isinstance(inner, str)
-        and "contentEncoding" not in node
-        and not is_json(inner)
-        and not inner.startswith("text/")
-    ):
-        return True
-    if "items" in node and file_like(references, node["items"], location.down("items"), levels - 1):
-        return True
-    parts = LocatedNode(node, location).parts("allOf", "anyOf", "oneOf")
-    return any(file_like(references, *part, levels - 1) for part in parts)
+    for node, at in composed(references, LocatedNode(schema, location), "allOf", "anyOf", "oneOf"):
+        inner = node.get("contentMediaType")
+        media = isinstance(inner, str) and not is_json(inner) and not inner.startswith("text/")
+        if node.get("format") == "binary" or node.get("type") == "file" or (media and "contentEncoding" not in node):
+            return True
+        if "items" in node and levels and file_like(references, node["items"], at.down("items"), levels - 1):
+            return True
+    return False

@@ -6,6 +6,7 @@ is that of the schema as it is written.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_codegen.ir import LISTS, MAPS, SINGLE, JsonSchema, Problems
@@ -23,7 +24,7 @@ from mcpfactory_codegen.openapi.keywords import (
     spread_enum,
 )
 from mcpfactory_codegen.openapi.reading import Direction, SpecVersion
-from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
+from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError, composed
 from mcpfactory_codegen.openapi.sharing import SchemaNames, SharedSchemas, Visibility, break_cycles
 
 __all__ = ["Direction", "Schemas", "Spot", "Translator", "tag_branches"]
@@ -189,9 +190,6 @@ class Translator:
                     spot.location.down(key),
                     f"{key[:80]!r} is no keyword of a schema; dropped",
                 )
-        if foreign := sorted(key for key in node if self._foreign(key, node[key])):
-            message = f"{', '.join(foreign)} does not exist in {self._spec.version}; read as what it means elsewhere"
-            self._report("schema-dialect", spot.location, message)
         older_drafts(out, node)
 
         def report(code: str, key: str, message: str) -> None:
@@ -205,14 +203,6 @@ class Translator:
             tag_branches(out, node, spot.location, self._references, self._spec)
         self._closing.apply(out, spot.location)
         return out
-
-    def _foreign(self, key: str, value: Any) -> bool:
-        """Whether a keyword, or this way to use it, belongs to another version."""
-        if key in {"exclusiveMinimum", "exclusiveMaximum"}:
-            return isinstance(value, bool) == self._spec.siblings
-        if self._spec.siblings:
-            return key == "nullable" and value is True
-        return key in _NEWER or (key == "type" and (isinstance(value, list) or value == "null"))
 
     def _scalar(self, out: Object, key: str, value: Any, location: Location) -> None:
         if isinstance(value, bool) and key in {"exclusiveMinimum", "exclusiveMaximum"}:
@@ -301,14 +291,6 @@ class Translator:
             out["required"] = list(dict.fromkeys(names))
 
 
-_NEWER: Final = frozenset(
-    {
-        "const", "contains", "contentEncoding", "contentMediaType", "dependentRequired", "dependentSchemas",
-        "else", "if", "patternProperties", "prefixItems", "propertyNames", "then", "unevaluatedItems",
-        "unevaluatedProperties", "$defs",
-    }
-)  # fmt: skip
-"""Keywords that came with 3.1."""
 _HARMLESS: Final = ANNOTATIONS | DROPPED | {"summary"}
 
 
@@ -325,9 +307,6 @@ def _nullable(node: Object) -> bool:
 # --- `discriminator` (OpenAPI 3.1 section 4.8.25) in the words of JSON Schema: each branch of a choice says which value it has ---
 #
 # JSON Schema has no discriminator, and without it branches that differ in optional properties only all match at once.
-
-
-_BRANCH_LEVELS: Final = 8  # references and allOf levels to look through for the property
 
 
 def tag_branches(out: Object, node: Object, location: Location, references: References, spec: SpecVersion) -> None:
@@ -350,7 +329,7 @@ def tag_branches(out: Object, node: Object, location: Location, references: Refe
         if target is None:
             continue
         wanted = values.get(target.location) or _own_name(reference, spec)
-        stated = _stated(target, name, references, _BRANCH_LEVELS)
+        stated = _stated(target, name, references)
         if not wanted or (stated is not None and not set(wanted) < stated):
             continue
         tag = {"properties": {name: {"enum": wanted}}, "required": [name]}
@@ -385,30 +364,21 @@ def _followed(reference: str, location: Location, references: References) -> Loc
         return None
 
 
-def _stated(target: LocatedNode, name: str, references: References, levels: int) -> set[str] | None:
+def _stated(target: LocatedNode, name: str, references: References) -> set[str] | None:
     """Return the values that a branch allows for the property by itself; None when it allows any."""
-    try:
-        node, location = references.follow(*target)
-    except UnresolvedError:
-        return None
-    if not isinstance(node, dict) or levels == 0:
-        return None
-    properties = node.get("properties")
-    schema = properties.get(name) if isinstance(properties, dict) else None
-    if isinstance(schema, dict):
-        try:
-            schema = references.follow(schema, location.down("properties", name)).node
-        except UnresolvedError:
-            schema = None
-    if isinstance(schema, dict):
-        listed = [schema["const"]] if "const" in schema else schema.get("enum")
-        if isinstance(listed, list):
-            return {value for value in listed if isinstance(value, str)}
     found: set[str] | None = None
-    for part in LocatedNode(node, location).parts("allOf"):
-        one = _stated(part, name, references, levels - 1)
-        if one is not None and (found is None or len(one) < len(found)):
-            found = one
+    for at, (node, location) in enumerate(composed(references, target, "allOf")):
+        properties = node.get("properties")
+        schema = properties.get(name) if isinstance(properties, dict) else None
+        with suppress(UnresolvedError):
+            schema = references.follow(schema, location.down("properties", name)).node
+            listed = [schema["const"]] if isinstance(schema, dict) and "const" in schema else None
+            listed = schema.get("enum") if listed is None and isinstance(schema, dict) else listed
+            if isinstance(listed, list):
+                values = {value for value in listed if isinstance(value, str)}
+                if at == 0:
+                    return values
+                found = values if found is None or len(values) < len(found) else found
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.ir import ApiBody, unescape
 from mcpfactory_codegen.openapi.reading import Reading
-from mcpfactory_codegen.openapi.references import LocatedNode, Location, UnresolvedError, properties_of
+from mcpfactory_codegen.openapi.references import LocatedNode, Location, UnresolvedError, composed, properties_of
 from mcpfactory_runtime.upstream.names import is_xml_name
 from mcpfactory_runtime.upstream.operation import Xml
 
@@ -23,8 +23,11 @@ _PLAIN: Final = Xml()
 
 def has_structure(reading: Reading, schema: LocatedNode) -> bool:
     """Return True if values of a schema are objects or lists, or can be."""
-    with suppress(UnresolvedError):  # reported where the schema is translated
-        return _structured(reading, reading.references.follow(*schema), _LEVELS, set())
+    for node, _ in composed(reading.references, schema, "allOf", "oneOf", "anyOf"):
+        kind = node.get("type")
+        kinds = kind if isinstance(kind, list) else [kind]
+        if "object" in kinds or "array" in kinds or (kind is None and not _STRUCTURED.isdisjoint(node)):
+            return True
     return False
 
 
@@ -47,23 +50,6 @@ def as_xml(reading: Reading, body: ApiBody, schema: LocatedNode) -> ApiBody:
         "body-xml", schema.location, message, "write `xml: {name: …}` in the schema, or give the schema a name"
     )
     return replace(body, schema={"type": "string", "description": "The body as XML."}, example=None)
-
-
-def _structured(reading: Reading, target: LocatedNode, levels: int, seen: set[tuple[Location, int]]) -> bool:
-    """Is this an object or an array? `seen` is neither: schemas that refer to each other would be tried over and over."""
-    node, location = target
-    if not isinstance(node, dict) or levels == 0 or (location, levels) in seen:
-        return False
-    seen.add((location, levels))
-    kind = node.get("type")
-    kinds = kind if isinstance(kind, list) else [kind]
-    if "object" in kinds or "array" in kinds or (kind is None and not _STRUCTURED.isdisjoint(node)):
-        return True
-    for part in target.parts("allOf", "oneOf", "anyOf"):
-        with suppress(UnresolvedError):  # reported where the schema is translated
-            if _structured(reading, reading.references.follow(*part), levels - 1, seen):
-                return True
-    return False
 
 
 class _XmlReader:

@@ -110,11 +110,7 @@ def _check(url: str, allowed_hosts: Collection[str]) -> None:
 
 
 def _dialled(url: str) -> tuple[str, dict[str, Any]]:
-    """Return the URL to connect to, with headers and options: a checked address in place of a name that may lead elsewhere the next time.
-
-    Raises:
-        FetchError: within `public_only`, where an address is not public.
-    """
+    """Return the URL to connect to, with headers and options: a checked address in place of a name that may lead elsewhere the next time."""
     headers = {"Accept": "application/json, application/yaml, */*"}
     parts, besides = urlsplit(url), _BESIDES.get()
     host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]

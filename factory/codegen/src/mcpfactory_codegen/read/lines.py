@@ -93,11 +93,7 @@ class _Json:
         self._decoded = JSONDecoder(strict=False).raw_decode
 
     def offsets(self, root: _Wanted) -> dict[str, int]:
-        """Return where the keys or items start that pointers lead to.
-
-        Raises:
-            ValueError, TypeError, IndexError: this is no JSON.
-        """
+        """Return where the keys or items start that pointers lead to."""
         self._value(self._next(0), root)
         return self._found
 

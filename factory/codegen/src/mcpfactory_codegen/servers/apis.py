@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,17 +39,9 @@ class ApiConfig:
     source: str = ""
     label: str = ""
     allow_private: tuple[str, ...] = ()
-    include_tags: tuple[str, ...] = ()
-    include_paths: tuple[str, ...] = ()
-    include_operations: tuple[str, ...] = ()
-    include_methods: tuple[str, ...] = ()
+    selection: Selection = field(default_factory=Selection)
     overlays: tuple[str, ...] = ()
     credentials: str = ""
-
-    @property
-    def selection(self) -> Selection:
-        """Which operations become tools."""
-        return Selection(self.include_tags, self.include_paths, self.include_operations, self.include_methods)
 
     @property
     def named(self) -> str:
@@ -97,7 +89,7 @@ def _read(table: Mapping[str, Any], path: Path) -> ApiConfig:
         allow_private=_hosts(table, path),
         overlays=texts_of(table, "overlays", path, "api"),
         credentials=credentials,
-        **{key: texts_of(table, key, path, "api") for key in LISTS},
+        selection=Selection(**{key: texts_of(table, key, path, "api") for key in LISTS}),
     )
 
 
@@ -119,8 +111,9 @@ def render_apis(apis: Sequence[ApiConfig]) -> list[str]:
         lines += [f"document = {quoted(api.document)}"]
         lines += [f"{key} = {quoted(value)}" for key in ("source", "credentials") if (value := getattr(api, key))]
         for key in ("allow_private", *LISTS, "overlays"):
-            if getattr(api, key) or key not in _OPTIONAL:
-                lines.append(f"{key} = {written(getattr(api, key))}")
+            value = getattr(api.selection if key in LISTS else api, key)
+            if value or key not in _OPTIONAL:
+                lines.append(f"{key} = {written(value)}")
     return lines
 
 

@@ -30,7 +30,7 @@ from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_codegen.servers.overview import Overview, overview
 from mcpfactory_codegen.servers.profiles import resolve
 from mcpfactory_codegen.servers.questions import questions
-from mcpfactory_codegen.servers.report import REPORT, environment, has_root, render_report, report
+from mcpfactory_codegen.servers.report import REPORT, Published, environment, has_root, render_report, report
 from mcpfactory_codegen.servers.scaffold import ServerTemplate, render
 from mcpfactory_codegen.servers.style import formatted
 from mcpfactory_codegen.servers.values import quoted
@@ -118,28 +118,26 @@ class BuiltServer:
 def generate(
     config: ServerConfig,
     documents: Mapping[str, Document],
-    pinned: Mapping[str, str],
+    known: Published,
     version: str,
     *,
     scaffold: ServerTemplate | None = None,
     sources: Mapping[str, str] | None = None,
-    servers: Mapping[str, str] | None = None,
-    prefix: str = "",
     notify: Notify = no_notice,
 ) -> BuiltServer:
     """Everything that follows from the documents, by label; with `scaffold` the person's files, too.
 
-    `pinned` are the names of tools that stay, by operation; `servers` the addresses that names of servers stay with, `prefix`
-    that of variables. `sources` are the private addresses that a person named for documents just now: their APIs may be
+    `known` is what stays of the server as it was last made; names in the configuration win. `sources` are the private addresses that a person named for documents just now: their APIs may be
     called there. `notify` takes a line whenever a step begins.
     """
     notify(f"reading the operations of {'the document' if len(documents) == 1 else f'{len(documents)} documents'}")
     documents = {one.label: _with_source(one, documents[one.label]) for one in config.apis}
     read = read_documents(config.apis, documents, config.credentials)
     config = _with_permitted_hosts(config, sources or {}, read.bases)
-    api = keep_server_names(read.api, servers or {})
+    api = keep_server_names(read.api, known.servers)
     notify(f"naming and describing {len(api.operations)} operations")
-    named = name_api(api, server=config.name, pinned=pinned, prefix=prefix)
+    pinned = {**known.names, **config.names}
+    named = name_api(api, server=config.name, pinned=pinned, prefix=known.prefix)
     renamed = rename(named, config.tools)
     described = describe_all(api, renamed.names, config.responses)
     curated = curate(described.tools, renamed)

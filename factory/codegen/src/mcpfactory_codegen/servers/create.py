@@ -43,7 +43,7 @@ from mcpfactory_codegen.servers.documents import ApiSource, Sources, choose_labe
 from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.overview import Overview
-from mcpfactory_codegen.servers.report import published_names, published_prefix, published_servers
+from mcpfactory_codegen.servers.report import Published, published
 from mcpfactory_codegen.servers.scaffold import ServerTemplate, find_template, kept_source
 from mcpfactory_codegen.sources.reading import title_of
 from mcpfactory_codegen.text import snake
@@ -169,9 +169,7 @@ def regenerate(folder: Path) -> Created:
         if not config.document:
             return Created(config.name, folder)
         documents = stored_documents(folder, config)
-        pinned = {**published_names(folder), **config.names}
-        version, servers, prefix = stated_version(folder, config), published_servers(folder), published_prefix(folder)
-        built = generate(config, documents, pinned, version, servers=servers, prefix=prefix)
+        built = generate(config, documents, published(folder), stated_version(folder, config))
         refuse_empty(built, config, config.document)
         steps = tree.write(folder, built.machine, owner="machine")
     tampered = tuple(file_tampered(step) for step in steps if step.tampered)
@@ -236,7 +234,9 @@ def _from_documents(
     )
     documents = {one.api.label: one.document for one in taken}
     private = {one.api.label: private_source(one.api.source) for one in taken} if permit else {}
-    built = generate(config, documents, {}, FIRST_VERSION, scaffold=request.template, sources=private, notify=notify)
+    built = generate(
+        config, documents, Published(), FIRST_VERSION, scaffold=request.template, sources=private, notify=notify
+    )
     refuse_empty(built, config, "the document" if len(taken) == 1 else "the documents")
     if strict and built.problems:
         problem = built.problems[0]
@@ -250,11 +250,7 @@ def _from_documents(
 
 
 def _taken(sources: Sequence[ApiSource], request: _Request, notify: Notify) -> list[_Taken]:
-    """Return the documents, each with its label and its overlays.
-
-    Raises:
-        CreateError: two documents have one label, or an overlay is for none of them.
-    """
+    """Return the documents, each with its label and its overlays."""
     loaded = []
     for one in sources:
         notify(f"reading {public_source(one.place) or one.place}")
@@ -274,15 +270,11 @@ def _take(loaded: Document, label: str, overlays: Sequence[Path], request: _Requ
     read = {target: load_overlay(path, target) for target, path in paths.items()}
     layout = document_files(loaded, label)
     document = apply_overlays(as_kept(loaded, layout), tuple(read.values()))
-    selection = request.selection
     api = ApiConfig(
         label=label,
         document=layout.main,
         source=public_source(document.source),
-        include_tags=tuple(selection.include_tags),
-        include_paths=tuple(selection.include_paths),
-        include_operations=tuple(selection.include_operations),
-        include_methods=tuple(selection.include_methods),
+        selection=request.selection,
         overlays=tuple(paths),
         credentials=request.credentials if label else "",
     )

@@ -165,9 +165,10 @@ def _without_matched(apis: Sequence[ApiConfig], chosen: Mapping[str, Api]) -> di
 
 def _pointers(api: ApiConfig) -> set[str]:
     """Return the pointers under which `select` reports the terms of a selection."""
-    kinds = {"tag": api.include_tags, "path": api.include_paths, "operation": api.include_operations}
+    chosen = api.selection
+    kinds = {"tag": chosen.include_tags, "path": chosen.include_paths, "operation": chosen.include_operations}
     found = {f"include-{kind}={term}" for kind, terms in kinds.items() for term in terms}
-    return found | {f"include-method={method.upper()}" for method in api.include_methods}
+    return found | {f"include-method={method.upper()}" for method in chosen.include_methods}
 
 
 def located_in(documents: Mapping[str, Document], problems: Sequence[Problem]) -> tuple[Problem, ...]:

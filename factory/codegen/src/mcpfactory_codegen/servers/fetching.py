@@ -71,11 +71,7 @@ class _Git:
         self._environ["GIT_SSH_COMMAND"] = "ssh -o BatchMode=yes"
 
     def run(self, *arguments: str) -> bytes:
-        """Return what a command prints.
-
-        Raises:
-            TemplateSourceError: git is not there, fails, or takes too long.
-        """
+        """Return what a command prints."""
         where = self._source.place
         try:
             done = subprocess.run(

@@ -8,6 +8,7 @@ from urllib.parse import urljoin, urlsplit
 
 from mcpfactory_codegen.servers.diff import CHANGES, Change
 from mcpfactory_codegen.servers.errors import CreateError
+from mcpfactory_codegen.sources.translation import entries, table
 
 __all__ = ["origin_changes", "refuse_new_origins"]
 
@@ -65,15 +66,15 @@ def refuse_new_origins(server: str, changes: Collection[Change]) -> None:
 
 def _destinations(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yield what leads there, the server or scheme that owns it, and the origin."""
-    address, credentials = _table(report, "address"), _table(report, "credentials")
+    address, credentials = table(report, "address"), table(report, "credentials")
     base = str(address.get("base_url") or "")
     if not address.get("rootless") and (origin := _origin(base)):
         yield "the base URL", "", origin
-    for one in _rows(address, "servers"):
+    for _, one in entries(address, "servers"):
         if origin := _origin(str(one.get("url") or "")):
             yield f"the address of {one.get('name')}", str(one.get("name")), origin
-    for scheme in _rows(credentials, "schemes"):
-        for flow in _rows(scheme, "flows"):
+    for _, scheme in entries(credentials, "schemes"):
+        for _, flow in entries(scheme, "flows"):
             for key, url in flow.items():
                 if key.endswith("_url") and url and (origin := _origin(urljoin(base, str(url)))):
                     yield f"the {key} of {scheme.get('name')}", str(scheme.get("name")), origin
@@ -87,13 +88,3 @@ def _origin(url: str) -> str:
     except ValueError:
         return url
     return f"{parts.scheme}://{parts.hostname.rstrip('.')}:{port}" if parts.hostname else ""
-
-
-def _table(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = data.get(key)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _rows(data: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    value = data.get(key)
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list | tuple) else []

@@ -85,6 +85,8 @@ def overview(server: str, report: Json) -> Overview:
     tools, skipped = report["tools"], report.get("skipped", ())
     made = {_operation(tool["operation"]) for tool in tools if tool.get("operation")}
     hard = sorted(_hardships(tools), key=lambda one: -one[0])
+    address = report.get("address") or {}
+    addresses = {f"{address.get('prefix', '')}_BASE_URL", *(one["variable"] for one in address.get("servers", ()))}
     decisions = (rule(server, report) for rule in _RULES)
     return Overview(
         server=server,
@@ -93,9 +95,7 @@ def overview(server: str, report: Json) -> Overview:
         tokens=sum(tool["tokens"] for tool in tools),
         effects=dict(Counter(tool["effect"] for tool in tools if "effect" in tool)),
         left_out=dict(Counter(one["reason"] for one in skipped).most_common()),
-        credentials=tuple(
-            row["name"] for row in report.get("environment", ()) if row["name"] not in _address_variables(report)
-        ),
+        credentials=tuple(row["name"] for row in report.get("environment", ()) if row["name"] not in addresses),
         addresses=tuple(_addresses(report)),
         hard=tuple(one for _, one in hard)[:_HARD],
         decisions=tuple(one for one in decisions if one is not None)[:_DECISIONS],
@@ -104,11 +104,6 @@ def overview(server: str, report: Json) -> Overview:
 
 def _operation(operation: Json) -> tuple[str, ...]:
     return operation.get("document", ""), operation["method"], operation["path"]
-
-
-def _address_variables(report: Json) -> set[str]:
-    address = report.get("address") or {}
-    return {f"{address.get('prefix', '')}_BASE_URL", *(one["variable"] for one in address.get("servers", ()))}
 
 
 def _addresses(report: Json) -> Iterator[str]:
@@ -236,37 +231,12 @@ def _credentials_to_give(server: str, report: Json) -> Choice | None:
     return None
 
 
-def _several_addresses(server: str, report: Json) -> Choice | None:
-    beside = (report.get("address") or {}).get("servers", ())
-    if not beside:
-        return None
-    hosts = _list([host_port_of(one["url"]).partition(":")[0] for one in beside], 2)
-    message = f"which address a trial uses: {_count(len(beside), 'server')} beside the first, {hosts}"
-    return Choice("addresses", message, f"export {beside[0]['variable']}=https://…")
-
-
 def _read_only(server: str, report: Json) -> Choice | None:
     destroying = [tool["name"] for tool in report["tools"] if tool.get("effect") == "destroys"]
     if not destroying or (report.get("offer") or {}).get("profile", "full") != "full":
         return None
     message = f"whether a model may destroy: {_count(len(destroying), 'tool')}, such as {destroying[0]}"
     return Choice("read-only", message, 'profile = "read-only"   # below [server]')
-
-
-def _hashed_names(server: str, report: Json) -> Choice | None:
-    hashed = [tool["name"] for tool in report["tools"] if _HASH.search(tool["name"])]
-    if not hashed:
-        return None
-    message = f"what tools are called whose names clash: {_count(len(hashed), 'name')} with a hash"
-    return Choice("names", message, f'[tools.{hashed[0]}] name = "…"')
-
-
-def _undescribed(server: str, report: Json) -> Choice | None:
-    silent = [tool["name"] for tool in report["tools"] if "undescribed" in tool.get("hard", ())]
-    if not silent:
-        return None
-    message = f"what {_count(len(silent), 'tool')} without a description {'does' if len(silent) == 1 else 'do'}"
-    return Choice("descriptions", message, f'[tools.{silent[0]}] description = "…"')
 
 
 def _refused_operations(server: str, report: Json) -> Choice | None:
@@ -278,13 +248,6 @@ def _refused_operations(server: str, report: Json) -> Choice | None:
     return Choice("left-out", message, f"mcpfactory inspect {server}")
 
 
-def _no_credentials_known(server: str, report: Json) -> Choice | None:
-    if "credentials" not in report or report["credentials"].get("schemes") or not report["tools"]:
-        return None
-    message = "whether the API asks for credentials: its document names no security scheme"
-    return Choice("no-credentials", message, "write an overlay that adds a scheme; name it below [api]")
-
-
 _RULES: Final[tuple[Callable[[str, Json], Choice | None], ...]] = (
     _no_address,
     _private_address,
@@ -293,10 +256,6 @@ _RULES: Final[tuple[Callable[[str, Json], Choice | None], ...]] = (
     _credentials_to_give,
     _refused_operations,
     _read_only,
-    _several_addresses,
-    _hashed_names,
-    _undescribed,
-    _no_credentials_known,
 )
 
 

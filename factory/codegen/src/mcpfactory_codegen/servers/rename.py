@@ -37,7 +37,7 @@ from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, parse_config
 from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.lock import Lock, LockEntry, fingerprint
 from mcpfactory_codegen.servers.merge import merge
-from mcpfactory_codegen.servers.report import REPORT, published_names, published_prefix, published_servers
+from mcpfactory_codegen.servers.report import REPORT, published
 from mcpfactory_codegen.servers.scaffold import ScaffoldError, find_template
 from mcpfactory_codegen.text import words
 from mcpfactory_runtime.upstream.settings import SETTINGS
@@ -140,7 +140,9 @@ def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
     target = Path(mkdtemp(prefix=f".{renaming.new.name}-", dir=beside))
     try:
         with as_create_errors():
-            shutil.copytree(folder, target, symlinks=True, dirs_exist_ok=True, ignore=_ignored)
+            shutil.copytree(
+                folder, target, symlinks=True, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*_LEFT, "*.egg-info")
+            )
             old, new = (target / "src" / one.package for one in (renaming.old, renaming.new))
             if old != new and old.is_dir():
                 old.rename(new)
@@ -152,11 +154,6 @@ def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
     return target
 
 
-def _ignored(_folder: str, names: list[str]) -> set[str]:
-    """Return what is made anew: environments, caches, what was built."""
-    return {name for name in names if name in _LEFT or name.endswith(".egg-info")}
-
-
 def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify) -> BuiltServer:
     """Return the server as it is made today under a name; without the person's files where its template is gone."""
     version = stated_version(folder, old)
@@ -165,10 +162,10 @@ def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify
             return from_template(config, find_template(config.template, folder))
         except ScaffoldError:
             return BuiltServer()
-    pinned, documents = {**published_names(folder), **old.names}, stored_documents(folder, old)
-    make = partial(generate, config, documents, pinned, version, servers=published_servers(folder))
-    if config == old:
-        make = partial(make, prefix=published_prefix(folder))
+    known, documents = published(folder), stored_documents(folder, old)
+    if config != old:
+        known = replace(known, prefix="")
+    make = partial(generate, config, documents, known, version)
     try:
         return make(scaffold=find_template(config.template, folder), notify=notify)
     except ScaffoldError:
@@ -237,11 +234,7 @@ def _configured(names: _Names, text: str) -> str:
 
 
 def _refuse_half(folder: Path, names: _Names, text: str) -> None:
-    """Check that the configuration would say the new name and package.
-
-    Raises:
-        CreateError: it would not; nothing is written then.
-    """
+    """Check that the configuration would say the new name and package."""
     text = text or (folder / CONFIG).read_text("utf-8")
     if parse_config(text, folder / CONFIG) != names.new:
         wanted = f'name = "{names.new.name}" and package = "{names.new.package}"'

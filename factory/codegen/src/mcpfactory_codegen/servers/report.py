@@ -18,11 +18,10 @@ from mcpfactory_runtime.upstream.settings import server_setting
 
 __all__ = [
     "REPORT",
+    "Published",
     "environment",
     "has_root",
-    "published_names",
-    "published_prefix",
-    "published_servers",
+    "published",
     "render_report",
     "report",
     "reported_key",
@@ -231,32 +230,30 @@ def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
 
 
-def published_names(folder: Path) -> dict[str, str]:
-    """Return the tool name of each operation as it was last made, by the operation's key; {} when there is no report to read.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Published:
+    """What callers of a server know, by its report: it stays when the server is made again.
 
-    For a tool that the person renamed or hid it is the name that it has without that. Callers know these names, so they are kept when the document gets an operation that would claim one of them.
+    `names` has the tool of each operation by its key, without what the person renamed or hid. `servers` has the address of each
+    server by its name, "" for the root's. `prefix` leads the variables, "" for a new server.
     """
+
+    names: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    servers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    prefix: str = ""
+
+
+def published(folder: Path) -> Published:
+    """Return what was last published of the server in a folder; nothing if there is no report to read."""
     try:
         data = json.loads((folder / REPORT).read_bytes())
         names = {reported_key(tool["operation"]): str(tool["name"]) for tool in data["tools"] if tool["operation"]}
-        return names | {str(key): str(name) for key, name in data.get("names", {}).items()}
+        names |= {str(key): str(name) for key, name in data.get("names", {}).items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
-
-
-def published_prefix(folder: Path) -> str:
-    """Return the prefix of the variables of a server, as it was last made; "" when there is no report to read."""
+        return Published()
     try:
-        return str(json.loads((folder / REPORT).read_bytes())["address"]["prefix"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-
-
-def published_servers(folder: Path) -> dict[str, str]:
-    """Return the address of each server by its name, "" for the root's, as it was last made; {} when there is no report to read."""
-    try:
-        data = json.loads((folder / REPORT).read_bytes())
-        found = {str(one["name"]): str(one["url"]) for one in data["address"]["servers"]}
-        return found | {"": str(data["address"].get("base_url", ""))}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
+        address = data["address"]
+        servers = {str(one["name"]): str(one["url"]) for one in address["servers"]}
+        return Published(names, servers | {"": str(address.get("base_url", ""))}, str(address["prefix"]))
+    except (KeyError, TypeError, AttributeError):  # an earlier mcpfactory wrote no addresses
+        return Published(names)

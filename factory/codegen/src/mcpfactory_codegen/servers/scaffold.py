@@ -199,11 +199,7 @@ def render(template: str | ServerTemplate, data: Mapping[str, Any]) -> dict[str,
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy the plain files of a template: its repository, links and whatever else there is are not what is rendered.
-
-    Raises:
-        RenderError: a part of it is no plain file, or it is too large.
-    """
+    """Copy the plain files of a template: its repository, links and whatever else there is are not what is rendered."""
     left = _MOST_BYTES
     for place, folders, names in os.walk(source):
         folders[:] = [name for name in folders if not _LITTER.fullmatch(name)]

@@ -45,7 +45,7 @@ from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.lock import Lock, LockEntry, Owner, fingerprint
 from mcpfactory_codegen.servers.merge import has_marks, merge
 from mcpfactory_codegen.servers.origins import origin_changes, refuse_new_origins
-from mcpfactory_codegen.servers.report import REPORT, published_names, published_prefix, published_servers, reported_key
+from mcpfactory_codegen.servers.report import REPORT, published, reported_key
 from mcpfactory_codegen.servers.scaffold import ServerTemplate, find_template, kept_source
 from mcpfactory_codegen.text import listed
 
@@ -70,7 +70,7 @@ class FileUpdate:
 class Updated:
     """What an update did, or would do. `changes` are those that callers of the tools can meet.
 
-    `address` says where the API lives, as in the report; `moved` in words that it is elsewhere than before, "" when it is not.
+    `address` says where the API lives, as in the report; `moved` in words which variables are no longer read, or "".
     """
 
     server: str
@@ -166,7 +166,7 @@ def update_server(
         tampered = _machine(folder, built, plan)
         _persons(folder, config, built, lock, plan)
         changes = _changes(folder, config, built) + _origins(folder, built, added)
-        moved = _moved(_json(folder / REPORT), built)
+        moved = _forgotten(_json(folder / REPORT), built)
         if not (dry_run or accept_origin):
             refuse_new_origins(config.name, changes)
         if not dry_run:
@@ -215,17 +215,13 @@ def _built(
             every[api.label] = apply_overlays(
                 as_kept(fresh, document_files(fresh, api.label)), overlays_of(folder, api)
             )
-    pinned = {**published_names(folder), **config.names}
-    version = stated_version(folder, config)
     built = generate(
         config,
         every,
-        pinned,
-        version,
+        published(folder),
+        stated_version(folder, config),
         scaffold=template,
         sources=sources,
-        servers=published_servers(folder),
-        prefix=published_prefix(folder),
         notify=notify,
     )
     refuse_empty(built, config, config.document)
@@ -254,11 +250,7 @@ def _added(config: ServerConfig, places: Mapping[str, str]) -> tuple[ApiConfig, 
 
 
 def _places(config: ServerConfig, source: Sources, labels: Collection[str]) -> dict[str, str]:
-    """Return where documents are to be read from now, by label, as a person named it.
-
-    Raises:
-        CreateError: nothing says which document a place or a label is for.
-    """
+    """Return where documents are to be read from now, by label, as a person named it."""
     known = [api.label for api in config.apis]
     hint = f"documents: {', '.join(known)}" if any(known) else "this server has one API document: leave out --api"
     for label in labels:
@@ -341,11 +333,7 @@ def _take_documents(
 
 
 def _own(paths: Iterable[str], api: ApiConfig, owners: dict[str, str]) -> None:
-    """Note whose the files are.
-
-    Raises:
-        CreateError: one is another document's.
-    """
+    """Note whose the files are."""
     for path in paths:
         other = owners.setdefault(path, api.named)
         if other != api.named:
@@ -539,43 +527,21 @@ def _origins(folder: Path, built: BuiltServer, added: Iterable[ApiConfig]) -> tu
     return origin_changes(_json(folder / REPORT), json.loads(built.machine.get(REPORT, b"{}")), own)
 
 
-def _moved(report: Mapping[str, Any], built: BuiltServer) -> str:
-    """In words, that a document has the API elsewhere now: the server's credentials will go there."""
-    before = report.get("address")
-    was, now = _urls(before if isinstance(before, dict) else built.address), _urls(built.address)
-    moved = [
-        f"the API{f' {name}' if name else ''} is at {now[name]} now, and was at {was[name]}"
-        for name in was
-        if name in now and was[name] != now[name]
-    ]
-    known = [*was.values(), *(_listed(before, "further") if isinstance(before, dict) else ())]
-    moved += [
-        f"some of its operations are at {now[name]} now" for name in now if name not in was and now[name] not in known
-    ]
-    if "" in was and "" not in now:
-        variable = f"{built.address['prefix']}_BASE_URL"
-        moved.append(f"each API document has an address of its own now, and {variable} replaces none of them")
-    told = [f"{', '.join(moved)}: the server's credentials go there"] if moved else []
-    if gone := _variables(report) - _variables(json.loads(built.machine[REPORT])) if REPORT in built.machine else set():
-        told.append(f"variables that are no longer read: {', '.join(sorted(gone))}")
-    return "; ".join(told)
+def _forgotten(report: Mapping[str, Any], built: BuiltServer) -> str:
+    """Return in words which variables the server does not read any more."""
+    if REPORT not in built.machine:
+        return ""
+    gone = _variables(report) - _variables(json.loads(built.machine[REPORT]))
+    return f"variables that are no longer read: {', '.join(sorted(gone))}" if gone else ""
 
 
 def _variables(report: Mapping[str, Any]) -> set[str]:
-    return {str(row["name"]) for row in _listed(report, "environment") if isinstance(row, dict) and "name" in row}
-
-
-def _urls(address: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the address of each server of a report, by name; "" is the root."""
-    urls = {"": address.get("base_url")} if not address.get("rootless") else {}
-    servers = [one for one in _listed(address, "servers") if isinstance(one, dict)]
-    return urls | {str(one.get("name", "")): one.get("url") for one in servers}
-
-
-def _listed(table: Mapping[str, Any], key: str) -> list[Any]:
-    """Return the list at a key; [] where a report that somebody merged by hand has something else."""
-    value = table.get(key)
-    return list(value) if isinstance(value, list | tuple) else []
+    rows = report.get("environment")  # somebody may have merged the report by hand
+    return (
+        {str(row["name"]) for row in rows if isinstance(row, dict) and "name" in row}
+        if isinstance(rows, list)
+        else set()
+    )
 
 
 def _operations(report: Mapping[str, Any]) -> dict[str, str]:

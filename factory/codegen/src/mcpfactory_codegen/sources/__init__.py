@@ -44,12 +44,8 @@ class Source:
     text: tuple[re.Pattern[bytes], str] | None = None
 
 
-def _is_openapi(data: dict[str, Any]) -> bool:
-    return "openapi" in data or "swagger" in data
-
-
 SOURCES: Final = (
-    Source("openapi", "an OpenAPI document", "operations", "openapi", _is_openapi),
+    Source("openapi", "an OpenAPI document", "operations", "openapi", lambda data: "openapi" in data or "swagger" in data),
     Source("discovery", "a Google discovery document", "methods", "discovery", is_discovery, translate_discovery),
     Source(
         "introspection", "the introspection of a GraphQL API", "fields", "introspection",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_codegen.sources.graphql.schema import GraphQLField, GraphQLSchema, InputValue, Type
@@ -57,14 +57,12 @@ def parsed(text: str) -> GraphQLSchema:
     for name in ("Int", "Float", "String", "Boolean", "ID"):
         types.setdefault(name, Type(name, "SCALAR"))
     implemented = _implementations(gathered)
-    types = {name: _with_possible(one, implemented.get(name, ())) for name, one in types.items()}
-    roots = {root: roots.get(root, "") or _default_root(root, types, roots) for root in _ROOTS}
+    for name, objects in implemented.items():
+        if name in types and types[name].kind == "INTERFACE":
+            types[name] = replace(types[name], possible=objects)
+    defaults = {} if roots else {root: root.capitalize() for root in _ROOTS if root.capitalize() in types}
+    roots = {root: roots.get(root, "") or defaults.get(root, "") for root in _ROOTS}
     return GraphQLSchema(types, **roots, description=description)
-
-
-def _default_root(root: str, types: dict[str, Type], stated: dict[str, str]) -> str:
-    name = root.capitalize()
-    return name if name in types and not stated else ""
 
 
 def _kind(node: Any) -> str:
@@ -150,28 +148,8 @@ def _argument(directive: Any, name: str) -> str:
 def _implementations(gathered: dict[str, list[Any]]) -> dict[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = {}
     for name, nodes in gathered.items():
-        for interface in _interfaces(nodes) if _kind(nodes[0]) == "OBJECT" else ():
-            found.setdefault(interface, {})[name] = None
+        for one in (
+            one for node in nodes if _kind(nodes[0]) == "OBJECT" for one in getattr(node, "interfaces", ()) or ()
+        ):
+            found.setdefault(one.name.value, {})[name] = None
     return {name: tuple(objects) for name, objects in found.items()}
-
-
-def _interfaces(nodes: Iterable[Any]) -> Iterator[str]:
-    for node in nodes:
-        yield from (one.name.value for one in getattr(node, "interfaces", ()) or ())
-
-
-def _with_possible(one: Type, possible: tuple[str, ...]) -> Type:
-    if one.kind != "INTERFACE" or not possible:
-        return one
-    return Type(
-        one.name,
-        one.kind,
-        one.description,
-        one.fields,
-        one.members,
-        one.values,
-        possible,
-        one.one_of,
-        one.url,
-        one.origin,
-    )
