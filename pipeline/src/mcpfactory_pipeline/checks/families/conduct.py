@@ -8,7 +8,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence, Unasked
 from mcpfactory_pipeline.checks.families.legacy import era_or_reason
-from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, not_applicable, rule_outcome
+from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, first_each, not_applicable, rule_outcome
 from mcpfactory_pipeline.checks.wire.conversation import progress_token
 from mcpfactory_runtime.revisions import REVISIONS
 
@@ -31,17 +31,9 @@ def _each(find: Callable[[Evidence, list[Unasked]], Iterable[Fault]], era: str =
             return reason
         if not sent:
             return not_applicable("the server sent nothing that it was not asked for")
-        return rule_outcome(1, _first_each(find(evidence, sent)))
+        return rule_outcome(1, first_each(find(evidence, sent)))
 
     return check
-
-
-def _first_each(faults: Iterable[Fault]) -> Iterator[Fault]:
-    seen: set[str] = set()
-    for fault in faults:
-        if fault.where not in seen:
-            seen.add(fault.where)
-            yield fault
 
 
 def _fault(words: str, one: Unasked) -> Fault:
