@@ -40,13 +40,9 @@ HABITS = {
     "halved": "streams that end in the middle",
     "streaming": "refuses what is no stream",
     "dripping": "sends a little now and then, and never ends",
-    "flooding": "sends as fast as it can, and never ends",
     "garbled": "says that its answer is compressed, which it is not",
-    "packed": "sends a few kilobytes that are many megabytes once they are decompressed",
 }
 _PAUSE = 0.02  # seconds
-_AT_ONCE = 100  # pieces
-_PACKED = gzip.compress(b" " * 20_000_000)
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _FOUND = re.compile(r"^- ([A-Za-z0-9_-]+)(\(.*)$", re.MULTILINE)
 
@@ -136,15 +132,16 @@ class _Handler(BaseHTTPRequestHandler):
         if "nonsense" in habits:
             self._write(200, b"<html>Welcome to the hotel</html>", {"Content-Type": "text/html"})
             return
-        if packed := habits & {"packed", "garbled"}:
-            data = _PACKED if "packed" in packed else _PACKED[20:]
-            self._write(200, data, {"Content-Type": "application/json", "Content-Encoding": "gzip"})
+        if "garbled" in habits:
+            self._write(
+                200, gzip.compress(b" " * 1000)[20:], {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+            )
             return
         if "streaming" in habits and not asked.body.get("stream"):
             raise RequestRefusedError(400, "this model only streams: stream must be true")
         said = self._said(asked, habits)
-        if endless := habits & {"dripping", "flooding"}:
-            self._go_on(asked, said, pause=_PAUSE if "dripping" in endless else 0)
+        if "dripping" in habits:
+            self._go_on(asked, said)
         elif asked.body.get("stream"):
             self._stream(list(asked.pieces(said)), halved="halved" in habits)
         else:
@@ -195,7 +192,7 @@ class _Handler(BaseHTTPRequestHandler):
             pieces = pieces[: len(pieces) // 2]
         self._write(200, b"".join(map(_line, pieces)), {"Content-Type": "text/event-stream"})
 
-    def _go_on(self, asked: _Form, said: Mapping[str, Any], pause: float) -> None:
+    def _go_on(self, asked: _Form, said: Mapping[str, Any]) -> None:
         """Begin an answer, and send the same piece of it again and again until whoever asked has gone."""
         begin, again, kind = b"", b" ", "application/json"
         if asked.body.get("stream"):
@@ -207,8 +204,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Type", kind)
             self.end_headers()
             self.wfile.write(begin)
-            while not self.server.ending.wait(pause):
-                self.wfile.write(again if pause else again * _AT_ONCE)
+            while not self.server.ending.wait(_PAUSE):
+                self.wfile.write(again)
         except OSError:  # whoever asked has gone
             return
 

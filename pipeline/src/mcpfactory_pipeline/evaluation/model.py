@@ -53,7 +53,7 @@ class ModelEndpoint:
         url: "" for the vendor's own.
         key: the secret.
         stream: whether answers are asked for as a stream.
-        timeout: seconds for one answer.
+        timeout: seconds without a byte of an answer.
         attempts: how often a request is made that is refused for the moment.
     """
 
@@ -69,6 +69,11 @@ class ModelEndpoint:
     def name(self) -> str:
         """`KIND:MODEL`, as it is typed and reported."""
         return f"{self.kind}:{self.model}"
+
+    @property
+    def patience(self) -> float:
+        """The seconds for a whole answer with all attempts: the timeout alone would wait for one that drips without end."""
+        return self.timeout * self.attempts
 
     @property
     def place(self) -> str:
