@@ -246,44 +246,19 @@ def _searching(asked: _Form, steps: Sequence[Step], at: int, nonce: int) -> _Cal
 
 
 class _Form:
-    """A request in the form of one vendor, and answers in it."""
+    """A request in the form of one vendor; each form says how it reads it, and answers by `whole` and `pieces`."""
+
+    key: str
+    listed: list[tuple[str, str, Mapping[str, Any]]]
+    question: str
+    turns: list[str]  # the id of the first call of each turn that had one
+    answers: list[str]
+    open_calls: list[str]  # calls that nobody answered
 
     def __init__(self, body: dict[str, Any], headers: Mapping[str, str]) -> None:
         self.body = body
         self.headers = {name.lower(): value for name, value in headers.items()}
         self.messages: list[dict[str, Any]] = body["messages"]
-
-    @property
-    def key(self) -> str:
-        raise NotImplementedError
-
-    @property
-    def listed(self) -> list[tuple[str, str, Mapping[str, Any]]]:
-        raise NotImplementedError
-
-    @property
-    def question(self) -> str:
-        raise NotImplementedError
-
-    @property
-    def turns(self) -> list[str]:
-        """The id of the first call of each turn that had one."""
-        raise NotImplementedError
-
-    @property
-    def answers(self) -> list[str]:
-        raise NotImplementedError
-
-    @property
-    def open_calls(self) -> list[str]:
-        """Calls that nobody answered."""
-        raise NotImplementedError
-
-    def whole(self, said: Mapping[str, Any]) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def pieces(self, said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-        raise NotImplementedError
 
     @property
     def tools(self) -> list[tuple[str, str]]:
