@@ -14,14 +14,8 @@ from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, 
 __all__ = ["RULES"]
 
 _REFUSED: Final = (
-    "modern-no-version",
-    "modern-other-version",
-    "modern-no-method",
-    "modern-other-method",
-    "modern-other-name",
-    "modern-unknown-method",
-    "modern-unknown-version",
-    "modern-no-capabilities",
+    *("modern-no-version", "modern-other-version", "modern-no-method", "modern-other-method"),
+    *("modern-other-name", "modern-unknown-method", "modern-unknown-version", "modern-no-capabilities"),
 )
 
 
