@@ -314,15 +314,9 @@ def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as folder:
         Path(folder, name).write_bytes(data)
         command = [uv.find_uv_bin(), "publish", "--no-config", "--color", "never", "--trusted-publishing", "never"]
+        where = ["--publish-url", f"{require_url(url, 'publish.pypi.url')}/", "--username", settings["user"]]
         done = subprocess.run(
-            [
-                *command,
-                "--publish-url",
-                f"{require_url(url, 'publish.pypi.url')}/",
-                "--username",
-                settings["user"],
-                name,
-            ],
+            [*command, *where, name],
             cwd=folder,
             env={**uv_environ(), "UV_PUBLISH_PASSWORD": token, "UV_HTTP_RETRIES": "0"},
             stdin=subprocess.DEVNULL,

@@ -16,7 +16,7 @@ from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.publish.http import HttpClient, open_client, read_json, require_url, summary
 from mcpfactory_pipeline.publish.identity import JSON, exchange_token, job_identity
 from mcpfactory_pipeline.publish.pypi import has_marker, marker
-from mcpfactory_pipeline.publish.release import CandidateRelease, Variable
+from mcpfactory_pipeline.publish.release import CandidateRelease, Variable, config_error
 from mcpfactory_pipeline.publish.server_rules import PUBLISHER, SCHEMA, judge
 from mcpfactory_pipeline.publish.target import (
     PublishEvidence,
@@ -278,7 +278,7 @@ def _hashes(release: CandidateRelease) -> Mapping[str, str]:
 def _text(release: CandidateRelease, field: str) -> str:
     value = release.publish_table.get(field, "")
     if not isinstance(value, str):
-        raise _config_error(release, f"publish.{field} is not text", f'{field} = "…"')
+        raise config_error(release.server, f"publish.{field} is not text", f'{field} = "…"')
     return value
 
 
@@ -286,7 +286,7 @@ def _tables(release: CandidateRelease, field: str) -> list[dict[str, Any]]:
     """Tables as they stand."""
     tables = release.publish_table.get(field, [])
     if not isinstance(tables, Sequence) or not all(isinstance(table, dict) for table in tables):
-        raise _config_error(release, f"publish.{field} is no list of tables", f"[[publish.{field}]]")
+        raise config_error(release.server, f"publish.{field} is no list of tables", f"[[publish.{field}]]")
     return [dict(table) for table in tables]
 
 
@@ -299,7 +299,3 @@ def _packages(release: CandidateRelease, bundle: str) -> list[dict[str, Any]]:
         if table.get("fileSha256") == "{bundle}":
             table["fileSha256"] = bundle
     return tables
-
-
-def _config_error(release: CandidateRelease, message: str, hint: str) -> ConfigError:
-    return ConfigError(f"mcpfactory.toml of {release.server}: {message}", hint=hint)
