@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode, urljoin, urlsplit
 
-import httpx
-
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
 from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.publish.http import HttpClient, is_loopback, read_json, require_url, summary
+from mcpfactory_pipeline.publish.http import HttpClient, HttpResponse, is_loopback, read_json, require_url, summary
 from mcpfactory_pipeline.publish.layout import INDEX, LAYER, MANIFEST, Descriptor, Layout, OciImage
 
 __all__ = ["ImageReference", "ImageRegistry", "parse_reference"]
@@ -207,12 +205,12 @@ class ImageRegistry:
         *,
         headers: Mapping[str, str] | None = None,
         content: bytes | None = None,
-    ) -> httpx.Response:
+    ) -> HttpResponse:
         """Return a request to a path of the repository, or to a URL that the registry named; with credentials where it asks for them."""
         url = f"{self._url}{path}" if path.startswith("/") else _safe_url(path)
         ours = urlsplit(url)[:2] == urlsplit(self._url)[:2]
 
-        def once() -> httpx.Response:
+        def once() -> HttpResponse:
             mine = self._headers if ours else {}
             auth = self._login if ours and self._basic else None
             return self._wire.request(method, url, headers={**mine, **(headers or {})}, content=content, auth=auth)
@@ -239,7 +237,7 @@ class ImageRegistry:
         before, self._headers = self._headers, {"authorization": f"Bearer {token}"} if token else {}
         return bool(token) and self._headers != before
 
-    def _expect(self, answer: httpx.Response, status: int, what: str) -> None:
+    def _expect(self, answer: HttpResponse, status: int, what: str) -> None:
         if answer.status_code == status:
             return
         if answer.status_code in {401, 403}:
@@ -252,7 +250,7 @@ class ImageRegistry:
         raise _registry_error(answer, what)
 
 
-def _registry_error(answer: httpx.Response, what: str) -> TargetError:
+def _registry_error(answer: HttpResponse, what: str) -> TargetError:
     return TargetError(
         f"the registry broke: {what}: {summary(answer)}", hint="publishing again continues where it stopped"
     )

@@ -14,18 +14,22 @@ import httpx
 
 from mcpfactory_pipeline.base.errors import ConfigError, TargetError
 
-__all__ = ["HttpClient", "is_loopback", "open_client", "read_json", "require_url", "summary"]
+__all__ = ["HttpClient", "HttpResponse", "is_loopback", "open_client", "read_json", "require_url", "summary"]
 
 _SHOWN: Final = 300  # characters of an answer that are shown
 
 
-def summary(answer: httpx.Response) -> str:
+HttpResponse = httpx.Response
+"""What is answered, read to its end; modules of targets name it by this, and do not load the library themselves."""
+
+
+def summary(answer: HttpResponse) -> str:
     """Return the status and the beginning of the body, on one line, for a message."""
     text = " ".join(answer.content[: 4 * _SHOWN].decode(errors="replace").split())
     return f"it answered {answer.status_code}" + (f": {text[:_SHOWN]}" if text else "")
 
 
-def read_json(answer: httpx.Response) -> Any:
+def read_json(answer: HttpResponse) -> Any:
     """Return the body as JSON.
 
     Raises:
@@ -72,7 +76,7 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         content: bytes | None = None,
         auth: tuple[str, str] | None = None,
-    ) -> httpx.Response:
+    ) -> HttpResponse:
         """Send one request.
 
         Responses of any status are returned, redirects as well.

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote
 
-import httpx
-
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
-from mcpfactory_pipeline.publish.http import HttpClient, read_json, require_url
+from mcpfactory_pipeline.publish.http import HttpClient, HttpResponse, read_json, require_url
 
 __all__ = ["JSON", "exchange_token", "job_identity", "text_field"]
 
@@ -49,7 +47,7 @@ def exchange_token(wire: HttpClient, url: str, body: Mapping[str, str] | None, f
     return text_field(answer, field, url)
 
 
-def text_field(answer: httpx.Response, field: str, url: str) -> str:
+def text_field(answer: HttpResponse, field: str, url: str) -> str:
     """Return a text in an answer; where there is none the body is not shown, for it may hold a token."""
     if answer.status_code >= 500 or answer.status_code == 429:
         raise TargetError(f"{url} broke: it answered {answer.status_code}", hint="publish again")

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urljoin, urlsplit
 
-import httpx
 import uv
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
@@ -25,7 +24,7 @@ from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetErr
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.programs import last_lines, uv_environ
-from mcpfactory_pipeline.publish.http import HttpClient, open_client, read_json, require_url, summary
+from mcpfactory_pipeline.publish.http import HttpClient, HttpResponse, open_client, read_json, require_url, summary
 from mcpfactory_pipeline.publish.identity import exchange_token, job_identity, text_field
 from mcpfactory_pipeline.publish.release import CandidateRelease
 from mcpfactory_pipeline.publish.target import (
@@ -192,7 +191,7 @@ class _Index:
             raise TargetError(f"{file.url} cannot be read: {summary(answer)}", hint="publishing again looks again")
         return hash_bytes(answer.content)
 
-    def _get(self, url: str, headers: Mapping[str, str]) -> httpx.Response:
+    def _get(self, url: str, headers: Mapping[str, str]) -> HttpResponse:
         answer = self._wire.request("GET", url, headers=headers)
         token = self._settings.environ.get(self._settings["token_variable"], "")
         if answer.status_code in {401, 403} and token and urlsplit(url)[:2] == self._home:
@@ -200,7 +199,7 @@ class _Index:
         return answer
 
 
-def _json_files(answer: httpx.Response, page: str) -> Iterator[tuple[str, _IndexFile]]:
+def _json_files(answer: HttpResponse, page: str) -> Iterator[tuple[str, _IndexFile]]:
     data = read_json(answer)
     for entry in data.get("files", []) if isinstance(data, dict) else []:
         digest = entry.get("hashes", {}).get("sha256", "")
@@ -208,7 +207,7 @@ def _json_files(answer: httpx.Response, page: str) -> Iterator[tuple[str, _Index
         yield str(entry["filename"]), _IndexFile(urljoin(page, entry["url"]), found, bool(entry.get("yanked")))
 
 
-def _html_files(answer: httpx.Response, page: str) -> Iterator[tuple[str, _IndexFile]]:
+def _html_files(answer: HttpResponse, page: str) -> Iterator[tuple[str, _IndexFile]]:
     links = _Links()
     links.feed(answer.text)
     links.close()
